@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, Package, Target};
+use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package, Target};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
@@ -99,7 +99,14 @@ fn what_comes_from_others_may_be_used() {
         .features(CargoOpt::AllFeatures)
         .exec()
         .expect("cargo metadata reads the workspace and what it needs");
+    let edges =
+        metadata.resolve.iter().flat_map(|resolve| &resolve.nodes).flat_map(|node| &node.deps);
+    let is_of_program = |edge: &&NodeDep| {
+        edge.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
+    };
+    let linked: BTreeSet<_> = edges.filter(is_of_program).map(|edge| &edge.pkg).collect();
     let dependency = |package: &Package| Dependency {
+        is_linked: linked.contains(&package.id),
         name: package.name.to_string(),
         version: package.version.to_string(),
         licence: package.license.clone(),

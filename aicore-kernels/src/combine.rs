@@ -2,6 +2,7 @@
 //!
 //! Half precision is computed in `f32` and rounded once; integers wrap. One pass, in ascending order, so that `out` may be `a` or `b`.
 
+use pto_abi::block::BlockContext;
 use pto_graph::ElementType;
 use pto_graph::group::Reduction;
 
@@ -22,19 +23,23 @@ macro_rules! by_type {
     };
 }
 
-/// Combines `n` elements at `a` and `b` to those at `out`, as `how` says: an [`ElementType`], and a [`Reduction`] from bit 8 on.
+/// Combines the elements at `a` and `b` to those at `out`, as `how` says: an [`ElementType`], a [`Reduction`] from bit 8 on, and how many
+/// elements there are from bit 16 on. Each block of the task does `n` of them; the last one has what is left.
 /// With other codes, which no collective writes, nothing is done.
 ///
 /// # Safety
 /// The [argument contract](crate::args), with elements of that type.
 #[inline]
-pub unsafe fn combine([a, b, out]: [u64; 3], n: u64, how: u64) {
+pub unsafe fn combine(operands: [u64; 3], n: u64, how: u64, context: u64) {
     let [element, reduction, ..] = how.to_le_bytes();
     let (Ok(element), Ok(reduction)) =
         (ElementType::try_from(element), Reduction::try_from(reduction))
     else {
         return;
     };
+    let (all, first) = (how >> 16, n * u64::from(BlockContext::of(context).block));
+    let n = n.min(all.saturating_sub(first));
+    let [a, b, out] = operands.map(|operand| operand + first * element.bytes());
     by_type!(element, [a, b, out], n, reduction, {
         F32 => f32, F16 => f16, BF16 => bf16, F64 => f64, I8 => i8, U8 => u8, I16 => i16, U16 => u16, I32 => i32,
         U32 => u32, I64 => i64, U64 => u64,

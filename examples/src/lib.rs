@@ -19,6 +19,7 @@ extern crate std;
 pub mod args;
 pub mod cholesky;
 pub mod comm_bench;
+pub mod comm_layer;
 pub mod decoder_layer;
 pub mod dist_cholesky;
 pub mod dp_training;
@@ -55,5 +56,5 @@ with_examples! {
     pto_graph::builder_set;
     /// The programs of all examples, to be linked into a firmware.
     pub struct Builders {}
-    stream { "workload" => pto_graph::plan::expand, "comm_bench" => comm_bench::build }
+    stream { "workload" => pto_graph::plan::expand, "comm_bench" => comm_bench::build, "comm_layer" => comm_layer::build }
 }

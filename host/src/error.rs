@@ -230,6 +230,15 @@ pub enum Error {
         device: String,
     },
 
+    /// Every func id has a kernel.
+    #[error(
+        "kernel {name} finds no func id: all {MAX_FUNC_ID} have kernels; unregister those that nothing runs any more"
+    )]
+    NoFuncId {
+        /// The kernel.
+        name: String,
+    },
+
     /// A func id above the limit.
     #[error("func id {func_id} is above the limit: use 0 to {}", MAX_FUNC_ID - 1)]
     FuncIdLimit {

@@ -83,6 +83,18 @@ impl Kernel {
         self.kind
     }
 
+    /// Whether both run the same code under the same name on cores of the same kind.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let is_same_code = match (self.code, other.code) {
+            (KernelCode::Function(one), KernelCode::Function(other)) => {
+                std::ptr::fn_addr_eq(one, other)
+            }
+            (KernelCode::Flashed, KernelCode::Flashed) => true,
+            _ => self.is_same_of_library(other),
+        };
+        is_same_code && self.name == other.name && self.kind == other.kind
+    }
+
     /// Whether both are the same kernel of the library.
     pub(crate) fn is_same_of_library(&self, other: &Self) -> bool {
         match (self.code, other.code) {

@@ -59,6 +59,18 @@ impl KernelTable {
         self.registered.get(&func_id)
     }
 
+    /// The func id under which the same kernel is registered.
+    pub(crate) fn id_of(&self, kernel: &Kernel) -> Option<FuncId> {
+        let mut registered = self.registered.iter();
+        registered.find(|(_, held)| held.is_same(kernel)).map(|(func_id, _)| *func_id)
+    }
+
+    /// The highest func id without a kernel: those that programs choose are low.
+    pub(crate) fn free_id(&self) -> Option<FuncId> {
+        let ids = (0..MAX_FUNC_ID).rev().filter_map(|id| u16::try_from(id).ok()).map(FuncId);
+        ids.into_iter().find(|func_id| !self.registered.contains_key(func_id))
+    }
+
     /// Fails where `insert` would.
     pub(crate) fn check_free(&self, func_id: FuncId, kernel: &Kernel) -> Result<(), Error> {
         if func_id.index() >= MAX_FUNC_ID {

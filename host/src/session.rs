@@ -14,7 +14,7 @@
 
 mod bell;
 mod capture;
-mod choice;
+pub(crate) mod choice;
 mod circles;
 mod clock;
 mod copies;

@@ -192,10 +192,10 @@ macro_rules! kernels {
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"
                 () => {};
-            43 REDUCE reduce AIV "out = a op b, of any element type; how: the type, and the operation from bit 8 on"
-                (a: In, b: In, out: Out, n: Size, how: Size)
+            43 REDUCE reduce AIV "out = a op b, of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on"
+                (a: In, b: In, out: Out, n: Size, how: Size; context)
                 // SAFETY: the caller keeps the contract of `combine`.
-                => { unsafe { combine::combine([a, b, out], n, how) } };
+                => { unsafe { combine::combine([a, b, out], n, how, context) } };
         }
     };
 }

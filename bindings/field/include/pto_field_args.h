@@ -123,8 +123,8 @@ public:
         (add_one_output(tensors, std::is_lvalue_reference<Ts>()), ...);
     }
     template <typename... Ts>
-    void add_scalar(Ts... values) {
-        (push_scalar(to_u64(values)), ...);
+    void add_scalar(Ts &&...values) {
+        (push_scalar(to_u64(values), std::is_lvalue_reference<Ts>::value ? static_cast<const void *>(&values) : nullptr), ...);
     }
     void add_scalars(const uint64_t *values, int count) {
         for (int at = 0; at < count; at++) {
@@ -172,13 +172,15 @@ public:
         }
         timing_slot_ = slot;
     }
-    // Marks arguments for a dump; none: all of them.
+    // Marks arguments for a dump: tensors and scalars by the names that they were added with; none: all of them. A name that was
+    // added several times is the first one of these.
     template <typename... Ts>
-    void dump(const Ts &...tensors) {
-        if (sizeof...(tensors) == 0) {
+    void dump(Ts &&...arguments) {
+        static_assert((std::is_lvalue_reference<Ts>::value && ...), "dump() knows arguments by their names: give no temporary");
+        if (sizeof...(arguments) == 0) {
             dump_ = ~static_cast<uint64_t>(0);
         }
-        (mark_dump(static_cast<const void *>(&tensors)), ...);
+        (mark_dump(static_cast<const void *>(&arguments)), ...);
     }
 
     bool has_error() const { return error_ != nullptr; }
@@ -250,10 +252,11 @@ public:
         }
         tensors_[tensor_count_++] = pto_field_argument{what, static_cast<uint64_t>(tag)};
     }
-    void push_scalar(uint64_t word) {
+    void push_scalar(uint64_t word, const void *name = nullptr) {
         if (scalar_count_ == SCALARS) {
             return set_error("too many scalars");
         }
+        scalar_names_[scalar_count_] = name;
         scalars_[scalar_count_++] = word;
     }
 
@@ -272,11 +275,23 @@ private:
         static_assert(Lvalue::value, "arguments keep pointers: give the TensorCreateInfo a name first");
         push_tensor(&tensor, TensorArgType::OUTPUT);
     }
-    void mark_dump(const void *tensor) {
-        for (uint32_t at = 0; at < tensor_count_ && at < 64; at++) {
-            if (tensors_[at].what == tensor) {
+    void mark_dump(const void *name) {
+        for (uint32_t at = 0; at < tensor_count_ && at < PTO_FIELD_DUMP_ARGUMENTS; at++) {
+            if (tensors_[at].what == name) {
                 dump_ |= static_cast<uint64_t>(1) << at;
             }
+        }
+        uint32_t first = SCALARS;
+        for (uint32_t at = 0; at < scalar_count_ && at < 16; at++) {
+            if (scalar_names_[at] != name) {
+                continue;
+            }
+            if (first != SCALARS) {
+                dump_ |= static_cast<uint64_t>(1) << (PTO_FIELD_DUMP_ARGUMENTS + first);
+                return;
+            }
+            first = at;
+            dump_ |= static_cast<uint64_t>(1) << (tensor_count_ + at);
         }
     }
     static uint32_t checked(uint32_t index) { return index < TENSORS ? index : TENSORS - 1; }
@@ -293,6 +308,7 @@ private:
     CoreTaskPredicate predicate_;
     pto_field_argument tensors_[TENSORS];
     uint64_t scalars_[SCALARS];
+    const void *scalar_names_[SCALARS];
 };
 
 class CoreTaskArgs : public PtoFieldArgs<32, 16> {};

@@ -37,9 +37,12 @@ struct pto_field_task {
     int32_t blocks;
     int32_t timing_slot;  // negative: none
     uint32_t flags;       // pto_field_flag
-    uint64_t dump;        // a bit for each argument that is marked for a dump
+    // A bit for each argument that is marked for a dump, tensors first; bit 48 + n: the name of scalar n stands for several.
+    uint64_t dump;
     pto_field_place place;
 };
+
+enum : uint32_t { PTO_FIELD_DUMP_ARGUMENTS = 48 };
 
 enum pto_field_flag : uint32_t {
     PTO_FIELD_SYNC_START = 1,

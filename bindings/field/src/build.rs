@@ -10,6 +10,7 @@ use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
 
 use crate::codes::{Code, FieldError};
+use crate::diary::Diary;
 use crate::frames::Frames;
 use crate::limits::Limits;
 use crate::loaded::Loaded;
@@ -56,6 +57,8 @@ pub(crate) struct Build {
     pub(crate) limits: Option<Limits>,
     /// Where the rules differ, if that is asked for.
     pub(crate) races: Option<Races>,
+    /// What the run did, if that is asked for.
+    pub(crate) diary: Option<Diary>,
     pub(crate) error: Option<FieldError>,
     /// The engine's fault behind it.
     pub(crate) fault: Option<Fault>,
@@ -74,6 +77,12 @@ pub(crate) struct Seat<'s> {
 /// Where a call stands, as people read it.
 pub(crate) fn describe(place: &Place) -> String {
     place.describe()
+}
+
+/// A call's file without its folders, and its line.
+fn site_of(place: &Place) -> String {
+    let whole = place.describe();
+    whole.rsplit('/').next().unwrap_or(&whole).to_owned()
 }
 
 /// A text of the program.
@@ -129,6 +138,20 @@ impl Build {
         }
     }
 
+    /// The diary, with what the cores have kept.
+    pub(crate) fn take_diary(&mut self) -> Option<Diary> {
+        let mut diary = self.diary.take()?;
+        let (mut spans, dumped) = self.shared.kept();
+        for span in &mut spans {
+            if let Some(task) = diary.task(span.own) {
+                span.task = task.id;
+                span.func_id = task.kernels.get(usize::from(span.slot)).copied().unwrap_or(-1);
+            }
+        }
+        diary.finish(spans, dumped);
+        Some(diary)
+    }
+
     /// Whether nothing is to be done any more.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
@@ -161,6 +184,9 @@ impl Seat<'_> {
         };
         let mark = self.build.outputs.begin();
         self.build.scopes.open(engine, is_manual, mark);
+        if let Some(diary) = &mut self.build.diary {
+            diary.begin_scope(site_of(place));
+        }
         if let Some(limits) = &mut self.build.limits {
             limits.open_scope();
         }
@@ -174,6 +200,9 @@ impl Seat<'_> {
             return self.build.fail(Code::INVALID_ARGS, "rt_scope_end: no scope is open");
         };
         self.build.outputs.end(scope.mark);
+        if let Some(diary) = &mut self.build.diary {
+            diary.end_scope();
+        }
         if let Some(limits) = &mut self.build.limits {
             limits.close_scope();
         }

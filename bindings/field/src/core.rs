@@ -73,10 +73,10 @@ unsafe fn run(args: *const u64, first: usize) {
     let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
     let block = BlockContext::of(word);
     let lane = if first == 0 { 0 } else { block.lane };
-    let entry = match task.entries.get(first + lane as usize) {
-        Some(&entry) if entry != 0 => entry,
+    let (slot, entry) = match task.entries.get(first + lane as usize) {
+        Some(&entry) if entry != 0 => (first + lane as usize, entry),
         // A single vector kernel runs on either core of a cluster.
-        _ => task.entries[first],
+        _ => (first, task.entries[first]),
     };
     if entry == 0 {
         return;
@@ -100,6 +100,7 @@ unsafe fn run(args: *const u64, first: usize) {
     let block = (task.task, block.block);
     let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
     let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
+    let kept = shared.keeps().then(|| shared.begins(task.task));
     let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
     // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
     let called = unsafe {
@@ -108,6 +109,9 @@ unsafe fn run(args: *const u64, first: usize) {
     match called {
         Ok(_) => conditions.wait(shared),
         Err(signal) => tell_crash(shared, task, entry, signal),
+    }
+    if let Some(begin) = kept {
+        shared.ends(task.task, slot, begin);
     }
     if let Some([least, most]) =
         usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Capacities, DeviceMemory, DeviceOptions, Hosting, RunControl, RunOptions, RunReport,
     StreamCapacities, Work,
@@ -23,10 +24,11 @@ use crate::call::{Call, Placed};
 use crate::callable::Callable;
 use crate::calls;
 use crate::codes::{Code, FieldError};
+use crate::diary::Diary;
 use crate::frames::Frames;
 use crate::limits::Limits;
 use crate::loaded::Loaded;
-use crate::options::CallOptions;
+use crate::options::{CallOptions, Rings};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::races::Races;
@@ -70,6 +72,8 @@ impl FieldDevice {
     /// # Errors
     /// `WORKERS`, `MAP_GM`, `OUT_OF_MEMORY`.
     pub fn open(options: DeviceOptions) -> Result<Self, Failure> {
+        let hosting = with_costs_of_programs(options.hosting);
+        let options = DeviceOptions { hosting, ..options };
         Self::over(SharedDevice::open_sim(options)?, options.hosting)
     }
 
@@ -185,7 +189,7 @@ impl FieldDevice {
         let mark = outputs.begin();
         Build {
             callable: Arc::clone(program),
-            shared: Box::new(Shared::new()),
+            shared: Box::new(Shared::new(options.keeps)),
             tensors: placed.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
             rule: options.edges,
@@ -197,6 +201,7 @@ impl FieldDevice {
             ids: Ids::new(window as usize),
             writers: Writers::default(),
             limits: options.their_limits.map(Limits::new),
+            diary: options.keeps.is_any().then(|| Diary::new(options.keeps, rings_of(run))),
             races: options.compares_rules.then(|| Races::new(window as usize)),
             error: None,
             fault: None,
@@ -225,6 +230,23 @@ fn run_options(options: &CallOptions) -> RunOptions {
     run.capacities =
         Capacities { stream, arg_words: 16 * u64::from(window), edges, ..run.capacities };
     pto_native::streaming(&run)
+}
+
+/// In virtual time every kernel of a program costs the same, unless the options say otherwise: the cost model of our library knows its
+/// kernels by their func ids, and here these are the program's own.
+fn with_costs_of_programs(hosting: Hosting) -> Hosting {
+    let Hosting::Virtual(machine) = hosting else { return hosting };
+    let costs = match machine.costs {
+        KernelCosts::Library { fallback } => KernelCosts::Constant(fallback),
+        costs => costs,
+    };
+    Hosting::Virtual(VirtualOptions { costs, ..machine })
+}
+
+/// The sizes that a run has.
+fn rings_of(run: &RunOptions) -> Rings {
+    let Capacities { stream, edges, .. } = &run.capacities;
+    Rings { window: stream.window, heap_bytes: stream.heap_bytes, edges: *edges }
 }
 
 /// The program expects more arguments than it gets.
@@ -327,7 +349,7 @@ fn outcome_of(
     result: Result<RunReport, Failure>,
     build: Option<Box<Build>>,
 ) -> Result<Outcome, Failure> {
-    let Some(build) = build else {
+    let Some(mut build) = build else {
         // The program did not come back, or was never entered.
         return match result {
             Ok(_) => Err(Failure::new(FailureKind::PANIC, "the program was not entered")),
@@ -350,7 +372,7 @@ fn outcome_of(
         }
         (None, Ok(_)) => None,
     };
-    let outcome = Outcome::of(error, result.ok(), &build);
+    let outcome = Outcome::of(error, result.ok(), &mut build);
     if outcome.code != 0 {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);

@@ -16,4 +16,12 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("pto_field_prelude.h", include_str!("../include/pto_field_prelude.h")),
     ("platform_comm/comm_context.h", include_str!("../include/platform_comm/comm_context.h")),
     ("aicpu/cache_maintenance.h", include_str!("../include/aicpu/cache_maintenance.h")),
+    (
+        "aicpu/worker_chip_orch_endpoint.h",
+        include_str!("../include/aicpu/worker_chip_orch_endpoint.h"),
+    ),
+    (
+        "aicpu/worker_chip_message_queue.h",
+        include_str!("../include/aicpu/worker_chip_message_queue.h"),
+    ),
 ];

@@ -8,6 +8,7 @@
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs, limits.rs
+//! diary.rs     what a run did, for the field's files (formats.rs): spans.rs when kernels ran, dump.rs what arguments were
 //! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs
 //! ```
 
@@ -18,6 +19,9 @@ mod calls;
 mod codes;
 mod core;
 mod device;
+mod diary;
+mod dump;
+mod formats;
 mod frames;
 mod headers;
 mod limits;
@@ -29,6 +33,7 @@ mod races;
 mod rule;
 mod scopes;
 mod shared;
+mod spans;
 mod submit;
 mod tensors;
 mod views;
@@ -39,6 +44,9 @@ pub use call::{Call, Place, Role, Tensor};
 pub use callable::{Callable, KernelCode, ObjectCode, Source};
 pub use codes::{Code, FieldError};
 pub use device::FieldDevice;
+pub use diary::{Cause, Diary, EdgeEntry, RingCount, ScopeEntry, TaskEntry};
+pub use dump::{Content, DumpEntry, Dumped};
 pub use headers::HEADERS;
-pub use options::{CallOptions, EdgeRule, Rings, TheirLimits};
+pub use options::{CallOptions, EdgeRule, Keeps, Rings, TheirLimits};
 pub use outcome::Outcome;
+pub use spans::Span;

@@ -32,6 +32,25 @@ pub struct TheirLimits {
     pub dep_pool: u32,
 }
 
+/// What of a run is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Keeps {
+    /// Tasks, edges and scopes.
+    pub graph: bool,
+    /// When which kernel ran where.
+    pub spans: bool,
+    /// Arguments: 0 none, 1 those that the program marks, 2 all, 3 all, and the contents of those that it marks.
+    pub arguments: u8,
+}
+
+impl Keeps {
+    /// Whether anything is kept.
+    #[must_use]
+    pub fn is_any(self) -> bool {
+        self != Self::default()
+    }
+}
+
 /// How a call is run.
 #[derive(Clone, Debug, Default)]
 pub struct CallOptions {
@@ -45,6 +64,8 @@ pub struct CallOptions {
     pub compares_rules: bool,
     /// Fails the programs that do not fit these limits of the field; `None`: what fits ours runs.
     pub their_limits: Option<TheirLimits>,
+    /// What of the run is kept for files.
+    pub keeps: Keeps,
     /// Messages of the program that are kept: those up to this level.
     pub log_level: i32,
 }

@@ -6,9 +6,9 @@ use pto_host::RunReport;
 
 use crate::build::{Build, LogLine};
 use crate::codes::FieldError;
+use crate::diary::Diary;
 
 /// See the file.
-#[derive(Clone, Debug)]
 pub struct Outcome {
     /// 0, or the negative of the error's code: what "run failed with code -N" says.
     pub code: i32,
@@ -24,6 +24,8 @@ pub struct Outcome {
     pub tasks: u64,
     /// When the tasks of each timing slot began and ended, in nanoseconds of this machine.
     pub timing: Vec<Option<(u64, u64)>>,
+    /// What the run did, if [`CallOptions::keeps`](crate::CallOptions::keeps) asks for it.
+    pub diary: Option<Diary>,
 }
 
 impl Outcome {
@@ -37,10 +39,16 @@ impl Outcome {
             notes: Vec::new(),
             tasks: 0,
             timing: Vec::new(),
+            diary: None,
         }
     }
 
-    pub(crate) fn of(error: Option<FieldError>, report: Option<RunReport>, build: &Build) -> Self {
+    pub(crate) fn of(
+        error: Option<FieldError>,
+        report: Option<RunReport>,
+        build: &mut Build,
+    ) -> Self {
+        let diary = build.take_diary();
         let times = build.shared.timing.iter().map(|[begin, end]| {
             let (begin, end) = (begin.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
             (begin <= end).then_some((begin, end))
@@ -53,6 +61,7 @@ impl Outcome {
             notes: build.notes.clone(),
             tasks: build.ids.next(),
             timing: times.collect(),
+            diary,
         }
     }
 

@@ -64,12 +64,12 @@ impl Races {
         let (buffer, part, oldest) = (buffer_of(tensor), Part::of(tensor), self.first);
         let Next { producers, conflicts, reads, writes } = &mut self.next;
         let takes_over = matches!(access, Access::Both);
-        self.writers.look(buffer, &part, takes_over, oldest, |number| match access {
+        self.writers.look(buffer, &part, takes_over, oldest, |number, _| match access {
             Access::Write => conflicts.push((number, "writes")),
             Access::Read | Access::Both => producers.push(number),
         });
         if !matches!(access, Access::Read) {
-            let conflict = |number| conflicts.push((number, "reads"));
+            let conflict = |number, _: &Part| conflicts.push((number, "reads"));
             self.readers.look(buffer, &part, false, oldest, conflict);
         }
         if matches!(access, Access::Read) { reads } else { writes }.push((buffer, part));

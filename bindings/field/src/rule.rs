@@ -42,6 +42,21 @@ pub(crate) struct Part {
 }
 
 impl Part {
+    /// Elements of the buffer before it.
+    pub(crate) fn start(&self) -> u64 {
+        self.low
+    }
+
+    /// Its extents.
+    pub(crate) fn shape(&self) -> &[u32] {
+        self.shapes.get(..self.ndims as usize).unwrap_or(&self.shapes)
+    }
+
+    /// Distances in elements.
+    pub(crate) fn strides(&self) -> &[u32] {
+        self.strides.get(..self.ndims as usize).unwrap_or(&self.strides)
+    }
+
     pub(crate) fn of(tensor: &ChipTensor) -> Self {
         let mut extent = 1;
         for (shape, stride) in tensor.shapes.iter().zip(tensor.strides).take(tensor.ndims as usize)
@@ -140,7 +155,7 @@ impl Writers {
         part: &Part,
         takes_over: bool,
         oldest: u64,
-        mut found: impl FnMut(u64),
+        mut found: impl FnMut(u64, &Part),
     ) {
         let Some(writers) = self.by_buffer.get_mut(&buffer) else { return };
         writers.retain(|writer| {
@@ -150,9 +165,14 @@ impl Writers {
             if !part.overlaps(&writer.part) {
                 return true;
             }
-            found(writer.number);
+            found(writer.number, &writer.part);
             !(takes_over && part.covers(&writer.part))
         });
+    }
+
+    /// How many parts are registered.
+    pub(crate) fn count(&self) -> usize {
+        self.by_buffer.values().map(Vec::len).sum()
     }
 
     /// Task `number` writes this part.
@@ -191,9 +211,9 @@ mod tests {
         let whole = part([0, 0], [64, 32]);
         writers.register(0x1000, part([0, 0], [1, 32]), 1);
         writers.register(0x1000, part([1, 0], [1, 32]), 2);
-        writers.look(0x1000, &part([1, 0], [1, 1]), false, 0, |number| found.push(number));
-        writers.look(0x1000, &whole, true, 0, |number| found.push(number));
-        writers.look(0x1000, &whole, false, 0, |number| found.push(number));
+        writers.look(0x1000, &part([1, 0], [1, 1]), false, 0, |number, _| found.push(number));
+        writers.look(0x1000, &whole, true, 0, |number, _| found.push(number));
+        writers.look(0x1000, &whole, false, 0, |number, _| found.push(number));
         assert_eq!(found, [2, 1, 2], "the second look took their place");
     }
 }

@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::dump::{Dump, Dumped, Plan};
+use crate::options::Keeps;
+use crate::spans::Span;
+
 /// What all tasks of a run share.
 pub(crate) struct Shared {
     /// The first code that a kernel's completion failed with.
@@ -14,6 +18,8 @@ pub(crate) struct Shared {
     /// What a kernel did that ended it: the first one.
     crash: Mutex<Option<String>>,
     start: Instant,
+    spans: Option<Mutex<Vec<Span>>>,
+    dump: Option<Mutex<Dump>>,
     /// State that the kernels of one block share, by task, block and key.
     pipes: Mutex<BTreeMap<(u64, u32), Pipes>>,
 }
@@ -26,13 +32,15 @@ struct Pipes {
 }
 
 impl Shared {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(keeps: Keeps) -> Self {
         let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self {
             failed: AtomicI32::new(0),
             timing: std::array::from_fn(|_| slot()),
             crash: Mutex::new(None),
             start: Instant::now(),
+            spans: keeps.spans.then(Mutex::default),
+            dump: (keeps.arguments != 0).then(|| Mutex::new(Dump::new(keeps.arguments))),
             pipes: Mutex::new(BTreeMap::new()),
         }
     }
@@ -51,6 +59,52 @@ impl Shared {
 
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Whether kernels are to be told of: [`begins`](Self::begins) and [`ends`](Self::ends).
+    #[inline]
+    pub(crate) fn keeps(&self) -> bool {
+        self.spans.is_some() || self.dump.is_some()
+    }
+
+    fn with_dump(&self, then: impl FnOnce(&mut Dump)) {
+        if let Some(dump) = &self.dump {
+            then(&mut dump.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// A task is about to be submitted.
+    pub(crate) fn plan(&self, own: u64, plan: impl FnOnce() -> Plan) {
+        self.with_dump(|dump| dump.plan(own, plan()));
+    }
+
+    /// A kernel of a task begins; when.
+    pub(crate) fn begins(&self, own: u64) -> u64 {
+        self.with_dump(|dump| dump.begin(own));
+        self.now()
+    }
+
+    /// The kernel at `slot` of a task has returned.
+    pub(crate) fn ends(&self, own: u64, slot: usize, begin: u64) {
+        let end = self.now();
+        if let Some(spans) = &self.spans {
+            let slot = u8::try_from(slot).unwrap_or(u8::MAX);
+            let thread = crate::spans::this_thread();
+            let span = Span { own, task: own, slot, func_id: -1, thread, begin, end };
+            spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+        }
+        self.with_dump(|dump| dump.end(own));
+    }
+
+    /// What was kept of the kernels.
+    pub(crate) fn kept(&self) -> (Vec<Span>, Dumped) {
+        let mut dumped = Dumped::default();
+        self.with_dump(|dump| dumped = dump.finish());
+        let spans = self.spans.as_ref();
+        let spans = spans.map(|spans| {
+            std::mem::take(&mut *spans.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        (spans.unwrap_or_default(), dumped)
     }
 
     /// Memory of `bytes` zeros that the kernels of a block find by `key`.

@@ -9,6 +9,8 @@ use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, Tenso
 
 use crate::build::{Seat, describe, text_of};
 use crate::codes::Code;
+use crate::diary::NewTask;
+use crate::dump::Plan;
 use crate::frames::Frame;
 use crate::loaded::DUMMY;
 use crate::options::EdgeRule;
@@ -70,8 +72,10 @@ impl Seat<'_> {
         }
         self.explicit(task, &mut parts)?;
         let frame = self.write_frame(task, &parts, &kernels, own);
+        self.plan_dump(task, arguments, &parts, own);
         let is_noted = !scope.is_manual && self.build.rule == EdgeRule::Ours;
         let id = self.add(task, &mut parts, &kernels, frame)?;
+        self.enter_diary(task, arguments, &parts, own);
         let number = self.build.ids.next();
         for (buffer, part) in parts.writes {
             self.build.writers.register(buffer, part, number);
@@ -85,6 +89,41 @@ impl Seat<'_> {
         self.build.last_id = own;
         let tensors = self.build.outputs.keep(&parts.made);
         Some(Outputs { task: own, tensors, count: parts.made.len() as u64 })
+    }
+
+    /// Says what of the arguments is to be kept, before the task can run.
+    fn plan_dump(&self, task: &Task, arguments: &[Argument], parts: &Parts, own: u64) {
+        self.build.shared.plan(own, || {
+            // SAFETY: the header passes as many as it counts.
+            let scalars = unsafe { slice(task.scalars, task.scalar_count) };
+            let kernels = task.kernels.iter().filter(|kernel| **kernel >= 0).count();
+            let tags = arguments.iter().map(|argument| argument.tag);
+            Plan {
+                calls: task.blocks.unsigned_abs() * u32::try_from(kernels).unwrap_or(1),
+                tensors: tags.zip(parts.tensors.iter().copied()).collect(),
+                scalars: scalars.to_vec(),
+                mask: task.dump,
+            }
+        });
+    }
+
+    fn enter_diary(&mut self, task: &Task, arguments: &[Argument], parts: &Parts, own: u64) {
+        let is_manual = self.is_manual();
+        let Some(diary) = &mut self.build.diary else { return };
+        // SAFETY: the header passes as many as it counts.
+        let named = unsafe { slice(task.dependencies, task.dependency_count) };
+        diary.submitted(
+            own,
+            NewTask {
+                is_manual,
+                kernels: task.kernels,
+                blocks: task.blocks,
+                arguments,
+                tensors: &parts.tensors,
+                named,
+                place: &task.place,
+            },
+        );
     }
 
     /// The func ids of the task's kernels, which are there.
@@ -103,6 +142,16 @@ impl Seat<'_> {
         }
         if task.blocks < 1 {
             let why = format!("{} blocks; a task has at least one", task.blocks);
+            return self.refuse(task, Code::INVALID_ARGS, &why);
+        }
+        let parts =
+            i32::try_from(task.kernels.iter().filter(|kernel| **kernel >= 0).count()).unwrap_or(1);
+        if task.blocks.saturating_mul(parts) > i16::MAX.into() {
+            let why = format!(
+                "{} blocks of {parts} kernels; a task has at most {} calls of kernels",
+                task.blocks,
+                i16::MAX
+            );
             return self.refuse(task, Code::INVALID_ARGS, &why);
         }
         let taken = self.build.limits.as_mut().map(|limits| limits.take(task.dependency_count));
@@ -207,7 +256,7 @@ impl Seat<'_> {
                 &part,
                 matches!(access, Access::Both),
                 oldest,
-                |number| {
+                |number, _| {
                     if let Some(id) = ids.numbered(number).filter(|id| !after.contains(id)) {
                         after.push(id);
                     }

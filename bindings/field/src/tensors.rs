@@ -5,6 +5,7 @@ use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, Tenso
 
 use crate::build::{Seat, describe};
 use crate::codes::Code;
+use crate::diary::NewTask;
 use crate::loaded::DUMMY;
 use crate::rule::Part;
 use crate::scopes::Known;
@@ -75,6 +76,15 @@ impl Seat<'_> {
             let Some((tensor, _)) = self.make(info, owner, place, at) else { return Outputs::NONE };
             made.push(tensor);
         }
+        let is_manual = self.build.scopes.innermost().is_manual;
+        if let Some(diary) = &mut self.build.diary {
+            let (kernels, blocks, named) = ([-1; 3], 1, &[][..]);
+            let (arguments, tensors) = (infos, made.as_slice());
+            diary.submitted(
+                owner,
+                NewTask { is_manual, kernels, blocks, arguments, tensors, named, place },
+            );
+        }
         let tensors = self.build.outputs.keep(&made);
         Outputs { task: owner, tensors, count: made.len() as u64 }
     }
@@ -85,10 +95,15 @@ impl Seat<'_> {
         if self.settle_for(tensor, false, place).is_none() {
             return 0;
         }
-        self.stream.get(&view, indices).unwrap_or_else(|fault| {
-            self.build.fail_with(fault, place, "get_tensor_data");
-            0
-        })
+        match self.stream.get(&view, indices) {
+            Ok(word) => word,
+            // The engine has waited, and the memory is the process's own: a region, or memory of a worker.
+            Err(Fault::BUILD_GM_RANGE) => read_own(tensor, indices),
+            Err(fault) => {
+                self.build.fail_with(fault, place, "get_tensor_data");
+                0
+            }
+        }
     }
 
     /// Writes an element, when nothing reads or writes it any more.
@@ -97,8 +112,10 @@ impl Seat<'_> {
         if self.settle_for(tensor, true, place).is_none() {
             return;
         }
-        if let Err(fault) = self.stream.set(&view, indices, value) {
-            self.build.fail_with(fault, place, "set_tensor_data");
+        match self.stream.set(&view, indices, value) {
+            Ok(()) => {}
+            Err(Fault::BUILD_GM_RANGE) => write_own(tensor, indices, value),
+            Err(fault) => self.build.fail_with(fault, place, "set_tensor_data"),
         }
     }
 
@@ -142,7 +159,7 @@ impl Seat<'_> {
                 after.push(id);
             }
             let (ids, oldest) = (&build.ids, build.ids.oldest());
-            build.writers.look(tensor.address, &Part::of(tensor), false, oldest, |number| {
+            build.writers.look(tensor.address, &Part::of(tensor), false, oldest, |number, _| {
                 after.extend(ids.numbered(number));
             });
         }
@@ -176,6 +193,36 @@ impl Seat<'_> {
             (rest, joined) = (others, Some(id));
         }
         self.stream.get(&word, &[0]).map(drop)
+    }
+}
+
+/// An element of a tensor in the process's own memory, and its bytes.
+fn own_element(tensor: &ChipTensor, indices: &[u32]) -> (*mut u8, usize) {
+    let bytes = element_of(tensor.dtype).map_or(1, ElementType::bytes);
+    let sides = indices.iter().zip(tensor.strides);
+    let at: u64 = sides.map(|(at, stride)| u64::from(*at) * u64::from(stride)).sum();
+    let address = tensor.address + (tensor.start_offset + at) * bytes;
+    let place = std::ptr::with_exposed_provenance_mut(crate::wire::pointer_word(address));
+    (place, usize::try_from(bytes).unwrap_or(1).min(8))
+}
+
+/// Reads an element, by bytes: nothing says that it is aligned.
+fn read_own(tensor: &ChipTensor, indices: &[u32]) -> u64 {
+    let (place, bytes) = own_element(tensor, indices);
+    let mut word = [0; 8];
+    for (at, byte) in word.iter_mut().enumerate().take(bytes) {
+        // SAFETY: the program says that the tensor is there, as it does for its kernels, and `element` has found the index inside.
+        *byte = unsafe { place.wrapping_add(at).read_volatile() };
+    }
+    u64::from_le_bytes(word)
+}
+
+/// Writes an element.
+fn write_own(tensor: &ChipTensor, indices: &[u32], value: u64) {
+    let (place, bytes) = own_element(tensor, indices);
+    for (at, byte) in value.to_le_bytes().into_iter().enumerate().take(bytes) {
+        // SAFETY: as `read_own`; nothing reads or writes the tensor any more.
+        unsafe { place.wrapping_add(at).write_volatile(byte) };
     }
 }
 

@@ -99,6 +99,12 @@ impl Mpi {
         &self.host
     }
 
+    /// Whether the launcher has asked this process to end, as it does when another rank has died.
+    #[must_use]
+    pub fn is_asked_to_end(&self) -> bool {
+        launcher::has_asked_to_end()
+    }
+
     /// MPI's own sum over all ranks, which `pto comm bench` compares ours with. It waits for all ranks.
     ///
     /// # Errors

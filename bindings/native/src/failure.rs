@@ -214,7 +214,7 @@ pub(crate) fn kind_of(error: &Error) -> FailureKind {
         Error::UnknownKernel { .. } => FailureKind::UNKNOWN_KERNEL,
         Error::KernelNotForDevice { .. } => FailureKind::KERNEL_NOT_FOR_DEVICE,
         Error::KernelNotFlashed { .. } => FailureKind::KERNEL_NOT_FLASHED,
-        Error::FuncIdLimit { .. } => FailureKind::FUNC_ID_LIMIT,
+        Error::FuncIdLimit { .. } | Error::NoFuncId { .. } => FailureKind::FUNC_ID_LIMIT,
         Error::DuplicateFuncId { .. } => FailureKind::DUPLICATE_FUNC_ID,
         Error::FuncIdNotRegistered { .. } => FailureKind::FUNC_ID_NOT_REGISTERED,
         Error::Capacity(_) => FailureKind::CAPACITY,

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 
 use object::read::elf::ElfFile64;
-use object::{Endianness, Object as _, ObjectSymbol as _};
+use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 use pto_host::abi::CoreKind;
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::{Kernel, KernelFn};
@@ -51,15 +51,19 @@ pub fn read(path: &Path) -> Result<Vec<ListedKernel>, Failure> {
     let unreadable = |error| {
         Failure::new(FailureKind::LOAD_FAILED, format!("'{shown}' cannot be read: {error}"))
     };
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    let count = count(&bytes)
+    of_bytes(&std::fs::read(path).map_err(unreadable)?, &shown.to_string())
+}
+
+/// As [`read`], of a shared object in memory; `shown` is what messages call it.
+///
+/// # Errors
+/// Those of [`read`].
+pub fn of_bytes(bytes: &[u8], shown: &str) -> Result<Vec<ListedKernel>, Failure> {
+    let count = count(bytes)
         .map_err(|why| Failure::new(FailureKind::OBJECT_FORMAT, format!("'{shown}' {why}")))?;
-    let object = SharedObject::from_bytes(&bytes, &shown.to_string())?;
+    let object = SharedObject::from_bytes(bytes, shown)?;
     let Some(table) = count.zip(object.symbol(TABLE_SYMBOL)) else {
-        let message = format!(
-            "'{shown}' exports no array `{TABLE_SYMBOL}`; define it as pto_kernels.h says (in C++ as extern \"C\"), and do not hide it"
-        );
-        return Err(Failure::new(FailureKind::SYMBOL_MISSING, message));
+        return Err(no_table(shown));
     };
     // Kernels are functions of the object, and devices keep them.
     std::mem::forget(object);
@@ -80,6 +84,29 @@ pub fn read(path: &Path) -> Result<Vec<ListedKernel>, Failure> {
         })?);
     }
     Ok(kernels)
+}
+
+/// The processor that a shared object with kernels is for, as `std::env::consts::ARCH` calls it. The object is not loaded.
+///
+/// # Errors
+/// `OBJECT_FORMAT`: it is no shared object, or for a processor that nobody has a name for here; `SYMBOL_MISSING`: it lists no kernels.
+pub fn processor(bytes: &[u8], shown: &str) -> Result<&'static str, Failure> {
+    let wrong = |why: String| Failure::new(FailureKind::OBJECT_FORMAT, format!("'{shown}' {why}"));
+    count(bytes).map_err(wrong)?.ok_or_else(|| no_table(shown))?;
+    let file: ElfFile64<'_, Endianness> =
+        ElfFile64::parse(bytes).map_err(|error| wrong(format!("is no shared object: {error}")))?;
+    match file.elf_header().e_machine.get(file.endian()) {
+        elf::EM_X86_64 => Ok("x86_64"),
+        elf::EM_AARCH64 => Ok("aarch64"),
+        machine => Err(wrong(format!("is for machine {machine}; x86_64 and aarch64 are known"))),
+    }
+}
+
+fn no_table(shown: &str) -> Failure {
+    let message = format!(
+        "'{shown}' exports no array `{TABLE_SYMBOL}`; define it as pto_kernels.h says (in C++ as extern \"C\"), and do not hide it"
+    );
+    Failure::new(FailureKind::SYMBOL_MISSING, message)
 }
 
 /// How many entries the array of an object has; `None`: there is no such array.

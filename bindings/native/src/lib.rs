@@ -3,6 +3,7 @@
 //! ```text
 //! kernels.rs        a function, a shared object (shared_object.rs) or a relocatable one (relocatable.rs) as a Kernel
 //! kernel_table.rs   the kernels that a shared object lists
+//! program.rs        the native kernels of a program file
 //! builders.rs       builder programs that are registered and removed while the device is open
 //! draft.rs          a graph that is collected without a borrow of the device
 //! device.rs         a device for use from any thread
@@ -26,6 +27,7 @@ pub mod field;
 mod guard;
 pub mod kernel_table;
 pub mod kernels;
+pub mod program;
 mod relocatable;
 mod shared_object;
 #[cfg(feature = "devices")]

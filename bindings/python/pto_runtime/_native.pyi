@@ -226,6 +226,12 @@ class FieldOutcome:
     tasks: int
     timing: list[Optional[tuple[int, int]]]
 
+    def deps_json(self) -> Optional[str]: ...
+    def scope_stats_jsonl(self) -> Optional[str]: ...
+    def swimlane_json(self) -> Optional[str]: ...
+    def pmu_csv(self, event_type: int) -> Optional[str]: ...
+    def args_dump(self) -> Optional[tuple[str, bytes]]: ...
+
 class FieldDevice:
     """A device that runs programs of the field; the package `simpler` is over it."""
 
@@ -243,6 +249,7 @@ class FieldDevice:
         edges: str = "ours",
         compares_rules: bool = False,
         their_limits: Optional[tuple[int, int]] = None,
+        keeps: tuple[bool, bool, int] = (False, False, 0),
         **options: Any,
     ) -> FieldOutcome: ...
 

@@ -1,18 +1,11 @@
-"""Files that a run writes when its configuration asks for them.
+"""Files that a run writes when its configuration asks for them: the field's, and `pto_trace.json`, which is our timeline.
 
-`pto_trace.json` is our timeline of the run. The field's own files are not written yet: a run that is asked for one says so.
+What the field's formats have a place for and the simulator does not measure is left out.
 """
 
 from pathlib import Path
 
 from . import _log
-
-_NOT_WRITTEN = {
-    "enable_dump_args": "args_dump/",
-    "enable_pmu": "pmu.csv",
-    "enable_dep_gen": "deps.json",
-    "enable_scope_stats": "scope_stats.jsonl",
-}
 
 
 class Diagnostics:
@@ -26,16 +19,54 @@ class Diagnostics:
 
     def options(self):
         """What the run must keep for the files."""
-        return {"trace": bool(self._config.swimlane_level)}
+        config = self._config
+        has_graph = bool(config.enable_dep_gen) or bool(config.enable_scope_stats)
+        has_spans = bool(config.swimlane_level) or bool(config.enable_pmu)
+        return {"trace": bool(config.swimlane_level), "keeps": (has_graph, has_spans, int(config.enable_dump_args))}
 
     def write(self, outcome):
-        """Writes the files, and says which ones that were asked for are not written."""
+        """Writes the files that were asked for."""
         if not self._config.has_diagnostics:
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        if self._config.swimlane_level and outcome.report is not None and outcome.report.trace is not None:
+        if self._config.swimlane_level:
+            self._swimlane(outcome)
+        if self._config.enable_dep_gen:
+            self._deps(outcome)
+        if self._config.enable_scope_stats:
+            self._text("scope_stats/scope_stats.jsonl", outcome.scope_stats_jsonl())
+        if self._config.enable_pmu:
+            self._text("pmu.csv", outcome.pmu_csv(int(self._config.enable_pmu)))
+        if self._config.enable_dump_args:
+            self._arguments(outcome)
+
+    def _text(self, name, text):
+        if text is None:
+            _log.write("warn", f"{self._folder / name} is not written: nothing of the program ran")
+            return
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def _swimlane(self, outcome):
+        self._text("chip_swimlane_records.json", outcome.swimlane_json())
+        if outcome.report is not None and outcome.report.trace is not None:
             outcome.report.trace.save(self._folder / "pto_trace.json")
-            _log.write("warn", f"{self._folder}/chip_swimlane_records.json is not written: pto_trace.json has the timeline")
-        for option, name in _NOT_WRITTEN.items():
-            if getattr(self._config, option):
-                _log.write("warn", f"{self._folder}/{name} is not written: {option} is accepted and not served yet")
+
+    def _deps(self, outcome):
+        from simpler_setup.tools import deps_viewer
+
+        text = outcome.deps_json()
+        self._text("deps.json", text)
+        if text is not None:
+            self._text("deps_viewer.txt", deps_viewer.text_of(text))
+
+    def _arguments(self, outcome):
+        kept = outcome.args_dump()
+        if kept is None:
+            _log.write("warn", f"{self._folder}/args_dump/ is not written: no argument was marked, or nothing ran")
+            return
+        manifest, contents = kept
+        self._text("args_dump/args_dump.json", manifest)
+        if '"bin_file":"args.bin"' in manifest:
+            (self._folder / "args_dump" / "args.bin").write_bytes(contents)

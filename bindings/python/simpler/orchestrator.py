@@ -6,8 +6,9 @@ from _task_interface import CallConfig, TaskArgs
 
 from . import buffer as buffers
 from .domain import Domain
-from .failure import WorkerStateError
 from .task_graph import TaskGraph, accesses_of
+from .worker_chip_message_queue import Queue
+from .worker_chip_orch_comm import Region
 
 
 class Orchestrator:
@@ -65,6 +66,16 @@ class Orchestrator:
         self._domains.append(domain)
         return domain
 
+    def create_worker_chip_region(self, worker_id, payload_bytes, counter_bytes):
+        """Memory that this function and an orchestration on the worker share while both run."""
+        self._chip_index(worker_id)
+        return self._kept_buffer(Region(payload_bytes, counter_bytes))
+
+    def create_worker_chip_queue(self, worker_id, depth, input_arena_bytes, output_arena_bytes):
+        """Queues in both directions between this function and an orchestration on the worker."""
+        self._chip_index(worker_id)
+        return self._kept_buffer(Queue(depth, input_arena_bytes, output_arena_bytes))
+
     def malloc(self, worker_id, nbytes):
         """Memory on one device, until the run ends."""
         return self._kept_buffer(self._worker.device_buffer(nbytes, self._chip_index(worker_id)))
@@ -104,11 +115,6 @@ class Orchestrator:
         finally:
             self._domains.clear()
             self._kept.clear()
-
-    def __getattr__(self, name):
-        if name.startswith("create_worker_chip"):
-            raise WorkerStateError(f"{name} is not supported: a run's orchestration cannot be fed while it runs")
-        raise AttributeError(f"an orchestrator has no {name!r}")
 
 
 def _checked(args):

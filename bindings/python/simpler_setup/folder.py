@@ -1,10 +1,10 @@
 """Runs a folder of programs: every scene test and test function that a simulator can run, each file in a process of its own.
 
-    python -m simpler_setup.folder FOLDER --pto-isa FOLDER [--only WORD] [--table FILE]
+    python -m simpler_setup.folder FOLDER --pto-isa FOLDER [--only WORD] [--table FILE] [--resume | --failed]
 
 A case that crashes or takes too long ends its process; the others of its file are run in a new one. The table says of each case
-whether it passed, and of each other one why not. The folder itself is not changed: programs run in a copy, because packages that
-stand beside them there would be imported instead of ours.
+whether it passed, and of each other one why not. The table is kept after every file, so that an interrupted run can go on. The
+folder itself is not changed: programs run in a copy, because packages that stand beside them there would be imported instead of ours.
 """
 
 import argparse
@@ -70,16 +70,32 @@ def run(values):
     files = test_files(copy, values.only)
     if not files:
         raise SystemExit(f"error: {folder} has no test files with scene tests{' of that name' if values.only else ''}")
-    table, limits = Table(), Limits(values.case_seconds, values.file_seconds)
+    kept, limits = work / "kept.json", Limits(values.case_seconds, values.file_seconds)
+    table = _earlier(kept, values)
     for number, path in enumerate(files, 1):
         name, start = str(path.relative_to(copy)), time.monotonic()
+        if table.is_known(name):
+            continue
         platforms = simulators_of(path)
         if not platforms:
             table.add_hardware(name, path.read_text(errors="replace").count('"platforms":'))
         for platform in platforms:
             ended = run_file(path, copy, work, platform, values.pto_isa, limits, table.done(name), values.options)
             table.add(name, platform, ended)
+        kept.write_text(json.dumps(table.kept()))
         print(f"[{number} of {len(files)}] {name}: {table.line_of(name)}, {time.monotonic() - start:.1f} s", flush=True)
+    return table
+
+
+def _earlier(kept, values):
+    """The table that an earlier run left, if this one goes on with it: all of its files, or those without a failed case."""
+    if not (values.resume or values.failed):
+        return Table()
+    if not kept.is_file():
+        raise SystemExit(f"error: {kept} is not there: no earlier run to go on with. Give the same --work, or leave out --resume and --failed")
+    table = Table(json.loads(kept.read_text()))
+    if values.failed:
+        table.forget_failed()
     return table
 
 
@@ -92,6 +108,8 @@ def _parser():
     parser.add_argument("--pto-isa", required=True, help="a folder with the headers of PTO-ISA")
     parser.add_argument("--only", action="append", help="only files with this word in their path; may be given again")
     parser.add_argument("--work", default="field-run", help="where the copy and the reports go (default field-run)")
+    parser.add_argument("--resume", action="store_true", help="go on with the earlier run in --work: files that it ended are not run again")
+    parser.add_argument("--failed", action="store_true", help="the same, and cases that failed are run again")
     parser.add_argument("--at-least", type=int, help="succeed if so many scene cases pass, whatever the others do")
     parser.add_argument("--table", help="write the table as JSON to this file, too")
     parser.add_argument("--case-seconds", type=float, default=120, help="how long a case may take, compilers included (default 120)")

@@ -75,7 +75,7 @@ def _one_process(path, root, work, platform, pto_isa, limits, done, options):
     arguments = [
         *("-q", "--tb=short", "-p", "no:cacheprovider", "-p", "simpler_setup.pytest_plugin"),
         *("-c", os.devnull, "--rootdir", str(root), "--import-mode=importlib", "--platform", platform),
-        *("--manual", "include", "--scene-report", str(report), "--scene-done", str(known), *options, str(path)),
+        *("--manual", "include", "--scene-report", str(report), "--scene-done", str(known), str(path), *options),
     ]
     environment = {"PTO_ISA_ROOT": str(pto_isa), "PTO_FIELD_OUTPUTS": str(work / "outputs")}
     process = _forked(arguments, root, {**environment, "PYTHONDONTWRITEBYTECODE": "1"}, log)

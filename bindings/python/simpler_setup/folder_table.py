@@ -4,8 +4,25 @@
 class Table:
     """Cases by file. A case that passed on one simulator counts; one that needs hardware is counted apart."""
 
-    def __init__(self):
-        self._rows = {}
+    def __init__(self, kept=None):
+        self._rows = kept or {}
+        self._known = frozenset(self._rows)
+
+    def kept(self):
+        """All that the table holds, for `Table(kept)` in a later run."""
+        return self._rows
+
+    def is_known(self, name):
+        """Whether an earlier run has ended this file."""
+        return name in self._known
+
+    def forget_failed(self):
+        """Takes failed cases out, so that their files are run again; what passed stays."""
+        files = {row["file"] for row in self.rows() if row["state"] == "failed"}
+        for name in files:
+            rows = self._rows[name]
+            self._rows[name] = {case: row for case, row in rows.items() if row["state"] == "passed"}
+        self._known -= files
 
     def add(self, name, platform, ended):
         """Adds what became of a file's cases on a platform."""

@@ -11,6 +11,7 @@ import pytest
 
 from . import scene_report, scene_worker
 from .log_config import DEFAULT_LOG_LEVEL, configure_logging
+from .old_torch import name_bytes
 from .scene_case import Selection, is_manual, matches_manual
 
 _MARKERS = {
@@ -23,12 +24,6 @@ _MARKERS = {
     "timeout": "how long a test may take",
 }
 
-
-def _name_bytes_of_torch():
-    """`tensor.nbytes`, which Debian's torch does not have yet, and tests of the field use."""
-    torch = sys.modules.get("torch")
-    if torch is not None and not hasattr(torch.Tensor, "nbytes"):
-        torch.Tensor.nbytes = property(lambda tensor: tensor.numel() * tensor.element_size())
 
 
 def pytest_addoption(parser):
@@ -94,7 +89,7 @@ def _is_scene(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    _name_bytes_of_torch()
+    name_bytes(sys.modules.get("torch"))
     platform, values = config.option.platform, config.option
     if platform is None:
         return

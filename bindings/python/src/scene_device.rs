@@ -6,8 +6,8 @@ use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
 use pto_field::{
-    Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, KernelCode, ObjectCode, Place,
-    Rings, Role, Source, Tensor, TheirLimits,
+    Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, Keeps, KernelCode, ObjectCode,
+    Place, Rings, Role, Source, Tensor, TheirLimits,
 };
 use pto_host::Hosting;
 use pto_host::abi::CoreKind;
@@ -69,8 +69,9 @@ impl FieldDevice {
     }
 
     /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
-    /// the edges of a pool that a program asked for, and fails where it would fail there.
-    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, their_limits = None, **options))]
+    /// the edges of a pool that a program asked for, and fails where it would fail there. `keeps` says what is kept for the field's files:
+    /// the graph, when kernels ran, and how many arguments (0 none, 1 marked ones, 2 all, 3 all, with contents of marked ones).
+    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, their_limits = None, keeps = (false, false, 0), **options))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of one call in Python")]
     fn run(
         &self,
@@ -82,6 +83,7 @@ impl FieldDevice {
         edges: &str,
         compares_rules: bool,
         their_limits: Option<(u32, u32)>,
+        keeps: (bool, bool, u8),
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<FieldOutcome> {
         let asked = Asked::from_keywords(options)?;
@@ -92,6 +94,7 @@ impl FieldDevice {
             rings: Rings { window, heap_bytes, edges: edge_room },
             edges: rule(edges)?,
             compares_rules,
+            keeps: Keeps { graph: keeps.0, spans: keeps.1, arguments: keeps.2 },
             their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
             ..CallOptions::default()
         };

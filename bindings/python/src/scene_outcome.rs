@@ -1,7 +1,8 @@
 //! `FieldOutcome`: what became of a run of a program of the field.
 
-use pto_field::Outcome;
+use pto_field::{Diary, Outcome};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::report::Report;
 
@@ -12,6 +13,10 @@ pub(crate) struct FieldOutcome(Outcome);
 impl FieldOutcome {
     pub(crate) fn new(outcome: Outcome) -> Self {
         Self(outcome)
+    }
+
+    fn kept(&self, has: impl Fn(&Diary) -> bool) -> Option<&Diary> {
+        self.0.diary.as_ref().filter(|diary| has(diary))
     }
 }
 
@@ -45,6 +50,33 @@ impl FieldOutcome {
     #[getter]
     fn report(&self) -> Option<Report> {
         self.0.report.clone().map(Report::new)
+    }
+
+    /// `deps.json`; None: the graph was not kept.
+    fn deps_json(&self) -> Option<String> {
+        self.kept(|diary| diary.keeps().graph).map(Diary::deps_json)
+    }
+
+    /// `scope_stats.jsonl`; None: the graph was not kept.
+    fn scope_stats_jsonl(&self) -> Option<String> {
+        let is_fatal = self.0.error.is_some();
+        self.kept(|diary| diary.keeps().graph).map(|diary| diary.scope_stats_jsonl(is_fatal))
+    }
+
+    /// `chip_swimlane_records.json`; None: it was not kept when kernels ran.
+    fn swimlane_json(&self) -> Option<String> {
+        self.kept(|diary| diary.keeps().spans).map(Diary::swimlane_json)
+    }
+
+    /// `pmu.csv`; None: it was not kept when kernels ran.
+    fn pmu_csv(&self, event_type: u32) -> Option<String> {
+        self.kept(|diary| diary.keeps().spans).map(|diary| diary.pmu_csv(event_type))
+    }
+
+    /// `args_dump.json` and `args.bin`; None: no arguments were kept.
+    fn args_dump<'py>(&self, py: Python<'py>) -> Option<(String, Bound<'py, PyBytes>)> {
+        let diary = self.kept(|diary| !diary.dumped().entries.is_empty())?;
+        Some((diary.args_dump_json(), PyBytes::new(py, &diary.dumped().bytes)))
     }
 
     /// How many tasks were submitted.

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from simpler.chip_worker import check_target
 from simpler.task_interface import CallConfig, ChipCallable, DataType, TaskArgs, TensorArgType, scalar_to_uint64
+from simpler.failure import WorkerStateError
 from simpler.worker import Worker
+from simpler.worker_chip_orch_comm import NotifyOp, Region, WaitCmp
 
 from simpler_setup import KernelCompiler, TaskArgsBuilder, TensorArg, extract_text_section, scene_test
 from simpler_setup.comparison import difference
 from simpler_setup.scene_case import Selection
+from simpler_setup.tools.swimlane_converter import read_perf_data
 from _task_interface import CoreCallable
 from pto_runtime.errors import ConfigError
 
@@ -53,6 +56,80 @@ def test_a_folder_becomes_a_table(tmp_path):
     assert rows["TestTwiceTheSum::right"]["state"] == "passed"
     assert rows["TestTwiceTheSum::device"]["state"] == "hardware only"
     assert "MismatchError" in rows["TestTwiceTheSum::wrong"]["reason"]
+
+
+def test_an_interrupted_folder_goes_on_and_failed_cases_run_again(tmp_path):
+    run = ("-m", "simpler_setup.folder", FOLDER, "--pto-isa", tmp_path, "--work", tmp_path / "work")
+    refused = python(*run, "--resume", cwd=tmp_path)
+    assert refused.returncode == 1 and "no earlier run to go on with" in refused.stderr
+    first = python(*run, cwd=tmp_path)
+    again = python(*run, "--resume", cwd=tmp_path)
+    assert "[1 of 1]" in first.stdout and "[1 of 1]" not in again.stdout
+    sums = [done.stdout[done.stdout.index("scene cases:") :] for done in (first, again)]
+    assert sums[0] == sums[1]
+    assert "[1 of 1]" in python(*run, "--failed", cwd=tmp_path).stdout, "the file has a case that failed"
+
+
+def test_diagnostics_are_files_that_their_tools_read(tmp_path):
+    options = ("--enable-chip-swimlane", "--enable-dep-gen", "--enable-pmu", "--enable-scope-stats", "--dump-args=2")
+    scene = FOLDER / "test_scene.py"
+    done = python(scene, "-p", "a2a3sim", "--case", "TestTwiceTheSum::right", *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = (tmp_path / "outputs").iterdir()
+    deps = json.loads((folder / "deps.json").read_text())
+    assert [edge["source"] for edge in deps["edges"]] == ["creator", "creator"], "the second task reads the first one's tensor twice"
+    assert "waits for r0t0 (creator)" in (folder / "deps_viewer.txt").read_text()
+    scopes = [json.loads(line) for line in (folder / "scope_stats/scope_stats.jsonl").read_text().splitlines()]
+    assert (scopes[0]["version"], scopes[0]["total"], scopes[2]["task_window_end"]) == (6, 2, 2)
+    assert len((folder / "pmu.csv").read_text().splitlines()) == 3
+    shown = python("-m", "simpler_setup.tools.dump_viewer", folder / "args_dump", "--stage", "after", "--export", cwd=tmp_path)
+    assert shown.stdout.count("after_completion") == 2, shown.stdout + shown.stderr
+    swimlane = read_perf_data(folder / "chip_swimlane_records.json")
+    assert [task["func_id"] for task in swimlane["tasks"]] == [0, 0]
+    trace = tmp_path / "trace.json"
+    python("-m", "simpler_setup.tools.swimlane_converter", folder / "chip_swimlane_records.json", "-o", trace, cwd=tmp_path)
+    assert sum(event["ph"] == "X" for event in json.loads(trace.read_text())["traceEvents"]) == 2
+
+
+def test_a_function_feeds_an_orchestration_that_runs():
+    messages = [bytes([number]) * length for number, length in enumerate((1, 300, 0, 64, 200, 256, 3, 130))]
+    answers = []
+
+    def feed(orch, _args, config):
+        queue = orch.create_worker_chip_queue(0, depth=4, input_arena_bytes=320, output_arena_bytes=320)
+        words = TaskArgs()
+        for word in queue.chip_task_arg_scalars():
+            words.add_scalar(word)
+        orch.submit_next_level(handle, words, config, worker=0)
+        assert queue.output.try_peek() is None
+        for message in messages:
+            queue.input.enqueue(message or None, nbytes=len(message), timeout=60)
+            answer = bytearray(len(message))
+            queue.output.dequeue_into(answer, timeout=60)
+            answers.append(bytes(answer))
+        with pytest.raises(ValueError, match="the arena has 320"):
+            queue.input.try_enqueue(bytes(321), 321)
+        queue.request_stop(timeout=60)
+        queue.free()
+        with pytest.raises(WorkerStateError, match="given back"):
+            queue.region.descriptor_scalars()
+
+    with Worker(3, platform="a2a3sim", device_ids=[0]) as worker:
+        handle = worker.register(program("echo"))
+        worker.run(feed)
+    assert answers == messages
+
+
+def test_counters_of_a_region_are_compared_and_waits_end():
+    region = Region(100, 128)
+    counter = region.counter(64)
+    counter.notify(5)
+    counter.notify(-2, NotifyOp.Add)
+    assert (counter.test(3, WaitCmp.EQ).matched, counter.test(3, WaitCmp.LT).observed) == (True, 3)
+    with pytest.raises(TimeoutError, match="is 3 after 0 s, and GE 4 is waited for"):
+        counter.wait(4, timeout=0)
+    with pytest.raises(ValueError, match="the region has 100"):
+        region.payload_write(99, b"ab")
 
 
 @pytest.fixture

@@ -11,9 +11,11 @@
 //! | tree | 2 log2(n) (a + s / b) |
 //! | two-level | as direct within a node, and as direct between nodes on 1 / m of the bytes, m ranks a node |
 //!
-//! All-gather and reduce-scatter take half of it.
+//! All-gather and reduce-scatter take half of it. A direct broadcast, and a direct reduction to one rank, go through relays: 2 a + (n - 2) o + s / b.
 
 use pto_abi::closed_set;
+
+use super::kernel::blocks_of;
 
 closed_set! {
     /// How a collective goes about it.
@@ -148,21 +150,44 @@ impl Choice {
         asked.or_else(best).unwrap_or(Algorithm::DIRECT)
     }
 
-    /// Of the algorithms that reduce: what is left to be reduced when the last tile has come. Those of `direct` are reduced one after
-    /// the other, in the order of the ranks; a vector core reduces about 30 bytes in a nanosecond.
+    /// What is left to do when the last tile has come. `direct` reduces a tile's parts one after the other, in the order of the ranks; a
+    /// round of `halving` begins with a tile when the one before is reduced. A vector core reduces about 30 bytes in a nanosecond, and
+    /// several share a large tile. A relay of a broadcast gives its last tile to all others.
     fn tail_ns(&self, algorithm: Algorithm, tile_bytes: u64) -> u64 {
-        let reduces = matches!(
+        let part = (self.bytes / u64::from(self.size.max(1))).max(1);
+        let (others, is_root) = (u64::from(self.size.saturating_sub(1)), self.has_root());
+        let tile = tile_bytes.min(if is_root { self.bytes } else { part }).max(1);
+        let hop_ns = u64::from(self.network.latency_ns) / 2;
+        let one_ns = tile / 30 / blocks_of(tile) + hop_ns;
+        let rounds = u64::from(self.size.max(1).ilog2());
+        let relayed_ns = others.saturating_sub(1) * self.wire_ns(tile);
+        match algorithm {
+            _ if self.collective == Collective::BROADCAST && algorithm == Algorithm::DIRECT => {
+                relayed_ns
+            }
+            _ if !self.reduces() => 0,
+            Algorithm::DIRECT if is_root => relayed_ns + others * one_ns,
+            Algorithm::DIRECT => others * one_ns,
+            Algorithm::TWO_LEVEL => u64::from(self.ranks_per_node) * one_ns,
+            Algorithm::RING => (others / part.div_ceil(tile)).max(1) * one_ns,
+            _ => rounds * one_ns,
+        }
+    }
+
+    const fn reduces(&self) -> bool {
+        matches!(
             self.collective,
             Collective::ALL_REDUCE | Collective::REDUCE | Collective::REDUCE_SCATTER
-        );
-        let part = self.bytes / u64::from(self.size.max(1));
-        let one_ns = tile_bytes.min(part) / 30;
-        match algorithm {
-            _ if !reduces => 0,
-            Algorithm::DIRECT => u64::from(self.size.saturating_sub(1)) * one_ns,
-            Algorithm::TWO_LEVEL => u64::from(self.ranks_per_node) * one_ns,
-            _ => one_ns,
-        }
+        )
+    }
+
+    const fn has_root(&self) -> bool {
+        matches!(self.collective, Collective::BROADCAST | Collective::REDUCE)
+    }
+
+    /// What so many bytes take on the wire of one rank.
+    fn wire_ns(&self, bytes: u64) -> u64 {
+        1_000 * bytes / self.network.bytes_per_us.max(1)
     }
 
     /// The least that an algorithm takes, in nanoseconds.
@@ -172,7 +197,7 @@ impl Choice {
         let (n, rounds) = (u64::from(self.size), u64::from(self.size.max(1).ilog2()));
         let rounds = rounds + u64::from(!self.size.is_power_of_two());
         let own_ns = latency / 4;
-        let wire_ns = |bytes: u64| 1_000 * bytes / self.network.bytes_per_us.max(1);
+        let wire_ns = |bytes: u64| self.wire_ns(bytes);
         let others = n.saturating_sub(1);
         // One phase: a scatter, a gather, or an exchange.
         let phase = |ranks: u64, bytes: u64| {
@@ -197,6 +222,9 @@ impl Choice {
                     n / u64::from(self.ranks_per_node.max(1)),
                 );
                 phases * (phase(m, self.bytes) + phase(k, self.bytes / m))
+            }
+            Algorithm::DIRECT if self.has_root() => {
+                phases * latency + others.saturating_sub(1) * own_ns + wire_ns(self.bytes)
             }
             _ => phases * phase(n, self.bytes),
         }

@@ -14,16 +14,59 @@ pub const TRANSFER: FuncId = FuncId(42);
 /// The library's kernel `out = a op b` of any element type.
 pub const REDUCE: FuncId = FuncId(43);
 
-/// Submits `out = a op b`; `out` may be `a`, or apart from both.
+/// Bytes that one core reduces, at least, where several share a tile: 2 us.
+const BLOCK_BYTES: u64 = 64 << 10;
+/// Cores that share a tile, at most. With 8 a tile of the usual size is reduced in the time that it takes on the wire.
+const MOST_BLOCKS: u64 = 8;
+/// Elements of a block are a multiple of this, so that no two cores write to the same line.
+const ALIGNED: u64 = 64;
+
+/// Elements of each block, of a tensor with so many elements of so many bytes.
+const fn elements_of_block(elements: u64, element_bytes: u64) -> u64 {
+    let blocks = elements * element_bytes / BLOCK_BYTES;
+    match blocks {
+        0 | 1 => elements,
+        _ if blocks > MOST_BLOCKS => elements.div_ceil(MOST_BLOCKS).next_multiple_of(ALIGNED),
+        _ => elements.div_ceil(blocks).next_multiple_of(ALIGNED),
+    }
+}
+
+/// How many blocks reduce a tensor of so many bytes side by side.
+pub(super) const fn blocks_of(bytes: u64) -> u64 {
+    let each = elements_of_block(bytes, 1);
+    if each == 0 { 1 } else { bytes.div_ceil(each) }
+}
+
+/// Submits `out = a op b`; `out` may be `a`, or apart from both. A large tensor is reduced by several cores.
 pub(super) fn reduce<G: StreamBuilder>(
     stream: &mut G,
     (a, b, out): (&TensorView<'_>, &TensorView<'_>, &TensorView<'_>),
     reduction: Reduction,
 ) -> Result<TaskId, Fault> {
-    let how = u64::from(a.element().get()) | u64::from(reduction.get()) << 8;
+    let (elements, element) = (out.elements(), a.element());
+    let each = elements_of_block(elements, element.bytes());
+    let how = u64::from(element.get()) | u64::from(reduction.get()) << 8 | elements << 16;
     let in_place = a.address() == out.address();
     let (first, last) =
         if in_place { (Arg::InOut(a), Arg::NoDep(out)) } else { (Arg::In(a), Arg::Out(out)) };
-    let args = [first, Arg::In(b), last, Arg::Scalar(out.elements()), Arg::Scalar(how)];
-    stream.submit_tensors(&TensorTask::new(REDUCE, CoreKind::AIV, &args))
+    let args = [first, Arg::In(b), last, Arg::Scalar(each), Arg::Scalar(how)];
+    let task = TensorTask::new(REDUCE, CoreKind::AIV, &args);
+    // A tensor has below 2^32 elements, so that there are at most MOST_BLOCKS blocks.
+    let blocks = u32::try_from(elements.div_ceil(each.max(1))).unwrap_or(1);
+    stream.submit_tensors(&if blocks > 1 { task.blocks(blocks) } else { task })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_BLOCKS, blocks_of, elements_of_block};
+
+    #[test]
+    fn blocks_cover_every_element_once() {
+        for elements in [0, 1, 63, 16_384, 16_385, 32_768, 40_000, 131_072, 4_000_000_000] {
+            let each = elements_of_block(elements, 4);
+            let blocks = elements.div_ceil(each.max(1));
+            assert!(blocks <= MOST_BLOCKS && each * blocks >= elements, "{elements}: {each}");
+        }
+        assert_eq!([100, 64 << 10, 128 << 10, 512 << 10].map(blocks_of), [1, 1, 2, 8]);
+    }
 }

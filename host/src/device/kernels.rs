@@ -18,6 +18,20 @@ impl Device {
         self.kernels.insert(func_id, kernel, &*self.backend)
     }
 
+    /// The func id of a kernel that nobody calls by a number: the one that it has, or the highest that is free.
+    ///
+    /// # Errors
+    /// `NoFuncId`, `KernelNotForDevice`, `KernelNotFlashed`.
+    pub fn func_id_of(&mut self, kernel: Kernel) -> Result<FuncId, Error> {
+        if let Some(func_id) = self.kernels.id_of(&kernel) {
+            return Ok(func_id);
+        }
+        let none = || Error::NoFuncId { name: kernel.name().to_owned() };
+        let func_id = self.kernels.free_id().ok_or_else(none)?;
+        self.register_kernel(func_id, kernel)?;
+        Ok(func_id)
+    }
+
     /// Takes the kernel of `func_id` away.
     ///
     /// # Errors

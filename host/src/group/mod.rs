@@ -48,6 +48,7 @@ mod progress;
 mod ranks;
 mod report;
 mod seated;
+pub mod soak;
 mod target;
 #[cfg(test)]
 mod tests;

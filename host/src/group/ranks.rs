@@ -104,11 +104,11 @@ impl Group {
         if size == 0 || size > most {
             return Err(GroupError::Size { size, most });
         }
-        let net = VirtualNet::new(size, profile, faults);
         let of_all = match options.device.hosting {
             Hosting::Virtual(of_all) => of_all,
             _ => VirtualOptions::default(),
         };
+        let net = VirtualNet::new(size, profile, faults, of_all.compute);
         let open = |rank: u32| {
             let seed = of_all.seed.wrapping_add(u64::from(rank) << 32);
             let hosting = Hosting::Virtual(VirtualOptions { seed, ..of_all });

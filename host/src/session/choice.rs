@@ -20,15 +20,15 @@ pub(super) fn in_turn(mut candidates: Vec<Candidate>, turn: usize) -> Vec<Candid
 
 /// Choices by a seed (splitmix64, Steele, Lea and Flood 2014).
 #[derive(Clone, Debug)]
-pub(super) struct Seeded(u64);
+pub(crate) struct Seeded(u64);
 
 impl Seeded {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// A number below `of`.
-    pub(super) fn below(&mut self, of: usize) -> usize {
+    pub(crate) fn below(&mut self, of: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

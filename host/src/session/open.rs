@@ -268,6 +268,18 @@ impl Session {
         Ok(())
     }
 
+    /// As [`Device::func_id_of`]. Waits until the commands that the cores have are over.
+    ///
+    /// # Errors
+    /// Those of [`Device::func_id_of`].
+    pub fn func_id_of(&self, kernel: Kernel) -> Result<FuncId, SessionError> {
+        let _visit = self.shared.visit();
+        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
+        let func_id = device.func_id_of(kernel)?;
+        self.shared.kernels.read(&device);
+        Ok(func_id)
+    }
+
     /// Looks at the device, for example to build a graph for it. Waits until the commands that the cores have are over.
     pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
         let _visit = self.shared.visit();

@@ -39,7 +39,7 @@ impl Conversions {
         if let Some(program) = loaded.get(&key) {
             return Ok(program.clone());
         }
-        let program = LoadedProgram::load(&self.shared, program(from, to)?)?;
+        let program = LoadedProgram::load(&self.shared, program(from, to)?, &[])?;
         loaded.insert(key, program.clone());
         Ok(program)
     }

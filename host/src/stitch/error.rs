@@ -144,6 +144,16 @@ pub enum StitchError {
         /// Why not, and what to do.
         why: &'static str,
     },
+    /// A native kernel of a program was not loaded.
+    #[error(
+        "program {program} brings kernel {kernel} as machine code, which was not loaded; load the program with `pto program run`, from Python or C, or in Rust with `Stitcher::load_with` and `pto_native::program::kernels`"
+    )]
+    Native {
+        /// The program.
+        program: String,
+        /// The kernel.
+        kernel: String,
+    },
     /// A kernel that a program calls is not in the library of this device.
     #[error(
         "program {program} calls kernel {kernel}, which the library does not have; build the program for this version"

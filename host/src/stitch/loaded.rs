@@ -59,11 +59,16 @@ pub(super) enum Bound {
 }
 
 impl LoadedProgram {
-    pub(super) fn load(shared: &Arc<Shared>, program: Program) -> Result<Self, StitchError> {
+    /// `native`: the kernels of the program that the device has, with their func ids.
+    pub(super) fn load(
+        shared: &Arc<Shared>,
+        program: Program,
+        native: &[(String, CoreKind, FuncId)],
+    ) -> Result<Self, StitchError> {
         program.check_target(TARGET)?;
         let code = match program.body() {
             Body::Plan(compiled) => plan_code(shared, compiled)?,
-            Body::Graph(tasks) => Code::Graph(kernels(program.name(), tasks)?),
+            Body::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
         };
         let memory = shared.memory.shared();
         let constant = |number| {
@@ -104,16 +109,31 @@ fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchEr
     Ok(Code::Plan { plan, kernels, scratch })
 }
 
-fn kernels(program: &str, tasks: &[GraphTask]) -> Result<Vec<FuncId>, StitchError> {
-    let func = |task: &GraphTask| {
+/// The func id of each task's kernel.
+fn kernels(
+    program: &Program,
+    tasks: &[GraphTask],
+    native: &[(String, CoreKind, FuncId)],
+) -> Result<Vec<FuncId>, StitchError> {
+    let of_task = |task: &GraphTask| {
+        if program.native().is_some_and(|own| own.kernel(&task.kernel).is_some()) {
+            let is_kernel = |(name, kind, _): &&(String, CoreKind, FuncId)| {
+                *name == task.kernel && *kind == task.kind
+            };
+            let found = native.iter().find(is_kernel).map(|(_, _, func_id)| *func_id);
+            return found.ok_or_else(|| StitchError::Native {
+                program: program.name().to_owned(),
+                kernel: task.kernel.clone(),
+            });
+        }
         let found = library::by_name(&task.kernel).filter(|kernel| kernel.kind == task.kind);
         let found = found.and_then(|kernel| u16::try_from(kernel.func_id).ok()).map(FuncId);
         found.ok_or_else(|| StitchError::Kernel {
-            program: program.to_owned(),
+            program: program.name().to_owned(),
             kernel: task.kernel.clone(),
         })
     };
-    tasks.iter().map(func).collect()
+    tasks.iter().map(of_task).collect()
 }
 
 impl Loaded {

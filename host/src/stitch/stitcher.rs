@@ -12,6 +12,7 @@ use super::loaded::LoadedProgram;
 use super::placed::PlacedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
+use crate::Kernel;
 use crate::session::{OnFailure, Session, StreamOptions};
 
 /// How programs are stitched.
@@ -63,9 +64,29 @@ impl<'s> Stitcher<'s> {
     /// Puts a program and its constants into the memory of the device.
     ///
     /// # Errors
-    /// The program is for another target, calls a kernel that the library does not have, or does not fit the memory.
+    /// The program is for another target, calls a kernel that the library does not have, or does not fit the memory; `Native`: it
+    /// has kernels of its own.
     pub fn load(&self, program: Program) -> Result<LoadedProgram, StitchError> {
-        LoadedProgram::load(&self.shared, program)
+        self.load_with(program, Vec::new())
+    }
+
+    /// Puts a program with kernels of its own into the memory of the device. `native` are these kernels, by their names:
+    /// `pto_native::program::kernels` loads them from the program.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); a kernel cannot be registered.
+    pub fn load_with(
+        &self,
+        program: Program,
+        native: Vec<Kernel>,
+    ) -> Result<LoadedProgram, StitchError> {
+        let registered = |kernel: Kernel| {
+            let (name, kind) = (kernel.name().to_owned(), kernel.kind());
+            Ok((name, kind, self.session.func_id_of(kernel)?))
+        };
+        let native = native.into_iter().map(registered);
+        let native = native.collect::<Result<Vec<_>, StitchError>>()?;
+        LoadedProgram::load(&self.shared, program, &native)
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.
@@ -73,7 +94,19 @@ impl<'s> Stitcher<'s> {
     /// # Errors
     /// Those of [`load`](Self::load); the device has no room for its temporaries.
     pub fn place(&self, program: Program) -> Result<PlacedProgram<'s>, StitchError> {
-        PlacedProgram::new(self.session.clone(), self.load(program)?)
+        self.place_with(program, Vec::new())
+    }
+
+    /// As [`place`](Self::place), of a program with kernels of its own.
+    ///
+    /// # Errors
+    /// Those of [`load_with`](Self::load_with) and [`place`](Self::place).
+    pub fn place_with(
+        &self,
+        program: Program,
+        native: Vec<Kernel>,
+    ) -> Result<PlacedProgram<'s>, StitchError> {
+        PlacedProgram::new(self.session.clone(), self.load_with(program, native)?)
     }
 
     /// A stream whose programs follow each other: each begins when the one before it has ended.

@@ -24,8 +24,8 @@ fn an_image_says_what_it_is() {
     // workloads.
     let examples = Builders.names();
     let streams = Builders.stream_names().iter().filter(|name| !examples.contains(name));
-    // No image is of a group, which `comm_bench` measures.
-    let streams = streams.filter(|name| **name != "comm_bench");
+    // No image is of a group, which these two measure.
+    let streams = streams.filter(|name| !["comm_bench", "comm_layer"].contains(name));
     let mut tensors: Vec<_> = streams.copied().collect();
     tensors.insert(tensors.len() - 1, "tensors");
     let own =

@@ -13,7 +13,7 @@
 //! - A send without bytes is over at once: it is a token.
 //! - Nothing of one run meets anything of another: what a rank starts carries the number of its run.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use pto_graph::group::transfer::{NO_SLOT, SIGNAL_SLOTS};
 use pto_graph::group::{Transfer, TransferKind};
@@ -50,7 +50,7 @@ struct Waiting {
 }
 
 /// Where a send and a receive meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Meeting {
     from: u32,
     to: u32,
@@ -73,8 +73,9 @@ struct RankState {
 #[derive(Debug, Default)]
 pub struct Exchange {
     ranks: Vec<RankState>,
-    sends: HashMap<Meeting, VecDeque<Waiting>>,
-    receives: HashMap<Meeting, VecDeque<Waiting>>,
+    // In an order: of several that nobody meets any more the same one is told in every run.
+    sends: BTreeMap<Meeting, VecDeque<Waiting>>,
+    receives: BTreeMap<Meeting, VecDeque<Waiting>>,
 }
 
 impl Exchange {
@@ -223,7 +224,7 @@ impl Exchange {
     /// What is under way at a rank, for people.
     #[must_use]
     pub fn under_way(&self, rank: u32) -> usize {
-        let of = |map: &HashMap<Meeting, VecDeque<Waiting>>, is: fn(&Meeting, u32) -> bool| {
+        let of = |map: &BTreeMap<Meeting, VecDeque<Waiting>>, is: fn(&Meeting, u32) -> bool| {
             let own = map.iter().filter(|(meeting, _)| is(meeting, rank));
             own.map(|(_, waiting)| waiting.len()).sum::<usize>()
         };
@@ -313,7 +314,7 @@ fn check_slot(rank: u32, slot: u32) -> Result<(), TransferError> {
     Err(TransferError::Refused { rank, why })
 }
 
-fn take(map: &mut HashMap<Meeting, VecDeque<Waiting>>, meeting: Meeting) -> Option<Waiting> {
+fn take(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting) -> Option<Waiting> {
     let waiting = map.get_mut(&meeting)?;
     let first = waiting.pop_front();
     if waiting.is_empty() {

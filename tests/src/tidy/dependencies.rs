@@ -35,9 +35,12 @@ const BANNED: &[(&str, &str)] = &[
     ("native-tls", "nothing here talks to a network"),
     ("openssl-sys", "nothing here talks to a network"),
     ("reqwest", "nothing here talks to a network"),
-    ("tokio", "threads and bounded steps do; there is no executor"),
     ("async-std", "threads and bounded steps do; there is no executor"),
 ];
+
+/// Crates that only tests and examples use, and what the library does instead.
+const ONLY_FOR_TESTS: &[(&str, &str)] =
+    &[("tokio", "threads and bounded steps do; only an example awaits on it")];
 
 /// Crates of which there are several versions, because those that need them do not agree. Remove a line when they do.
 const SEVERAL_VERSIONS: &[&str] = &["getrandom", "object", "syn", "windows-sys", "winnow"];
@@ -53,6 +56,8 @@ pub struct Dependency {
     pub licence: Option<String>,
     /// Where it comes from; `None`: it stands in this repository.
     pub source: Option<String>,
+    /// Whether one of our crates needs it for more than its tests and examples.
+    pub is_linked: bool,
 }
 
 impl Dependency {
@@ -92,7 +97,8 @@ fn licence(one: &Dependency) -> Option<Finding> {
 }
 
 fn banned(one: &Dependency) -> Option<Finding> {
-    let (_, instead) = BANNED.iter().find(|(name, _)| *name == one.name)?;
+    let of_tests = ONLY_FOR_TESTS.iter().filter(|_| one.is_linked);
+    let (_, instead) = BANNED.iter().chain(of_tests).find(|(name, _)| *name == one.name)?;
     Some(one.finding(format!("it is banned: {instead}")))
 }
 
@@ -139,7 +145,13 @@ mod tests {
     fn one(name: &str, version: &str, licence: &str) -> Dependency {
         let source = Some(REGISTRY.to_owned());
         let licence = (!licence.is_empty()).then(|| licence.to_owned());
-        Dependency { name: name.to_owned(), version: version.to_owned(), licence, source }
+        Dependency {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            licence,
+            source,
+            is_linked: true,
+        }
     }
 
     /// What is said of `more`, beside the crates of which several versions are accepted.
@@ -166,6 +178,9 @@ mod tests {
     #[test]
     fn crates_that_stay_out_are_told_with_what_to_take() {
         assert!(said(&[one("tokio", "1.0.0", "MIT")]).contains("it is banned: threads"));
+        let for_tests = Dependency { is_linked: false, ..one("tokio", "1.0.0", "MIT") };
+        assert_eq!(said(&[for_tests]), "");
+        assert!(said(&[one("reqwest", "1.0.0", "MIT")]).contains("it is banned: nothing"));
         let mut strange = one("a", "1.0.0", "MIT");
         strange.source = Some("git+https://example.org/a".to_owned());
         assert!(said(&[strange.clone()]).contains("take a release"));

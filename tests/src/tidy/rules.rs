@@ -84,6 +84,7 @@ const EVENT_PLACES: &[&str] = &[
     "host/tests/device/sessions/",
     "tests/system/virt.rs",
     "tools/bench/src/sessions/",
+    "host/examples/serve",
 ];
 /// Names of other people's interfaces: the crate `log`, and the field's class `Runtime`.
 const FOREIGN_NAMES: &[&str] = &["log::Record", "record_tensor_pair", "record_device_alloc"];

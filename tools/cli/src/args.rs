@@ -27,7 +27,7 @@ use crate::help::{self, VERSION};
 pub(crate) use acl::{AclArgs, AclCommand, AclRunArgs};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
-pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand};
+pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand, CommScalingArgs};
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,

@@ -33,13 +33,14 @@ macro_rules! short_examples {
 examples! {
     PTO: "pto list", "pto run vector_example";
     RUN: "pto run paged_attention", "pto run random_dag --hosting virtual --seed 7 --trace run.json", "pto run tp_decoder --group local:4", "mpirun -n 8 pto run tp_decoder --group mpi", "pto run matmul --input a=a.npy --output c=c.npy --dump tensors", "pto run graph.jsonl --kernels kernels.so --input row=row.npy --expect mean=golden.npy", "pto run vector_example --device a2a3";
-    SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults", "pto soak --sessions --seeds 1000";
+    SOAK: "pto soak --seeds 1000", "pto soak --replay 7 --faults", "pto soak --sessions --seeds 1000", "pto soak --groups --seeds 1000", "mpirun -n 64 pto soak --seeds 100000000";
     ANALYZE: "pto run cholesky --trace run.json && pto analyze run.json", "pto analyze after.json --against before.json";
     VIEW: "pto run cholesky --trace run.json && pto view run.json", "pto view run.json -o run.svg", "pto view before.json after.json -o both.html";
     GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg", "pto graph paged_attention -o graph.html";
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
     MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1", "pto bench --sessions --commands 1000000";
+    COMM_SCALING: "pto comm scaling --ranks 2,8,64", "pto comm scaling --layer --json";
     COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
 }
 
@@ -56,7 +57,7 @@ short_examples! {
     FW_LIST: "pto fw list";
     FW_ROLLBACK: "pto fw rollback --device virt";
     PROGRAM: "pto program build examples/workloads/softmax.workload -o softmax.ptop";
-    PROGRAM_BUILD: "pto program build examples/workloads/softmax.workload --role M=temporary --role S=temporary -o softmax.ptop", "pto program build examples/graphs/row_sums.jsonl -o row_sums.ptop";
+    PROGRAM_BUILD: "pto program build examples/workloads/softmax.workload --role M=temporary --role S=temporary -o softmax.ptop", "pto program build examples/graphs/row_sums.jsonl -o row_sums.ptop", "pto program build examples/graphs/own_kernels.jsonl --kernels kernels.so -o own.ptop";
     PROGRAM_INSPECT: "pto program inspect softmax.ptop", "pto program inspect softmax.ptop --section source";
     PROGRAM_RUN: "pto program run softmax.ptop --param scale=0.5 --loops 10", "pto program run softmax.ptop --input X=x.npy --param scale=0.5 --expect Y=golden.npy --pcc 0.999";
     PROGRAM_CHECK: "pto program check softmax.ptop --system device.json";

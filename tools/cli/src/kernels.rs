@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use pto_abi::FuncId;
+use pto_abi::{CoreKind, FuncId};
 use pto_aicore_kernels::LIBRARY;
 use pto_check::{Signature, Signatures};
 use pto_host::Device;
+use pto_host::workloads::program::Program;
 use pto_native::kernel_table::{self, ListedKernel};
 
 use crate::errors::Failure;
@@ -67,6 +68,23 @@ impl Kernels {
             device.register_kernel(func, listed.kernel.clone())?;
         }
         Ok(())
+    }
+
+    /// The name and the kind of cores of a kernel, by its func id.
+    pub(crate) fn named(&self, func: u16) -> Option<(&str, CoreKind)> {
+        let own = self.own.iter().find(|listed| listed.func == func);
+        let own = own.map(|listed| (listed.kernel.name(), listed.kernel.kind()));
+        own.or_else(|| LIBRARY.get(usize::from(func)).map(|kernel| (kernel.name, kernel.kind)))
+    }
+
+    /// A program with those of the object; `objects` are the same kernels for several processors.
+    pub(crate) fn put_into(
+        &self,
+        program: Program,
+        objects: Vec<(String, Vec<u8>)>,
+    ) -> Result<Program, Failure> {
+        let built = pto_native::program::with_kernels(program, &self.own, objects);
+        built.map_err(|failure| Failure::usage(format!("--kernels: {}", failure.message)))
     }
 
     /// Where a user finds what there is.

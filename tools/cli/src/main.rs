@@ -9,6 +9,7 @@ mod analyze;
 mod args;
 mod arguments;
 mod bench;
+mod campaign;
 mod chart;
 mod check;
 mod device;
@@ -102,5 +103,6 @@ fn run(command: &Command) -> Result<Exit, Failure> {
 fn comm(args: &CommArgs) -> Result<Exit, Failure> {
     match &args.command {
         CommCommand::Bench(args) => group::comm::bench(args),
+        CommCommand::Scaling(args) => group::scaling::scaling(args),
     }
 }

@@ -8,6 +8,7 @@ use pto_host::session::soak::{self, FailedSeed, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::SoakArgs;
+use crate::campaign::{self, GoOn, Job, Kind, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
@@ -18,10 +19,15 @@ use crate::text::{duration, grouped, table};
 
 /// Runs a campaign over these seeds, or the one seed that is to be run again.
 pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
+    if args.replay.is_none()
+        && let Some(mut job) = Job::join(args, seeds.clone(), "sessions")?
+    {
+        return share(args, &mut job);
+    }
     let start = Instant::now();
     let (report, is_interrupted) = match args.replay {
         Some(seed) => (soak::replay(seed).unwrap_or_else(of_failure), false),
-        None => campaign(args, seeds.clone())?,
+        None => alone(args, seeds.clone())?,
     };
     let wall = start.elapsed();
     let go_on = is_interrupted.then(|| go_on(seeds, &report)).flatten();
@@ -38,8 +44,32 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     )
 }
 
+/// What the counts of a tally are.
+const COUNTS: [&str; 5] = ["seeds", "commands", "firmware_starts", "streams_told", "virtual_ns"];
+
+/// This rank's part of a campaign.
+fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
+    let threads = args.threads.unwrap_or(NonZeroUsize::MIN);
+    let run = |seeds: Range<u64>, go_on: &GoOn<'_>| tally(&soak::soak(seeds, threads, |_| go_on()));
+    let again = |_: &str, seed| {
+        let what = soak::replay(seed).err().map(|failed| failed.to_string());
+        let passes = || format!("seed {seed}: failed on its rank, and passes here");
+        (what.unwrap_or_else(passes), pto_soak(&["--replay", &seed.to_string()]))
+    };
+    let phases = [SharedPhase { name: "sessions", run: &run }];
+    campaign::share(args, job, &phases, &Kind { counts: &COUNTS, again: &again })
+}
+
+fn tally(report: &SoakReport) -> Tally {
+    Tally {
+        counts: [report.seeds, report.commands, report.launches, report.told, report.virtual_ns, 0],
+        hash: report.hash,
+        failed: report.failures.iter().map(|failed| failed.seed).collect(),
+    }
+}
+
 /// What came of it, and whether the user has interrupted it.
-fn campaign(args: &SoakArgs, seeds: Range<u64>) -> Result<(SoakReport, bool), Failure> {
+fn alone(args: &SoakArgs, seeds: Range<u64>) -> Result<(SoakReport, bool), Failure> {
     let cpus = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let interrupted = interrupt::watch()?;
     let phase = Phase::begin("sessions", args.seeds);

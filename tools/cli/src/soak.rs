@@ -1,5 +1,6 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
+use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
@@ -8,8 +9,10 @@ use pto_host::virtual_time::{SoakOptions, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::{SoakArgs, profile};
+use crate::campaign::{self, GoOn, Job, Kind, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::group;
 use crate::interrupt;
 use crate::output::answer;
 use crate::progress::Phase;
@@ -21,6 +24,9 @@ use crate::text::{duration, grouped, table};
 pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
     if args.sessions {
         return session_soak::run(args, seeds(args)?);
+    }
+    if args.groups {
+        return group::soak::run(args, seeds(args)?);
     }
     let base = SoakOptions { tasks: args.tasks, ..SoakOptions::default() };
     let options = SoakOptions {
@@ -34,7 +40,57 @@ pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
     });
     match args.replay {
         Some(seed) => replay_seed(args, seed, phases, &options),
-        None => campaign(args, seeds(args)?, phases, &options),
+        None => match Job::join(args, seeds(args)?, "graphs")? {
+            Some(mut job) => share(args, &mut job, phases, &options),
+            None => alone(args, seeds(args)?, phases, &options),
+        },
+    }
+}
+
+/// What the counts of a tally are.
+const COUNTS: [&str; 5] = ["seeds", "runs", "tasks", "faults_injected", "runs_that_faulted"];
+/// Failures of one turn after which a rank tries the rest of it no more.
+const ENOUGH: usize = 4;
+
+/// This rank's part of a campaign.
+fn share(
+    args: &SoakArgs,
+    job: &mut Job,
+    phases: impl Iterator<Item = Troubles>,
+    options: &SoakOptions,
+) -> Result<Exit, Failure> {
+    let threads = args.threads.unwrap_or(NonZeroUsize::MIN);
+    let options = SoakOptions { threads, stop_after: ENOUGH, ..*options };
+    let of = |troubles| SoakOptions { troubles, ..options };
+    let tried = |troubles| {
+        move |seeds: Range<u64>, go_on: &GoOn<'_>| {
+            tally(&soak::soak(seeds, &of(troubles), |_| go_on()))
+        }
+    };
+    let (some, none) = (tried(Troubles::Some), tried(Troubles::None));
+    let phases: Vec<_> = phases
+        .map(|troubles| SharedPhase {
+            name: name(troubles),
+            run: if troubles == Troubles::Some { &some } else { &none },
+        })
+        .collect();
+    let again = |phase: &str, seed| {
+        let is_some = phase == name(Troubles::Some);
+        let troubles = if is_some { Troubles::Some } else { Troubles::None };
+        let what = match soak::replay(seed, &of(troubles)) {
+            Ok(_) => format!("seed {seed}: failed on its rank, and passes here"),
+            Err(failed) => failed.to_string(),
+        };
+        (what, command(args, troubles, seed))
+    };
+    campaign::share(args, job, &phases, &Kind { counts: &COUNTS, again: &again })
+}
+
+fn tally(report: &SoakReport) -> Tally {
+    Tally {
+        counts: [report.seeds, report.runs, report.tasks, report.injected, report.faulted, 0],
+        hash: report.hash,
+        failed: report.failures.iter().map(|failed| failed.seed).collect(),
     }
 }
 
@@ -58,7 +114,7 @@ struct Campaign {
     wall: Duration,
 }
 
-fn campaign(
+fn alone(
     args: &SoakArgs,
     seeds: Range<u64>,
     phases: impl Iterator<Item = Troubles>,

@@ -25,6 +25,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Streams, events, copies", "sessions.md"),
             ("Several devices, transfers, collectives", "groups.md"),
             ("Ranks in several processes: MPI", "mpi.md"),
+            ("From 2 to 384 devices", "scaling.md"),
             ("Programs for aclrt", "acl.md"),
             ("Programs of the field", "field.md"),
             ("Scene tests of the field", "field-python.md"),

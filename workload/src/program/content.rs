@@ -4,6 +4,7 @@ use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::format::Section;
 use super::graph::{self, GraphTask};
+use super::native::NativeKernels;
 use crate::plan::Compiled;
 
 /// The target of programs that run on every device.
@@ -14,7 +15,7 @@ pub const ANY_TARGET: &str = "any";
 pub enum Body {
     /// A plan, which the device expands, and its tile kernels.
     Plan(Box<Compiled>),
-    /// Tasks and edges, with kernels of the library.
+    /// Tasks and edges, with kernels of the library and native ones.
     Graph(Vec<GraphTask>),
 }
 
@@ -40,6 +41,7 @@ pub struct Program {
     /// For each tensor: the elements, where it is a constant.
     pub(super) constants: Vec<Option<Vec<u8>>>,
     pub(super) source: Option<String>,
+    pub(super) native: Option<NativeKernels>,
     pub(super) sections: Vec<Section>,
 }
 
@@ -61,6 +63,7 @@ impl Program {
             tensors,
             body,
             source: None,
+            native: None,
             sections: Vec::new(),
         };
         program.check_tensors()?;
@@ -79,6 +82,35 @@ impl Program {
     pub fn with_source(mut self, source: &str) -> Self {
         self.source = Some(source.to_owned());
         self
+    }
+
+    /// The program with kernels of its own.
+    ///
+    /// # Errors
+    /// `Section`: a task of the graph runs such a kernel on cores of another kind; the program is a plan, whose kernels are tile
+    /// kernels.
+    pub fn with_native(mut self, native: NativeKernels) -> Result<Self, ProgramError> {
+        self.native = Some(native);
+        self.check_native()?;
+        Ok(self)
+    }
+
+    pub(super) fn check_native(&self) -> Result<(), ProgramError> {
+        let Some(native) = &self.native else { return Ok(()) };
+        let refused = |what| Err(ProgramError::Section { section: "native", at: 0, what });
+        let Body::Graph(tasks) = &self.body else {
+            return refused("a plan has tile kernels alone".to_owned());
+        };
+        let differs = |task: &&GraphTask| {
+            native.kernel(&task.kernel).is_some_and(|kernel| kernel.kind != task.kind)
+        };
+        match tasks.iter().find(differs) {
+            None => Ok(()),
+            Some(task) => refused(format!(
+                "a task runs kernel {} on {} cores, which it is not written for",
+                task.kernel, task.kind
+            )),
+        }
     }
 
     /// Makes a tensor that the program only reads a constant with these elements.
@@ -241,6 +273,12 @@ impl Program {
     #[must_use]
     pub fn constant(&self, tensor: usize) -> Option<&[u8]> {
         self.constants.get(tensor)?.as_deref()
+    }
+
+    /// Its kernels of its own; `None`: it has tile kernels and those of the library.
+    #[must_use]
+    pub const fn native(&self) -> Option<&NativeKernels> {
+        self.native.as_ref()
     }
 
     /// The text that it was made of.

@@ -51,6 +51,9 @@ pub fn differences(first: &Program, second: &Program) -> Vec<Difference> {
         });
         compare(&format!("elements of constant {}", tensor.name), false, shown);
     }
+    for name in names(both.map(processors)) {
+        compare(&format!("native kernels for {name}"), false, both.map(|of| object(of, &name)));
+    }
     compare("source", false, both.map(|of| of.source().map(ToOwned::to_owned)));
     found
 }
@@ -71,6 +74,19 @@ fn symbol_names(program: &Program) -> Vec<String> {
         Body::Plan(compiled) => compiled.symbols().iter().map(|(name, _)| name.clone()).collect(),
         Body::Graph(_) => Vec::new(),
     }
+}
+
+fn processors(program: &Program) -> Vec<String> {
+    program.needs().processors
+}
+
+/// The native kernels for a processor, in a line that is another one for others.
+fn object(program: &Program, processor: &str) -> Option<String> {
+    let native = program.native()?;
+    let code = &native.object(program.name(), processor).ok()?.code;
+    let kernels: Vec<_> =
+        native.kernels().iter().map(|one| format!("{} ({})", one.name, one.kind)).collect();
+    Some(format!("{}, hash {:#018x}", kernels.join(", "), super::format::short_hash(code)))
 }
 
 fn symbol(program: &Program, name: &str) -> Option<String> {

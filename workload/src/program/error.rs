@@ -87,6 +87,18 @@ pub enum ProgramError {
         /// The target here.
         wanted: String,
     },
+    /// The program has native kernels, but none for this processor.
+    #[error(
+        "Program {program} has native kernels for {known}, and none for {wanted}. Build it with an object for {wanted}: `pto program build --kernels OBJECT.so`."
+    )]
+    Processor {
+        /// The program.
+        program: String,
+        /// The processor here.
+        wanted: String,
+        /// The processors that it has code for.
+        known: String,
+    },
     /// A tensor cannot be as it is described.
     #[error("Tensor {name} {what}.")]
     Tensor {

@@ -44,10 +44,12 @@ pub(super) enum Kind {
     Constants,
     /// The text of the workload.
     Source,
+    /// Kernels as machine code.
+    Native,
 }
 
 impl Kind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::About,
         Self::Tensors,
         Self::Names,
@@ -57,6 +59,7 @@ impl Kind {
         Self::Graph,
         Self::Constants,
         Self::Source,
+        Self::Native,
     ];
 
     const fn code(self) -> u32 {
@@ -74,6 +77,7 @@ impl Kind {
             Self::Graph => "graph",
             Self::Constants => "constants",
             Self::Source => "source",
+            Self::Native => "native",
         }
     }
 

@@ -21,10 +21,10 @@ pub enum GraphArgument {
     Word(u64),
 }
 
-/// A task: a kernel of the library on one core.
+/// A task: a kernel on one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
-    /// The name of the kernel. Names stay the same between versions of the library, and numbers may not.
+    /// The name of the kernel, native or of the library. Names stay the same between versions of the library, and numbers may not.
     pub kernel: String,
     /// The cores that it runs on.
     pub kind: CoreKind,

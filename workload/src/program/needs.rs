@@ -14,7 +14,9 @@ pub struct Needs {
     pub kernels: Vec<String>,
     /// Bytes of all its tensors.
     pub tensor_bytes: u64,
-    /// Bytes of the plan or the graph, with the kernels.
+    /// The processors that it has native kernels for; empty: it has none, and runs on every processor.
+    pub processors: Vec<String>,
+    /// Bytes of the plan or the graph, with the tile kernels.
     pub code_bytes: u64,
 }
 
@@ -37,7 +39,10 @@ impl Program {
             }
             Body::Graph(tasks) => {
                 let words: usize = tasks.iter().map(|task| task.args.len()).sum();
-                let kernels = tasks.iter().map(|task| task.kernel.clone()).collect();
+                let is_own =
+                    |name: &str| self.native().is_some_and(|own| own.kernel(name).is_some());
+                let names = tasks.iter().map(|task| &task.kernel).filter(|name| !is_own(name));
+                let kernels = names.cloned().collect();
                 let bytes = TASK_BYTES * tasks.len() as u64 + 8 * words as u64;
                 (tasks.iter().map(|task| task.kind).collect(), kernels, bytes)
             }
@@ -48,6 +53,8 @@ impl Program {
         kernels.dedup();
         let tensor_bytes =
             self.tensors().iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes()));
-        Needs { kinds: kinds.collect(), kernels, tensor_bytes, code_bytes }
+        let objects = self.native().map_or(&[][..], |native| native.objects());
+        let processors = objects.iter().map(|object| object.processor.clone()).collect();
+        Needs { kinds: kinds.collect(), kernels, processors, tensor_bytes, code_bytes }
     }
 }

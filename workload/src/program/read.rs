@@ -10,6 +10,7 @@ use super::error::ProgramError;
 use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, Layout, Place};
+use super::native::NativeKernels;
 use crate::plan::{Compiled, Places, Stored, SymbolUse};
 use crate::tile::DType;
 
@@ -37,9 +38,20 @@ impl Program {
         let body = body(&name, &sections, &tensors)?;
         let constants = constants(&sections, tensors.len())?;
         let source = source(&sections)?;
-        let sections = sections.listed;
-        let program = Self { name, producer, target, tensors, body, constants, source, sections };
+        let native = sections.get(Kind::Native).map(NativeKernels::read).transpose()?;
+        let program = Self {
+            name,
+            producer,
+            target,
+            tensors,
+            body,
+            constants,
+            source,
+            native,
+            sections: sections.listed,
+        };
         program.check_tensors()?;
+        program.check_native()?;
         program.check_constants()?;
         Ok(program)
     }

@@ -30,6 +30,7 @@ impl Program {
             sections.push((Kind::Constants, self.constants_section()));
         }
         sections.extend(self.source.as_ref().map(|text| (Kind::Source, text.clone().into_bytes())));
+        sections.extend(self.native.as_ref().map(|native| (Kind::Native, native.write())));
         put_together(&sections)
     }
 

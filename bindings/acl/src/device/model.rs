@@ -89,11 +89,12 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
         );
         return Err(Refusal::unsupported(text));
     }
+    let native = pto_native::program::kernels(&program)?;
     // The number comes from one counter: nobody else gets it.
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let model = Model {
         open: Arc::clone(open),
-        placed: open.stitcher()?.place(program)?,
+        placed: open.stitcher()?.place_with(program, native)?,
         lane: Lane::new(open, 0, "models".to_owned())?,
         values: Mutex::default(),
     };

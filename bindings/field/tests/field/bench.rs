@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 19] = [
+const KERNELS: [(u32, &str); 25] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -30,8 +30,14 @@ const KERNELS: [(u32, &str); 19] = [
     (14, "k_await_too_much"),
     (15, "k_slow"),
     (16, "k_crash"),
+    (17, "k_pattern"),
+    (18, "k_soften"),
+    (19, "k_update"),
+    (20, "k_tile_of_block"),
     (32, "k_matmul"),
     (33, "k_mark_cube"),
+    (34, "k_scores"),
+    (35, "k_weigh"),
 ];
 
 fn compiled(source: &str) -> PathBuf {

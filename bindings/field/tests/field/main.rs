@@ -3,5 +3,7 @@
 //! `../programs/` holds two sources: all orchestrations, and all kernels. Each is compiled once, with one call of the compiler.
 
 mod bench;
+mod diagnostics;
 mod programs;
+mod shapes;
 mod table;

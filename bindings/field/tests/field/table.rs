@@ -18,7 +18,7 @@ impl Tensors {
         Self { a, b: vec![2.0; 1024], out: vec![0.0; 1024], counts: vec![0; 64] }
     }
 
-    fn out(mut self, value: impl Fn(usize, &Self) -> f32) -> Self {
+    pub(crate) fn out(mut self, value: impl Fn(usize, &Self) -> f32) -> Self {
         self.out = (0..1024).map(|at| value(at, &self)).collect();
         self
     }
@@ -32,7 +32,7 @@ impl Tensors {
         self
     }
 
-    fn counted(mut self, counts: impl IntoIterator<Item = i32>) -> Self {
+    pub(crate) fn counted(mut self, counts: impl IntoIterator<Item = i32>) -> Self {
         for (to, count) in self.counts.iter_mut().zip(counts) {
             *to = count;
         }
@@ -155,6 +155,7 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_depth", 10, "more than 64 scopes"),
     ("bad_sync_start", 7, "orchestrations.cpp:"),
     ("bad_blocks", 5, "0 blocks"),
+    ("bad_calls", 5, "10923 blocks of 3 kernels"),
     ("bad_own_code", 42, "the batch is 9"),
     ("bad_exception", 9, "no such table"),
     ("bad_signal", 9, "raised SIGSEGV"),

@@ -133,6 +133,67 @@ void k_await_too_much(int64_t *args) {
     AsyncCtx ctx = get_async_ctx(args);
     for (int i = 0; i < 100; i++) save_expected_notification_counter(ctx, at<int32_t>(args, 0), 0);
 }
+// x[i] = a small number that depends on i and the scalar
+void k_pattern(int64_t *args) {
+    float *x = at<float>(args, 0);
+    for (uint64_t i = 0; i < tensor(args, 0).numel(); i++) x[i] = static_cast<float>((i * 7 + static_cast<uint64_t>(args[1])) % 13) / 13.0f - 0.5f;
+}
+// scores = q k^T: 16 heads, 16 tokens, 16 wide
+void k_scores(int64_t *args) {
+    float *q = at<float>(args, 0), *k = at<float>(args, 1), *out = at<float>(args, 2);
+    for (int head = 0; head < 16; head++) {
+        for (int token = 0; token < 16; token++) {
+            float sum = 0;
+            for (int i = 0; i < 16; i++) sum += q[16 * head + i] * k[16 * token + i];
+            out[16 * head + token] = sum;
+        }
+    }
+}
+// weights, the largest score and the sum of the weights of each head
+void k_soften(int64_t *args) {
+    float *scores = at<float>(args, 0), *weights = at<float>(args, 1), *largest = at<float>(args, 2), *sum = at<float>(args, 3);
+    const float scale = scalar_f32(args[4]);
+    for (int head = 0; head < 16; head++) {
+        float most = scores[16 * head] * scale, total = 0;
+        for (int token = 1; token < 16; token++) most = scores[16 * head + token] * scale > most ? scores[16 * head + token] * scale : most;
+        for (int token = 0; token < 16; token++) total += weights[16 * head + token] = __builtin_expf(scores[16 * head + token] * scale - most);
+        largest[head] = most, sum[head] = total;
+    }
+}
+// out = weights v
+void k_weigh(int64_t *args) {
+    float *weights = at<float>(args, 0), *v = at<float>(args, 1), *out = at<float>(args, 2);
+    for (int head = 0; head < 16; head++) {
+        for (int i = 0; i < 16; i++) {
+            float sum = 0;
+            for (int token = 0; token < 16; token++) sum += weights[16 * head + token] * v[16 * token + i];
+            out[16 * head + i] = sum;
+        }
+    }
+}
+// What a page makes of a sequence: the state is rescaled to the larger score; the last page writes the quotient.
+void k_update(int64_t *args) {
+    float *largest = at<float>(args, 0), *sum = at<float>(args, 1), *values = at<float>(args, 2);
+    float *most = at<float>(args, 3), *total = at<float>(args, 4), *held = at<float>(args, 5), *out = at<float>(args, 6);
+    const bool is_first = args[7] != 0, is_last = args[8] != 0;
+    for (int head = 0; head < 16; head++) {
+        const float now = is_first || largest[head] > most[head] ? largest[head] : most[head];
+        const float old = is_first ? 0.0f : __builtin_expf(most[head] - now), fresh = __builtin_expf(largest[head] - now);
+        most[head] = now;
+        total[head] = (is_first ? 0.0f : total[head] * old) + sum[head] * fresh;
+        for (int i = 0; i < 16; i++) {
+            float &value = held[16 * head + i];
+            value = (is_first ? 0.0f : value * old) + values[16 * head + i] * fresh;
+            if (is_last) out[16 * head + i] = value / total[head];
+        }
+    }
+}
+// out = a + block on the block's tile of 32
+void k_tile_of_block(int64_t *args) {
+    float *a = at<float>(args, 0), *out = at<float>(args, 1);
+    const int block = get_block_idx(args);
+    for (int i = 32 * block; i < 32 * block + 32; i++) out[i] = a[i] + static_cast<float>(block);
+}
 // Writes where nothing is.
 void k_crash(int64_t *) {
     volatile int *nowhere = nullptr;

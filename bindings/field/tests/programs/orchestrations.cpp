@@ -10,7 +10,7 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, MATMUL = 32, MARK_CUBE,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, MATMUL = 32, MARK_CUBE, SCORES, WEIGH,
 };
 const uint32_t N = 1024;
 const uint32_t WHOLE[1] = {N};
@@ -52,6 +52,8 @@ PTO2TaskId copy(const ChipTensor &from, const ChipTensor &to) {
 }
 
 }  // namespace
+
+#include "shapes.h"
 
 extern "C" {
 
@@ -511,6 +513,16 @@ void early_resolve(const ChipTaskArgs &args) {
         rt_submit_aiv_task(BUMP, task);
     }
 }
+// One task whose scalar is marked for a dump; the name stands for two scalars.
+void basics_of_dumps(const ChipTaskArgs &args) {
+    const ChipTensor part = tile(out_of(args), 3);
+    const float by = 3.0f;
+    CoreTaskArgs task;
+    task.add_inout(part);
+    task.add_scalar(by, by);
+    task.dump(by);
+    rt_submit_aiv_task(BUMP, task);
+}
 // 16 blocks that wait for each other.
 void meet(const ChipTaskArgs &args) {
     CoreTaskArgs task;
@@ -639,6 +651,12 @@ void bad_blocks(const ChipTaskArgs &args) {
     task.add_inout(counts_of(args));
     task.launch_spec.set_block_num(0);
     rt_submit_aiv_task(BLOCKS, task);
+}
+void bad_calls(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.launch_spec.set_block_num(10923);
+    rt_submit_task(MixedKernels{MARK_CUBE, MARK_VECTOR, MARK_VECTOR}, task);
 }
 void bad_own_code(const ChipTaskArgs &args) {
     fill(out_of(args), 1);

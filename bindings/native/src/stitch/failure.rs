@@ -67,7 +67,7 @@ impl From<StitchError> for Failure {
             }
             StitchError::Fault { .. } => FailureKind::PROGRAM_FAULT,
             StitchError::OtherSession { .. } => FailureKind::OTHER_SESSION,
-            StitchError::Kernel { .. } => FailureKind::UNKNOWN_KERNEL,
+            StitchError::Kernel { .. } | StitchError::Native { .. } => FailureKind::UNKNOWN_KERNEL,
             StitchError::Conversion { .. } => FailureKind::TENSOR_LAYOUT,
             _ => FailureKind::PROGRAM_ARGUMENT,
         };

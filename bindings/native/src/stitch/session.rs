@@ -32,12 +32,13 @@ impl SharedSession {
         Ok(Arc::new(Self { session, stitcher }))
     }
 
-    /// Puts a program into the memory of the device.
+    /// Puts a program into the memory of the device, and loads its native kernels.
     ///
     /// # Errors
-    /// Those of [`Stitcher::load`].
+    /// Those of [`Stitcher::load_with`] and of [`kernels`](crate::program::kernels).
     pub fn load(&self, program: Program) -> Result<LoadedProgram, Failure> {
-        Ok(self.stitcher.load(program)?)
+        let native = crate::program::kernels(&program)?;
+        Ok(self.stitcher.load_with(program, native)?)
     }
 
     /// Opens a stream, in which up to `overlap` programs share a launch and overlap task by task; 1: each begins when the one

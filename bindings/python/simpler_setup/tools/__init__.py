@@ -1,1 +1,1 @@
-"""Readers of the files that diagnostics write."""
+"""Commands that read the files of a run's diagnostics: `python -m simpler_setup.tools.NAME`."""

@@ -3,7 +3,7 @@
 use pto_abi::fault::Fault;
 
 use super::call::Call;
-use super::{exchange, gather, scatter, tree};
+use super::{exchange, gather, relay, scatter, tree};
 use crate::element::ElementType;
 use crate::group::choice::{Algorithm, Choice, Collective, Options};
 use crate::group::communicator::Communicator;
@@ -33,6 +33,9 @@ impl Communicator {
         if algorithm == Algorithm::TREE {
             return tree::broadcast(&call, stream, &view, root);
         }
+        if algorithm == Algorithm::DIRECT {
+            return relay::broadcast(&call, stream, &view, root);
+        }
         gather::spread_from(&call, stream, &view, root)?;
         gather::gather(&call, stream, &view, algorithm)
     }
@@ -54,6 +57,9 @@ impl Communicator {
         let call = self.call((Collective::REDUCE, Some(reduction)), &view, options);
         if algorithm == Algorithm::TREE {
             return tree::reduce(&call, stream, &view, (root, reduction));
+        }
+        if algorithm == Algorithm::DIRECT {
+            return relay::reduce(&call, stream, &view, (root, reduction));
         }
         scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
         gather::gather_at(&call, stream, &view, root)

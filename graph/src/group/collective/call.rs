@@ -64,7 +64,7 @@ impl<'c> Call<'c> {
     }
 
     /// The tiles of a view, if there is one, with their numbers.
-    fn tiles<'t>(
+    pub(super) fn tiles<'t>(
         &self,
         view: Option<TensorView<'t>>,
     ) -> impl Iterator<Item = (u32, TensorView<'t>)> + use<'t> {

@@ -8,5 +8,6 @@ mod events;
 mod failures;
 mod random;
 mod resident;
+mod serving;
 mod streams;
 mod support;

@@ -7,7 +7,8 @@
 //! ```
 //! Each machine has an OS thread of its own, because a builder program may be on its stack, but one of them runs at a time: the one
 //! whose next event is earliest. It may go on up to the *horizon*: the earliest event of the others, plus the shortest time in which
-//! a transfer has an effect elsewhere. So no effect comes too late, and the same seeds give the same run.
+//! a transfer has an effect elsewhere. A transfer that it starts meanwhile brings the horizon nearer: whoever gets it can answer. So no
+//! effect comes too late, and the same seeds give the same run.
 
 mod links;
 mod net;

@@ -13,8 +13,9 @@ use std::time::Duration;
 use super::links::Links;
 use super::profile::NetworkProfile;
 use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
+use crate::virtual_time::Compute;
 
-/// What goes wrong in the network; nothing, by default.
+/// What goes wrong in the network; nothing, by default. A transfer is lost once, and a rank dies once: runs after that one have no trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetFaults {
     /// A link that is slow: from this rank, to that one, so many times.
@@ -64,10 +65,14 @@ struct Shared {
     exchange: Exchange,
     links: Links,
     faults: NetFaults,
+    /// Whether transfers move bytes.
+    carries: bool,
     next_ns: Vec<u64>,
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
     serial: u64,
+    /// The first effect of the transfer that is being started on a rank that does not run now.
+    elsewhere_ns: u64,
     moves: u64,
     failures: Vec<Option<TransferError>>,
     counts: Vec<(u64, u64, u64)>,
@@ -98,18 +103,25 @@ pub(in crate::virtual_time) struct Leave {
 }
 
 impl VirtualNet {
-    /// A network between so many ranks.
+    /// A network between so many ranks. Without computation transfers take their time, and move nothing.
     #[must_use]
-    pub fn new(size: u32, profile: NetworkProfile, faults: NetFaults) -> Arc<Self> {
+    pub fn new(
+        size: u32,
+        profile: NetworkProfile,
+        faults: NetFaults,
+        compute: Compute,
+    ) -> Arc<Self> {
         let count = size as usize;
         let shared = Shared {
             exchange: Exchange::new(size),
             links: Links::new(profile, size, faults.slow),
             faults,
+            carries: compute == Compute::Run,
             next_ns: vec![NEVER; count],
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
             serial: 0,
+            elsewhere_ns: NEVER,
             moves: 0,
             failures: vec![None; count],
             counts: vec![(0, 0, 0); count],
@@ -232,14 +244,16 @@ impl VirtualNet {
         }
     }
 
-    /// A rank starts a transfer at `now_ns`. When the first effect comes to it by that, if there is one.
+    /// A rank starts a transfer at `now_ns`. When the first effect comes to it, and how far it may go on at most: another rank on which
+    /// the transfer has an effect can answer, and had perhaps nothing to do until then.
     pub(super) fn start(
         &self,
         (rank, number): Over,
         transfer: &Transfer,
         now_ns: u64,
-    ) -> Result<u64, TransferError> {
+    ) -> Result<(u64, u64), TransferError> {
         let mut shared = self.shared();
+        shared.elsewhere_ns = NEVER;
         let (mut moves, mut over) = (Vec::new(), Vec::new());
         shared.count(rank, transfer);
         let started = shared.exchange.start((rank, number), transfer, (&mut moves, &mut over));
@@ -254,7 +268,14 @@ impl VirtualNet {
         for found in moves {
             shared.send(found, now_ns, self.lookahead_ns);
         }
-        Ok(shared.first_effect_ns(rank as usize))
+        // Nothing comes any more from a rank whose run is over.
+        if shared.next_ns.get(transfer.peer as usize) == Some(&NEVER)
+            && let Some((_, error)) = shared.exchange.orphan(rank)
+        {
+            shared.push(rank, now_ns + self.lookahead_ns, Effect::Failed(error));
+        }
+        let answer_ns = shared.elsewhere_ns.saturating_add(self.lookahead_ns);
+        Ok((shared.first_effect_ns(rank as usize), answer_ns))
     }
 
     /// Takes what has come to a rank until `now_ns`: the numbers of its transfers that are over, or why they fail; and when the
@@ -286,24 +307,35 @@ impl Shared {
         let serial = self.serial;
         self.serial += 1;
         let at = rank as usize;
+        if at != self.running {
+            self.elsewhere_ns = self.elsewhere_ns.min(at_ns);
+        }
         self.effects[at].push(Reverse(OnItsWay { at_ns, serial, effect }));
         if self.next_ns[at] != NEVER {
             self.next_ns[at] = self.next_ns[at].min(at_ns);
         }
     }
 
-    /// Bytes go on their way.
+    /// Bytes go on their way, unless the network loses them.
     fn send(&mut self, found: Move, now_ns: u64, lookahead_ns: u64) {
         let number = self.moves;
         self.moves += 1;
         let (from, to) = (found.from, found.to);
         if self.faults.lost == Some(number) {
+            self.faults.lost = None;
             let what = format!("transfer {number}, of {} bytes,", found.source.bytes);
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
                 self.push(rank, now_ns + lookahead_ns, Effect::Failed(lost));
             }
             return;
+        }
+        // Now, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that time. Both
+        // sides have given the spans away until the transfer is over.
+        if self.carries {
+            // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs
+            // at a time, and by the edges nobody else uses the bytes of a transfer that is under way.
+            unsafe { found.source.copy_to(found.target) };
         }
         let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
         self.push(to, at_ns, Effect::Arrived(Box::new(found)));
@@ -316,9 +348,6 @@ impl Shared {
 
     /// Bytes have come to `rank`, or a signal has.
     fn arrive(&mut self, rank: u32, found: &Move, now_ns: u64, numbers: &mut Vec<u64>) {
-        // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs at
-        // a time, and by the edges nobody else uses the bytes of a transfer that is under way.
-        unsafe { found.source.copy_to(found.target) };
         let mut over: Vec<Over> = found.over.into_iter().flatten().collect();
         over.retain(|(of, _)| *of == rank);
         if let Some(signal) = found.signal {

@@ -51,10 +51,13 @@ impl NetworkProfile {
     /// The names of the profiles.
     pub const NAMES: &'static [&'static str] = &["a3-pod", "loopback"];
 
+    /// The profiles, in the order of their names.
+    pub const ALL: &'static [Self] = &[A3_POD, LOOPBACK];
+
     /// The profile of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
-        [A3_POD, LOOPBACK].into_iter().find(|profile| profile.name == name)
+        Self::ALL.iter().copied().find(|profile| profile.name == name)
     }
 
     /// What lies between two ranks.

@@ -88,7 +88,9 @@ impl GroupSeat {
         self.under_way.insert(number, posted.task);
         let rank = self.of.rank;
         let transfer = resolve(posted, rank)?;
-        self.of.net.start((rank, number), &transfer, now_ns)
+        let (effect_ns, answer_ns) = self.of.net.start((rank, number), &transfer, now_ns)?;
+        self.horizon_ns = self.horizon_ns.min(answer_ns);
+        Ok(effect_ns)
     }
 
     /// Transfers cannot go on.

@@ -20,6 +20,9 @@ pub(crate) enum CommCommand {
     /// Says what a collective takes by size: time, algorithm bandwidth, bus bandwidth, and whether its result is right
     #[command(after_help = help::COMM_BENCH)]
     Bench(CommBenchArgs),
+    /// Says how collectives and a tensor-parallel layer scale with the number of devices, in virtual time, beside their bounds
+    #[command(after_help = help::COMM_SCALING)]
+    Scaling(CommScalingArgs),
 }
 
 impl CommCommand {
@@ -27,6 +30,7 @@ impl CommCommand {
     pub(crate) const fn json(&self) -> bool {
         match self {
             Self::Bench(args) => args.json,
+            Self::Scaling(args) => args.json,
         }
     }
 }
@@ -64,6 +68,33 @@ pub(crate) struct CommBenchArgs {
     pub(crate) aiv: Option<u32>,
     /// AICPU instances of each device: one builds, the others schedule
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
+    pub(crate) aicpu: u32,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Devices of a pod of A3 packages, with what kernels and transfers take, and nothing computed. The time is that of one call from the start of
+/// the run to its end on the slowest rank.
+#[derive(Args, Debug)]
+pub(crate) struct CommScalingArgs {
+    /// Numbers of devices
+    #[arg(long, value_name = "N,N,..", value_delimiter = ',', default_value = "2,4,8,16,48,96,192,384", value_parser = clap::value_parser!(u32).range(2..=384))]
+    pub(crate) ranks: Vec<u32>,
+    /// Sizes in bytes; K, M, G stand for KiB, MiB, GiB
+    #[arg(long, value_name = "BYTES,..", value_delimiter = ',', default_value = "8K,64M", value_parser = byte_count)]
+    pub(crate) sizes: Vec<u64>,
+    /// One collective only: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce
+    #[arg(long, value_name = "NAME", value_parser = collective, conflicts_with = "layer")]
+    pub(crate) collective: Option<Collective>,
+    /// The tensor-parallel layer only
+    #[arg(long)]
+    pub(crate) layer: bool,
+    /// The network
+    #[arg(long, value_name = "NAME", default_value = "a3-pod")]
+    pub(crate) network: String,
+    /// AICPU instances of each device: one builds, the others schedule
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub(crate) aicpu: u32,
     /// Answers with one JSON object
     #[arg(long)]

@@ -49,7 +49,7 @@ impl ProgramCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ProgramBuildArgs {
-    /// A workload (.workload), or a graph file (.jsonl) with kernels of the library
+    /// A workload (.workload), or a graph file (.jsonl)
     pub(crate) source: PathBuf,
     /// The program file to write [default: the name of the source with .ptop]
     #[arg(short, long, value_name = "FILE.ptop")]
@@ -68,6 +68,11 @@ pub(crate) struct ProgramBuildArgs {
     /// Reads the elements of a constant tensor from a NumPy file, and stores them in the program file
     #[arg(long = "constant", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) constants: Vec<(String, PathBuf)>,
+    /// Puts the kernels of a shared object into the program file, for tasks of a graph file that call them
+    /// (bindings/include/pto_kernels.h). May be given once for each processor that the program is to run on; the first object is
+    /// for this one
+    #[arg(long, value_name = "OBJECT.so")]
+    pub(crate) kernels: Vec<PathBuf>,
     /// The only target that the program is for [default: any]
     #[arg(long, value_name = "NAME")]
     pub(crate) target: Option<String>,

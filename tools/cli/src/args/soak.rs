@@ -1,6 +1,7 @@
 //! What a user can write behind `pto soak`.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -24,6 +25,10 @@ pub(crate) struct SoakArgs {
     /// aborts, time-outs, circles of waits and faults of the device
     #[arg(long, conflicts_with_all = ["faults", "no_faults", "tasks", "profile"])]
     pub(crate) sessions: bool,
+    /// Tries groups instead: random programs of collectives, puts and sends on 2 to 8 ranks in virtual time, of two in three seeds with a slow
+    /// link, a transfer that is lost, or a rank that dies, never comes, fails, or makes another call than the others
+    #[arg(long, conflicts_with_all = ["sessions", "faults", "no_faults", "tasks", "profile"])]
+    pub(crate) groups: bool,
     /// Runs only the scenarios with injected faults
     #[arg(long, conflicts_with = "no_faults")]
     pub(crate) faults: bool,
@@ -39,6 +44,15 @@ pub(crate) struct SoakArgs {
     /// Number of OS threads [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = os_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
+    /// Below mpirun: the folder in which the ranks note what they have tried, on a disk that all hosts share. The same command goes on
+    /// from there after a rank has died. It is removed at the end
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        default_value = "pto-soak.journal",
+        conflicts_with = "replay"
+    )]
+    pub(crate) journal: PathBuf,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -74,7 +74,23 @@ pub(crate) fn text((collective, place, ranks): Head<'_>, rows: &[Row]) -> String
         cells
     };
     let lines: Vec<_> = [head].into_iter().chain(rows.iter().map(row)).collect();
-    format!("{} of f32 on {place}\n{}", collective.name(), table(&lines, &[0, 1, 2, 3, 5, 6]))
+    let table = table(&lines, &[0, 1, 2, 3, 5, 6]);
+    format!("{} of f32 on {place}\n{table}{}", collective.name(), told_worst(rows))
+}
+
+/// Sizes from which on the ratio to MPI's own is told: below, the time of a call is that of its steps.
+const LARGE: u64 = 64 << 10;
+
+/// The largest ratio to MPI's own all-reduce.
+fn worst(rows: &[Row]) -> Option<f64> {
+    let large = rows.iter().filter(|row| row.bytes >= LARGE);
+    large.filter_map(Row::ratio).max_by(f64::total_cmp)
+}
+
+fn told_worst(rows: &[Row]) -> String {
+    let told =
+        |worst| format!("from 64 KiB up at most {worst:.2} times as long as MPI_Allreduce\n");
+    worst(rows).map(told).unwrap_or_default()
 }
 
 pub(crate) fn json((collective, place, ranks): Head<'_>, rows: &[Row]) -> Value {
@@ -94,6 +110,7 @@ pub(crate) fn json((collective, place, ranks): Head<'_>, rows: &[Row]) -> Value 
         "collective": collective.name(),
         "group": place,
         "ranks": ranks,
+        "most_of_mpi_from_64k": worst(rows),
         "sizes": rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
@@ -109,8 +126,9 @@ mod tests {
         let time = Duration::from_micros(1000);
         let row = Row { bytes: 1 << 20, time, wrong: 0, mpi: Some(time / 2) };
         let text = text((Collective::ALL_REDUCE, "x", 4), &[row]);
-        let cells: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
+        let cells: Vec<_> = text.lines().nth(2).unwrap().split_whitespace().collect();
         assert_eq!(cells, ["1048576", "1000.0", "1.049", "1.573", "ok", "500.0", "2.00"]);
+        assert!(text.ends_with("at most 2.00 times as long as MPI_Allreduce\n"), "{text}");
         assert!((bus_factor(Collective::ALL_TO_ALL, 2) - 0.5).abs() < 1e-12);
     }
 

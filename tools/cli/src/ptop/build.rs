@@ -1,6 +1,6 @@
 //! `pto program build`: writes a program file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
@@ -10,6 +10,7 @@ use super::{graph, shown};
 use crate::args::ProgramBuildArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::kernels::Kernels;
 use crate::output::answer;
 use crate::text::bytes;
 use crate::{npy, output_file};
@@ -18,7 +19,7 @@ use crate::{npy, output_file};
 pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
     let path = args.output.clone().unwrap_or_else(|| args.source.with_extension("ptop"));
     output_file::check(&path)?;
-    let program = with_options(read(&args.source)?, args)?;
+    let program = with_options(read(args)?, args)?;
     let file = program.to_bytes();
     output_file::write(&path, |to| std::io::Write::write_all(to, &file))?;
     let as_text = || {
@@ -42,16 +43,38 @@ pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
 }
 
 /// The program of a workload or a graph file.
-fn read(path: &Path) -> Result<Program, Failure> {
+fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
+    let path = args.source.as_path();
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
     match extension.as_str() {
+        "workload" if !args.kernels.is_empty() => Err(Failure::usage(
+            "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
+        )),
         "workload" => workload(path),
-        "jsonl" => graph::program_of(path),
+        "jsonl" => of_graph(path, &args.kernels),
         _ => Err(Failure::usage(format!(
             "'{}' is neither a workload (.workload) nor a graph file (.jsonl)",
             path.display()
         ))),
     }
+}
+
+fn of_graph(path: &Path, objects: &[PathBuf]) -> Result<Program, Failure> {
+    let kernels = Kernels::with(objects.first().map(PathBuf::as_path))?;
+    let program = graph::program_of(path, &kernels)?;
+    if objects.is_empty() {
+        return Ok(program);
+    }
+    let object = |path: &PathBuf| {
+        let shown = path.display().to_string();
+        let code = std::fs::read(path);
+        let code = code.map_err(|error| {
+            Failure::internal(format!("--kernels: '{shown}' cannot be read: {error}"))
+        })?;
+        Ok((shown, code))
+    };
+    let objects = objects.iter().map(object).collect::<Result<_, Failure>>()?;
+    kernels.put_into(program, objects)
 }
 
 fn workload(path: &Path) -> Result<Program, Failure> {

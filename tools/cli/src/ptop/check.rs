@@ -110,6 +110,14 @@ fn findings(program: &Program, system: &System) -> Vec<Finding> {
             is_met: missing.is_empty(),
         },
     ];
+    if !needs.processors.is_empty() {
+        all.push(Finding {
+            what: "native kernels",
+            needed: needs.processors.join(" or "),
+            there: system.processor.clone(),
+            is_met: needs.processors.contains(&system.processor),
+        });
+    }
     if plan {
         all.push(Finding {
             what: "plans",

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use pto_aicore_kernels::LIBRARY;
 use pto_check::program::{
     Action, Argument, Place, Program as GraphProgram, Task, Tensor, Use, View,
 };
@@ -13,10 +12,11 @@ use pto_host::workloads::program::{
 use pto_host::workloads::tile::DType;
 
 use crate::errors::Failure;
+use crate::kernels::Kernels;
 use crate::program;
 
 /// The program of a graph file.
-pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
+pub(super) fn program_of(path: &Path, kernels: &Kernels) -> Result<Program, Failure> {
     let shown = path.display();
     let of_file = program::read(path)?;
     let refused = |what: &dyn std::fmt::Display| {
@@ -32,7 +32,7 @@ pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
     let tasks = edges.tasks.iter().zip(0_u32..).map(|(place, number)| {
         let producers = edges.edges.iter().filter(|(_, consumer)| *consumer == number);
         let producers = producers.map(|(producer, _)| *producer as usize).collect();
-        task(&graph.tasks[*place], producers)
+        task(&graph.tasks[*place], producers, kernels)
     });
     let tasks = tasks.collect::<Result<Vec<_>, _>>().map_err(|what| refused(&what))?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -119,18 +119,25 @@ fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
     }
 }
 
-fn task(task: &Task, producers: Vec<usize>) -> Result<GraphTask, String> {
+fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTask, String> {
     let shape = &task.shape;
     if !shape.mix.is_empty() || shape.blocks != 1 || shape.when.is_some() {
         return Err(format!(
             "{task} has several kernels, several blocks or a predicate; a program file holds tasks of one kernel on one core"
         ));
     }
-    let kernel = LIBRARY.get(usize::from(task.func));
-    let kernel = kernel
-        .ok_or_else(|| format!("{task} calls kernel {}, which is not in the library", task.func))?;
+    let (kernel, kind) = kernels.named(task.func).ok_or_else(|| {
+        format!(
+            "{task} calls the kernel with func id {}, which is not there; {}",
+            task.func,
+            kernels.listed_by()
+        )
+    })?;
+    if kind != task.kind {
+        return Err(format!("{task} runs {kernel} on {} cores, and it is for {kind}", task.kind));
+    }
     let args = task.args.iter().map(|arg| argument(task, arg)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel: kernel.name.to_owned(), kind: task.kind, args, producers })
+    Ok(GraphTask { kernel: kernel.to_owned(), kind, args, producers })
 }
 
 fn argument(task: &Task, arg: &Argument) -> Result<GraphArgument, String> {

@@ -29,7 +29,10 @@ fn kernels(program: &Program) -> String {
             let texts: Vec<_> = compiled.tile_kernels().iter().map(ToString::to_string).collect();
             texts.join("\n")
         }
-        Body::Graph(_) => program.needs().kernels.join("\n"),
+        Body::Graph(_) => {
+            let own = shown::native(program).into_iter();
+            own.chain(program.needs().kernels).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
@@ -50,6 +53,9 @@ fn text(program: &Program) -> String {
         operations.iter().map(|(name, count)| format!("{name} {count}")).collect();
     for (index, line) in filled(&operations).into_iter().enumerate() {
         row(if index == 0 { "operations" } else { "" }, line);
+    }
+    for line in shown::native(program) {
+        row("native kernels", line);
     }
     let kinds: Vec<_> = needs.kinds.iter().map(ToString::to_string).collect();
     let memory = bytes(needs.tensor_bytes + needs.code_bytes);
@@ -98,6 +104,7 @@ fn as_json(program: &Program) -> Value {
             "tensor_bytes": needs.tensor_bytes,
             "code_bytes": needs.code_bytes,
         },
+        "native": shown::native_as_json(program),
         "sections": program.sections().iter().map(|section| json!({
             "name": section.name,
             "offset": section.offset,

@@ -25,6 +25,7 @@ pub(super) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
             ("interface to the device", system.abi_major.to_string()),
             ("program files", system.program_version.clone()),
             ("plans", system.plan_version.to_string()),
+            ("native kernels", system.processor.clone()),
             ("kernels of the library", system.kernels.len().to_string()),
         ];
         table(&rows.map(|(name, value)| vec![name.to_owned(), value]), &[])

@@ -117,7 +117,9 @@ fn run_on(
 ) -> Result<Ran, Failure> {
     let stitcher = Stitcher::new(session).map_err(refused)?;
     let stream = stitcher.stream().map_err(refused)?;
-    let program = stitcher.load(program).map_err(refused)?;
+    let native = pto_native::program::kernels(&program);
+    let native = native.map_err(|failure| Failure::usage(failure.message))?;
+    let program = stitcher.load_with(program, native).map_err(refused)?;
     let mut tensors = tensors(&stream, args, (&program, given))?;
     let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
     stream.synchronize().map_err(refused)?;
@@ -246,7 +248,7 @@ fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> 
         let tensor = program.tensor(name).map_err(Failure::usage)?;
         if !tensor.role.is_given() {
             return Err(Failure::usage(format!(
-                "--input {name} is missing: the tensor is {}",
+                "--input {name}: the program is given no such tensor, because it is {}; leave it out",
                 tensor.role.name()
             )));
         }

@@ -1,7 +1,9 @@
 //! Parts of a program as text and as JSON.
 
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Body, Layout, Program, TensorDescription};
+use pto_host::workloads::program::{
+    Body, Layout, NativeKernel, NativeObject, Program, TensorDescription,
+};
 use serde_json::{Value, json};
 
 use crate::text::{bytes, table};
@@ -77,4 +79,28 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
         Body::Graph(tasks) => tasks.iter().for_each(|task| count(&task.kernel)),
     }
     counts.into_iter().collect()
+}
+
+/// The native kernels: who they are, and the code for each processor; nothing where there are none.
+pub(super) fn native(program: &Program) -> Vec<String> {
+    let Some(native) = program.native() else { return Vec::new() };
+    let kernel = |kernel: &NativeKernel| format!("{} ({})", kernel.name, kernel.kind);
+    let kernels: Vec<_> = native.kernels().iter().map(kernel).collect();
+    let object =
+        |one: &NativeObject| format!("{}, {}", one.processor, bytes(one.code.len() as u64));
+    std::iter::once(kernels.join(", ")).chain(native.objects().iter().map(object)).collect()
+}
+
+/// The native kernels for programs; without elements where there are none.
+pub(super) fn native_as_json(program: &Program) -> Value {
+    let kernel =
+        |kernel: &NativeKernel| json!({ "name": kernel.name, "kind": kernel.kind.to_string() });
+    let object =
+        |one: &NativeObject| json!({ "processor": one.processor, "bytes": one.code.len() });
+    let kernels = program.native().map_or(&[][..], |native| native.kernels());
+    let objects = program.native().map_or(&[][..], |native| native.objects());
+    json!({
+        "kernels": kernels.iter().map(kernel).collect::<Vec<_>>(),
+        "objects": objects.iter().map(object).collect::<Vec<_>>(),
+    })
 }

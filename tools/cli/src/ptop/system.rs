@@ -24,6 +24,9 @@ pub(super) struct System {
     /// Of program files.
     pub(super) program_version: String,
     pub(super) plan_version: u32,
+    /// Which native kernels run there, as `std::env::consts::ARCH` calls it; empty: none, or written by an older `pto`.
+    #[serde(default)]
+    pub(super) processor: String,
     /// The kernels of the library.
     pub(super) kernels: Vec<String>,
 }
@@ -40,6 +43,7 @@ impl System {
             abi_major: ABI_MAJOR,
             program_version: format!("{MAJOR}.{MINOR}"),
             plan_version: PLAN_VERSION,
+            processor: std::env::consts::ARCH.to_owned(),
             kernels: LIBRARY.iter().map(|kernel| kernel.name.to_owned()).collect(),
         }
     }

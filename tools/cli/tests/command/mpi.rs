@@ -162,3 +162,45 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
         }
     }
 }
+
+/// The lines of a campaign's journal: of each rank's file the first one names the campaign.
+fn turns_in(journal: &std::path::Path) -> usize {
+    let files = std::fs::read_dir(journal).into_iter().flatten().flatten();
+    let text = |file: std::fs::DirEntry| std::fs::read_to_string(file.path()).unwrap_or_default();
+    files.map(|file| text(file).lines().count().saturating_sub(1)).sum()
+}
+
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn a_campaign_that_loses_a_rank_goes_on_with_fewer_and_loses_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let words = "soak --seeds=6000 --no-faults --json";
+    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+    let hash = |text: &str| {
+        let line = text.lines().find(|line| line.contains("\"hash\"")).map(str::trim);
+        line.unwrap_or_else(|| panic!("no hash: {text}")).to_owned()
+    };
+    let alone = Command::new(env!("CARGO_BIN_EXE_pto")).args(&words).output().expect("it starts");
+    let alone = hash(&String::from_utf8_lossy(&alone.stdout));
+    for launcher in launchers() {
+        let journal = folder.path().join(launcher.0);
+        let journaled = [&words[..], &[format!("--journal={}", journal.display())]].concat();
+        let mut child = job(launcher, 3, &journaled).spawn().expect("it starts");
+        let start = Instant::now();
+        while turns_in(&journal) == 0 {
+            assert!(start.elapsed() < 6 * BUDGET, "no turn comes to its end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let victim =
+            ranks_of(&child).pop().expect("the campaign has ended before a rank was killed");
+        Command::new("kill").args(["-KILL", &victim.to_string()]).status().expect("kill");
+        assert!(!child.wait().expect("it ends").success(), "{}: a rank was lost", launcher.0);
+        assert!(turns_in(&journal) > 0, "what was tried is kept");
+        let told = job(launcher, 2, &journaled).output().expect("it starts");
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.status.success(), "{}: {text}", launcher.0);
+        assert!(text.contains("\"seeds\": 6000") && text.contains("\"seeds_left\": 0"), "{text}");
+        assert_eq!(hash(&text), alone, "{}", launcher.0);
+        assert!(!journal.exists(), "nobody needs it any more");
+    }
+}

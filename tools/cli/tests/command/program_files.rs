@@ -2,7 +2,10 @@
 
 use std::fs;
 
+use pto_host::workloads::program::seal;
+
 use crate::files::Files;
+use crate::own_kernels;
 use crate::pto::{pto, refused};
 use crate::schema::answers;
 
@@ -63,6 +66,56 @@ fn a_graph_file_becomes_a_program() {
     pto(&["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", graph], 0);
     let told = pto(&["program", "run", graph, "--json"], 0).stdout;
     assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
+}
+
+/// The program has its kernels with it: nobody who runs it needs the shared object.
+#[test]
+fn a_program_brings_kernels_of_its_own() {
+    let (files, folder) = (Files::new(), tempfile::tempdir().expect("a folder"));
+    let object = folder.path().join("kernels.so");
+    own_kernels::example(&object);
+    let (path, object) = (folder.path().join("own.ptop"), object.to_str().expect("UTF-8"));
+    let own = path.to_str().expect("UTF-8");
+    let graph = format!("{GRAPHS}/own_kernels.jsonl");
+    let build = ["program", "build", &graph, "-o", own];
+    answers("program_build", &[&build[..], &["--kernels", object]].concat());
+    let workload = format!("{WORKLOADS}/softmax.workload");
+    let wrong = ["program", "build", &workload, "-o", own, "--kernels", object];
+    refused(&wrong, 2, &["--kernels adds kernels for graph files"]);
+    refused(&build, 2, &["func id 100", "--kernels names a shared object"]);
+    let twice = [&build[..], &["--kernels", object, "--kernels", object]].concat();
+    refused(&twice, 2, &["two objects for the processor"]);
+    fs::remove_file(object).expect("it is there");
+
+    let shown = answers("program_inspect", &["program", "inspect", own]);
+    let native = &shown["native"];
+    assert_eq!(
+        (&native["kernels"][0]["name"], &native["kernels"][1]["kind"]),
+        (&"scale".into(), &"aic".into())
+    );
+    assert_eq!(native["objects"][0]["processor"], std::env::consts::ARCH);
+    assert!(pto(&["program", "check", own], 0).stdout.contains("native kernels"));
+    let row: Vec<f32> = (0_u16..1000).map(f32::from).collect();
+    files.put("row", &[1000], &row);
+    files.put("mean", &[1], &[999.0_f32]);
+    let (input, expect) = (files.option("row"), files.option("mean"));
+    for hosting in ["pool", "threads", "virtual"] {
+        let run = ["program", "run", own, "--input", &input, "--expect", &expect, "--loops=2"];
+        let told = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
+        assert!(told.contains("PASS"), "{told}");
+    }
+    // For another processor: the name stands once in the file, with its length in front of it.
+    let (here, other) = (std::env::consts::ARCH, "mips_9");
+    let mut file = fs::read(&path).expect("it is there");
+    let at =
+        file.windows(here.len()).rposition(|text| text == here.as_bytes()).expect("it says so");
+    file[at..at + 6].copy_from_slice(other.as_bytes());
+    seal(&mut file);
+    fs::write(&path, file).expect("writable");
+    if here.len() == other.len() {
+        refused(&["program", "run", own], 2, &["for mips_9, and none for", here]);
+        pto(&["program", "check", own], 1);
+    }
 }
 
 #[test]

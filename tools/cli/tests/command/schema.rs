@@ -90,6 +90,7 @@ fn every_command_answers_as_the_schema_says() {
     answers("soak", &["soak", "--seeds=64"]);
     answers("soak_replay", &["soak", "--replay=7"]);
     answers("soak_sessions", &["soak", "--sessions", "--seeds=8"]);
+    answers("soak_groups", &["soak", "--groups", "--seeds=8"]);
     answers("check", &["check", "decoder_layer", "--heap-bytes=64K"]);
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
     answers("check", &["check", file]);
@@ -102,6 +103,7 @@ fn every_command_answers_as_the_schema_says() {
     answers("bench", &["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"]);
     answers("group_run", &["run", "dp_training", "--param=steps=1", "--group=local:2"]);
     answers("comm_bench", &["comm", "bench", "-b=4K", "-e=4K", "--rounds=1", "--repeats=1"]);
+    answers("comm_scaling", &["comm", "scaling", "--ranks=2", "--sizes=8K"]);
     answers("fw_list", &["fw", "list"]);
     answers("failure", &["fw", "inspect", &path("none.img")]);
 }

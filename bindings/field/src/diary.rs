@@ -1,0 +1,393 @@
+//! What a run did, kept for the files that engineers of the field read: tasks, the edges of the field's rule, scopes, spans of
+//! kernels, arguments. [`formats`](crate::formats) writes the files.
+//!
+//! Tasks and tensors without a task are counted as the field's rings count them: an id is the ring of the scope and a number in
+//! this ring. Invariants: `ids` has the place in `tasks` of each id of ours; the scope of the program is the first one in `open`.
+
+use std::collections::HashMap;
+
+use crate::dump::Dumped;
+use crate::options::{Keeps, Rings};
+use crate::rule::{Part, Writers};
+use crate::spans::Span;
+use crate::wire::{Argument, ChipTensor, NO_TASK, Place, tag};
+
+/// Rings of the field: scopes that are deeper share the last one.
+const RINGS: usize = 4;
+/// Runtime outputs of the field begin at multiples of this.
+const HEAP_ALIGN: u64 = 1024;
+
+/// A submission, or a call of `alloc_tensors`.
+#[derive(Clone, Debug)]
+pub struct TaskEntry {
+    /// Ring and number in the ring, as the field counts.
+    pub id: u64,
+    /// In a scope MANUAL.
+    pub is_manual: bool,
+    /// AIC, AIV 0, AIV 1; negative: none.
+    pub kernels: [i32; 3],
+    /// Blocks.
+    pub blocks: i32,
+    /// Each with its [`tag`].
+    pub tensors: Vec<(u64, ChipTensor)>,
+    /// Where the program submits it.
+    pub place: String,
+}
+
+/// Why a task waits for another one under the field's rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The program says so.
+    Named,
+    /// It made the tensor.
+    Creator,
+    /// It writes a part that overlaps; `is_covered`: it writes all that is read.
+    Overlap {
+        /// See above.
+        is_covered: bool,
+        /// Elements of the buffer before the written part.
+        start: u64,
+        /// Its extents.
+        shape: Vec<u32>,
+        /// Its distances in elements.
+        strides: Vec<u32>,
+    },
+}
+
+/// An edge under the field's rule.
+#[derive(Clone, Debug)]
+pub struct EdgeEntry {
+    /// Places in the list of tasks.
+    pub producer: usize,
+    /// As `producer`.
+    pub consumer: usize,
+    /// The consumer's argument; -1: none.
+    pub argument: i32,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// What a ring holds when a scope begins or ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingCount {
+    /// Tasks.
+    pub tasks: u64,
+    /// Bytes.
+    pub heap: u64,
+    /// Edges.
+    pub edges: u64,
+}
+
+impl RingCount {
+    fn add(&mut self, other: Self) {
+        self.tasks += other.tasks;
+        self.heap += other.heap;
+        self.edges += other.edges;
+    }
+}
+
+/// A scope begins or ends.
+#[derive(Clone, Debug)]
+pub struct ScopeEntry {
+    /// Where the program opens it.
+    pub site: String,
+    /// Whether it ends.
+    pub is_end: bool,
+    /// How many are open around it.
+    pub depth: usize,
+    /// Its ring.
+    pub ring: usize,
+    /// What ended scopes have given back, since the run began.
+    pub released: RingCount,
+    /// What was taken, since the run began.
+    pub taken: RingCount,
+    /// Registered writers.
+    pub writers: usize,
+}
+
+/// A scope that is open, and what its tasks have taken.
+struct Open {
+    site: String,
+    taken: RingCount,
+}
+
+/// See the file.
+pub struct Diary {
+    keeps: Keeps,
+    rings: Rings,
+    tasks: Vec<TaskEntry>,
+    edges: Vec<EdgeEntry>,
+    scopes: Vec<ScopeEntry>,
+    spans: Vec<Span>,
+    dumped: Dumped,
+    ids: HashMap<u64, usize>,
+    open: Vec<Open>,
+    taken: [RingCount; RINGS],
+    released: [RingCount; RINGS],
+    writers: Writers,
+}
+
+impl Diary {
+    pub(crate) fn new(keeps: Keeps, rings: Rings) -> Self {
+        let mut diary = Self {
+            keeps,
+            rings,
+            tasks: Vec::new(),
+            edges: Vec::new(),
+            scopes: Vec::new(),
+            spans: Vec::new(),
+            dumped: Dumped::default(),
+            ids: HashMap::new(),
+            open: Vec::new(),
+            taken: [RingCount::default(); RINGS],
+            released: [RingCount::default(); RINGS],
+            writers: Writers::default(),
+        };
+        diary.begin_scope("the program".to_owned());
+        diary
+    }
+
+    /// What is kept.
+    #[must_use]
+    pub fn keeps(&self) -> Keeps {
+        self.keeps
+    }
+
+    /// Sizes of the rings that the run had.
+    #[must_use]
+    pub fn rings(&self) -> Rings {
+        self.rings
+    }
+
+    /// Tasks in the order of their submission.
+    #[must_use]
+    pub fn tasks(&self) -> &[TaskEntry] {
+        &self.tasks
+    }
+
+    /// Edges in the order of their consumers.
+    #[must_use]
+    pub fn edges(&self) -> &[EdgeEntry] {
+        &self.edges
+    }
+
+    /// Begins and ends of scopes in their order.
+    #[must_use]
+    pub fn scopes(&self) -> &[ScopeEntry] {
+        &self.scopes
+    }
+
+    /// Kernels that ran, in the order in which they ended.
+    #[must_use]
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Arguments.
+    #[must_use]
+    pub fn dumped(&self) -> &Dumped {
+        &self.dumped
+    }
+
+    /// The entry of a task by our id.
+    pub(crate) fn task(&self, own: u64) -> Option<&TaskEntry> {
+        self.tasks.get(*self.ids.get(&own)?)
+    }
+
+    pub(crate) fn begin_scope(&mut self, site: String) {
+        self.open.push(Open { site, taken: RingCount::default() });
+        self.sample(false);
+    }
+
+    pub(crate) fn end_scope(&mut self) {
+        let ring = self.ring();
+        if let Some(scope) = self.open.last() {
+            self.released[ring].add(scope.taken);
+        }
+        self.sample(true);
+        self.open.pop();
+    }
+
+    fn ring(&self) -> usize {
+        (self.open.len() - 1).min(RINGS - 1)
+    }
+
+    fn sample(&mut self, is_end: bool) {
+        let ring = self.ring();
+        // At its end a scope still has what it took: it is given back behind it.
+        let scope = self.open.last();
+        let mut released = self.released[ring];
+        if let Some(scope) = scope.filter(|_| is_end) {
+            released.tasks -= scope.taken.tasks;
+            released.heap -= scope.taken.heap;
+            released.edges -= scope.taken.edges;
+        }
+        self.scopes.push(ScopeEntry {
+            site: scope.map_or_else(String::new, |scope| scope.site.clone()),
+            is_end,
+            depth: self.open.len() - 1,
+            ring,
+            released,
+            taken: self.taken[ring],
+            writers: self.writers.count(),
+        });
+    }
+
+    /// A submission with our id `own`: its arguments, which are these tensors, and the tasks that it names.
+    pub(crate) fn submitted(&mut self, own: u64, new: NewTask<'_>) {
+        let ring = self.ring();
+        let consumer = self.tasks.len();
+        let before = self.edges.len();
+        let mut writes = Vec::new();
+        for id in new.named {
+            self.edge(*id, consumer, -1, Cause::Named);
+        }
+        for (at, (argument, tensor)) in new.arguments.iter().zip(new.tensors).enumerate() {
+            if !new.is_manual && argument.tag != tag::OUTPUT {
+                self.derive(argument.tag, tensor, (consumer, at), &mut writes);
+            }
+        }
+        for (buffer, part) in writes {
+            self.writers.register(buffer, part, consumer as u64);
+        }
+        let made = new.tensors.iter().filter(|tensor| tensor.owner == own);
+        let heap = made.map(|tensor| tensor.bytes.next_multiple_of(HEAP_ALIGN)).sum();
+        self.ids.insert(own, consumer);
+        self.tasks.push(TaskEntry {
+            id: (ring as u64) << 32 | self.taken[ring].tasks,
+            is_manual: new.is_manual,
+            kernels: new.kernels,
+            blocks: new.blocks,
+            tensors: new
+                .arguments
+                .iter()
+                .map(|one| one.tag)
+                .zip(new.tensors.iter().copied())
+                .collect(),
+            place: new.place.describe(),
+        });
+        let taken = RingCount { tasks: 1, heap, edges: (self.edges.len() - before) as u64 };
+        self.taken[ring].add(taken);
+        if let Some(scope) = self.open.last_mut() {
+            scope.taken.add(taken);
+        }
+    }
+
+    /// The edges that a tensor makes, and the writer that the task becomes.
+    fn derive(
+        &mut self,
+        tag: u64,
+        tensor: &ChipTensor,
+        (consumer, at): (usize, usize),
+        writes: &mut Vec<(u64, Part)>,
+    ) {
+        let argument = i32::try_from(at).unwrap_or(i32::MAX);
+        self.edge(tensor.owner, consumer, argument, Cause::Creator);
+        if tensor.manual_dep != 0 || tag == tag::NO_DEP || tensor.is_empty() {
+            return;
+        }
+        let part = Part::of(tensor);
+        if tag != tag::OUTPUT_EXISTING {
+            let (edges, takes_over) = (&mut self.edges, tag == tag::INOUT);
+            self.writers.look(tensor.address, &part, takes_over, 0, |number, written| {
+                let cause = Cause::Overlap {
+                    is_covered: written.covers(&part),
+                    start: written.start(),
+                    shape: written.shape().to_vec(),
+                    strides: written.strides().to_vec(),
+                };
+                let producer = usize::try_from(number).unwrap_or(usize::MAX);
+                edges.push(EdgeEntry { producer, consumer, argument, cause });
+            });
+        }
+        if tag != tag::INPUT {
+            writes.push((tensor.address, part));
+        }
+    }
+
+    fn edge(&mut self, own: u64, consumer: usize, argument: i32, cause: Cause) {
+        if own == NO_TASK {
+            return;
+        }
+        if let Some(&producer) = self.ids.get(&own) {
+            self.edges.push(EdgeEntry { producer, consumer, argument, cause });
+        }
+    }
+
+    /// The run is over: what the cores have kept comes in, and the scopes that are open end.
+    pub(crate) fn finish(&mut self, spans: Vec<Span>, dumped: Dumped) {
+        while !self.open.is_empty() {
+            self.end_scope();
+        }
+        (self.spans, self.dumped) = (spans, dumped);
+    }
+}
+
+/// What a submission brings.
+pub(crate) struct NewTask<'a> {
+    pub(crate) is_manual: bool,
+    pub(crate) kernels: [i32; 3],
+    pub(crate) blocks: i32,
+    pub(crate) arguments: &'a [Argument],
+    pub(crate) tensors: &'a [ChipTensor],
+    pub(crate) named: &'a [u64],
+    pub(crate) place: &'a Place,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cause, Diary, NewTask};
+    use crate::options::{Keeps, Rings};
+    use crate::wire::{Argument, ChipTensor, Place, tag};
+
+    const NOWHERE: Place = Place { file: std::ptr::null(), line: 0, reserved: 0 };
+
+    fn submit(diary: &mut Diary, own: u64, tensors: &[(u64, ChipTensor)], named: &[u64]) {
+        let arguments: Vec<_> =
+            tensors.iter().map(|(tag, _)| Argument { what: std::ptr::null(), tag: *tag }).collect();
+        let tensors: Vec<_> = tensors.iter().map(|(_, tensor)| *tensor).collect();
+        diary.submitted(
+            own,
+            NewTask {
+                is_manual: false,
+                kernels: [-1, 0, -1],
+                blocks: 1,
+                arguments: &arguments,
+                tensors: &tensors,
+                named,
+                place: &NOWHERE,
+            },
+        );
+    }
+
+    #[test]
+    fn edges_have_their_causes_and_ids_their_rings() {
+        let mut diary = Diary::new(Keeps { graph: true, ..Keeps::default() }, Rings::default());
+        let mut made = ChipTensor::dense(0x1000, 0, &[300]);
+        made.owner = 70;
+        let outside = ChipTensor::dense(0x8000, 0, &[8]);
+        submit(&mut diary, 70, &[(tag::OUTPUT, made)], &[]);
+        diary.begin_scope("a.cpp:3".to_owned());
+        submit(&mut diary, 71, &[(tag::INPUT, made), (tag::INOUT, outside)], &[]);
+        let mut half = outside;
+        half.shapes[0] = 4;
+        submit(&mut diary, 72, &[(tag::INPUT, half)], &[70]);
+        diary.finish(Vec::new(), crate::dump::Dumped::default());
+        let ids: Vec<u64> = diary.tasks().iter().map(|task| task.id).collect();
+        assert_eq!(ids, [0, 1 << 32, 1 << 32 | 1]);
+        let edges: Vec<_> = diary
+            .edges()
+            .iter()
+            .map(|edge| (edge.producer, edge.consumer, edge.argument))
+            .collect();
+        assert_eq!(edges, [(0, 1, 0), (0, 2, -1), (1, 2, 0)]);
+        let covered =
+            Cause::Overlap { is_covered: true, start: 0, shape: vec![8], strides: vec![1] };
+        assert_eq!(diary.edges()[2].cause, covered);
+        let scopes: Vec<_> =
+            diary.scopes().iter().map(|scope| (scope.depth, scope.is_end)).collect();
+        assert_eq!(scopes, [(0, false), (1, false), (1, true), (0, true)]);
+        assert_eq!((diary.scopes()[2].taken.tasks, diary.scopes()[2].released.tasks), (2, 0));
+        assert_eq!(diary.scopes()[3].taken.heap, 2048, "1,200 bytes are two pieces of 1,024");
+    }
+}

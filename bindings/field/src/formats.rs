@@ -1,0 +1,309 @@
+//! The files of the field's diagnostics, made of a [`Diary`]: `deps.json`, `scope_stats.jsonl`, `chip_swimlane_records.json`,
+//! `pmu.csv`, `args_dump.json` with `args.bin`.
+//!
+//! Numbers of 64 bits stand as texts where the field writes them so. What we do not measure is left out, and never zero.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::diary::{Cause, Diary, EdgeEntry, RingCount};
+use crate::dump::{Content, DumpEntry};
+use crate::wire::{ChipTensor, element_of, tag};
+
+/// Their data types, by number.
+const TYPES: [&str; 15] = [
+    "FLOAT32",
+    "FLOAT16",
+    "INT32",
+    "INT16",
+    "INT8",
+    "UINT8",
+    "BFLOAT16",
+    "INT64",
+    "UINT64",
+    "UINT16",
+    "UINT32",
+    "BOOL",
+    "FP8E4M3FN",
+    "FP8E8M0",
+    "FP4E2M1",
+];
+const TAGS: [&str; 5] = ["INPUT", "OUTPUT", "INOUT", "OUTPUT_EXISTING", "NO_DEP"];
+/// Spans are in nanoseconds.
+const CLOCK_HZ: u64 = 1_000_000_000;
+
+fn type_name(dtype: u8) -> &'static str {
+    TYPES.get(usize::from(dtype)).copied().unwrap_or("UNKNOWN")
+}
+
+/// What a tensor of one buffer and version is known by.
+fn tensor_id(tensor: &ChipTensor) -> u64 {
+    let words = [tensor.address.to_le_bytes().as_slice(), &tensor.version.to_le_bytes()].concat();
+    words.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn sides(tensor: &ChipTensor) -> (&[u32], &[u32]) {
+    let shape = tensor.shape().unwrap_or(&[]);
+    (shape, tensor.strides.get(..shape.len()).unwrap_or(&[]))
+}
+
+impl Diary {
+    /// `deps.json`: tasks, tensors, and why which task waits for which under the field's rule.
+    #[must_use]
+    pub fn deps_json(&self) -> String {
+        let tasks: Vec<Value> = self.tasks().iter().map(task_value).collect();
+        let edges: Vec<Value> = self.edges().iter().map(|edge| self.edge_value(edge)).collect();
+        json!({ "tasks": tasks, "tensors": self.tensor_values(), "edges": edges }).to_string()
+    }
+
+    fn tensor_values(&self) -> Vec<Value> {
+        let mut seen = std::collections::HashSet::new();
+        let all = self.tasks().iter().flat_map(|task| &task.tensors).map(|(_, tensor)| tensor);
+        let first = all.filter(|tensor| seen.insert((tensor.address, tensor.version)));
+        first
+            .map(|tensor| {
+                let element =
+                    element_of(tensor.dtype).map_or(1, pto_host::graph::ElementType::bytes);
+                json!({
+                    "tensor_id": tensor_id(tensor).to_string(),
+                    "buffer_addr": tensor.address.to_string(),
+                    "version": tensor.version,
+                    "dtype": type_name(tensor.dtype),
+                    "buffer_numel": (tensor.bytes / element).to_string(),
+                })
+            })
+            .collect()
+    }
+
+    fn edge_value(&self, edge: &EdgeEntry) -> Value {
+        let id = |at: usize| self.tasks().get(at).map_or(u64::MAX, |task| task.id).to_string();
+        let mut value = json!({
+            "pred": id(edge.producer),
+            "succ": id(edge.consumer),
+            "arg": edge.argument,
+            "source": source_of(&edge.cause),
+            "flags": if matches!(edge.cause, Cause::Overlap { .. }) { &["wait"][..] } else { &["wait", "retain"] },
+        });
+        let consumer = self.tasks().get(edge.consumer);
+        let at = usize::try_from(edge.argument).ok();
+        let read = consumer.zip(at).and_then(|(task, at)| task.tensors.get(at));
+        if let (Some((_, tensor)), false) = (read, edge.cause == Cause::Named) {
+            let (shape, strides) = sides(tensor);
+            value["tensor_id"] = tensor_id(tensor).to_string().into();
+            value["consumer_dtype"] = type_name(tensor.dtype).into();
+            value["consumer_shape"] = shape.into();
+            value["consumer_start_offset"] = tensor.start_offset.to_string().into();
+            value["consumer_strides"] = strides.into();
+        }
+        if let Cause::Overlap { is_covered, start, shape, strides } = &edge.cause {
+            value["overlap"] = if *is_covered { "covered" } else { "other" }.into();
+            value["producer_shape"] = shape.as_slice().into();
+            value["producer_start_offset"] = start.to_string().into();
+            value["producer_strides"] = strides.as_slice().into();
+        }
+        value
+    }
+
+    /// `scope_stats.jsonl`: what each ring held when a scope began and ended, as if ended scopes had given back everything.
+    #[must_use]
+    pub fn scope_stats_jsonl(&self, is_fatal: bool) -> String {
+        let (total, rings) = (self.scopes().len(), self.rings());
+        let (window, heap, pool) = ([rings.window; 4], [rings.heap_bytes; 4], [rings.edges; 4]);
+        let first = json!({
+            "version": 6, "fatal": is_fatal, "dropped": 0, "total": total,
+            "task_window_max": window, "heap_max": heap, "dep_pool_max": pool,
+            "tensormap_max": 65_536,
+        });
+        let mut lines = format!("{first}\n");
+        for scope in self.scopes() {
+            let (RingCount { tasks, heap, edges }, taken) = (scope.released, scope.taken);
+            let line = json!({
+                "site": scope.site, "phase": if scope.is_end { "end" } else { "begin" },
+                "depth": scope.depth, "ring": scope.ring,
+                "task_window_start": tasks, "task_window_end": taken.tasks,
+                "heap_start": heap, "heap_end": taken.heap,
+                "dep_pool_start": edges, "dep_pool_end": taken.edges,
+                "tensormap": scope.writers,
+            });
+            // Writing to a text does not fail.
+            let _ = writeln!(lines, "{line}");
+        }
+        lines
+    }
+
+    /// The core of each thread that ran a kernel: cube cores first, each kind in the order of its first call.
+    fn cores(&self) -> Vec<(u32, u8)> {
+        let mut cores: Vec<(u32, u8)> = Vec::new();
+        for kind in 0..2 {
+            for span in self.spans().iter().filter(|span| span.slot.min(1) == kind) {
+                if !cores.contains(&(span.thread, kind)) {
+                    cores.push((span.thread, kind));
+                }
+            }
+        }
+        cores
+    }
+
+    /// `chip_swimlane_records.json` of level 1: when which kernel ran on which core. Our own timeline has the rest.
+    #[must_use]
+    pub fn swimlane_json(&self) -> String {
+        let cores = self.cores();
+        let kinds: Vec<&str> = cores.iter().map(|(_, kind)| kind_name(*kind)).collect();
+        let core = |span: &crate::spans::Span| {
+            cores.iter().position(|core| *core == (span.thread, span.slot.min(1)))
+        };
+        let spans: Vec<Value> = self
+            .spans()
+            .iter()
+            .enumerate()
+            .map(|(number, span)| json!([core(span), span.task, number, span.begin, span.end]))
+            .collect();
+        json!({
+            "chip_swimlane_level": 1,
+            "metadata": { "clock_freq_hz": CLOCK_HZ, "num_cores": cores.len(), "core_types": kinds },
+            "aicore_tasks": spans,
+            "aicpu_tasks": [],
+        })
+        .to_string()
+    }
+
+    /// `pmu.csv`: a line for each call of a kernel. The simulator counts nothing but time: a cycle is a nanosecond of this machine, and
+    /// there are no columns of counters.
+    #[must_use]
+    pub fn pmu_csv(&self, event_type: u32) -> String {
+        let cores = self.cores();
+        let mut lines =
+            "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles,event_type\n".to_owned();
+        for span in self.spans() {
+            let kind = span.slot.min(1);
+            let core = cores.iter().position(|core| *core == (span.thread, kind)).unwrap_or(0);
+            // Writing to a text does not fail.
+            let _ = writeln!(
+                lines,
+                "0,{core},0x{:016x},{},{kind},{},{event_type}",
+                span.task,
+                span.func_id,
+                span.end - span.begin
+            );
+        }
+        lines
+    }
+
+    /// `args_dump.json`, which names `args.bin`; the bytes of that are [`Dumped::bytes`](crate::Dumped::bytes).
+    #[must_use]
+    pub fn args_dump_json(&self) -> String {
+        let dumped = self.dumped();
+        let entries: Vec<Value> =
+            dumped.entries.iter().map(|entry| self.argument_value(entry)).collect();
+        let count = |is: &dyn Fn(&DumpEntry) -> bool| {
+            dumped.entries.iter().filter(|entry| is(entry)).count()
+        };
+        let truncated =
+            count(&|entry| matches!(entry.content, Content::Tensor { is_truncated: true, .. }));
+        let level = self.keeps().arguments;
+        let has_file = level != 3 || !dumped.bytes.is_empty();
+        json!({
+            "run_dir": "args_dump",
+            "bin_format": { "type": "logical_contiguous", "byte_order": "little_endian" },
+            "dump_args_level": level,
+            "total_args": entries.len(),
+            "before_dispatch": count(&|entry| !entry.is_after),
+            "after_completion": count(&|entry| entry.is_after),
+            "input_args": count(&|entry| role_of(entry.tag) == "input"),
+            "output_args": count(&|entry| role_of(entry.tag) == "output"),
+            "inout_args": count(&|entry| role_of(entry.tag) == "inout"),
+            "truncated_args": truncated,
+            "dropped_records": 0,
+            "dropped_overwrite": 0,
+            "bin_file": has_file.then_some("args.bin"),
+            "args": entries,
+        })
+        .to_string()
+    }
+
+    fn argument_value(&self, entry: &DumpEntry) -> Value {
+        let task = self.task(entry.own);
+        let kernels = task.map_or([-1; 3], |task| task.kernels);
+        let ids: Vec<i32> = kernels.into_iter().filter(|kernel| *kernel >= 0).collect();
+        let mut value = json!({
+            "task_id": format!("0x{:016x}", task.map_or(u64::MAX, |task| task.id)),
+            "func_id": ids,
+            "role": role_of(entry.tag),
+            "stage": if entry.is_after { "after_completion" } else { "before_dispatch" },
+            "arg_index": entry.argument,
+            "overwritten": false,
+        });
+        let more = match &entry.content {
+            Content::Tensor { tensor, offset, bytes, is_truncated } => {
+                let (shape, strides) = sides(tensor);
+                json!({
+                    "kind": "tensor", "dtype": type_name(tensor.dtype).to_ascii_lowercase(), "shape": shape,
+                    "strides": strides, "start_offset": tensor.start_offset,
+                    "is_contiguous": tensor.is_contiguous != 0, "truncated": is_truncated,
+                    "bin_offset": offset, "bin_size": bytes,
+                })
+            }
+            // The program gives the bits, and not their type.
+            Content::Scalar { value, is_ambiguous } => json!({
+                "kind": "scalar", "dtype": "uint64", "shape": [], "strides": [], "start_offset": 0,
+                "is_contiguous": true, "truncated": false, "bin_offset": 0, "bin_size": 0, "value": value,
+                "arg_index_ambiguous": is_ambiguous,
+            }),
+        };
+        if let (Value::Object(all), Value::Object(more)) = (&mut value, more) {
+            all.extend(more);
+        }
+        value
+    }
+}
+
+fn task_value(task: &crate::diary::TaskEntry) -> Value {
+    let arguments: Vec<Value> = task
+        .tensors
+        .iter()
+        .enumerate()
+        .map(|(at, (tag, tensor))| {
+            let (shape, strides) = sides(tensor);
+            json!({
+                "idx": at,
+                "type": usize::try_from(*tag).ok().and_then(|tag| TAGS.get(tag)),
+                "tensor_id": tensor_id(tensor).to_string(),
+                "dtype": type_name(tensor.dtype),
+                "shape": shape,
+                "start_offset": tensor.start_offset.to_string(),
+                "strides": strides,
+            })
+        })
+        .collect();
+    json!({
+        "task_id": task.id.to_string(),
+        "scope": if task.is_manual { "manual" } else { "auto" },
+        "kernel_ids": task.kernels,
+        "block_num": task.blocks,
+        "args": arguments,
+        "place": task.place,
+    })
+}
+
+fn source_of(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Named => "explicit",
+        Cause::Creator => "creator",
+        Cause::Overlap { .. } => "tensormap",
+    }
+}
+
+fn role_of(tag: u64) -> &'static str {
+    match tag {
+        tag::INPUT => "input",
+        tag::OUTPUT | tag::OUTPUT_EXISTING => "output",
+        _ => "inout",
+    }
+}
+
+fn kind_name(kind: u8) -> &'static str {
+    if kind == 0 { "aic" } else { "aiv" }
+}

@@ -1,0 +1,39 @@
+//! When which kernel ran where.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A call of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    /// The task's id of ours; [`TaskEntry`](crate::TaskEntry) has the field's.
+    pub(crate) own: u64,
+    /// The task's id, as the field counts; the same word as ours until the run is over.
+    pub task: u64,
+    /// Which of the task's kernels: AIC, AIV 0, AIV 1.
+    pub slot: u8,
+    /// Its func id; negative: not known.
+    pub func_id: i32,
+    /// The OS thread that stands for the core.
+    pub thread: u32,
+    /// Nanoseconds since the run began.
+    pub begin: u64,
+    /// As `begin`.
+    pub end: u64,
+}
+
+thread_local! {
+    static THREAD: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The number of this thread, the same for as long as the thread lives.
+pub(crate) fn this_thread() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let number = THREAD.get();
+    if number != 0 {
+        return number;
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    THREAD.set(number);
+    number
+}

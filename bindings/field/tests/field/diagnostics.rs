@@ -1,0 +1,127 @@
+//! The files of the field's diagnostics, of programs whose tasks and edges are known.
+
+use crate::bench::{device, modes};
+use crate::programs::run_on;
+use pto_field::{CallOptions, Diary, Keeps};
+use serde_json::Value;
+
+fn kept(entry: &str, keeps: Keeps) -> Diary {
+    let options = CallOptions { keeps, ..CallOptions::default() };
+    let (outcome, _) = run_on(&device(modes()[0]), entry, &options);
+    assert_eq!(outcome.error, None, "{entry}");
+    outcome.diary.unwrap_or_else(|| panic!("{entry} keeps nothing"))
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Task ids as the field writes them: ring and number.
+fn id(ring: u64, number: u64) -> String {
+    (ring << 32 | number).to_string()
+}
+
+#[test]
+fn edges_of_the_example_are_those_of_the_field() {
+    let deps =
+        parsed(&kept("vector_example", Keeps { graph: true, ..Keeps::default() }).deps_json());
+    let edges = deps["edges"].as_array().unwrap();
+    let mut pairs: Vec<(&str, &str)> = edges
+        .iter()
+        .map(|edge| (edge["pred"].as_str().unwrap(), edge["succ"].as_str().unwrap()))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let task = |number: u64| id(1, number);
+    let expected = [
+        (id(0, 0), task(0)),
+        (id(0, 0), task(1)),
+        (id(0, 0), task(3)),
+        (task(0), task(2)),
+        (task(1), task(2)),
+        (task(2), task(3)),
+    ];
+    let expected: Vec<(&str, &str)> =
+        expected.iter().map(|(one, other)| (one.as_str(), other.as_str())).collect();
+    assert_eq!(pairs, expected);
+    assert!(
+        edges.iter().all(|edge| edge["source"] == "creator" && edge["consumer_shape"][0] == 1024)
+    );
+    assert_eq!(deps["tasks"][1]["kernel_ids"], serde_json::json!([-1, 2, -1]));
+}
+
+#[test]
+fn a_chain_in_place_has_edges_of_overlap_and_no_reader_holds_a_writer() {
+    let keeps = Keeps { graph: true, ..Keeps::default() };
+    let deps = parsed(&kept("chain", keeps).deps_json());
+    let edges = deps["edges"].as_array().unwrap();
+    assert_eq!(edges.len(), 49, "each task takes the place of the one before it");
+    assert!(edges.iter().all(|edge| edge["source"] == "tensormap" && edge["overlap"] == "covered"));
+    let racing = parsed(&kept("write_after_read", keeps).deps_json());
+    let waits = |succ: &str| {
+        racing["edges"].as_array().unwrap().iter().filter(|edge| edge["succ"] == succ).count()
+    };
+    assert_eq!(
+        (waits("1"), waits("2")),
+        (1, 0),
+        "the writer behind the reader waits for nobody there"
+    );
+}
+
+#[test]
+fn scopes_are_sampled_at_both_ends() {
+    let diary = kept("vector_example", Keeps { graph: true, ..Keeps::default() });
+    let text = diary.scope_stats_jsonl(false);
+    let lines: Vec<Value> = text.lines().map(parsed).collect();
+    assert_eq!((lines.len(), &lines[0]["version"], &lines[0]["total"]), (5, &6.into(), &4.into()));
+    let inner = &lines[3];
+    assert_eq!((inner["phase"].as_str(), inner["depth"].as_u64()), (Some("end"), Some(1)));
+    assert!(inner["site"].as_str().unwrap().starts_with("orchestrations.cpp:"), "{inner}");
+    assert_eq!(
+        (inner["task_window_start"].as_u64(), inner["task_window_end"].as_u64()),
+        (Some(0), Some(4))
+    );
+    assert_eq!(inner["heap_end"].as_u64(), Some(3 * 4096), "three tensors of 1,024 floats");
+}
+
+#[test]
+fn every_call_of_a_kernel_has_a_span() {
+    let diary = kept("mix_blocks", Keeps { spans: true, ..Keeps::default() });
+    let records = parsed(&diary.swimlane_json());
+    let spans = records["aicore_tasks"].as_array().unwrap();
+    assert_eq!(spans.len(), 60, "20 blocks of three kernels");
+    assert!(spans.iter().all(|span| span[3].as_u64() <= span[4].as_u64() && span[0].is_u64()));
+    let lines = diary.pmu_csv(2);
+    let cubes = lines.lines().skip(1).filter(|line| line.split(',').nth(4) == Some("0")).count();
+    assert_eq!((cubes, lines.lines().count()), (20, 61));
+}
+
+#[test]
+fn arguments_are_dumped_before_and_behind_their_task() {
+    let all = kept("basics_of_dumps", Keeps { arguments: 2, ..Keeps::default() });
+    let manifest = parsed(&all.args_dump_json());
+    let entries = manifest["args"].as_array().unwrap();
+    let stages: Vec<_> = entries
+        .iter()
+        .map(|entry| (entry["arg_index"].as_u64().unwrap(), entry["stage"].as_str().unwrap()))
+        .collect();
+    let (before, after) = ("before_dispatch", "after_completion");
+    assert_eq!(stages, [(0, before), (1, before), (2, before), (0, after)]);
+    let floats: Vec<f32> = all
+        .dumped()
+        .bytes
+        .chunks_exact(4)
+        .map(|bytes| f32::from_le_bytes(bytes.try_into().unwrap()))
+        .collect();
+    assert_eq!(
+        (floats.len(), floats[0], floats[32]),
+        (64, 0.0, 3.0),
+        "a tile before the task, and behind it"
+    );
+    let marked = parsed(
+        &kept("basics_of_dumps", Keeps { arguments: 1, ..Keeps::default() }).args_dump_json(),
+    );
+    let scalar = &marked["args"][0];
+    assert_eq!((marked["total_args"].as_u64(), scalar["arg_index"].as_u64()), (Some(1), Some(1)));
+    assert_eq!(scalar["arg_index_ambiguous"], true, "two scalars have the name");
+}

@@ -1,0 +1,161 @@
+//! Campaigns over groups in virtual time: many seeds, each with a group, a network, a program of collectives, and what goes wrong.
+//!
+//! ```text
+//! seed -> setting.rs (ranks, network, calls, trouble) -> program.rs (the calls, as a builder) -> expected.rs (what must come out)
+//!      -> passed, or FailedSeed
+//! ```
+//! A seed decides everything, also every choice of the machines. So it is a bug report: the same seed does the same on every machine.
+//! What must hold: a run without trouble gives the results that the calls define; a run with trouble gives them, or ends with a failure
+//! that names the rank or the transfer; and the group can be used again afterwards. `pto soak --groups` is the command for it.
+
+mod expected;
+mod program;
+mod setting;
+mod tried;
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
+
+/// What came of seeds. Independent of the number of threads, unless a failure or the caller ended the campaign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SoakReport {
+    /// Seeds that were tried.
+    pub seeds: u64,
+    /// Runs of groups.
+    pub runs: u64,
+    /// Transfers of all ranks.
+    pub transfers: u64,
+    /// Seeds whose trouble happened.
+    pub injected: u64,
+    /// Runs that ended with a failure, as was expected of them.
+    pub faulted: u64,
+    /// Virtual nanoseconds of the runs that ended well.
+    pub virtual_ns: u64,
+    /// Of what happened: the same seeds have the same hash.
+    pub hash: u64,
+    /// Seeds that failed, in ascending order.
+    pub failures: Vec<FailedSeed>,
+}
+
+/// A seed that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedSeed {
+    /// The seed.
+    pub seed: u64,
+    /// The group, the calls, and the trouble.
+    pub setting: String,
+    /// What was wrong.
+    pub what: String,
+}
+
+impl fmt::Display for FailedSeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "seed {}: {}\n  {}", self.seed, self.what, self.setting)
+    }
+}
+
+impl SoakReport {
+    fn add(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.runs += other.runs;
+        self.transfers += other.transfers;
+        self.injected += other.injected;
+        self.faulted += other.faulted;
+        self.virtual_ns += other.virtual_ns;
+        self.hash ^= other.hash;
+        self.failures.extend(other.failures);
+    }
+}
+
+/// Runs one seed again. What the seed decided, as a sentence, and what came of it.
+///
+/// # Errors
+/// What was wrong.
+pub fn replay(seed: u64) -> Result<(String, SoakReport), FailedSeed> {
+    let setting = setting::Setting::drawn(seed);
+    let told = setting.to_string();
+    match tried::try_setting(&setting) {
+        Ok(report) => Ok((told, report)),
+        Err(what) => Err(FailedSeed { seed, setting: told, what }),
+    }
+}
+
+/// Seeds that a thread takes at once.
+const SEEDS_A_TURN: u64 = 16;
+
+/// Runs the seeds on so many threads, and stops at the first failure. `progress` is told now and then how many are done, and says
+/// whether to go on. What was tried is the first [`SoakReport::seeds`] of them, each completely, unless one failed.
+pub fn soak(
+    seeds: Range<u64>,
+    threads: NonZeroUsize,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> SoakReport {
+    let mut total = SoakReport::default();
+    let mut next = seeds.start;
+    while next < seeds.end {
+        let turn = |at: usize| {
+            let start = next.saturating_add(at as u64 * SEEDS_A_TURN).min(seeds.end);
+            start..start.saturating_add(SEEDS_A_TURN).min(seeds.end)
+        };
+        let turns: Vec<_> = (0..threads.get()).map(turn).collect();
+        next = turns.last().map_or(seeds.end, |last| last.end);
+        side_by_side(&turns).into_iter().for_each(|report| total.add(report));
+        if !total.failures.is_empty() || progress(total.seeds).is_break() {
+            break;
+        }
+    }
+    total
+}
+
+/// Each on a thread of its own. Where the process gets no further thread, the caller does it.
+fn side_by_side(turns: &[Range<u64>]) -> Vec<SoakReport> {
+    std::thread::scope(|scope| {
+        let spawn = |turn: &Range<u64>| {
+            let (seeds, own) = (turn.clone(), turn.clone());
+            let named = std::thread::Builder::new().name("pto-soak".to_owned());
+            (named.spawn_scoped(scope, move || of_turn(seeds)).ok(), own)
+        };
+        let (first, others) = turns.split_first().map_or((None, turns), |it| (Some(it.0), it.1));
+        let others: Vec<_> = others.iter().map(spawn).collect();
+        let mut reports: Vec<_> = first.map(|turn| of_turn(turn.clone())).into_iter().collect();
+        reports.extend(others.into_iter().map(
+            |(thread, seeds)| match thread.map(|it| it.join()) {
+                Some(Ok(report)) => report,
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None => of_turn(seeds),
+            },
+        ));
+        reports
+    })
+}
+
+fn of_turn(seeds: Range<u64>) -> SoakReport {
+    let mut total = SoakReport::default();
+    for seed in seeds {
+        match replay(seed) {
+            Ok((_, report)) => total.add(report),
+            Err(failed) => {
+                total.add(SoakReport { seeds: 1, failures: vec![failed], ..SoakReport::default() });
+                break;
+            }
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{replay, soak};
+    use std::num::NonZeroUsize;
+    use std::ops::ControlFlow;
+
+    #[test]
+    fn seeds_pass_have_troubles_and_give_the_same_again() {
+        let report = soak(0..60, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
+        assert!(report.failures.is_empty(), "{}", report.failures[0]);
+        assert!(report.injected > 10 && report.faulted > 5, "{report:?}");
+        let hash = |seed| replay(seed).unwrap().1.hash;
+        assert_eq!(hash(7), hash(7));
+    }
+}
