@@ -105,7 +105,7 @@ impl Draft {
             let func_id = self.func(&step.label);
             let core = rows.get(step.row).copied();
             let (started, finished) = step.times.unzip();
-            let added = (settings().seed.is_none()).then_some(step.submitted_ns);
+            let added = settings().seed.is_none().then_some(step.submitted_ns);
             let at = Moments { added, started, finished, ..Moments::default() };
             self.trace.tasks.push(Task { func_id, kind: DEVICE, core, scheduler: None, at });
         }
