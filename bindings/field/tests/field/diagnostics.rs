@@ -87,8 +87,8 @@ fn scopes_are_sampled_at_both_ends() {
 #[test]
 fn every_call_of_a_kernel_has_a_span() {
     let diary = kept("mix_blocks", Keeps { spans: true, ..Keeps::default() });
-    let written = parsed(&diary.swimlane_json());
-    let spans = written["aicore_tasks"].as_array().unwrap();
+    let swimlane = parsed(&diary.swimlane_json());
+    let spans = swimlane["aicore_tasks"].as_array().unwrap();
     assert_eq!(spans.len(), 60, "20 blocks of three kernels");
     assert!(spans.iter().all(|span| span[3].as_u64() <= span[4].as_u64() && span[0].is_u64()));
     let lines = diary.pmu_csv(2);

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use pto_abi::Fault;
 
-use super::SoakReport;
 use super::expected::{Tensors, after, before};
 use super::program::{self, Programs, TENSOR_BYTES};
+use super::report::SoakReport;
 use super::setting::{MOST, Setting, Trouble, What};
 use crate::group::{Group, GroupError, GroupOptions, GroupReport, TransferError};
 use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};

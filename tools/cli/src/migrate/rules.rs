@@ -23,10 +23,6 @@ const PYTHON: &[Rule] = &[
         "It needs workers on several hosts, and ours are in one process: use device_ids of one worker of level 3.",
     ),
     rule(
-        &["worker_chip_orch_comm", "worker_chip_message_queue", "create_worker_chip_"],
-        "It talks to an orchestration while that runs, and ours take all arguments before: pass them as tensors.",
-    ),
-    rule(
         &[
             "_mailbox_load_i32",
             "_chip_shms",
@@ -63,15 +59,13 @@ const CXX: &[Rule] = &[
         &["backend/sdma", "backend/urma", "sdma_completion", "urma_completion"],
         "It drives the copy engine of a device.",
     ),
-    rule(
-        &["aicpu/worker_chip_"],
-        "It talks to the host while it runs, and ours take all arguments before: pass them as tensors.",
-    ),
 ];
 
 /// Headers of the field that ours replace.
 pub(super) const HEADERS: &[&str] = &[
     "aicpu/cache_maintenance.h",
+    "aicpu/worker_chip_message_queue.h",
+    "aicpu/worker_chip_orch_endpoint.h",
     "common/platform_config.h",
     "intrinsic.h",
     "pipe_sync.h",
