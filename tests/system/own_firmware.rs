@@ -241,6 +241,6 @@ fn what_is_flashed_is_for_devices_that_flash() {
     assert!(refused.contains("a2a3sim has no flashed kernels"), "{refused}");
     let known = Kernel::library("add").expect("the library has it");
     device.register_kernel(FuncId(64), known).expect("it is free");
-    // The programs of the examples, the one that expands workloads, and the one that measures collectives.
-    assert_eq!(host::EXAMPLES.len() + 2, device.builders().len());
+    // The programs of the examples, the one that expands workloads, and those that measure collectives and a layer of a group.
+    assert_eq!(host::EXAMPLES.len() + 3, device.builders().len());
 }

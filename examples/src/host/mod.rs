@@ -261,8 +261,8 @@ mod tests {
             assert!(is_graph || !graphs.contains(&example.name()), "{}", example.name());
         }
         let all: BTreeSet<_> = graphs.iter().chain(streams).collect();
-        // The program that expands plans and the one that measures collectives are no examples.
-        assert_eq!(all.len(), EXAMPLES.len() + 2);
+        // Three programs are no examples: those that expand plans, measure collectives, and measure a layer of a group.
+        assert_eq!(all.len(), EXAMPLES.len() + 3);
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Choice {
         let (others, is_root) = (u64::from(self.size.saturating_sub(1)), self.has_root());
         let tile = tile_bytes.min(if is_root { self.bytes } else { part }).max(1);
         let hop_ns = u64::from(self.network.latency_ns) / 2;
-        let one_ns = tile / 30 / blocks_of(tile) + hop_ns;
+        let one_ns = tile / 30 / blocks_of(tile).max(1) + hop_ns;
         let rounds = u64::from(self.size.max(1).ilog2());
         let relayed_ns = others.saturating_sub(1) * self.wire_ns(tile);
         match algorithm {
@@ -169,7 +169,7 @@ impl Choice {
             Algorithm::DIRECT if is_root => relayed_ns + others * one_ns,
             Algorithm::DIRECT => others * one_ns,
             Algorithm::TWO_LEVEL => u64::from(self.ranks_per_node) * one_ns,
-            Algorithm::RING => (others / part.div_ceil(tile)).max(1) * one_ns,
+            Algorithm::RING => (others / part.div_ceil(tile).max(1)).max(1) * one_ns,
             _ => rounds * one_ns,
         }
     }

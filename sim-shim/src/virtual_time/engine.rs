@@ -99,6 +99,8 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
         nap_ns,
         builder: None,
     };
+    // Nothing is done before the first turn: what comes first must not depend on which OS thread does.
+    world.borrow_mut().wait_for_others(u64::MAX - 1);
     crew.run(u64::MAX - 1, Rival::Nobody);
     leave_group(&world, &seats);
     logging::set_ring(None);
@@ -384,7 +386,8 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             tap::drain(|note| {
                 world.charge(note);
             });
-            let due_ns = world.agenda.next_ns().unwrap_or(0);
+            // Behind the horizon something can come that is not on the agenda yet.
+            let due_ns = world.agenda.next_ns().unwrap_or(0).min(world.horizon_ns());
             let look_ns = world.options.profile.step_ns.low.max(1);
             world.builder_ns = due_ns.max(world.builder_ns) + look_ns;
             world.builder_ns

@@ -16,6 +16,11 @@ impl World {
         }
     }
 
+    /// Before this moment nothing comes from another machine that is not on the agenda; of a device that is in no group, always.
+    pub(super) fn horizon_ns(&self) -> u64 {
+        self.seat.as_ref().map_or(u64::MAX, super::group::GroupSeat::horizon_ns)
+    }
+
     /// Lets the other machines go on, if this one has come to its horizon. Whether it had.
     pub(super) fn wait_for_others(&mut self, limit_ns: u64) -> bool {
         let Some(seat) = self.seat.as_mut().filter(|seat| limit_ns >= seat.horizon_ns()) else {

@@ -102,9 +102,14 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn seeds_pass_and_have_troubles() {
-        let report = soak(0..60, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
+    fn seeds_pass_have_troubles_and_are_the_same_again() {
+        let tried = |threads| {
+            let threads = NonZeroUsize::new(threads).expect("not zero");
+            soak(0..60, threads, |_| ControlFlow::Continue(()))
+        };
+        let report = tried(1);
         assert!(report.failures.is_empty(), "{}", report.failures[0]);
         assert!(report.injected > 10 && report.faulted > 5, "{report:?}");
+        assert_eq!(tried(2), report);
     }
 }

@@ -116,7 +116,7 @@ fn an_end_of_a_long_stream_is_said_to_be_one() {
         let trace = traced(pool(1), trace);
         let known = trace.tasks.len();
         assert!((100..2048).contains(&known), "{when_full:?}: {known}");
-        assert_eq!(trace.run["traced"], format!("{known} of {TASKS} tasks"));
+        assert_eq!(trace.run["recorded"], format!("{known} of {TASKS} tasks"));
         let whole = trace.tasks.iter().filter(|task| is_whole(task)).count();
         assert!(whole > 50, "{when_full:?}: {whole}");
         assert!(trace.edges.iter().all(|edge| edge.producer < edge.consumer));

@@ -195,8 +195,17 @@ impl VirtualNet {
     }
 
     /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
+    /// It is told in the rank's turn: how far the others have come by then does not depend on the threads of this machine.
     pub fn give_up(&self, rank: u32, cause: &str) {
-        self.leave(rank, 0, Some(cause.to_owned()));
+        let me = rank as usize;
+        let mut shared = self.shared();
+        while shared.running != me && shared.next_ns[me] != NEVER {
+            let waited = self.turns[me].wait_timeout(shared, BEAT);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let now_ns = shared.next_ns[me];
+        drop(shared);
+        self.leave(rank, now_ns, Some(cause.to_owned()));
     }
 
     /// The run of a machine is over, at `now_ns`.
@@ -227,7 +236,6 @@ impl VirtualNet {
         }
         shared.next_ns[rank as usize] = NEVER;
         shared.effects[rank as usize].clear();
-        // One that gives up may do so while another one runs.
         self.hand_over(&mut shared, rank as usize);
     }
 
