@@ -67,8 +67,8 @@ impl KernelTable {
 
     /// The highest func id without a kernel: those that programs choose are low.
     pub(crate) fn free_id(&self) -> Option<FuncId> {
-        let ids = (0..MAX_FUNC_ID).rev().filter_map(|id| u16::try_from(id).ok()).map(FuncId);
-        ids.into_iter().find(|func_id| !self.registered.contains_key(func_id))
+        let mut ids = (0..MAX_FUNC_ID).rev().filter_map(|id| u16::try_from(id).ok()).map(FuncId);
+        ids.find(|func_id| !self.registered.contains_key(func_id))
     }
 
     /// Fails where `insert` would.

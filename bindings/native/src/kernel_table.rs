@@ -16,6 +16,8 @@ use pto_host::{Kernel, KernelFn};
 
 use crate::{Failure, FailureKind, SharedObject};
 
+type Object<'b> = ElfFile64<'b, Endianness>;
+
 /// The array that an object exports.
 pub const TABLE_SYMBOL: &str = "pto_kernels";
 
@@ -59,7 +61,8 @@ pub fn read(path: &Path) -> Result<Vec<ListedKernel>, Failure> {
 /// # Errors
 /// Those of [`read`].
 pub fn of_bytes(bytes: &[u8], shown: &str) -> Result<Vec<ListedKernel>, Failure> {
-    let count = count(bytes)
+    let count = parsed(bytes)
+        .and_then(|file| count(&file))
         .map_err(|why| Failure::new(FailureKind::OBJECT_FORMAT, format!("'{shown}' {why}")))?;
     let object = SharedObject::from_bytes(bytes, shown)?;
     let Some(table) = count.zip(object.symbol(TABLE_SYMBOL)) else {
@@ -92,9 +95,8 @@ pub fn of_bytes(bytes: &[u8], shown: &str) -> Result<Vec<ListedKernel>, Failure>
 /// `OBJECT_FORMAT`: it is no shared object, or for a processor that nobody has a name for here; `SYMBOL_MISSING`: it lists no kernels.
 pub fn processor(bytes: &[u8], shown: &str) -> Result<&'static str, Failure> {
     let wrong = |why: String| Failure::new(FailureKind::OBJECT_FORMAT, format!("'{shown}' {why}"));
-    count(bytes).map_err(wrong)?.ok_or_else(|| no_table(shown))?;
-    let file: ElfFile64<'_, Endianness> =
-        ElfFile64::parse(bytes).map_err(|error| wrong(format!("is no shared object: {error}")))?;
+    let file = parsed(bytes).map_err(wrong)?;
+    count(&file).map_err(wrong)?.ok_or_else(|| no_table(shown))?;
     match file.elf_header().e_machine.get(file.endian()) {
         elf::EM_X86_64 => Ok("x86_64"),
         elf::EM_AARCH64 => Ok("aarch64"),
@@ -109,14 +111,18 @@ fn no_table(shown: &str) -> Failure {
     Failure::new(FailureKind::SYMBOL_MISSING, message)
 }
 
-/// How many entries the array of an object has; `None`: there is no such array.
-fn count(bytes: &[u8]) -> Result<Option<usize>, String> {
+fn parsed(bytes: &[u8]) -> Result<Object<'_>, String> {
     const RELOCATABLE: u16 = 1;
-    let file: ElfFile64<'_, Endianness> =
+    let file: Object<'_> =
         ElfFile64::parse(bytes).map_err(|error| format!("is no shared object: {error}"))?;
     if file.elf_header().e_type.get(file.endian()) == RELOCATABLE {
         return Err("is a relocatable object; link it: cc -shared -o kernels.so kernels.o".into());
     }
+    Ok(file)
+}
+
+/// How many entries the array of an object has; `None`: there is no such array.
+fn count(file: &Object<'_>) -> Result<Option<usize>, String> {
     let mut symbols = file.dynamic_symbols();
     let table = symbols.find(|symbol| symbol.is_definition() && symbol.name() == Ok(TABLE_SYMBOL));
     let Some(table) = table else { return Ok(None) };

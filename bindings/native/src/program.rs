@@ -30,7 +30,7 @@ pub fn kernels(program: &Program) -> Result<Vec<Kernel>, Failure> {
         listed.iter().find(is_wanted).cloned().ok_or_else(|| {
             let NativeKernel { name, kind } = wanted;
             let message = format!(
-                "the {shown} has no kernel {name} for {kind} cores, and the program says so; build the program again"
+                "the {shown} has no kernel {name} for {kind} cores, although the program lists it; build the program again"
             );
             Failure::new(FailureKind::INVALID_ARGUMENT, message)
         })

@@ -16,6 +16,7 @@
 
 mod account;
 mod agenda;
+pub mod campaign;
 mod chooser;
 mod core;
 mod core_machine;

@@ -31,6 +31,14 @@ impl Kernels {
         Ok(Self { own, path: Some(path.to_owned()) })
     }
 
+    /// Those of the library, and those of the object with this code, which was read from `path`.
+    pub(crate) fn of_code(path: &Path, code: &[u8]) -> Result<Self, Failure> {
+        let own = kernel_table::of_bytes(code, &path.display().to_string());
+        let own =
+            own.map_err(|failure| Failure::usage(format!("--kernels: {}", failure.message)))?;
+        Ok(Self { own, path: Some(path.to_owned()) })
+    }
+
     /// What is known of them.
     pub(crate) fn signatures(&self) -> Signatures {
         let of_library = LIBRARY.iter().filter_map(|kernel| {

@@ -8,14 +8,15 @@ use pto_host::session::soak::{self, FailedSeed, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::SoakArgs;
-use crate::campaign::{self, GoOn, Job, Kind, SharedPhase, Tally};
+use crate::campaign::{self, Commands, GoOn, Job, Kind, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
 use crate::output::answer;
 use crate::progress::Phase;
-use crate::replay;
 use crate::text::{duration, grouped, table};
+
+const OF_SESSIONS: Commands = Commands { which: "--sessions" };
 
 /// Runs a campaign over these seeds, or the one seed that is to be run again.
 pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
@@ -30,7 +31,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
         None => alone(args, seeds.clone())?,
     };
     let wall = start.elapsed();
-    let go_on = is_interrupted.then(|| go_on(seeds, &report)).flatten();
+    let go_on = is_interrupted.then(|| OF_SESSIONS.go_on(seeds, report.seeds)).flatten();
     let exit = interrupt::campaign_exit(!report.failures.is_empty(), is_interrupted);
     answer(
         Form::from(args.json),
@@ -50,7 +51,7 @@ fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
     let again = |_: &str, seed| {
         let what = soak::replay(seed).err().map(|failed| failed.to_string());
         let passes = || format!("seed {seed}: failed on its rank, and passes here");
-        (what.unwrap_or_else(passes), pto_soak(&["--replay", &seed.to_string()]))
+        (what.unwrap_or_else(passes), OF_SESSIONS.replay(seed))
     };
     let phases = [SharedPhase { name: "sessions", run: &run }];
     campaign::share(args, job, &phases, &Kind { counts: &COUNTS, again: &again })
@@ -80,22 +81,9 @@ fn of_failure(failed: FailedSeed) -> SoakReport {
     SoakReport { seeds: 1, failures: vec![failed], ..SoakReport::default() }
 }
 
-/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
-fn go_on(seeds: Range<u64>, report: &SoakReport) -> Option<String> {
-    let from = seeds.start + report.seeds;
-    let left = seeds.end.checked_sub(from).filter(|left| *left > 0)?;
-    Some(pto_soak(&["--from", &from.to_string(), "--seeds", &left.to_string()]))
-}
-
 /// What repeats one seed.
 fn again(failed: &FailedSeed) -> String {
-    pto_soak(&["--replay", &failed.seed.to_string()])
-}
-
-fn pto_soak(which: &[&str]) -> String {
-    let program = std::env::args_os().next();
-    let words = ["soak", "--sessions"].iter().chain(which).map(Into::into);
-    replay::command(program.into_iter().chain(words))
+    OF_SESSIONS.replay(failed.seed)
 }
 
 fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {

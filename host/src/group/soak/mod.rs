@@ -19,6 +19,8 @@ use std::ops::{ControlFlow, Range};
 
 pub use report::{FailedSeed, SoakReport};
 
+use crate::virtual_time::campaign::in_turns;
+
 /// Runs one seed again. What the seed decided, as a sentence, and what came of it.
 ///
 /// # Errors
@@ -40,58 +42,25 @@ const SEEDS_A_TURN: u64 = 16;
 pub fn soak(
     seeds: Range<u64>,
     threads: NonZeroUsize,
-    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+    progress: impl Fn(u64) -> ControlFlow<()> + Sync,
 ) -> SoakReport {
-    let mut total = SoakReport::default();
-    let mut next = seeds.start;
-    while next < seeds.end {
-        let turn = |at: usize| {
-            let start = next.saturating_add(at as u64 * SEEDS_A_TURN).min(seeds.end);
-            start..start.saturating_add(SEEDS_A_TURN).min(seeds.end)
-        };
-        let turns: Vec<_> = (0..threads.get()).map(turn).collect();
-        next = turns.last().map_or(seeds.end, |last| last.end);
-        side_by_side(&turns).into_iter().for_each(|report| total.add(report));
-        if !total.failures.is_empty() || progress(total.seeds).is_break() {
-            break;
-        }
-    }
-    total
-}
-
-/// Each on a thread of its own. Where the process gets no further thread, the caller does it.
-fn side_by_side(turns: &[Range<u64>]) -> Vec<SoakReport> {
-    std::thread::scope(|scope| {
-        let spawn = |turn: &Range<u64>| {
-            let (seeds, own) = (turn.clone(), turn.clone());
-            let named = std::thread::Builder::new().name("pto-soak".to_owned());
-            (named.spawn_scoped(scope, move || of_turn(seeds)).ok(), own)
-        };
-        let (first, others) = turns.split_first().map_or((None, turns), |it| (Some(it.0), it.1));
-        let others: Vec<_> = others.iter().map(spawn).collect();
-        let mut reports: Vec<_> = first.map(|turn| of_turn(turn.clone())).into_iter().collect();
-        reports.extend(others.into_iter().map(
-            |(thread, seeds)| match thread.map(|it| it.join()) {
-                Some(Ok(report)) => report,
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                None => of_turn(seeds),
-            },
-        ));
-        reports
-    })
-}
-
-fn of_turn(seeds: Range<u64>) -> SoakReport {
-    let mut total = SoakReport::default();
-    for seed in seeds {
-        match replay(seed) {
-            Ok((_, report)) => total.add(report),
-            Err(failed) => {
-                total.add(SoakReport { seeds: 1, failures: vec![failed], ..SoakReport::default() });
-                break;
+    let turn = |seeds: Range<u64>, report: &mut SoakReport| {
+        for seed in seeds {
+            match replay(seed) {
+                Ok((_, passed)) => report.add(passed),
+                Err(failed) => {
+                    report.seeds += 1;
+                    report.failures.push(failed);
+                    return ControlFlow::Break(());
+                }
             }
         }
-    }
+        ControlFlow::Continue(())
+    };
+    let mut total = SoakReport::default();
+    let found = in_turns((seeds, SEEDS_A_TURN), threads, turn, progress);
+    found.into_iter().for_each(|report| total.add(report));
+    total.failures.sort_by_key(|failure| failure.seed);
     total
 }
 

@@ -16,13 +16,13 @@ mod troubled;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use outcome::{Outcome, Wrong, mixed, require};
 use setting::Setting;
 
 use super::Session;
 use super::choice::Seeded;
+use crate::virtual_time::campaign::in_turns;
 
 /// How much more a session may have in use after a program than after the one before: it keeps buffers for the next streams.
 const KEPT_BYTES: u64 = 1 << 20;
@@ -148,58 +148,25 @@ pub fn soak(
     threads: NonZeroUsize,
     progress: impl Fn(u64) -> ControlFlow<()> + Sync,
 ) -> SoakReport {
-    let turns =
-        Turns { next: AtomicU64::new(seeds.start), seeds, has_ended: AtomicBool::new(false) };
-    let mut total = SoakReport::default();
-    std::thread::scope(|scope| {
-        // The caller is one of them. Where the process gets no further thread, fewer do the same work.
-        let named = |_| std::thread::Builder::new().name("pto-soak".to_owned());
-        let work = || turns.work(&progress);
-        let others = (1..threads.get()).map(named);
-        let others: Vec<_> = others.map_while(|one| one.spawn_scoped(scope, work).ok()).collect();
-        total.add(work());
-        for thread in others {
-            match thread.join() {
-                Ok(report) => total.add(report),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-    });
-    total.failures.sort_by_key(|failure| failure.seed);
-    total
-}
-
-/// The seeds, as threads take them.
-struct Turns {
-    seeds: Range<u64>,
-    next: AtomicU64,
-    has_ended: AtomicBool,
-}
-
-impl Turns {
-    /// Takes turns until there are none. Who has taken a turn makes it, so that the seeds that were tried are the first ones.
-    fn work(&self, progress: &impl Fn(u64) -> ControlFlow<()>) -> SoakReport {
-        let mut report = SoakReport::default();
-        while !self.has_ended.load(Ordering::Relaxed) {
-            let first = self.next.fetch_add(SEEDS_A_TURN, Ordering::Relaxed);
-            if first >= self.seeds.end {
-                break;
-            }
-            let end = (first + SEEDS_A_TURN).min(self.seeds.end);
-            (first..end).for_each(|seed| match replay(seed) {
+    let turn = |seeds: Range<u64>, report: &mut SoakReport| {
+        let mut goes_on = ControlFlow::Continue(());
+        for seed in seeds {
+            match replay(seed) {
                 Ok(passed) => report.add(passed),
                 Err(failed) => {
                     report.seeds += 1;
                     report.failures.push(failed);
-                    self.has_ended.store(true, Ordering::Relaxed);
+                    goes_on = ControlFlow::Break(());
                 }
-            });
-            if progress(end - self.seeds.start).is_break() {
-                self.has_ended.store(true, Ordering::Relaxed);
             }
         }
-        report
-    }
+        goes_on
+    };
+    let mut total = SoakReport::default();
+    let found = in_turns((seeds, SEEDS_A_TURN), threads, turn, progress);
+    found.into_iter().for_each(|report| total.add(report));
+    total.failures.sort_by_key(|failure| failure.seed);
+    total
 }
 
 #[cfg(test)]

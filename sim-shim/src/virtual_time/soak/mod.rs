@@ -27,8 +27,9 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 
-use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
+use pto_abi::sync::{AtomicU64, Ordering};
 
+use super::campaign::in_turns;
 use super::profile::Profile;
 use crate::MAX_OS_THREADS;
 
@@ -148,50 +149,25 @@ pub fn soak(
     options: &SoakOptions,
     progress: impl Fn(u64) -> ControlFlow<()> + Sync,
 ) -> SoakReport {
-    let next = AtomicU64::new(seeds.start);
     let failed = AtomicU64::new(0);
-    let stopped = AtomicU32::new(0);
-    let work = || {
-        let mut report = SoakReport::default();
-        loop {
-            let is_enough = failed.load(Ordering::Relaxed) >= options.stop_after as u64;
-            if is_enough || stopped.load(Ordering::Relaxed) != 0 {
-                return report;
-            }
-            // Who has taken a turn makes it, so that the seeds that were tried are the first ones.
-            let first = next.fetch_add(SEEDS_A_TURN, Ordering::Relaxed);
-            if first >= seeds.end {
-                return report;
-            }
-            for seed in first..(first + SEEDS_A_TURN).min(seeds.end) {
-                let before = report.failures.len();
-                try_seed(seed, options, &mut report);
-                let new = (report.failures.len() - before) as u64;
-                if failed.fetch_add(new, Ordering::Relaxed) + new >= options.stop_after as u64 {
-                    break;
-                }
-            }
-            let done = (first + SEEDS_A_TURN).min(seeds.end) - seeds.start;
-            if progress(done).is_break() {
-                stopped.store(1, Ordering::Relaxed);
+    let most = options.stop_after as u64;
+    if most == 0 {
+        return SoakReport::default();
+    }
+    let turn = |seeds: Range<u64>, report: &mut SoakReport| {
+        for seed in seeds {
+            let before = report.failures.len();
+            try_seed(seed, options, report);
+            let new = (report.failures.len() - before) as u64;
+            if failed.fetch_add(new, Ordering::Relaxed) + new >= most {
+                return ControlFlow::Break(());
             }
         }
+        ControlFlow::Continue(())
     };
     let mut total = SoakReport::default();
-    std::thread::scope(|scope| {
-        // The caller is one of them. Where the process gets no further thread, fewer do the same work.
-        let others = 1..options.threads.get().min(MAX_OS_THREADS);
-        let named = |_| std::thread::Builder::new().name("pto-soak".into());
-        let threads: Vec<_> =
-            others.map(named).map_while(|thread| thread.spawn_scoped(scope, work).ok()).collect();
-        total.add(work());
-        for thread in threads {
-            match thread.join() {
-                Ok(report) => total.add(report),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-    });
+    let found = in_turns((seeds, SEEDS_A_TURN), options.threads, turn, progress);
+    found.into_iter().for_each(|report| total.add(report));
     total.failures.sort_by_key(|failure| failure.seed);
     total
 }

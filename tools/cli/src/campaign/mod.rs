@@ -6,16 +6,20 @@
 //!    |-- span.rs      ranges of seeds, without those that were tried
 //!    '-- told.rs      the table of all ranks
 //! ```
+//! `commands.rs` has the commands that a campaign names, of ranks or of one process.
+//!
 //! Invariants:
 //! - A turn is written to the journal when it is over, in one line. So a rank that dies loses the turn that it was at, and nothing else.
 //! - All ranks have read the journal before one of them writes to it. So they agree about what is left.
 
+mod commands;
 mod journal;
 mod ranks;
 mod span;
 mod tally;
 mod told;
 
+pub(crate) use commands::Commands;
 pub(crate) use ranks::{GoOn, Job, SharedPhase};
 pub(crate) use tally::Tally;
 pub(crate) use told::{Kind, share};

@@ -8,14 +8,15 @@ use pto_host::group::soak::{self, FailedSeed, SoakReport};
 use serde_json::{Value, json};
 
 use crate::args::SoakArgs;
-use crate::campaign::{self, GoOn, Job, Kind, SharedPhase, Tally};
+use crate::campaign::{self, Commands, GoOn, Job, Kind, SharedPhase, Tally};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
 use crate::output::answer;
 use crate::progress::Phase;
-use crate::replay;
 use crate::text::{duration, grouped, table};
+
+const OF_GROUPS: Commands = Commands { which: "--groups" };
 
 /// Runs a campaign over these seeds, or the one seed that is to be run again.
 pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
         if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     drop(phase);
-    let go_on = interrupted.has_come().then(|| go_on(seeds, &report)).flatten();
+    let go_on = interrupted.has_come().then(|| OF_GROUPS.go_on(seeds, report.seeds)).flatten();
     let exit = interrupt::campaign_exit(!report.failures.is_empty(), interrupted.has_come());
     let (wall, go_on) = (start.elapsed(), go_on.as_deref());
     answer(
@@ -79,7 +80,7 @@ fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
     let again = |_: &str, seed| {
         let what = soak::replay(seed).err().map(|failed| failed.to_string());
         let passes = || format!("seed {seed}: failed on its rank, and passes here");
-        (what.unwrap_or_else(passes), pto_soak(&["--replay", &seed.to_string()]))
+        (what.unwrap_or_else(passes), OF_GROUPS.replay(seed))
     };
     let phases = [SharedPhase { name: "groups", run: &run }];
     campaign::share(args, job, &phases, &Kind { counts: &COUNTS, again: &again })
@@ -98,21 +99,9 @@ fn tally(report: &SoakReport) -> Tally {
     }
 }
 
-/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
-fn go_on(seeds: Range<u64>, report: &SoakReport) -> Option<String> {
-    let from = seeds.start + report.seeds;
-    let left = seeds.end.checked_sub(from).filter(|left| *left > 0)?;
-    Some(pto_soak(&["--from", &from.to_string(), "--seeds", &left.to_string()]))
-}
-
-fn pto_soak(which: &[&str]) -> String {
-    let program = std::env::args_os().next();
-    let words = ["soak", "--groups"].iter().chain(which).map(Into::into);
-    replay::command(program.into_iter().chain(words))
-}
-
+/// What repeats one seed.
 fn again(failed: &FailedSeed) -> String {
-    pto_soak(&["--replay", &failed.seed.to_string()])
+    OF_GROUPS.replay(failed.seed)
 }
 
 fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
@@ -127,10 +116,7 @@ fn text(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> String {
     }
     let told = |failed: &FailedSeed| format!("\n{failed}\n  to replay it: {}\n", again(failed));
     let failures: String = report.failures.iter().map(told).collect();
-    let ending = go_on.map(|command| {
-        format!("\nInterrupted. What is told above has passed. To go on: {command}\n")
-    });
-    table(&rows, &[1]) + &failures + &ending.unwrap_or_default()
+    table(&rows, &[1]) + &failures + &interrupt::told(go_on)
 }
 
 fn as_json(report: &SoakReport, wall: Duration, go_on: Option<&str>) -> Value {

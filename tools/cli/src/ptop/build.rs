@@ -60,12 +60,7 @@ fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
 }
 
 fn of_graph(path: &Path, objects: &[PathBuf]) -> Result<Program, Failure> {
-    let kernels = Kernels::with(objects.first().map(PathBuf::as_path))?;
-    let program = graph::program_of(path, &kernels)?;
-    if objects.is_empty() {
-        return Ok(program);
-    }
-    let object = |path: &PathBuf| {
+    let code = |path: &PathBuf| {
         let shown = path.display().to_string();
         let code = std::fs::read(path);
         let code = code.map_err(|error| {
@@ -73,8 +68,12 @@ fn of_graph(path: &Path, objects: &[PathBuf]) -> Result<Program, Failure> {
         })?;
         Ok((shown, code))
     };
-    let objects = objects.iter().map(object).collect::<Result<_, Failure>>()?;
-    kernels.put_into(program, objects)
+    let codes = objects.iter().map(code).collect::<Result<Vec<_>, Failure>>()?;
+    let Some((first, (_, code))) = objects.first().zip(codes.first()) else {
+        return graph::program_of(path, &Kernels::default());
+    };
+    let kernels = Kernels::of_code(first, code)?;
+    kernels.put_into(graph::program_of(path, &kernels)?, codes)
 }
 
 fn workload(path: &Path) -> Result<Program, Failure> {

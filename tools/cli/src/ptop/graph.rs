@@ -128,7 +128,7 @@ fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTa
     }
     let (kernel, kind) = kernels.named(task.func).ok_or_else(|| {
         format!(
-            "{task} calls the kernel with func id {}, which is not there; {}",
+            "{task} calls the kernel with func id {}, which neither the library nor an object has; {}",
             task.func,
             kernels.listed_by()
         )

@@ -24,7 +24,7 @@ pub(super) struct System {
     /// Of program files.
     pub(super) program_version: String,
     pub(super) plan_version: u32,
-    /// Which native kernels run there, as `std::env::consts::ARCH` calls it; empty: none, or written by an older `pto`.
+    /// The processor whose native kernels run there, as `std::env::consts::ARCH` calls it; empty: an older `pto` wrote the description.
     #[serde(default)]
     pub(super) processor: String,
     /// The kernels of the library.
