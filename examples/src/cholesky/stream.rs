@@ -6,8 +6,10 @@
 //! syrk  (AIC)   each tile on the diagonal further right, less the product of the tile of its row with itself
 //! gemm  (AIC)   each tile below those, less the product of the tiles of its row and of its column
 //! ```
-//! No edge is stated: a tile is `InOut` of every task that changes it, and `In` of those that use it. The tiles are strided views
-//! of one matrix. Factors and solutions are long kernels, each a task of its own. Where the products are short, some tiles of a row,
+//! A tile is `InOut` of every task that changes it, and `In` of those that use it; the edges follow from that. One kind of edge is
+//! stated: the tiles far below the diagonal are solved when the first one of their column has been. They are not needed
+//! earlier, and if all of a column were solved at the same time, their ends would keep the schedulers from the next factor, for which
+//! everything waits. The tiles are strided views of one matrix. Factors and solutions are long kernels, each a task of its own. Where the products are short, some tiles of a row,
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
 
 use pto_abi::GmAddr;
@@ -16,6 +18,10 @@ use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorView}
 
 use crate::args::{Size, tiles};
 use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
+
+/// Tiles below the diagonal that are solved as soon as there is a factor: the first one, for the next factor, and those that
+/// the next columns need soon.
+const NEAR: u64 = 4;
 
 crate::orch_args! {
     /// The words of `cholesky`.
@@ -79,12 +85,16 @@ impl Factor<'_> {
         let n = self.args.n.get();
         let next = column.0 + column.1;
         let diagonal = tile(self.matrix, column, column)?;
+        let mut first_solved = None;
         for row in tiles(n, self.args.tile.non_zero()).skip_while(|(row, _)| *row < next) {
             let solved = tile(self.matrix, row, column)?;
             let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);
-            submit(stream, &trsm.task())?;
+            let first = first_solved.as_slice();
+            let after = if row.0 < next + NEAR * column.1 { &[][..] } else { first };
+            let id = stream.submit_tensors(&trsm.task().after(after))?;
             self.update(stream, column, row)?;
             if row.0 == next {
+                first_solved = Some(id);
                 // As early as it can be: everything else waits for it.
                 self.factor(stream, next)?;
             }

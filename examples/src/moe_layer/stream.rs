@@ -1,39 +1,47 @@
 //! The program of `moe_layer`.
 //!
 //! ```text
-//! matmul       (AIC)         logits = x @ router
-//! moe_route    (AIV, tokens) the experts of each token, and their weights
-//! copy         (AIV, tiles)  out = x
+//! matmul       (AIC)          logits = x @ router
+//! moe_route    (AIV, tokens)  the experts of each token, and their weights
+//! copy         (AIV, tiles)   out = x
+//! moe_list     (AIV, experts) the entries of each expert, and how many
 //! for each expert:
-//!   moe_list     (AIV)         its entries, and how many
 //!   moe_gather   (AIV)         rows = their tokens
 //!   moe_matmul   (AIC, tiles)  gate = rows @ wg, up = rows @ wu
 //!   moe_silu_mul (AIV, tiles)  gate = silu(gate) * up
 //!   moe_matmul   (AIC, tiles)  rows = gate @ wd
+//! for some experts, in order:
 //!   moe_scatter  (AIV, tiles)  out += weight * rows
 //! ```
-//! The program does not wait for the router: it submits the tasks of all experts. Those behind `moe_list` have a predicate, that the
-//! expert has an entry: without one they complete without running. How many rows a task has stands in memory. The scatters of a
-//! tile of `out` are in order, so that its sums are the same in every run.
+//! The program does not wait for the router: it submits the tasks of all experts. Those between `moe_list` and `moe_scatter` have a
+//! predicate, that the expert has an entry: without one they complete without running. How many rows a task has stands in memory.
+//! The scatters of a tile of `out` are in order, so that its sums are the same in every run. One chain has those of some experts,
+//! because each dispatch in this order takes its time; for an expert without an entry a scatter adds nothing.
 //!
 //! Kernels are short, so that the program states what waits for what, and gives a core those of some tiles in one dispatch.
 
 use core::num::NonZeroU64;
 
-use pto_abi::{GmAddr, TaskId};
-use pto_aicore_kernels::library;
+use pto_abi::{CoreKind, GmAddr, TaskId};
+use pto_aicore_kernels::{func, library};
+use pto_graph::call::Call;
 use pto_graph::{
     BuildError, Chain, Comparison, DependencyMode, ElementType, Link, Predicate, Scope,
-    StreamBuilder, Variation,
+    StreamBuilder, TaskSpec, TensorView, Variation,
 };
 
 use crate::args::{Size, tiles};
 use crate::streaming::{F32, LINE, Stage, dense, extent, floats, tile};
 
 /// Tiles of a product that one core computes in one dispatch.
-const TILES: u64 = 2;
+const TILES: usize = 2;
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
+/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time.
+const SCATTERED: usize = 4;
+const SCATTERED_BY_ONE: NonZeroU64 = NonZeroU64::MIN.saturating_add(SCATTERED as u64 - 1);
+// Experts that are scattered together wait for one list.
+const _: () = assert!(LISTED.get().is_multiple_of(SCATTERED_BY_ONE.get()));
 /// Tokens that one task routes.
 pub(super) const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
 
@@ -98,12 +106,15 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         let stream = &mut **scope;
         let begun = layer.begin(stream)?;
         let routed = layer.route(stream)?;
+        let mut listed = Stage::new();
+        for experts in tiles(args.experts.get(), LISTED) {
+            layer.list(stream, experts, (routed.tasks(), &mut listed))?;
+        }
         let mut last = Stage::new();
-        for (first, count) in tiles(args.experts.get(), LISTED) {
-            let listed = layer.list(stream, (first, count), routed.tasks())?;
-            for number in first..first + count {
-                last = layer.expert(stream, number, (listed, begun), &last)?;
-            }
+        for experts in tiles(args.experts.get(), SCATTERED_BY_ONE) {
+            let list = usize::try_from(experts.0 / LISTED).unwrap_or(usize::MAX);
+            let listed = listed.at(list).unwrap_or(begun);
+            last = layer.experts(stream, experts, (listed, begun), &last)?;
         }
         Ok(())
     })
@@ -119,13 +130,11 @@ struct Layer<'a> {
 }
 
 /// The tensors of one expert.
-struct Expert<'p> {
-    args: &'p Args,
+struct Expert<'a> {
+    args: &'a Args,
     number: u64,
-    /// How many entries it has.
-    count: GmAddr,
-    /// Whether it has any.
-    has_entries: &'p Predicate<'p>,
+    /// `u32 [1, 1]`: how many entries it has.
+    count: TensorView<'static>,
     /// Its entries.
     list: GmAddr,
     /// `[tokens, hidden]`: its tokens.
@@ -137,6 +146,9 @@ struct Expert<'p> {
     /// `[tokens, intermediate]`.
     up: GmAddr,
 }
+
+/// Experts whose results are scattered together: each with the products that compute them. There is at least one.
+type Computed<'a> = [Option<(Expert<'a>, Stage)>; SCATTERED];
 
 impl Args {
     /// Every tensor can be addressed.
@@ -150,6 +162,16 @@ impl Args {
         dense(self.choices, ElementType::U32, &[tokens, top_k])?;
         dense(self.counts, ElementType::U32, &[experts, LINE])?;
         Ok(())
+    }
+
+    /// Elements of `[tokens, cols]`, in whole lines.
+    const fn whole_lines(&self, cols: Size) -> u64 {
+        (self.tokens.get() * cols.get()).next_multiple_of(LINE)
+    }
+
+    /// Elements of the tensors of an expert: `rows`, `results`, `gate` and `up`.
+    const fn room(&self) -> u64 {
+        2 * (self.whole_lines(self.hidden) + self.whole_lines(self.intermediate))
     }
 
     /// Elements of an expert's list, in whole lines.
@@ -211,8 +233,8 @@ impl<'a> Layer<'a> {
         &self,
         stream: &mut G,
         (first, count): (u64, u64),
-        after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
+        (after, listed): (&[TaskId], &mut Stage),
+    ) -> Result<(), BuildError> {
         let args = self.args;
         let entries = args.tokens.get() * args.top_k.get();
         let list = self.lists.offset(first * args.listed() * F32);
@@ -220,44 +242,80 @@ impl<'a> Layer<'a> {
         let list = library::moe_list(args.choices, list, counts, entries, first);
         let varies = [step(1, args.listed()), step(2, LINE), Variation::by(4, 1)];
         let links = [Link::new(list.task()).times(extent(count)?).varying(&varies)];
-        Ok(stream.submit_chain(&Chain::new(&links), after)?)
+        listed.chain(stream, &links, after)
     }
 
-    /// Submits an expert, behind its list and the scatters of the expert before, or the copy of all tokens; returns its own
-    /// scatters.
-    fn expert<G: StreamBuilder>(
+    /// Submits some experts, behind their lists; and what adds their results, behind the scatters of the experts before, or the copy
+    /// of all tokens. Returns their own scatters.
+    fn experts<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        number: u64,
+        (first, count): (u64, u64),
         (listed, begun): (TaskId, TaskId),
         last: &Stage,
     ) -> Result<Stage, BuildError> {
-        let args = self.args;
-        let (tokens, hidden, inner) = (args.tokens, args.hidden, args.intermediate);
-        let counts = dense(args.counts, ElementType::U32, &[args.experts.get(), LINE])?;
-        let count = tile(counts, (number, 1), (0, 1))?;
-        let has_entries = Predicate::new(&count, &[0, 0], Comparison::NOT_EQUAL, 0);
         stream.scope(DependencyMode::MANUAL, |scope| {
-            let mut tensor = |cols: Size| -> Result<GmAddr, BuildError> {
-                let shape = [extent(tokens.get())?, extent(cols.get())?];
-                Ok(scope.tensor(ElementType::F32, &shape)?.address())
-            };
-            let expert = Expert {
-                args,
-                number,
-                count: count.address(),
-                has_entries: &has_entries,
-                list: self.lists.offset(number * args.listed() * F32),
-                rows: tensor(hidden)?,
-                results: tensor(hidden)?,
-                gate: tensor(inner)?,
-                up: tensor(inner)?,
-            };
+            let mut computed: Computed<'_> = [const { None }; SCATTERED];
+            let room = [extent(count)?, extent(self.args.room())?];
+            let room = scope.tensor(ElementType::F32, &room)?.address();
             let stream = &mut **scope;
-            let gathered = expert.gather(stream, listed)?;
-            let gated = expert.gated(stream, gathered)?;
-            expert.down(stream, (gated, begun), last)
+            for ((number, at), place) in (first..first + count).zip(0..).zip(&mut computed) {
+                let expert = self.expert(number, room.offset(at * self.args.room() * F32))?;
+                let gathered = expert.gather(stream, listed)?;
+                let gated = expert.gated(stream, gathered)?;
+                let products = expert.down(stream, gated)?;
+                *place = Some((expert, products));
+            }
+            self.scatter(stream, &computed, (begun, last))
         })
+    }
+
+    /// An expert, with its tensors one after another in memory, from `room` on.
+    fn expert(&self, number: u64, room: GmAddr) -> Result<Expert<'a>, BuildError> {
+        let args = self.args;
+        let counts = dense(args.counts, ElementType::U32, &[args.experts.get(), LINE])?;
+        let (of_hidden, of_inner) =
+            (args.whole_lines(args.hidden), args.whole_lines(args.intermediate));
+        let gate = room.offset(2 * of_hidden * F32);
+        Ok(Expert {
+            args,
+            number,
+            count: tile(counts, (number, 1), (0, 1))?,
+            list: self.lists.offset(number * args.listed() * F32),
+            rows: room,
+            results: room.offset(of_hidden * F32),
+            gate,
+            up: gate.offset(of_inner * F32),
+        })
+    }
+
+    /// `out += weight * results`: a chain for each tile, in the order of the experts, behind that of the experts before.
+    #[inline(never)]
+    fn scatter<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        computed: &Computed<'_>,
+        (begun, last): (TaskId, &Stage),
+    ) -> Result<Stage, BuildError> {
+        let width = self.args.tile_n.non_zero();
+        let mut scattered = Stage::new();
+        for (index, tile) in tiles(self.args.hidden.get(), width).enumerate() {
+            let mut after = [last.at(index).unwrap_or(begun); 1 + SCATTERED];
+            let mut calls = [const { None }; SCATTERED];
+            for ((expert, products), (call, id)) in
+                computed.iter().flatten().zip(calls.iter_mut().zip(&mut after[1..]))
+            {
+                *call = Some(expert.scatter(tile));
+                *id = products.at(index / TILES).unwrap_or(begun);
+            }
+            let count = calls.iter().flatten().count();
+            let none = TaskSpec::new(func::MOE_SCATTER, CoreKind::AIV, &[]);
+            let links = calls
+                .each_ref()
+                .map(|call| Link::new(call.as_ref().map_or(none, Call::<u64, 10>::task)));
+            scattered.chain(stream, &links[..count], &after[..1 + count])?;
+        }
+        Ok(scattered)
     }
 }
 
@@ -269,7 +327,8 @@ impl Expert<'_> {
         links: &[Link<'_>],
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
-        Ok(stream.submit_chain_when(&Chain::new(links), after, self.has_entries)?)
+        let has_entries = Predicate::new(&self.count, &[0, 0], Comparison::NOT_EQUAL, 0);
+        Ok(stream.submit_chain_when(&Chain::new(links), after, &has_entries)?)
     }
 
     /// The expert's tokens.
@@ -284,7 +343,7 @@ impl Expert<'_> {
         let gather = library::moe_gather(
             self.args.x,
             self.list,
-            self.count,
+            self.count.address(),
             ran,
             self.rows,
             tokens,
@@ -313,7 +372,7 @@ impl Expert<'_> {
                     let to = to.offset(col * F32);
                     let product = |at: u64, cols| {
                         let (b, c) = (weights.offset(at * F32), to.offset(at * F32));
-                        let (rows, count) = (self.rows, self.count);
+                        let (rows, count) = (self.rows, self.count.address());
                         library::moe_matmul(rows, b, c, count, cols, hidden, hidden, inner, inner)
                     };
                     (product(0, cut.width), product(cut.rest_at(), cut.rest))
@@ -343,7 +402,7 @@ impl Expert<'_> {
         let cut = Cut::of(inner, self.args.tile_n);
         let silu = |col: u64, cols: u64| {
             let [gate, up] = [self.gate, self.up].map(|at| at.offset(col * F32));
-            library::moe_silu_mul(gate, up, gate, self.count, cols, inner, inner, inner)
+            library::moe_silu_mul(gate, up, gate, self.count.address(), cols, inner, inner, inner)
         };
         let (whole, rest) = (silu(0, cut.width), silu(cut.rest_at(), cut.rest));
         let varies = [step(0, cut.width), step(1, cut.width), step(2, cut.width)];
@@ -351,65 +410,44 @@ impl Expert<'_> {
         self.submit(stream, links.whole(), after)
     }
 
-    /// `out += weight * (gate @ wd)`: some tiles at a time, behind those of the expert before.
-    fn down<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        (gated, begun): (TaskId, TaskId),
-        last: &Stage,
-    ) -> Result<Stage, BuildError> {
+    /// `results = gate @ wd`: some tiles at a time.
+    fn down<G: StreamBuilder>(&self, stream: &mut G, gated: TaskId) -> Result<Stage, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let mut scattered = Stage::new();
-        for (index, (col, cols)) in tiles(hidden, group(self.args.tile_n.get())).enumerate() {
+        let mut products = Stage::new();
+        for (col, cols) in tiles(hidden, group(self.args.tile_n.get())) {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
             let product = |at: u64, cols| {
                 let (b, c) = (weights.offset(at * F32), self.results.offset((col + at) * F32));
-                library::moe_matmul(self.gate, b, c, self.count, cols, inner, inner, hidden, hidden)
+                let count = self.count.address();
+                library::moe_matmul(self.gate, b, c, count, cols, inner, inner, hidden, hidden)
             };
             let (whole, rest) = (product(0, cut.width), product(cut.rest_at(), cut.rest));
             let varies = [step(1, cut.width), step(2, cut.width)];
             let links =
                 cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
-            let product = self.submit(stream, links.whole(), &[gated])?;
-            let before = last.at(index).unwrap_or(begun);
-            let after = [product, before, scattered.before().unwrap_or(before)];
-            let id = self.scatter(
-                stream,
-                (col, cut),
-                &after[..2 + usize::from(scattered.before().is_some())],
-            )?;
-            scattered.push(id);
+            let after = [gated, products.before().unwrap_or(gated)];
+            let after = &after[..1 + usize::from(products.before().is_some())];
+            products.push(self.submit(stream, links.whole(), after)?);
         }
-        Ok(scattered)
+        Ok(products)
     }
 
-    /// The tiles from column `first` on.
-    fn scatter<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        (first, cut): (u64, Cut),
-        after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
+    /// Adds the expert's results in one tile. Without an entry the kernel adds nothing.
+    fn scatter(&self, (col, cols): (u64, u64)) -> Call<u64, 10> {
         let args = self.args;
         let [tokens, hidden, top_k] = [args.tokens, args.hidden, args.top_k].map(Size::get);
-        let scatter = |col: u64, cols: u64| {
-            let [results, out] = [self.results, args.out].map(|at| at.offset((first + col) * F32));
-            let (list, count, weights) = (self.list, self.count, args.weights);
-            library::moe_scatter(
-                results, list, count, weights, out, tokens, cols, top_k, hidden, hidden,
-            )
-        };
-        let (whole, rest) = (scatter(0, cut.width), scatter(cut.rest_at(), cut.rest));
-        let varies = [step(0, cut.width), step(4, cut.width)];
-        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
-        self.submit(stream, links.whole(), after)
+        let [results, out] = [self.results, args.out].map(|at| at.offset(col * F32));
+        let (list, count, weights) = (self.list, self.count.address(), args.weights);
+        library::moe_scatter(
+            results, list, count, weights, out, tokens, cols, top_k, hidden, hidden,
+        )
     }
 }
 
 /// So many columns as one core takes.
 const fn group(width: u64) -> NonZeroU64 {
-    match NonZeroU64::new(width.saturating_mul(TILES)) {
+    match NonZeroU64::new(width.saturating_mul(TILES as u64)) {
         Some(group) => group,
         None => NonZeroU64::MIN,
     }
