@@ -175,7 +175,7 @@ impl CoreMachine<'_> {
         // Drawn costs differ from kernel to kernel, as they do from task to task.
         let draw = slot.wrapping_add(kernel.number << 20);
         let func_id = model_of(kernel.func_id, kernel.kernel);
-        self.options.costs.of(func_id, draw, &first_args(args))
+        self.options.costs.of_link(kernel.number, (func_id, draw), &first_args(args))
     }
 
     /// A kernel of a chain has ended, at the core's own time.

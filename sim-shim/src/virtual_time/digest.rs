@@ -110,6 +110,8 @@ impl World {
             busy_ns: _,
             tasks_run: _,
             builder_ns,
+            // For the report only.
+            built_ns: _,
             build_noticed,
             fault_noticed,
             rung,

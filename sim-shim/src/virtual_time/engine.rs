@@ -273,6 +273,10 @@ impl<F: FanoutPolicy> Seat<F> {
             }
             Progressed::Returned(fault) => {
                 self.has_returned = true;
+                if me == 0 {
+                    // One step builds the whole graph. What it waited for in between is no work.
+                    self.report.worked_ns += shared.built_ns;
+                }
                 self.report.returned_ns = now_ns;
                 let code = fault.map_or(0, pto_abi::Fault::code);
                 shared.trace.add(now_ns, EventKind::Returned, me, code);
@@ -348,7 +352,9 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
         let mut world = self.crew.world.borrow_mut();
         let profile = world.options.profile;
-        world.builder_ns += profile.edge_ns.low + profile.line_miss_ns.low;
+        let cost_ns = profile.edge_ns.low + profile.line_miss_ns.low;
+        world.builder_ns += cost_ns;
+        world.built_ns += cost_ns;
         let now_ns = world.builder_ns;
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
@@ -469,6 +475,7 @@ impl World {
             Note::Access { .. } | Note::After { .. } => 0,
         };
         self.builder_ns += cost_ns;
+        self.built_ns += cost_ns;
         let now_ns = self.builder_ns;
         if let Note::Chain { slot, kernels, .. } = note {
             self.ledger.chain_added(slot, kernels);

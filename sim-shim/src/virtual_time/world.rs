@@ -80,6 +80,8 @@ pub(super) struct World {
     pub(super) tasks_run: [u64; CoreKind::COUNT],
     /// Of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
+    /// Of that, what building took; the rest is waiting.
+    pub(super) built_ns: u64,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
     /// Doorbells rung so far, per core: which one an injected fault concerns.
@@ -120,6 +122,7 @@ impl World {
             busy_ns: [0; CoreKind::COUNT],
             tasks_run: [0; CoreKind::COUNT],
             builder_ns: 0,
+            built_ns: 0,
             build_noticed: false,
             fault_noticed: false,
             rung: vec![0; cores.len()],

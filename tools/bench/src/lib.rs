@@ -9,12 +9,14 @@
 //!   Peer: a program <- Recipe (builds it into a cache)              runner/peer.rs, peers.rs, ../peers
 //! measure(Plan, runners) --> Series, between probes of the machine  measure.rs, probe.rs, small.rs
 //! sessions: what a submission, a launch, a wake-up cost            sessions.rs
+//! DeviceMetg: the same on the device, in virtual time               device_metg.rs
 //! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs
 //! ```
 
 pub mod csr;
 mod device;
+pub mod device_metg;
 pub mod instructions;
 pub mod measure;
 pub mod memory;

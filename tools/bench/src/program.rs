@@ -22,6 +22,8 @@ pub const IDS_WITH_GAPS: i32 = 2;
 pub enum Kernel {
     /// Nothing, and takes no arguments.
     Empty,
+    /// Nothing; every other task runs on a cube core.
+    Halves,
     /// Keeps a core busy.
     Spin {
         /// Iterations of [`spin`](pto_aicore_kernels::spin).
@@ -43,7 +45,7 @@ impl Kernel {
     #[must_use]
     pub const fn words(self) -> u64 {
         match self {
-            Self::Empty => 0,
+            Self::Empty | Self::Halves => 0,
             Self::Spin { .. } => 1,
             Self::Check { .. } => 6,
         }
@@ -66,9 +68,10 @@ impl Job {
     /// Those of [`GraphBuilder`], and [`IDS_WITH_GAPS`].
     pub fn build<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         match self.kernel {
-            Kernel::Empty => emit(&self.graph, func::EMPTY_AIV, |_, _| [], graph),
+            Kernel::Empty => emit(&self.graph, vector(func::EMPTY_AIV), |_, _| [], graph),
+            Kernel::Halves => emit(&self.graph, half, |_, _| [], graph),
             Kernel::Spin { iterations } => {
-                emit(&self.graph, func::SPIN_AIV, |_, _| [iterations], graph)
+                emit(&self.graph, vector(func::SPIN_AIV), |_, _| [iterations], graph)
             }
             Kernel::Check { values, counters, producers } => {
                 let mut first = 0;
@@ -77,9 +80,25 @@ impl Job {
                     first += count;
                     [task.into(), 0, values.0, counters.0, at.0, count]
                 };
-                emit(&self.graph, func::DAG_NODE_AIV, words, graph)
+                emit(&self.graph, vector(func::DAG_NODE_AIV), words, graph)
             }
         }
+    }
+}
+
+/// What a task calls, and the kind of core that it runs on.
+type Call = (FuncId, CoreKind);
+
+/// All tasks call one kernel on vector cores.
+fn vector(func_id: FuncId) -> impl Fn(u32) -> Call {
+    move |_| (func_id, CoreKind::AIV)
+}
+
+/// Every other task runs on a cube core.
+fn half(index: u32) -> Call {
+    match index % 2 {
+        0 => (func::EMPTY_AIC, CoreKind::AIC),
+        _ => (func::EMPTY_AIV, CoreKind::AIV),
     }
 }
 
@@ -87,14 +106,15 @@ impl Job {
 /// that the program needs to know to name a producer.
 fn emit<G: GraphBuilder, const WORDS: usize>(
     csr: &Csr,
-    func_id: FuncId,
+    call: impl Fn(u32) -> Call,
     mut words: impl FnMut(u32, usize) -> [u64; WORDS],
     graph: &mut G,
 ) -> Result<(), BuildError> {
     let mut tasks = csr.iter();
     let Some((index, _)) = tasks.next() else { return Ok(()) };
     let words_of_first = words(index, 0);
-    let first = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words_of_first), &[])?;
+    let (func_id, kind) = call(index);
+    let first = graph.submit(TaskSpec::new(func_id, kind, &words_of_first), &[])?;
     let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
     let ids: Vec<TaskId> = csr.producers().iter().map(|producer| id(*producer)).collect();
     let mut rest = &*ids;
@@ -102,7 +122,8 @@ fn emit<G: GraphBuilder, const WORDS: usize>(
         let words = words(index, producers.len());
         let Some((producers, others)) = rest.split_at_checked(producers.len()) else { break };
         rest = others;
-        let task = graph.submit(TaskSpec::new(func_id, CoreKind::AIV, &words), producers)?;
+        let (func_id, kind) = call(index);
+        let task = graph.submit(TaskSpec::new(func_id, kind, &words), producers)?;
         if task != id(index) {
             return Err(BuildError::Failed(IDS_WITH_GAPS));
         }

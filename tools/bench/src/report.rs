@@ -23,6 +23,7 @@ impl Report {
             text += &ratios::text(comparison);
         }
         text += &tables::metg(&self.metg, self.statistic);
+        text += &tables::device_metg(&self.device_metg);
         text += &tables::instructions(&self.instructions);
         text += &self.floors();
         text += &targets::text(&judge(self));

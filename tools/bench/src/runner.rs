@@ -34,6 +34,9 @@ pub enum Error {
         /// What it says, or did.
         what: String,
     },
+    /// A device that does not run in virtual time was asked for its report.
+    #[error("the device does not run in virtual time; open it with `Hosting::Virtual`")]
+    NotVirtual,
     /// A runner ran tasks in a wrong order, not at all, or twice.
     #[error(
         "{runner} ran the graph wrongly: its checksum is {found:#018x}, and must be {expected:#018x}"

@@ -9,6 +9,7 @@ mod task_bench;
 mod width;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 
 use crate::csr::Csr;
@@ -108,6 +109,20 @@ impl Shape {
     pub fn graph(self, tasks: u32) -> Csr {
         TABLE[self.0].2(tasks.max(1))
     }
+}
+
+/// A pattern of Task Bench with rows of `width` points and about `tasks` tasks; `None` if its rows are of one width only.
+#[must_use]
+pub fn pattern(name: &str, width: NonZeroU32, tasks: u32) -> Option<Csr> {
+    let generate = match name {
+        "tb_stencil_1d" => task_bench::stencil_1d_wide,
+        "tb_fft" => task_bench::fft_wide,
+        "tb_nearest" => task_bench::nearest_wide,
+        "tb_random_nearest" => task_bench::random_nearest_wide,
+        _ => return None,
+    };
+    // The butterflies of `tb_fft` need two points.
+    Some(generate(width.get().max(2), tasks))
 }
 
 impl fmt::Display for Shape {

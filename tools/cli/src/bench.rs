@@ -19,6 +19,7 @@ use pto_bench::{metg, probe};
 use pto_host::Hosting;
 
 use crate::args::BenchArgs;
+use crate::device_metg;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -53,6 +54,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         mailboxes: Vec::new(),
         small_runs: Vec::new(),
         metg: Vec::new(),
+        device_metg: Vec::new(),
         instructions: Vec::new(),
         sessions: Vec::new(),
         missing,
@@ -60,6 +62,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     let folder = (!programs.is_empty()).then_some(cache.as_path());
     if args.sessions {
         report.sessions = sessions(args)?;
+    } else if let Some(names) = &args.device_metg {
+        report.device_metg = device_metg::measure(names, die(args), &mut say(args))?;
     } else if args.metg {
         report.metg = metg(args, &programs, folder)?;
     } else if args.instructions {

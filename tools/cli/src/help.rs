@@ -39,7 +39,7 @@ examples! {
     GRAPH: "pto graph paged_attention --param batch=1 -o graph.svg", "pto graph paged_attention -o graph.html";
     CHECK: "pto check decoder_layer --heap-bytes 512K", "pto check examples/graphs/row_sums.jsonl", "pto check cholesky --save graph.jsonl --save-inputs inputs && pto run graph.jsonl --input matrix=inputs/matrix.npy";
     MIGRATE: "pto migrate programs", "pto migrate programs --json";
-    BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1", "pto bench --sessions --commands 1000000";
+    BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1", "pto bench --device-metg=matmul,tb_fft", "pto bench --sessions --commands 1000000";
     COMM_SCALING: "pto comm scaling --ranks 2,8,64", "pto comm scaling --layer --json";
     COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
 }

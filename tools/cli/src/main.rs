@@ -13,6 +13,7 @@ mod campaign;
 mod chart;
 mod check;
 mod device;
+mod device_metg;
 mod dump;
 mod errors;
 mod form;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::ratios::Comparison;
+use crate::device_metg::DeviceMetg;
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
@@ -27,6 +28,9 @@ pub struct Report {
     pub small_runs: Vec<SmallRun>,
     /// METG(50 %).
     pub metg: Vec<Metg>,
+    /// METG(50 %) on the device, in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub device_metg: Vec<DeviceMetg>,
     /// Instructions a task, under callgrind.
     pub instructions: Vec<Counted>,
     /// What sessions cost; told as targets.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::device_metg::DeviceMetg;
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
@@ -117,6 +118,39 @@ pub(super) fn metg(all: &[Metg], by: Statistic) -> String {
         text += &aligned(&rows);
     }
     text
+}
+
+/// METG(50 %) on the device: a row for each graph.
+pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![
+        [
+            "graph",
+            "kernels",
+            "device METG(50 %), us",
+            "with the bound of chains",
+            "AICPU, us a kernel",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ];
+    for one in all {
+        let told = |us: Option<f64>| us.map_or("not reached".to_owned(), |us| format!("{us:.2}"));
+        let aicpu_us = format!("{:.2}", one.aicpu_us);
+        rows.push(vec![
+            one.graph.clone(),
+            one.kernels.to_string(),
+            told(one.us),
+            told(one.of_chains_us),
+            aicpu_us,
+        ]);
+    }
+    format!(
+        "\nVirtual time, profile a2a3; the slowest of three seeds; AICPU time with kernels as the cost model has them, the builder's included\n{}",
+        aligned(&rows)
+    )
 }
 
 /// Instructions a task: a row for each runner, a column for each graph.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::tables::{aligned, number};
 use super::{Comparison, Report};
+use crate::device_metg::{DeviceMetg, LONGEST_NS};
 use crate::measure::Series;
 use crate::runner::Class;
 use crate::stats::geometric_mean;
@@ -82,6 +83,7 @@ pub fn judge(report: &Report) -> Vec<Target> {
     targets.extend(built_meanwhile(report));
     targets.extend(overlap(report));
     metg(report, &mut targets);
+    report.device_metg.iter().for_each(|one| device_metg(one, &mut targets));
     let sessions = report.sessions.iter();
     targets.extend(sessions.map(|cost| at_most(cost.what.clone(), cost.bound, cost.found)));
     targets.extend(scaling(report));
@@ -96,6 +98,23 @@ pub fn judge(report: &Report) -> Vec<Target> {
         }
     }
     targets
+}
+
+/// Where half is not reached, the longest kernel that was tried stands for it, which is above every aim.
+fn device_metg(one: &DeviceMetg, targets: &mut Vec<Target>) {
+    let graph = &one.graph;
+    let longest_us = LONGEST_NS as f64 / 1e3;
+    let (said, found) = match one.us {
+        Some(us) => ("", us),
+        None => (" (not reached; the longest kernel that was tried)", longest_us),
+    };
+    let aim = one.aim_us();
+    targets.extend(
+        aim.map(|aim| at_most(format!("device METG(50 %) of {graph}, us{said}"), aim, found)),
+    );
+    if !graph.starts_with("tb_") {
+        targets.push(at_most(format!("AICPU time a task of {graph}, us"), 0.25, one.aicpu_us));
+    }
 }
 
 fn one_thread(one: &Comparison, targets: &mut Vec<Target>) {

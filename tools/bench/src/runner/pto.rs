@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use pto_abi::arena::ArenaLayout;
 use pto_abi::{BuildMode, FanoutStrategy};
+use pto_host::virtual_time::VirtualReport;
 use pto_host::{
     Capacities, Device, DeviceOptions, GraphImage, HostGraph, Hosting, KernelTimes, RunOptions,
     Work,
@@ -159,6 +160,18 @@ impl Pto {
         }
     }
 
+    /// Builds and runs the graph in virtual time, on AICPU instance 0.
+    ///
+    /// # Errors
+    /// Those of the device, and [`Error::NotVirtual`] where the device does not run in virtual time.
+    pub fn run_virtual(&mut self, kernel: Kernel) -> Result<Box<VirtualReport>, Error> {
+        let options = self.options(kernel);
+        self.program.assign(Job { graph: Arc::clone(&self.graph), kernel });
+        let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
+        let report = self.device.run(work, &options)?;
+        report.virtual_report.ok_or(Error::NotVirtual)
+    }
+
     /// Runs the graph that is prepared; one that is not, is prepared before.
     fn run_again(&mut self, kernel: Kernel, options: &RunOptions) -> Result<Sample, Error> {
         let image = match self.prepared.take().filter(|(prepared, _)| *prepared == kernel) {
@@ -274,10 +287,31 @@ pub fn pool(os_threads: usize) -> Hosting {
 #[cfg(test)]
 mod tests {
     use super::{Die, Pto, Variant, pool};
+    use crate::program::Kernel;
     use crate::runner::{Loaded, Runner};
     use crate::shape::Shape;
     use pto_abi::BuildMode;
+    use pto_host::Hosting;
+    use pto_host::virtual_time::VirtualOptions;
     use std::sync::Arc;
+
+    #[test]
+    fn half_of_the_tasks_run_on_each_kind_of_core() {
+        let die = Die { aic: 3, aiv: 6, aicpu: 3 };
+        let variant = Variant::Aicpu(BuildMode::CONCURRENT);
+        let graph = Arc::new(Shape::all().next().unwrap().graph(100));
+        let run = |hosting| {
+            let mut runner = Pto::open(hosting, variant, die).unwrap();
+            runner.load(Loaded { graph: &graph, file: None }).unwrap();
+            runner.run_virtual(Kernel::Halves)
+        };
+        let report = run(Hosting::Virtual(VirtualOptions::default())).unwrap();
+        let tasks = report.kinds.map(|kind| kind.tasks);
+        assert_eq!(tasks.iter().sum::<u64>(), report.tasks);
+        assert!(tasks[0].abs_diff(tasks[1]) <= 1, "{tasks:?}");
+        let error = run(pool(1)).unwrap_err().to_string();
+        assert!(error.contains("does not run in virtual time"), "{error}");
+    }
 
     #[test]
     fn every_shape_runs_in_order_in_every_mode() {

@@ -14,14 +14,19 @@ const CONNECTED: u64 = 64;
 
 /// Rows of full width; `of(row, point)` are the points of the row before.
 fn rows<I: IntoIterator<Item = u32>>(tasks: u32, of: impl Fn(u32, u32) -> I) -> Csr {
-    let count = (tasks / WIDTH).max(1);
-    let mut csr = Csr::with_capacity(count * WIDTH, 3 * tasks as usize);
+    wide(WIDTH, tasks, of)
+}
+
+/// Rows of `width` points.
+fn wide<I: IntoIterator<Item = u32>>(width: u32, tasks: u32, of: impl Fn(u32, u32) -> I) -> Csr {
+    let count = (tasks / width).max(1);
+    let mut csr = Csr::with_capacity(count * width, 3 * tasks as usize);
     for row in 0..count {
-        for point in 0..WIDTH {
+        for point in 0..width {
             match row.checked_sub(1) {
                 None => csr.add([]),
                 Some(above) => {
-                    csr.add(of(row, point).into_iter().map(|point| above * WIDTH + point))
+                    csr.add(of(row, point).into_iter().map(|point| above * width + point))
                 }
             };
         }
@@ -29,9 +34,14 @@ fn rows<I: IntoIterator<Item = u32>>(tasks: u32, of: impl Fn(u32, u32) -> I) -> 
     csr
 }
 
-/// Points from `before` to the left up to `after` to the right, as far as the row goes.
-fn around(point: u32, before: u32, after: u32) -> std::ops::RangeInclusive<u32> {
-    point.saturating_sub(before)..=(point + after).min(WIDTH - 1)
+/// Points from `before` to the left up to `after` to the right, as far as a row of `width` goes.
+fn around(width: u32, point: u32, before: u32, after: u32) -> std::ops::RangeInclusive<u32> {
+    point.saturating_sub(before)..=(point + after).min(width - 1)
+}
+
+/// The neighbours of a point in patterns with a radix.
+fn near(width: u32, point: u32) -> std::ops::RangeInclusive<u32> {
+    around(width, point, RADIX / 2, (RADIX - 1) / 2)
 }
 
 pub(super) fn trivial(tasks: u32) -> Csr {
@@ -43,7 +53,11 @@ pub(super) fn no_comm(tasks: u32) -> Csr {
 }
 
 pub(super) fn stencil_1d(tasks: u32) -> Csr {
-    rows(tasks, |_, point| around(point, 1, 1))
+    stencil_1d_wide(WIDTH, tasks)
+}
+
+pub(super) fn stencil_1d_wide(width: u32, tasks: u32) -> Csr {
+    wide(width, tasks, |_, point| around(width, point, 1, 1))
 }
 
 pub(super) fn stencil_1d_periodic(tasks: u32) -> Csr {
@@ -93,16 +107,24 @@ pub(super) fn tree(tasks: u32) -> Csr {
 }
 
 pub(super) fn fft(tasks: u32) -> Csr {
-    let stages = WIDTH.ilog2();
-    rows(tasks, |row, point| {
+    fft_wide(WIDTH, tasks)
+}
+
+pub(super) fn fft_wide(width: u32, tasks: u32) -> Csr {
+    let stages = width.ilog2();
+    wide(width, tasks, |row, point| {
         let distance = 1 << ((row + stages - 1) % stages);
-        let right = Some(point + distance).filter(|right| *right < WIDTH);
+        let right = Some(point + distance).filter(|right| *right < width);
         point.checked_sub(distance).into_iter().chain([point]).chain(right)
     })
 }
 
 pub(super) fn nearest(tasks: u32) -> Csr {
-    rows(tasks, |_, point| around(point, RADIX / 2, (RADIX - 1) / 2))
+    nearest_wide(WIDTH, tasks)
+}
+
+pub(super) fn nearest_wide(width: u32, tasks: u32) -> Csr {
+    wide(width, tasks, |_, point| near(width, point))
 }
 
 pub(super) fn spread(tasks: u32) -> Csr {
@@ -115,8 +137,12 @@ pub(super) fn spread(tasks: u32) -> Csr {
 }
 
 pub(super) fn random_nearest(tasks: u32) -> Csr {
-    rows(tasks, |row, point| {
-        around(point, RADIX / 2, (RADIX - 1) / 2).filter(move |producer| {
+    random_nearest_wide(WIDTH, tasks)
+}
+
+pub(super) fn random_nearest_wide(width: u32, tasks: u32) -> Csr {
+    wide(width, tasks, |row, point| {
+        near(width, point).filter(move |producer| {
             let seed = u64::from(row % PERIOD) << 32 | u64::from(point << 8 | producer);
             *producer == point || mix(seed) % 256 < CONNECTED
         })

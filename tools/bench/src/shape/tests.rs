@@ -114,3 +114,24 @@ fn rows_of_trees_and_sweeps_grow() {
     assert_eq!(grid.last().unwrap().len(), 2);
     assert_eq!(counts("tb_dom", 64 * 64), (64 * 64, 2 * 64 * 63));
 }
+
+/// Of any width: each point needs points of the row above it, itself among them, and of the standard width it is the shape itself.
+#[test]
+fn patterns_have_rows_of_any_width() {
+    let of = |name, width| super::pattern(name, std::num::NonZeroU32::new(width).unwrap(), 720);
+    for name in ["tb_stencil_1d", "tb_fft", "tb_nearest", "tb_random_nearest"] {
+        let graph = of(name, 72).unwrap();
+        assert_eq!(graph.tasks(), 720, "{name}");
+        for (task, producers) in graph.iter() {
+            let above = task.checked_sub(72);
+            assert_eq!(above.is_none(), producers.is_empty(), "{name} {task}");
+            assert!(
+                producers.iter().all(|producer| Some(producer / 72) == above.map(|at| at / 72))
+            );
+            assert!(above.is_none_or(|above| producers.contains(&above)), "{name} {task}");
+        }
+        let standard = Shape::by_name(name).unwrap().graph(720);
+        assert_eq!(of(name, super::width::WIDTH).unwrap(), standard, "{name}");
+    }
+    assert_eq!(of("tb_tree", 72), None);
+}

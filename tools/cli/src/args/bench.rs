@@ -37,6 +37,11 @@ pub(crate) struct BenchArgs {
     /// [default graphs: four patterns of Task Bench]
     #[arg(long, conflicts_with_all = ["scaling", "instructions"])]
     pub(crate) metg: bool,
+    /// Measures METG(50 %) on the device instead, in virtual time with profile a2a3: the kernel time at which the makespan is twice the
+    /// bound. The graphs are five examples, and four patterns of Task Bench in rows of 72; names choose some of them
+    #[arg(long, value_name = "GRAPH,..", num_args = 0.., value_delimiter = ',', require_equals = true)]
+    #[arg(conflicts_with_all = ["scaling", "metg", "instructions", "sessions", "peers", "graphs"])]
+    pub(crate) device_metg: Option<Vec<String>>,
     /// Counts instructions a task instead of time, with callgrind (Debian package valgrind)
     #[arg(long, conflicts_with = "scaling")]
     pub(crate) instructions: bool,

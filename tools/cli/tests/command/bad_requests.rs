@@ -46,6 +46,7 @@ fn values_out_of_range_are_answered_with_the_range() {
     refused(&["run", "matmul", "--pool-threads", "100000"], 2, &["--pool-threads", "1 to 256"]);
     refused(&["soak", "--threads", "100000"], 2, &["--threads", "1 to 256"]);
     refused(&["run", "matmul", "--rounds", "4000000000"], 2, &["--rounds", "100000"]);
+    refused(&["bench", "--device-metg=chain"], 2, &["chain", "tb_fft"]);
     refused(&["bench", "--rounds", "4000000000"], 2, &["--rounds", "10000"]);
     pto(&["run", "vector_example", "--pool-threads", "256"], 0);
     pto(&["soak", "--seeds=10", "--threads", "256"], 0);

@@ -1,0 +1,109 @@
+//! `pto bench --device-metg`: the graphs that it measures, which are examples and patterns of Task Bench.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use pto_abi::RuntimeVariant;
+use pto_bench::csr::Csr;
+use pto_bench::device_metg::{DeviceMetg, On, TASKS, WIDTH};
+use pto_bench::metg::PATTERNS;
+use pto_bench::runner::pto::Die;
+use pto_bench::shape;
+use pto_host::virtual_time::{Compute, VirtualOptions, VirtualReport};
+use pto_host::{Capacities, DeviceOptions, Hosting, RunOptions, StreamCapacities};
+
+use crate::args::profile;
+use crate::device::Wanted;
+use crate::errors::Failure;
+use crate::meaning::with_meaning;
+use crate::request::{request, variant_of};
+use crate::target::{Heap, Target};
+
+/// The examples that are measured. The predicates of `moe_layer` read what its kernels compute.
+const EXAMPLES: [(&str, Compute); 5] = [
+    ("paged_attention", Compute::Off),
+    ("decoder_layer", Compute::Off),
+    ("moe_layer", Compute::Run),
+    ("matmul", Compute::Off),
+    ("cholesky", Compute::Off),
+];
+/// Memory of the simulated device.
+const GM_BYTES: u64 = 4 << 30;
+
+/// The graphs with these names, on profile a2a3; without names, all.
+pub(crate) fn measure(
+    names: &[String],
+    die: Die,
+    say: &mut dyn FnMut(&str),
+) -> Result<Vec<DeviceMetg>, Failure> {
+    known(names)?;
+    let profiles = (profile("a2a3")?, profile("ideal")?);
+    let is_wanted = |name: &&str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let mut all = Vec::new();
+    for (name, compute) in EXAMPLES.into_iter().filter(|(name, _)| is_wanted(name)) {
+        say(&format!("device METG of {name}"));
+        let on = On { profiles, compute };
+        all.push(DeviceMetg::search(name, on, &mut |options| example(name, die, options))?);
+    }
+    for name in PATTERNS.into_iter().filter(is_wanted) {
+        say(&format!("device METG of {name}"));
+        let on = On { profiles, compute: Compute::Off };
+        all.push(DeviceMetg::of_pattern(name, &Arc::new(pattern(name)?), on, die)?);
+    }
+    Ok(all)
+}
+
+/// Every name is one of a graph that is measured.
+fn known(names: &[String]) -> Result<(), Failure> {
+    let all: Vec<&str> = EXAMPLES.iter().map(|(name, _)| *name).chain(PATTERNS).collect();
+    match names.iter().find(|name| !all.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(format!(
+            "`--device-metg` measures no graph `{name}`; the graphs are {}",
+            all.join(", ")
+        ))),
+    }
+}
+
+fn pattern(name: &str) -> Result<Csr, Failure> {
+    let graph = NonZeroU32::new(WIDTH).and_then(|width| shape::pattern(name, width, TASKS));
+    graph.ok_or_else(|| {
+        let what = format!("{name} has no rows of {WIDTH}; this is an error of `pto`: report it");
+        Failure::internal(what)
+    })
+}
+
+/// Runs an example with its default parameters.
+fn example(name: &str, die: Die, options: VirtualOptions) -> Result<Box<VirtualReport>, Failure> {
+    let target = Target::find(name, None, Heap::Shared)?;
+    let hosting = Hosting::Virtual(options);
+    let device = DeviceOptions { aic: die.aic, aiv: die.aiv, gm_bytes: GM_BYTES, hosting };
+    let mut device = Wanted::Simulator(device).open(target.programs())?;
+    target.kernels.register(&mut device)?;
+    let (params, inputs) = request(target.example, &[], &[])?;
+    let mut prepared = target.example.prepare(&params, &inputs, &device)?;
+    prepared.reset()?;
+    let variant = variant_of(target.example, None)?;
+    let run = RunOptions {
+        aicpu_instances: die.aicpu,
+        capacities: capacities(prepared.capacities(), variant),
+        ..RunOptions::default()
+    };
+    let report = device.run(prepared.work(variant), &run);
+    let report = report.map_err(|error| with_meaning(target.example, error))?;
+    let none = || {
+        Failure::internal(
+            "the machine in virtual time returned no report; this is an error of `pto`: report it",
+        )
+    };
+    report.virtual_report.ok_or_else(none)
+}
+
+/// A stream has rings of the standard length.
+fn capacities(whole: Capacities, variant: RuntimeVariant) -> Capacities {
+    if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+        return whole;
+    }
+    let tasks = StreamCapacities::STANDARD.window;
+    Capacities { tasks, arg_words: 0, edges: 0, ..whole }.streamed_whole()
+}
