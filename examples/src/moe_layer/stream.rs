@@ -164,16 +164,6 @@ impl Args {
         Ok(())
     }
 
-    /// Elements of `[tokens, cols]`, in whole lines.
-    const fn whole_lines(&self, cols: Size) -> u64 {
-        (self.tokens.get() * cols.get()).next_multiple_of(LINE)
-    }
-
-    /// Elements of the tensors of an expert: `rows`, `results`, `gate` and `up`.
-    const fn room(&self) -> u64 {
-        2 * (self.whole_lines(self.hidden) + self.whole_lines(self.intermediate))
-    }
-
     /// Elements of an expert's list, in whole lines.
     const fn listed(&self) -> u64 {
         self.tokens.get().next_multiple_of(LINE)
@@ -256,36 +246,40 @@ impl<'a> Layer<'a> {
     ) -> Result<Stage, BuildError> {
         stream.scope(DependencyMode::MANUAL, |scope| {
             let mut computed: Computed<'_> = [const { None }; SCATTERED];
-            let room = [extent(count)?, extent(self.args.room())?];
-            let room = scope.tensor(ElementType::F32, &room)?.address();
-            let stream = &mut **scope;
-            for ((number, at), place) in (first..first + count).zip(0..).zip(&mut computed) {
-                let expert = self.expert(number, room.offset(at * self.args.room() * F32))?;
+            for (number, place) in (first..first + count).zip(&mut computed) {
+                let expert = self.expert(scope, number)?;
+                let stream = &mut **scope;
                 let gathered = expert.gather(stream, listed)?;
                 let gated = expert.gated(stream, gathered)?;
                 let products = expert.down(stream, gated)?;
                 *place = Some((expert, products));
             }
-            self.scatter(stream, &computed, (begun, last))
+            self.scatter(&mut **scope, &computed, (begun, last))
         })
     }
 
-    /// An expert, with its tensors one after another in memory, from `room` on.
-    fn expert(&self, number: u64, room: GmAddr) -> Result<Expert<'a>, BuildError> {
+    /// An expert, with tensors on the heap of the scope.
+    fn expert<G: StreamBuilder>(
+        &self,
+        scope: &mut Scope<'_, '_, G>,
+        number: u64,
+    ) -> Result<Expert<'a>, BuildError> {
         let args = self.args;
+        let (tokens, hidden, inner) = (args.tokens, args.hidden, args.intermediate);
         let counts = dense(args.counts, ElementType::U32, &[args.experts.get(), LINE])?;
-        let (of_hidden, of_inner) =
-            (args.whole_lines(args.hidden), args.whole_lines(args.intermediate));
-        let gate = room.offset(2 * of_hidden * F32);
+        let mut tensor = |cols: Size| -> Result<GmAddr, BuildError> {
+            let shape = [extent(tokens.get())?, extent(cols.get())?];
+            Ok(scope.tensor(ElementType::F32, &shape)?.address())
+        };
         Ok(Expert {
             args,
             number,
             count: tile(counts, (number, 1), (0, 1))?,
             list: self.lists.offset(number * args.listed() * F32),
-            rows: room,
-            results: room.offset(of_hidden * F32),
-            gate,
-            up: gate.offset(of_inner * F32),
+            rows: tensor(hidden)?,
+            results: tensor(hidden)?,
+            gate: tensor(inner)?,
+            up: tensor(inner)?,
         })
     }
 

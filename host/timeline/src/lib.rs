@@ -4,6 +4,7 @@
 //! trace rings --Collector--> Trace --file::write--> JSON for Perfetto, Chrome and `pto` --file::read--> Trace
 //!  (pto-host)  collect.rs    model.rs   file.rs                                            file.rs
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
+//! Analysis --Bound::of--> what bounds the run, and what to change                      bound.rs
 //! two Analysis --Comparison::of--> what differs                                        compare.rs
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
 //! Graph --layout--> svg, page, dot, json                                               graph/
@@ -12,6 +13,7 @@
 //! `docs/timeline.md` defines the words and the schema of the file.
 
 pub mod analysis;
+mod bound;
 mod collect;
 pub mod compare;
 pub mod file;
@@ -26,6 +28,7 @@ pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
+pub use bound::Bound;
 pub use collect::{Collector, LaneKernels};
 pub use compare::Comparison;
 pub use graph::Graph;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::analysis::{Analysis, Chain, KindTime};
+use crate::bound::Bound;
 use crate::model::Trace;
 use crate::text::{percent, table, time};
 
@@ -91,6 +92,10 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
     }
     let ratio = analysis.over_bound();
     line("", format!("the makespan is {ratio:.2} times the largest of them"));
+    if let Some((bound, ns)) = Bound::of(&analysis.chain, bounds) {
+        let share = percent(ns, analysis.makespan_ns);
+        line("bound by", format!("the {}, {share}: {}", bound.name(), bound.change()));
+    }
     text
 }
 

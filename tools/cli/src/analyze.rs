@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_timeline::{Analysis, Comparison, Trace, report};
+use pto_timeline::{Analysis, Bound, Comparison, Trace, report};
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
@@ -52,7 +52,14 @@ impl<'p> Analysed<'p> {
         let of = |run: &Self| {
             let Self { trace, analysis, .. } = run;
             let over_bound = analysis.over_bound();
-            json!({ "run": trace.run, "fault": trace.fault, "analysis": analysis, "over_bound": over_bound })
+            let bound = Bound::of(&analysis.chain, &analysis.bounds).map(|(bound, _)| bound);
+            json!({
+                "run": trace.run,
+                "fault": trace.fault,
+                "analysis": analysis,
+                "over_bound": over_bound,
+                "bound_by": bound,
+            })
         };
         let mut value = of(self);
         if let Some(other) = against {

@@ -2,8 +2,9 @@
 
 use pto_abi::RuntimeVariant;
 use pto_examples::host::{Inputs, Params};
-use pto_host::virtual_time::{VirtualOptions, VirtualReport};
+use pto_host::virtual_time::{KindReport, VirtualOptions, VirtualReport};
 use pto_host::{DeviceOptions, Hosting, RunOptions, Work};
+use pto_timeline::Bound;
 use serde_json::{Value, json};
 
 use crate::device::Wanted;
@@ -22,7 +23,7 @@ pub(crate) struct Prediction {
 }
 
 /// What may bound a run, and which part of its time it takes at least.
-type Share = (&'static str, f64);
+type Share = (Bound, f64);
 
 /// Runs the work once more, in virtual time, on as many cores.
 pub(crate) fn predict(
@@ -58,6 +59,12 @@ pub(crate) fn predict(
     Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })
 }
 
+/// What a core of a kind spends, in the mean, from doorbells to the starts of kernels, and between the kernels of chains.
+fn start_up_ns(kind: &KindReport) -> u64 {
+    let starting = kind.time.occupied_core_ns.saturating_sub(kind.busy_ns);
+    starting.checked_div(kind.cores.into()).unwrap_or(0)
+}
+
 impl Prediction {
     /// Which part of the time each of them takes at least; the largest first.
     fn shares(&self) -> Vec<Share> {
@@ -71,13 +78,15 @@ impl Prediction {
         let (builders, schedulers) =
             report.instances.split_at(self.builders.min(report.instances.len()));
         let cores = report.kinds.iter().map(|kind| kind.work_bound_ns()).max().unwrap_or(0);
+        let start_up = report.kinds.iter().map(start_up_ns).max().unwrap_or(0);
         let mut shares = vec![
-            ("schedulers", worked(schedulers)),
-            ("cores", share(cores)),
-            ("critical path", share(report.critical_path_ns)),
+            (Bound::Schedulers, worked(schedulers)),
+            (Bound::Cores, share(cores)),
+            (Bound::CriticalPath, share(report.critical_path_ns)),
+            (Bound::StartUp, share(start_up)),
         ];
         if self.builders > 0 {
-            shares.insert(0, ("builder", worked(builders)));
+            shares.insert(0, (Bound::Builder, worked(builders)));
         }
         shares.sort_by(|one, other| other.1.total_cmp(&one.1));
         shares
@@ -87,11 +96,15 @@ impl Prediction {
     pub(crate) fn text(&self) -> [String; 2] {
         let makespan = duration(std::time::Duration::from_nanos(self.report.makespan_ns));
         let shares = self.shares();
-        let bound = shares.first().map_or("nothing", |(name, _)| *name);
-        let told: Vec<_> =
-            shares.iter().map(|(name, share)| format!("{name} {:.0} %", share * 100.0)).collect();
+        let bound = shares.first().map_or(String::new(), |(by, _)| {
+            format!(", bound by the {}: {}", by.name(), by.change())
+        });
+        let told: Vec<_> = shares
+            .iter()
+            .map(|(by, share)| format!("{} {:.0} %", by.name(), share * 100.0))
+            .collect();
         [
-            format!("{makespan} on profile {}, bound by the {bound}", self.options.profile.name),
+            format!("{makespan} on profile {}{bound}", self.options.profile.name),
             format!("busy for at least: {}", told.join(", ")),
         ]
     }
@@ -99,16 +112,16 @@ impl Prediction {
     /// For programs.
     pub(crate) fn json(&self) -> Value {
         let shares = self.shares();
-        let of =
-            |wanted: &str| shares.iter().find(|(name, _)| *name == wanted).map(|share| share.1);
+        let of = |wanted: Bound| shares.iter().find(|(by, _)| *by == wanted).map(|share| share.1);
         json!({
             "profile": self.options.profile.name,
             "makespan_ns": self.report.makespan_ns,
-            "bound_by": shares.first().map(|(name, _)| *name),
-            "builder": of("builder"),
-            "schedulers": of("schedulers"),
-            "cores": of("cores"),
-            "critical_path": of("critical path"),
+            "bound_by": shares.first().map(|(by, _)| by.name()),
+            "builder": of(Bound::Builder),
+            "schedulers": of(Bound::Schedulers),
+            "cores": of(Bound::Cores),
+            "critical_path": of(Bound::CriticalPath),
+            "start_up": of(Bound::StartUp),
         })
     }
 }

@@ -176,6 +176,8 @@ fn a_run_is_predicted_for_a_device() {
     let run = ["run", "paged_attention", "--param=batch=4", "--predict"];
     let told = pto(&run, 0).stdout;
     assert!(told.contains("on profile a2a3, bound by the "), "{told}");
+    let changes = ["chain", "kernels faster"];
+    assert!(changes.iter().any(|change| told.contains(change)), "{told}");
     let value = |args: &[&str]| -> Value {
         serde_json::from_str(&pto(args, 0).stdout).expect("one JSON value")
     };
