@@ -307,7 +307,8 @@ impl<'a> Layer<'a> {
             let links = calls
                 .each_ref()
                 .map(|call| Link::new(call.as_ref().map_or(none, Call::<u64, 10>::task)));
-            scattered.chain(stream, &links[..count], &after[..1 + count])?;
+            let links = links.get(..count).unwrap_or(&links);
+            scattered.chain(stream, links, after.get(..=count).unwrap_or(&after))?;
         }
         Ok(scattered)
     }
