@@ -31,7 +31,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 
 use super::campaign::in_turns;
 use super::profile::Profile;
-use crate::MAX_OS_THREADS;
+use crate::hosting::MAX_OS_THREADS;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
