@@ -70,8 +70,10 @@ impl<'v, 'a> Visit<'v, 'a> {
         let at = |word: &AtomicU64, bytes: usize| {
             around.gm.offset_of(GmAddr(word.load(Ordering::Relaxed)), bytes as u64)
         };
+        // Acquire: pairs with the Release store in the host's `RingMemory::put_into`: the words below are of the same stream.
+        let producer = GmAddr(line.producer.load(Ordering::Acquire));
+        let producer = around.gm.live(around.gm.offset_of(producer, 64)?)?;
         let count = usize::try_from(line.entry_count.load(Ordering::Relaxed)).ok()?;
-        let producer = around.gm.live(at(&line.producer, 64)?)?;
         let consumer = around.gm.live(at(&line.consumer, 64)?)?;
         let entries = around.gm.live_slice(at(&line.entries, 64)?, count)?;
         let ring = CommandRing::new(producer, consumer, entries)?;

@@ -50,8 +50,7 @@ impl RingMemory {
     /// An empty ring of `entries`, a power of two.
     pub(super) fn new(memory: &Arc<Memory>, entries: usize) -> Result<Self, Error> {
         let lines = size_of::<RingProducer>() as u64;
-        let bytes = 2 * lines + (entries * size_of::<CommandEntry>()) as u64;
-        let block = Block::of_zeros(memory, bytes)?;
+        let block = Block::of_zeros(memory, Self::bytes(entries))?;
         // SAFETY: the block keeps `memory` alive; the ring does not leave this value but for as long as it is borrowed.
         let gm = unsafe { block.memory.gm().lasting_window() };
         let at = block.offset();
@@ -60,6 +59,13 @@ impl RingMemory {
         });
         let ring = ring.expect("the allocator hands out aligned ranges of GM");
         Ok(Self { ring, entries, block })
+    }
+
+    /// What a ring of `entries` takes.
+    pub(super) const fn bytes(entries: usize) -> u64 {
+        (size_of::<RingProducer>()
+            + size_of::<RingConsumer>()
+            + entries * size_of::<CommandEntry>()) as u64
     }
 
     /// The ring.
@@ -74,8 +80,16 @@ impl RingMemory {
         line.consumer.store(consumer, Ordering::Relaxed);
         line.entries.store(consumer + size_of::<RingConsumer>() as u64, Ordering::Relaxed);
         line.entry_count.store(self.entries as u64, Ordering::Relaxed);
-        // Relaxed: the doorbell of the stream is rung after this.
-        line.producer.store(producer, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in the firmware's `Visit::begin`, which may look at this place because of a doorbell
+        // that was rung for the stream before.
+        line.producer.store(producer, Ordering::Release);
+    }
+
+    /// Tells the firmware that the place has no stream any more: this memory may soon be that of another stream's ring, which would
+    /// then be read from two places. No firmware is up.
+    pub(super) fn take_out_of(line: &StreamLine) {
+        // Relaxed: the launch of the next firmware is behind this store.
+        line.producer.store(0, Ordering::Relaxed);
     }
 }
 

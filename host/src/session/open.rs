@@ -105,6 +105,12 @@ fn refuse(option: &'static str, found: String, allowed: &'static str) -> Session
 
 /// Streams and events.
 impl Session {
+    /// What it shares with its streams and its service.
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Opens a stream with the default options.
     ///
     /// # Errors

@@ -507,12 +507,15 @@ impl Service {
     /// Lets go of memory that was freed.
     fn turn_over(&self) {
         self.shared.holds.turn_over(|| {
-            let open = self.lanes.iter().map(|lane| Arc::clone(&lane.core));
-            open.map(|core| {
-                let last = core.ring().commands();
-                Box::new(move || core.completed() >= last) as Box<dyn Fn() -> bool + Send>
-            })
-            .collect()
+            // Streams too that the service has not taken in yet: their commands use memory.
+            self.shared
+                .streams()
+                .into_iter()
+                .map(|core| {
+                    let last = core.ring().commands();
+                    Box::new(move || core.completed() >= last) as Box<dyn Fn() -> bool + Send>
+                })
+                .collect()
         });
     }
 }

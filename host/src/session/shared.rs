@@ -111,9 +111,13 @@ impl Shared {
         Ok(core)
     }
 
-    /// A stream is over.
+    /// A stream is over, and no firmware is up: another one may have its place, and its memory.
     pub(super) fn retire(&self, stream: StreamId) {
-        self.streams.change(|table| table.live.retain(|live| live.id != stream));
+        self.streams.change(|table| {
+            for core in table.live.extract_if(.., |live| live.id == stream) {
+                RingMemory::take_out_of(self.board.stream(core.place));
+            }
+        });
         self.touch();
     }
 
@@ -273,5 +277,57 @@ impl KernelKinds {
     pub(super) fn of(&self, func_id: FuncId) -> Option<CoreKind> {
         let kind = self.0.get(func_id.index())?.load(Ordering::Relaxed);
         CoreKind::try_from(kind.checked_sub(1)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::allocator::Owner;
+    use crate::session::lines::RingMemory;
+    use crate::session::seat::Stepped;
+    use crate::session::{Drive, SessionOptions};
+    use crate::{Device, DeviceOptions, Hosting, func};
+    use pto_abi::GmAddr;
+    use pto_abi::sync::Ordering;
+    use pto_graph::NoBuilders;
+    use std::num::NonZeroUsize;
+
+    /// The ring of a closed stream becomes the ring of another stream at another place, and the doorbell of the old place was rung
+    /// last: the firmware reads the ring from one place only.
+    #[test]
+    fn a_ring_is_read_from_one_place() {
+        let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+        let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
+        let mut device = Device::open_sim(options, NoBuilders).unwrap();
+        device.register_library().unwrap();
+        let drive = Some(Drive::Stepped { seed: 1 });
+        let session = device.session(SessionOptions { drive, ..SessionOptions::default() });
+        let session = session.unwrap();
+        let shared = session.shared();
+        let value = session.upload(&[1.0_f32]).unwrap();
+        let ring_at = |place| GmAddr(shared.board.stream(place).producer.load(Ordering::Relaxed));
+
+        let lower = session.stream().unwrap();
+        let _between = session.upload(&[0_u8]).unwrap();
+        let upper = session.stream().unwrap();
+        let _behind = session.upload(&[0_u8]).unwrap();
+        let of_upper = ring_at(1);
+        drop((lower, upper));
+        while shared.driver.step() == Some(Stepped::Worked) || !shared.streams().is_empty() {}
+        let bytes = RingMemory::bytes(SessionOptions::default().ring_entries);
+        let _where_the_lower_one_was = shared.memory.alloc(bytes, Owner::User).unwrap();
+        let stream = session.stream().unwrap();
+        assert_eq!(
+            ring_at(0),
+            of_upper,
+            "place 0 has the memory of the stream that was at place 1"
+        );
+
+        shared.board.board().ring(1);
+        let at = value.address().0;
+        stream.launch(func::ADD_SCALAR, &[at, 0.5_f32.to_bits().into(), at, 1]).unwrap();
+        session.synchronize().unwrap();
+        assert_eq!(value.read().unwrap(), [1.5], "the kernel ran once");
+        assert_eq!(ring_at(1), GmAddr::NULL, "nobody is at place 1");
     }
 }
