@@ -116,9 +116,16 @@ impl Stage {
         (self.count >= WIDTH).then(|| self.ids[self.count % WIDTH])
     }
 
-    /// Task number `index` of the stage, or one that waits for it; `None`: there is none.
-    pub(crate) fn at(&self, index: usize) -> Option<TaskId> {
-        (index < self.count).then(|| self.ids[index % WIDTH])
+    /// Task number `index` of the stage, or one that waits for it.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`: there is none.
+    pub(crate) fn at(&self, index: usize) -> Result<TaskId, Fault> {
+        if index < self.count {
+            Ok(self.ids[index % WIDTH])
+        } else {
+            Err(Fault::BUILD_UNKNOWN_TASK)
+        }
     }
 
     /// Submits one more task of the stage, behind all of `after`.

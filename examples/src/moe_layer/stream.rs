@@ -111,10 +111,11 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             layer.list(stream, experts, (routed.tasks(), &mut listed))?;
         }
         let mut last = Stage::new();
-        for experts in tiles(args.experts.get(), SCATTERED_BY_ONE) {
-            let list = usize::try_from(experts.0 / LISTED).unwrap_or(usize::MAX);
-            let listed = listed.at(list).unwrap_or(begun);
-            last = layer.experts(stream, experts, (listed, begun), &last)?;
+        for (list, (first, count)) in tiles(args.experts.get(), LISTED).enumerate() {
+            let listed = listed.at(list)?;
+            for (number, count) in tiles(count, SCATTERED_BY_ONE) {
+                last = layer.experts(stream, (first + number, count), (listed, begun), &last)?;
+            }
         }
         Ok(())
     })
@@ -294,13 +295,14 @@ impl<'a> Layer<'a> {
         let width = self.args.tile_n.non_zero();
         let mut scattered = Stage::new();
         for (index, tile) in tiles(self.args.hidden.get(), width).enumerate() {
-            let mut after = [last.at(index).unwrap_or(begun); 1 + SCATTERED];
+            let before = if last.tasks().is_empty() { begun } else { last.at(index)? };
+            let mut after = [before; 1 + SCATTERED];
             let mut calls = [const { None }; SCATTERED];
             for ((expert, products), (call, id)) in
                 computed.iter().flatten().zip(calls.iter_mut().zip(&mut after[1..]))
             {
                 *call = Some(expert.scatter(tile));
-                *id = products.at(index / TILES).unwrap_or(begun);
+                *id = products.at(index / TILES)?;
             }
             let count = calls.iter().flatten().count();
             let none = TaskSpec::new(func::MOE_SCATTER, CoreKind::AIV, &[]);

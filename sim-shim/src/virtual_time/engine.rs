@@ -12,6 +12,7 @@
 
 use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
+use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -246,15 +247,21 @@ impl<F: FanoutPolicy> Seat<F> {
         let progressed = self.instance.step(builders, host);
         let platform = self.instance.platform();
         let mut shared = world.borrow_mut();
+        // What the step has built, where it is the builder's: what it waited for in between is no work.
+        let mut built_ns = 0;
         if me == 0 {
             charge_rest(&mut shared);
             platform.advance_to(shared.builder_ns);
+            built_ns = mem::take(&mut shared.built_ns);
         }
         let now_ns = platform.time_ns();
         self.report.steps += 1;
+        self.report.worked_ns += match progressed {
+            Progressed::Worked if built_ns == 0 => now_ns - start_ns,
+            _ => built_ns,
+        };
         match progressed {
             Progressed::Worked => {
-                self.report.worked_ns += now_ns - start_ns;
                 shared.naps[me].worked_ns = now_ns;
                 shared.agenda.schedule(Agent::Instance(me), now_ns);
             }
@@ -273,10 +280,6 @@ impl<F: FanoutPolicy> Seat<F> {
             }
             Progressed::Returned(fault) => {
                 self.has_returned = true;
-                if me == 0 {
-                    // One step builds the whole graph. What it waited for in between is no work.
-                    self.report.worked_ns += shared.built_ns;
-                }
                 self.report.returned_ns = now_ns;
                 let code = fault.map_or(0, pto_abi::Fault::code);
                 shared.trace.add(now_ns, EventKind::Returned, me, code);
@@ -353,9 +356,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let mut world = self.crew.world.borrow_mut();
         let profile = world.options.profile;
         let cost_ns = profile.edge_ns.low + profile.line_miss_ns.low;
-        world.builder_ns += cost_ns;
-        world.built_ns += cost_ns;
-        let now_ns = world.builder_ns;
+        let now_ns = world.build_for(cost_ns);
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
             EdgeOutcome::AlreadySatisfied => TraceKind::EDGE_SATISFIED,
@@ -474,9 +475,7 @@ impl World {
             // What the builder does about them is charged with the task, and with its edges.
             Note::Access { .. } | Note::After { .. } => 0,
         };
-        self.builder_ns += cost_ns;
-        self.built_ns += cost_ns;
-        let now_ns = self.builder_ns;
+        let now_ns = self.build_for(cost_ns);
         if let Note::Chain { slot, kernels, .. } = note {
             self.ledger.chain_added(slot, kernels);
         }

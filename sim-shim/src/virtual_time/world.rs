@@ -80,7 +80,7 @@ pub(super) struct World {
     pub(super) tasks_run: [u64; CoreKind::COUNT],
     /// Of the builder program, while one is on the stack.
     pub(super) builder_ns: u64,
-    /// Of that, what building took; the rest is waiting.
+    /// Of that, what building took since the builder's instance was told last; the rest is waiting.
     pub(super) built_ns: u64,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
@@ -94,6 +94,13 @@ pub(super) struct World {
 }
 
 impl World {
+    /// The builder works for so long; its time afterwards.
+    pub(super) const fn build_for(&mut self, cost_ns: u64) -> u64 {
+        self.builder_ns += cost_ns;
+        self.built_ns += cost_ns;
+        self.builder_ns
+    }
+
     pub(super) fn new(
         launch: Launch<'static>,
         options: VirtualOptions,

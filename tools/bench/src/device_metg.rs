@@ -19,7 +19,7 @@ use pto_host::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions, Virt
 use serde::Serialize;
 
 use crate::csr::Csr;
-use crate::metg::between;
+use crate::metg::{self, between};
 use crate::program::Kernel;
 use crate::runner::pto::{Die, Pto, Variant};
 use crate::runner::{Error, Loaded, Runner};
@@ -171,13 +171,14 @@ fn until_half<E>(run: &mut dyn FnMut(u64) -> Result<Point, E>) -> Result<Vec<Poi
 
 /// The kernel, in ns, from which on a bound is half of the makespan.
 fn half_ns(points: &[Point], bound: fn(&Point) -> u64) -> Option<f64> {
-    let shares = points
-        .iter()
-        .map(|point| (point.kernel as f64, bound(point) as f64 / point.makespan.max(1) as f64));
-    let shares: Vec<_> = shares.collect();
-    let at = shares.iter().position(|(_, share)| *share >= 0.5)?;
+    let share = |point: &Point| metg::Point {
+        granularity_ns: point.kernel as f64,
+        efficiency: bound(point) as f64 / point.makespan.max(1) as f64,
+    };
+    let shares: Vec<_> = points.iter().map(share).collect();
+    let at = shares.iter().position(|point| point.efficiency >= 0.5)?;
     let below = at.checked_sub(1).map(|below| shares[below]);
-    Some(below.map_or(shares[at].0, |below| between(below, shares[at])))
+    Some(below.map_or(shares[at].granularity_ns, |below| between(below, shares[at])))
 }
 
 #[cfg(test)]

@@ -45,15 +45,10 @@ pub struct Metg {
 
 /// What a kernel of one length gives.
 #[derive(Clone, Copy, Debug)]
-struct Point {
-    granularity_ns: f64,
-    efficiency: f64,
-}
-
-impl Point {
-    const fn pair(self) -> (f64, f64) {
-        (self.granularity_ns, self.efficiency)
-    }
+pub(crate) struct Point {
+    pub(crate) granularity_ns: f64,
+    /// The part of the peak that is reached.
+    pub(crate) efficiency: f64,
 }
 
 /// Measures every runner on every shape, in `rounds` interleaved rounds; graphs are written to `folder` for runners
@@ -114,7 +109,7 @@ fn search(runner: &mut dyn Runner, tasks: u32) -> Result<Option<f64>, Error> {
             kernel_ns /= STEP;
             let below = measured(kernel_ns)?;
             if below.efficiency < 0.5 {
-                return Ok(Some(between(below.pair(), here.pair()) / 1e3));
+                return Ok(Some(between(below, here) / 1e3));
             }
             here = below;
         }
@@ -124,7 +119,7 @@ fn search(runner: &mut dyn Runner, tasks: u32) -> Result<Option<f64>, Error> {
         kernel_ns *= STEP;
         let above = measured(kernel_ns)?;
         if above.efficiency >= 0.5 {
-            return Ok(Some(between(here.pair(), above.pair()) / 1e3));
+            return Ok(Some(between(here, above) / 1e3));
         }
         here = above;
     }
@@ -151,10 +146,10 @@ fn point(
     Ok(Point { granularity_ns, efficiency: iterations.1 * ns_per_iteration / granularity_ns })
 }
 
-/// The granularity at which the efficiency is one half, between a point below and one above; each is a granularity and its efficiency.
-pub(crate) fn between(below: (f64, f64), above: (f64, f64)) -> f64 {
-    let part = (0.5 - below.1) / (above.1 - below.1);
-    let (from, to) = (below.0.ln(), above.0.ln());
+/// The granularity at which the efficiency is one half, between a point below and one above.
+pub(crate) fn between(below: Point, above: Point) -> f64 {
+    let part = (0.5 - below.efficiency) / (above.efficiency - below.efficiency);
+    let (from, to) = (below.granularity_ns.ln(), above.granularity_ns.ln());
     (from + part * (to - from)).exp()
 }
 

@@ -36,11 +36,9 @@ const TABLE: &[(&str, &str, Generator)] = &[
         "a square grid: each task waits for its left and its upper neighbour",
         plain::wavefront,
     ),
-    (
-        "stencil",
-        "rows of 64: each task waits for three neighbours of the row before",
-        task_bench::stencil_1d,
-    ),
+    ("stencil", "rows of 64: each task waits for three neighbours of the row before", |tasks| {
+        task_bench::stencil_1d(WIDTH, tasks)
+    }),
     ("fft", "butterflies: each task waits for two of the row before", plain::fft),
     ("tree", "each task releases two others", plain::tree),
     ("random", "each task waits for 4 of the last 1,000", plain::random),
@@ -48,7 +46,9 @@ const TABLE: &[(&str, &str, Generator)] = &[
     ("transformer", "layers of attention heads and feed-forward blocks", layers::transformer),
     ("tb_trivial", "rows without dependencies", task_bench::trivial),
     ("tb_no_comm", "64 chains", task_bench::no_comm),
-    ("tb_stencil_1d", "three neighbours, ends cut off", task_bench::stencil_1d),
+    ("tb_stencil_1d", "three neighbours, ends cut off", |tasks| {
+        task_bench::stencil_1d(WIDTH, tasks)
+    }),
     ("tb_stencil_1d_periodic", "three neighbours, ends wrapped", task_bench::stencil_1d_periodic),
     ("tb_dom", "a sweep across the grid: point and left neighbour", task_bench::dom),
     (
@@ -56,14 +56,12 @@ const TABLE: &[(&str, &str, Generator)] = &[
         "a row twice as wide as the one before, then the point of half the number",
         task_bench::tree,
     ),
-    ("tb_fft", "the point, and both at the distance 2^row", task_bench::fft),
-    ("tb_nearest", "five neighbours", task_bench::nearest),
+    ("tb_fft", "the point, and both at the distance 2^row", |tasks| task_bench::fft(WIDTH, tasks)),
+    ("tb_nearest", "five neighbours", |tasks| task_bench::nearest(WIDTH, tasks)),
     ("tb_spread", "five points, spread over the row", task_bench::spread),
-    (
-        "tb_random_nearest",
-        "the point, and a quarter of its five neighbours",
-        task_bench::random_nearest,
-    ),
+    ("tb_random_nearest", "the point, and a quarter of its five neighbours", |tasks| {
+        task_bench::random_nearest(WIDTH, tasks)
+    }),
     ("tb_all_to_all", "the whole row before", task_bench::all_to_all),
 ];
 
@@ -115,10 +113,10 @@ impl Shape {
 #[must_use]
 pub fn pattern(name: &str, width: NonZeroU32, tasks: u32) -> Option<Csr> {
     let generate = match name {
-        "tb_stencil_1d" => task_bench::stencil_1d_wide,
-        "tb_fft" => task_bench::fft_wide,
-        "tb_nearest" => task_bench::nearest_wide,
-        "tb_random_nearest" => task_bench::random_nearest_wide,
+        "tb_stencil_1d" => task_bench::stencil_1d,
+        "tb_fft" => task_bench::fft,
+        "tb_nearest" => task_bench::nearest,
+        "tb_random_nearest" => task_bench::random_nearest,
         _ => return None,
     };
     // The butterflies of `tb_fft` need two points.

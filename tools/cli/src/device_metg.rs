@@ -9,15 +9,16 @@ use pto_bench::device_metg::{DeviceMetg, On, TASKS, WIDTH};
 use pto_bench::metg::PATTERNS;
 use pto_bench::runner::pto::Die;
 use pto_bench::shape;
+use pto_examples::host::Prepared;
 use pto_host::virtual_time::{Compute, VirtualOptions, VirtualReport};
-use pto_host::{Capacities, DeviceOptions, Hosting, RunOptions, StreamCapacities};
+use pto_host::{DeviceOptions, Hosting, RunOptions, StreamCapacities};
 
 use crate::args::profile;
-use crate::device::Wanted;
 use crate::errors::Failure;
-use crate::meaning::with_meaning;
 use crate::request::{request, variant_of};
+use crate::run::streamed_in;
 use crate::target::{Heap, Target};
+use crate::virtual_report::virtual_report;
 
 /// The examples that are measured. The predicates of `moe_layer` read what its kernels compute.
 const EXAMPLES: [(&str, Compute); 5] = [
@@ -78,32 +79,17 @@ fn example(name: &str, die: Die, options: VirtualOptions) -> Result<Box<VirtualR
     let target = Target::find(name, None, Heap::Shared)?;
     let hosting = Hosting::Virtual(options);
     let device = DeviceOptions { aic: die.aic, aiv: die.aiv, gm_bytes: GM_BYTES, hosting };
-    let mut device = Wanted::Simulator(device).open(target.programs())?;
-    target.kernels.register(&mut device)?;
     let (params, inputs) = request(target.example, &[], &[])?;
-    let mut prepared = target.example.prepare(&params, &inputs, &device)?;
-    prepared.reset()?;
     let variant = variant_of(target.example, None)?;
-    let run = RunOptions {
-        aicpu_instances: die.aicpu,
-        capacities: capacities(prepared.capacities(), variant),
-        ..RunOptions::default()
+    let run = |prepared: &Prepared| {
+        let whole = prepared.capacities();
+        let capacities = match variant {
+            RuntimeVariant::TENSORMAP_AND_RINGBUFFER => {
+                streamed_in(whole, StreamCapacities::STANDARD.window)
+            }
+            _ => whole,
+        };
+        RunOptions { aicpu_instances: die.aicpu, capacities, ..RunOptions::default() }
     };
-    let report = device.run(prepared.work(variant), &run);
-    let report = report.map_err(|error| with_meaning(target.example, error))?;
-    let none = || {
-        Failure::internal(
-            "the machine in virtual time returned no report; this is an error of `pto`: report it",
-        )
-    };
-    report.virtual_report.ok_or_else(none)
-}
-
-/// A stream has rings of the standard length.
-fn capacities(whole: Capacities, variant: RuntimeVariant) -> Capacities {
-    if variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-        return whole;
-    }
-    let tasks = StreamCapacities::STANDARD.window;
-    Capacities { tasks, arg_words: 0, edges: 0, ..whole }.streamed_whole()
+    virtual_report(&target, (&params, &inputs), (device, variant), run)
 }

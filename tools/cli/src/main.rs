@@ -52,6 +52,7 @@ mod text;
 mod timeline;
 mod training;
 mod view;
+mod virtual_report;
 mod virtual_time;
 
 use std::process::ExitCode;

@@ -1,18 +1,18 @@
 //! `--predict`: what the same run takes on a device, as the machine in virtual time has it, and what bounds it there.
 
 use pto_abi::RuntimeVariant;
-use pto_examples::host::{Inputs, Params};
+use pto_examples::host::{Inputs, Params, Prepared};
 use pto_host::virtual_time::{KindReport, VirtualOptions, VirtualReport};
-use pto_host::{DeviceOptions, Hosting, RunOptions, Work};
+use pto_host::{DeviceOptions, Hosting, RunOptions};
 use pto_timeline::Bound;
 use serde_json::{Value, json};
 
 use crate::device::Wanted;
 use crate::errors::Failure;
-use crate::meaning::with_meaning;
 use crate::progress::Phase;
 use crate::target::Target;
 use crate::text::duration;
+use crate::virtual_report::virtual_report;
 
 /// What a run takes on a device.
 pub(crate) struct Prediction {
@@ -37,25 +37,9 @@ pub(crate) fn predict(
     let [aic, aiv] =
         [pto_abi::CoreKind::AIC, pto_abi::CoreKind::AIV].map(|kind| wanted.cores(kind));
     let hosting = Hosting::Virtual(options);
-    let simulator =
-        Wanted::Simulator(DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting });
-    let mut device = simulator.open(target.programs())?;
-    target.kernels.register(&mut device)?;
-    let mut prepared = target.example.prepare(params, inputs, &device)?;
-    prepared.reset()?;
-    let image = match variant {
-        RuntimeVariant::HOST_BUILD_GRAPH => Some(target.build_on_host(&prepared, &device)?),
-        _ => None,
-    };
-    let work = image.as_ref().map_or_else(|| prepared.work(variant), Work::HostGraph);
-    let run = device.run(work, &RunOptions { trace: None, ..*base });
-    let run = run.map_err(|error| with_meaning(target.example, error))?;
-    let none = || {
-        Failure::internal(
-            "the machine in virtual time returned no report; this is an error of `pto`: report it",
-        )
-    };
-    let report = run.virtual_report.ok_or_else(none)?;
+    let device = DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting };
+    let run = |_: &Prepared| RunOptions { trace: None, ..*base };
+    let report = virtual_report(target, (params, inputs), (device, variant), run)?;
     Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })
 }
 
@@ -116,7 +100,7 @@ impl Prediction {
         json!({
             "profile": self.options.profile.name,
             "makespan_ns": self.report.makespan_ns,
-            "bound_by": shares.first().map(|(by, _)| by.name()),
+            "bound_by": shares.first().map(|(by, _)| by),
             "builder": of(Bound::Builder),
             "schedulers": of(Bound::Schedulers),
             "cores": of(Bound::Cores),

@@ -218,6 +218,11 @@ struct Job<'t> {
     dump: Option<Dump>,
 }
 
+/// What a stream with a window of so many tasks provides for, of what the whole graph needs.
+pub(crate) fn streamed_in(whole: Capacities, window: u32) -> Capacities {
+    Capacities { tasks: window, arg_words: 0, edges: 0, ..whole }.streamed_whole()
+}
+
 /// Whether results are looked at: without kernels there are none.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Checks {
@@ -239,8 +244,7 @@ impl Job<'_> {
             None if is_whole => *capacities = capacities.streamed_whole(),
             given => {
                 let window = given.unwrap_or(StreamCapacities::STANDARD.window);
-                let held = Capacities { tasks: window, arg_words: 0, edges: 0, ..*capacities };
-                *capacities = held.streamed_whole();
+                *capacities = streamed_in(*capacities, window);
                 // As it is given: the firmware says what a window must be.
                 capacities.stream.window = window;
             }

@@ -36,6 +36,9 @@ fn report(outcome: Outcome) -> VirtualReport {
     let report = *outcome.virtual_report.expect("the mode is virtual");
     assert_eq!(report.violation_count, 0, "{:?}", report.violations);
     assert_eq!(u128::from(report.makespan_ns), outcome.makespan.as_nanos());
+    for instance in &report.instances {
+        assert!(instance.worked_ns <= instance.returned_ns, "{instance:?}");
+    }
     report
 }
 

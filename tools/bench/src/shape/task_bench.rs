@@ -52,11 +52,7 @@ pub(super) fn no_comm(tasks: u32) -> Csr {
     rows(tasks, |_, point| [point])
 }
 
-pub(super) fn stencil_1d(tasks: u32) -> Csr {
-    stencil_1d_wide(WIDTH, tasks)
-}
-
-pub(super) fn stencil_1d_wide(width: u32, tasks: u32) -> Csr {
+pub(super) fn stencil_1d(width: u32, tasks: u32) -> Csr {
     wide(width, tasks, |_, point| around(width, point, 1, 1))
 }
 
@@ -106,11 +102,7 @@ pub(super) fn tree(tasks: u32) -> Csr {
     }
 }
 
-pub(super) fn fft(tasks: u32) -> Csr {
-    fft_wide(WIDTH, tasks)
-}
-
-pub(super) fn fft_wide(width: u32, tasks: u32) -> Csr {
+pub(super) fn fft(width: u32, tasks: u32) -> Csr {
     let stages = width.ilog2();
     wide(width, tasks, |row, point| {
         let distance = 1 << ((row + stages - 1) % stages);
@@ -119,11 +111,7 @@ pub(super) fn fft_wide(width: u32, tasks: u32) -> Csr {
     })
 }
 
-pub(super) fn nearest(tasks: u32) -> Csr {
-    nearest_wide(WIDTH, tasks)
-}
-
-pub(super) fn nearest_wide(width: u32, tasks: u32) -> Csr {
+pub(super) fn nearest(width: u32, tasks: u32) -> Csr {
     wide(width, tasks, |_, point| near(width, point))
 }
 
@@ -136,11 +124,7 @@ pub(super) fn spread(tasks: u32) -> Csr {
     })
 }
 
-pub(super) fn random_nearest(tasks: u32) -> Csr {
-    random_nearest_wide(WIDTH, tasks)
-}
-
-pub(super) fn random_nearest_wide(width: u32, tasks: u32) -> Csr {
+pub(super) fn random_nearest(width: u32, tasks: u32) -> Csr {
     wide(width, tasks, |row, point| {
         near(width, point).filter(move |producer| {
             let seed = u64::from(row % PERIOD) << 32 | u64::from(point << 8 | producer);

@@ -185,11 +185,11 @@ fn a_run_is_predicted_for_a_device() {
     let virtually = ["run", "paged_attention", "--param=batch=4", "--hosting=virtual", "--json"];
     let machine = value(&virtually);
     assert_eq!(predicted["prediction"]["makespan_ns"], machine["virtual"]["makespan_ns"]);
-    let shares = ["builder", "schedulers", "cores", "critical_path"];
+    let shares = ["builder", "schedulers", "cores", "critical_path", "start_up"];
     let most = shares.map(|share| predicted["prediction"][share].as_f64().expect("a share"));
     let most = most.into_iter().fold(0.0, f64::max);
-    let bound = predicted["prediction"]["bound_by"].as_str().expect("a name").replace(' ', "_");
-    assert_eq!(predicted["prediction"][&bound].as_f64(), Some(most));
+    let bound = predicted["prediction"]["bound_by"].as_str().expect("a name");
+    assert_eq!(predicted["prediction"][bound].as_f64(), Some(most));
     assert!(most > 0.3 && most <= 1.0, "{most}");
     let slow = ["--param=m=512", "--param=k=512", "--aic=1", "--aiv=2", "--aicpu=2", "--json"];
     let cores = value(&[&["run", "matmul", "--predict"][..], &slow].concat());
