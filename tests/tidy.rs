@@ -6,7 +6,7 @@ use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, links, recipes, rooms, rules};
+use pto_tests::tidy::{Finding, circles, floors, links, recipes, rooms, rules};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -157,28 +157,42 @@ fn every_arrow_between_rooms_leads_down() {
 
 #[test]
 fn no_files_of_a_crate_need_each_other() {
+    let circles = |path: &str| {
+        let found = circles::of_crate(path, read).expect("every file can be read");
+        found.iter().map(circles::Circle::finding).collect()
+    };
+    assert_tidy(&of_each_crate(circles));
+}
+
+#[test]
+fn every_arrow_between_the_folders_of_a_crate_leads_down() {
+    let up = |path: &str| floors::of_crate(path, read).expect("every file can be read");
+    assert_tidy(&of_each_crate(up));
+}
+
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(root().join(path)).ok()
+}
+
+/// What `rule` finds in each crate that is shipped, given the crate's root.
+/// Tests and benches may be arranged as they like: nothing is built on them.
+fn of_each_crate(rule: impl Fn(&str) -> Vec<Finding>) -> Vec<Finding> {
     let root = root();
     let metadata = MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
         .no_deps()
         .exec()
         .expect("cargo metadata reads the workspace");
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
     let packages = metadata.workspace_packages();
     let targets = packages.iter().flat_map(|package| &package.targets);
-    // Tests and benches may be arranged as they like: nothing is built on them.
     let is_shipped =
         |target: &&Target| !target.is_custom_build() && !target.is_test() && !target.is_bench();
-    let mut findings = Vec::new();
-    let mut crates = 0;
-    for target in targets.filter(is_shipped) {
-        let path = target.src_path.strip_prefix(&root).expect("below the workspace's folder");
-        let found = circles::of_crate(path.as_str(), read).expect("every file can be read");
-        findings.extend(found.iter().map(circles::Circle::finding));
-        crates += 1;
-    }
-    assert!(crates > 30, "the workspace was not found: {crates} crates");
-    assert_tidy(&findings);
+    let roots: Vec<_> = targets.filter(is_shipped).map(|target| &target.src_path).collect();
+    assert!(roots.len() > 30, "the workspace was not found: {} crates", roots.len());
+    let below = |path: &&cargo_metadata::camino::Utf8PathBuf| {
+        path.strip_prefix(&root).expect("below the workspace's folder").to_string()
+    };
+    roots.iter().map(below).flat_map(|path| rule(&path)).collect()
 }
 
 fn arrows_of(package: &Package) -> Vec<Arrow> {

@@ -3,7 +3,7 @@
 //! [`ArenaLayout`] plans the bytes (host side); [`Arena`] is what the header claims, and nothing is proved of it:
 //! the firmware works with a `pto_aicpu_fw::Launch`, which it checks.
 
-use crate::CoreKind;
+use crate::kinds::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_ARGS, MAX_TASKS};
 use crate::log_ring::{LogCursor, LogEntry};
 use crate::ready::{QueueEnds, slots_for};

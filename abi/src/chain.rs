@@ -14,8 +14,8 @@
 //! Invariants: a chain has at least one link, a link runs at least once; no link has more than [`MAX_CHAIN_ARGS`]
 //! arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
 
-use crate::GmAddr;
 use crate::block::BlockContext;
+use crate::ids::GmAddr;
 
 /// What a chain's line names as its kernel. No code stands at this address.
 pub const CHAIN_KERNEL: GmAddr = GmAddr(1);

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::closed_set;
 use crate::ids::GmAddr;
 use crate::limits::MAX_RANK;
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 
 closed_set! {
     /// What an argument is to its task.

@@ -1,20 +1,19 @@
 //! What a firmware image says of itself: its identity ([`FwIdentity`], in a section of the ELF file) and, for
 //! kernels, the table of a blob ([`KernelBlobHeader`]). [`boot`] is how host and image meet on the device `virt`.
 
-pub(crate) mod blob;
-pub mod boot;
-pub(crate) mod identity;
-
 use crate::layout::LAYOUT_HASH;
 use crate::runtime::{ABI_MAJOR, ABI_MINOR};
 
-pub use blob::{KERNEL_BLOB_MAGIC, KERNEL_NAME_BYTES, KernelBlobEntry, KernelBlobHeader};
-pub use boot::{
+pub use crate::fw_bytes::blob::{
+    KERNEL_BLOB_MAGIC, KERNEL_NAME_BYTES, KernelBlobEntry, KernelBlobHeader,
+};
+pub use crate::fw_bytes::boot;
+pub use crate::fw_bytes::boot::{
     BOOT_MAGIC, BootBlock, BootHeader, ExceptionFrame, FW_OFF, FW_REFUSED, FW_STARTED,
     FirmwareLine, LaunchLine, LaunchOrder, VCPU_DEAD, VCPU_INSTANCE, VCPU_OFF, VCPU_READY,
     VCPU_WORKER, VcpuLine, virt,
 };
-pub use identity::{FW_MAGIC, FwIdentity};
+pub use crate::fw_bytes::identity::{FW_MAGIC, FwIdentity};
 
 /// The section of an image that holds its [`FwElfNote`].
 pub const FW_NOTE_SECTION: &str = ".note.pto";

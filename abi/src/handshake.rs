@@ -16,7 +16,7 @@
 //! form (DATA_MAIN_BASE, COND) and this one carry the same protocol.
 
 use crate::kinds::CoreKind;
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// In `status`: the dispatch in bits 30..0 is finished (COND bit 31).

@@ -9,7 +9,6 @@
 
 mod checked;
 mod checksum;
-pub(crate) mod header;
 mod parts;
 mod reader;
 mod refusal;
@@ -18,9 +17,9 @@ mod task_check;
 
 pub use self::checked::CheckedImage;
 pub use self::checksum::Checksum;
-pub use self::header::{GRAPH_MAGIC, GraphHeader, ImageTask, offsets};
 pub use self::parts::ImageParts;
 pub use self::reader::{ImageReaders, Reader};
 pub use self::refusal::{Refusal, expect_at_most, expect_equal};
 pub use self::sealed::SealedImage;
 pub use self::task_check::ImageTaskCheck;
+pub use crate::graph_header::{GRAPH_MAGIC, GraphHeader, ImageTask, offsets};

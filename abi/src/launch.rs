@@ -9,8 +9,8 @@
 
 use bytemuck::Zeroable;
 
-use crate::CoreKind;
 use crate::arena::{Arena, ArenaLayout, Capacities};
+use crate::kinds::CoreKind;
 use crate::layout::LAYOUT_HASH;
 use crate::limits::MAX_FUNC_ID;
 use crate::runtime::{

@@ -15,7 +15,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::closed_set;
 use crate::ids::GmAddr;
 use crate::limits::MAX_WORKERS;
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// `LaunchPlan::magic`: "PTOLNCH1", little-endian.

@@ -1,10 +1,9 @@
 //! Layout is a compile error: every shared struct states size, alignment and offsets, and has no padding.
 //!
-//! [`shared_struct!`](crate::shared_struct) declares a struct and its checks together; [`ALL`] is the table of these structs,
+//! `shared_struct!` declares a struct and its checks together; [`ALL`] is the table of these structs,
 //! from which the layout hash, the C header and `docs/abi.md` are made.
 
-mod shared_struct;
 mod table;
 
-pub use shared_struct::{FieldLayout, SharedLayout, StructLayout};
+pub use crate::shared_struct::{FieldLayout, SharedLayout, StructLayout};
 pub use table::{ALL, LAYOUT_HASH};

@@ -25,7 +25,7 @@ live_words!(
     crate::trace::TraceCursor,
     crate::trace::TraceReader,
     crate::trace::TraceEvent,
-    crate::fw_image::boot::BootBlock,
+    crate::fw_bytes::boot::BootBlock,
     crate::launch_words::LaunchTickets,
     crate::session::RingProducer,
     crate::session::RingConsumer,

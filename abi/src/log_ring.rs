@@ -2,7 +2,7 @@
 //!
 //! A message longer than an entry continues in the next one. The reader counts what was overwritten.
 
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of text in one entry.

@@ -2,7 +2,7 @@
 //!
 //! A slot packs a stamp and a task's slot into one word. Policy is in `pto_aicpu_fw::ready_queue`.
 
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU64, Ordering};
 
 shared_struct! {

@@ -11,7 +11,7 @@ use crate::handshake::Handshake;
 use crate::ids::{GmAddr, TaskId};
 use crate::kinds::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// `Runtime::header.magic`: "PTORUNT1", little-endian.

@@ -12,7 +12,7 @@
 //! completing schedulers, `fanout` and the consumer slots below its count to the builder until the task
 //! completes (one builder, one completer), `state` and `core` to the scheduler that has the task.
 
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, TaskLock};
 
 /// Consumers that stand in the task's own line; further ones go to [`EdgeChunk`]s.

@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use crate::closed_set;
 use crate::kinds::RunFlags;
 use crate::limits::MAX_TASKS;
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 closed_set! {

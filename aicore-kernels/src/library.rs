@@ -105,7 +105,7 @@ macro_rules! library {
         /// A call of each kernel.
         #[expect(clippy::too_many_arguments, reason = "as many as the kernel has")]
         mod calls {
-            use super::func;
+            use crate::library::func;
             use pto_abi::CoreKind;
             use pto_graph::call::{self, Call};
             $(

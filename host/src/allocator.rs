@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::GmAddr;
 
-use crate::{Error, Place};
+use crate::error::Error;
+use crate::place::Place;
 
 /// Alignment and granularity of blocks: a line, so that two blocks never share one (DESIGN.md, section 4).
 pub(crate) const ALIGNMENT: u64 = 64;
@@ -241,7 +242,8 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use super::{ALIGNMENT, Allocator, Owner};
-    use crate::{Error, Place};
+    use crate::error::Error;
+    use crate::place::Place;
     use pto_abi::GmAddr;
 
     const START: u64 = 0x10_0000;

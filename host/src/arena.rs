@@ -7,8 +7,8 @@ use pto_abi::arena::{Arena, ArenaLayout, Capacities};
 use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 
-use crate::Error;
 use crate::allocator::Owner;
+use crate::error::Error;
 use crate::logs::LogReader;
 use crate::memory::Memory;
 
@@ -111,8 +111,8 @@ pub(crate) fn larger(one: &Capacities, other: &Capacities) -> Capacities {
 #[cfg(test)]
 mod tests {
     use super::{RuntimeArena, larger};
-    use crate::Error;
     use crate::allocator::Owner;
+    use crate::error::Error;
     use crate::memory::Memory;
     use pto_abi::arena::Capacities;
     use pto_abi::handshake::STATUS_EXITED;

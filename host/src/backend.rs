@@ -1,4 +1,18 @@
-//! The backend of a device: the machine that runs an arena. The simulator is one backend ([`crate::simulator`]).
+//! The backend of a device: the machine that runs an arena.
+//!
+//! ```text
+//! simulator.rs   firmware and cores in this process            virt.rs   an emulated machine: crate::virt
+//! placed.rs      kernels in the memory of a device             a2a3.rs   an Ascend device:    crate::a2a3
+//! ```
+
+#[cfg(feature = "a2a3")]
+mod a2a3;
+#[cfg(any(feature = "virt", feature = "a2a3"))]
+mod placed;
+#[cfg(feature = "sim")]
+mod simulator;
+#[cfg(feature = "virt")]
+mod virt;
 
 #[cfg(feature = "sim")]
 use std::sync::Arc;
@@ -12,9 +26,20 @@ use pto_sim_shim::{
     virtual_time::{KernelCosts, VirtualReport, group::SeatOf},
 };
 
+#[cfg(feature = "a2a3")]
+pub(crate) use self::a2a3::A2a3;
+#[cfg(feature = "a2a3")]
+pub use self::a2a3::A2a3Options;
+#[cfg(feature = "sim")]
+pub(crate) use self::simulator::Simulator;
+#[cfg(feature = "virt")]
+pub(crate) use self::virt::Virt;
+#[cfg(feature = "virt")]
+pub use self::virt::VirtDeviceOptions;
 use crate::copy_costs::CopyCosts;
+use crate::error::Error;
 use crate::fw::Tracing;
-use crate::{Error, Kernel};
+use crate::kernel::Kernel;
 
 /// What became of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +166,9 @@ pub(crate) mod fake {
     use pto_abi::arena::Arena;
 
     use super::{Backend, Landing};
+    use crate::error::Error;
+    use crate::kernel::Kernel;
     use crate::kernel::KernelCode;
-    use crate::{Error, Kernel};
 
     /// Plays the firmware with a closure.
     pub(crate) struct Fake<F> {

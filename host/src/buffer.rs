@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use pto_abi::GmAddr;
 
-use crate::Error;
 use crate::allocator::Owner;
+use crate::error::Error;
 use crate::memory::Memory;
 
 /// `len` values of plain data in GM; frees its memory on drop.

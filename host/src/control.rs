@@ -12,7 +12,11 @@ use pto_abi::Fault;
 use pto_abi::arena::Arena;
 use pto_abi::runtime::Epitaph;
 
-use crate::{Device, Error, RunOptions, RunProgress, RunReport, Work};
+use crate::device::Device;
+use crate::error::Error;
+use crate::options::{RunOptions, Work};
+use crate::progress::RunProgress;
+use crate::report::RunReport;
 
 /// A handle on a run, to be cloned and taken to another thread. One control serves one run at a time.
 #[derive(Clone, Default)]

@@ -23,23 +23,27 @@ use pto_abi::{CoreKind, GmAddr};
 use pto_timeline::Trace;
 
 use self::standing::{Standing, stands_after};
-#[cfg(any(feature = "sim", test))]
-use crate::DeviceOptions;
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, StartTimes};
+use crate::buffer::DeviceBuffer;
 use crate::copy_costs::CopyCosts;
+use crate::error::Error;
 use crate::fault_report::{Context, FaultReport, tell_chain};
 use crate::fw::Tracing;
 use crate::kernels::{KernelDescription, KernelTable};
 use crate::launch::{DeviceTables, Launch};
 use crate::lists::Spare;
 use crate::memory::{Memory, RunHold};
+#[cfg(any(feature = "sim", test))]
+use crate::options::DeviceOptions;
+use crate::options::{RunOptions, Work};
 use crate::progress::{self, RunProgress};
+use crate::report::RunReport;
 use crate::report::{CoreTotals, InstanceTotals};
 use crate::stream_report::StreamReport;
 use crate::trace;
-use crate::{Capacities, DeviceBuffer, Error, RunOptions, RunReport, Work};
+use pto_abi::arena::Capacities;
 
 /// A device that stays open between runs.
 pub struct Device {
@@ -124,7 +128,7 @@ impl Device {
         Self::check_workers(aic, aiv)?;
         Self::check_hosting(&hosting, aic + aiv)?;
         let memory = Arc::new(Memory::map(gm_bytes)?);
-        let simulator = crate::simulator::Simulator::new(hosting, Arc::clone(&memory), builders);
+        let simulator = crate::backend::Simulator::new(hosting, Arc::clone(&memory), builders);
         Self::open_with(aic, aiv, memory, Box::new(simulator))
     }
 
@@ -135,12 +139,12 @@ impl Device {
     /// missing, or the image does not boot.
     #[cfg(feature = "virt")]
     pub fn open_virt(
-        options: &crate::VirtDeviceOptions,
+        options: &crate::backend::VirtDeviceOptions,
         image: &crate::fw::Image,
         blob: &crate::fw::Image,
     ) -> Result<Self, Error> {
         let (aic, aiv) = (options.aic, options.aiv);
-        let (machine, memory) = crate::virt::device::Virt::open(options, image, blob)?;
+        let (machine, memory) = crate::backend::Virt::open(options, image, blob)?;
         Self::open_with(aic, aiv, memory, Box::new(machine))
     }
 
@@ -151,22 +155,24 @@ impl Device {
     /// error names the step.
     #[cfg(feature = "a2a3")]
     pub fn open_a2a3(
-        options: &crate::A2a3Options,
+        options: &crate::backend::A2a3Options,
         image: &crate::fw::Image,
         blob: &crate::fw::Image,
     ) -> Result<Self, Error> {
-        let (machine, [aic, aiv]) = crate::a2a3::device::A2a3::open(options, image, blob)?;
+        let (machine, [aic, aiv]) = crate::backend::A2a3::open(options, image, blob)?;
         Self::open_with(aic, aiv, machine.memory(), Box::new(machine))
     }
 
     /// What a hosting mode is asked for must exist on a device of so many cores.
     #[cfg(feature = "sim")]
-    fn check_hosting(hosting: &crate::Hosting, cores: u32) -> Result<(), Error> {
+    fn check_hosting(hosting: &pto_sim_shim::Hosting, cores: u32) -> Result<(), Error> {
         match *hosting {
-            crate::Hosting::Pool { os_threads } if os_threads.get() > crate::MAX_OS_THREADS => {
+            pto_sim_shim::Hosting::Pool { os_threads }
+                if os_threads.get() > pto_sim_shim::MAX_OS_THREADS =>
+            {
                 Err(Error::PoolThreads { os_threads: os_threads.get() })
             }
-            crate::Hosting::Virtual(crate::virtual_time::VirtualOptions {
+            pto_sim_shim::Hosting::Virtual(pto_sim_shim::virtual_time::VirtualOptions {
                 injection: Some(injection),
                 ..
             }) if !injection.trouble.is_builders() && injection.worker >= cores => {

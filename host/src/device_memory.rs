@@ -6,9 +6,10 @@ use std::sync::Arc;
 use pto_abi::GmAddr;
 
 use crate::allocator::Owner;
+use crate::device::Device;
+use crate::error::Error;
 use crate::memory::Memory;
 use crate::traffic::Traffic;
-use crate::{Device, Error};
 
 /// The memory of a device: as [`Device::alloc`] and its neighbours, on any thread and during runs.
 ///

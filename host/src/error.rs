@@ -8,7 +8,9 @@ use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS, MAX_WORKERS};
 use pto_abi::{Fault, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 
-use crate::{Cycle, FaultReport, Place};
+use crate::cycle::Cycle;
+use crate::fault_report::FaultReport;
+use crate::place::Place;
 
 /// An error of the host library.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +40,10 @@ pub enum Error {
 
     /// A pool with more OS threads than one takes.
     #[cfg(feature = "sim")]
-    #[error("a pool cannot have {os_threads} OS threads: use 1 to {}", crate::MAX_OS_THREADS)]
+    #[error(
+        "a pool cannot have {os_threads} OS threads: use 1 to {}",
+        pto_sim_shim::MAX_OS_THREADS
+    )]
     PoolThreads {
         /// OS threads asked for.
         os_threads: usize,
@@ -52,7 +57,7 @@ pub enum Error {
     )]
     InjectionCore {
         /// What was to go wrong.
-        injection: crate::virtual_time::Injection,
+        injection: pto_sim_shim::virtual_time::Injection,
         /// Cores of the device.
         cores: u32,
     },

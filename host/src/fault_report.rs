@@ -17,9 +17,10 @@ use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
 use crate::cycle;
+use crate::cycle::Cycle;
+use crate::logs::LogMessage;
 use crate::logs::Logs;
 use crate::stream_report::{ring_name, ring_unit};
-use crate::{Cycle, LogMessage};
 
 /// The post-mortem of a run that ended with a fault; `Display` prints it as a page.
 #[derive(Clone, Debug)]

@@ -15,9 +15,10 @@ use pto_abi::{GmAddr, GmWindow};
 
 #[cfg(feature = "a2a3")]
 use crate::a2a3::dma::Dma;
+use crate::error::Error;
+use crate::place::Place;
 #[cfg(feature = "virt")]
 use crate::virt::memory::Ram;
-use crate::{Error, Place};
 
 /// Memory of a device.
 pub(crate) enum Gm {
@@ -205,7 +206,7 @@ impl Drop for Mapping {
 #[cfg(test)]
 mod tests {
     use super::Gm;
-    use crate::Error;
+    use crate::error::Error;
 
     #[test]
     fn memory_is_zero_aligned_and_writable() {

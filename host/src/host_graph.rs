@@ -11,7 +11,9 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, TaskSpec};
 
 use crate::cycle::{self, Edges};
-use crate::{Device, Error, GraphImage};
+use crate::device::Device;
+use crate::error::Error;
+use crate::image::GraphImage;
 
 /// Generations of task ids: each graph has its own, so that an id of another graph is recognised.
 static GENERATIONS: AtomicU32 = AtomicU32::new(1);

@@ -5,7 +5,7 @@ use std::fmt;
 use pto_abi::CoreKind;
 use pto_aicore_kernels::{KernelFn, LibraryKernel, by_name};
 
-use crate::Error;
+use crate::error::Error;
 
 /// A kernel that can be registered.
 #[derive(Clone, Debug)]

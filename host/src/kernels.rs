@@ -6,7 +6,8 @@ use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use crate::backend::Backend;
-use crate::{Error, Kernel};
+use crate::error::Error;
+use crate::kernel::Kernel;
 
 /// A registered kernel, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

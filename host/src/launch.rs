@@ -12,7 +12,10 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 
 use crate::arena::{RuntimeArena, larger};
-use crate::{Error, GraphImage, KernelTimes, RunOptions, Work, trace};
+use crate::error::Error;
+use crate::image::GraphImage;
+use crate::options::{KernelTimes, RunOptions, Work};
+use crate::trace;
 
 /// One launch, decided; nothing is written yet.
 pub(crate) struct Launch<'a> {
@@ -145,7 +148,8 @@ fn marshal(orch_args: &[u64]) -> Result<OrchArgs, Error> {
 #[cfg(test)]
 mod tests {
     use super::{Launch, nanoseconds};
-    use crate::{Error, RunOptions, Work};
+    use crate::error::Error;
+    use crate::options::{RunOptions, Work};
     use std::time::Duration;
 
     #[test]

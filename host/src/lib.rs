@@ -4,7 +4,7 @@
 //! Device --- Memory (GM + Allocator) <--- DeviceBuffer        memory.rs, gm.rs, allocator.rs, runs.rs, buffer.rs
 //!   |------ KernelTable: func id -> kernel                    kernels.rs
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
-//!   |------ dyn Backend: the simulator, `virt`, or `a2a3`     backend.rs, simulator.rs, virt/, a2a3/
+//!   |------ dyn Backend: the simulator, `virt`, or `a2a3`     backend/, virt/, a2a3/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
 //!   session(SessionOptions) -> Session: streams, events, copies    session.rs
 //!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
@@ -75,14 +75,10 @@ mod logs;
 mod memory;
 mod options;
 mod place;
-#[cfg(any(feature = "virt", feature = "a2a3"))]
-mod placed;
 mod progress;
 mod report;
 mod runs;
 pub mod session;
-#[cfg(feature = "sim")]
-mod simulator;
 pub mod stitch;
 mod stream_report;
 mod trace;
@@ -93,8 +89,10 @@ pub mod virt;
 pub mod workload;
 
 #[cfg(feature = "a2a3")]
-pub use a2a3::A2a3Options;
+pub use backend::A2a3Options;
 pub use backend::StartTimes;
+#[cfg(feature = "virt")]
+pub use backend::VirtDeviceOptions;
 pub use buffer::DeviceBuffer;
 pub use control::RunControl;
 pub use cycle::Cycle;
@@ -115,8 +113,6 @@ pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOp
 pub use stream_report::{RingUse, StreamReport};
 pub use trace_options::TraceOptions;
 pub use traffic::Traffic;
-#[cfg(feature = "virt")]
-pub use virt::device::VirtDeviceOptions;
 
 /// The bytes that host and firmware share: layouts, limits, faults.
 pub use pto_abi as abi;
@@ -132,7 +128,8 @@ pub use pto_graph as graph;
 pub use pto_sim_shim::virtual_time;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::{
-    Hosting, MAX_OS_THREADS, UnknownHosting, default_pool_threads, logging as sim_logging,
+    Hosting, MAX_OS_THREADS, UnknownHosting, default_campaign_threads, default_pool_threads,
+    logging as sim_logging,
 };
 /// The timeline of a run, and what can be made of it.
 pub use pto_timeline as timeline;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::GmAddr;
 
-use crate::Error;
 use crate::allocator::{Allocator, Owner};
+use crate::error::Error;
 use crate::gm::Gm;
 use crate::runs::Runs;
 use crate::traffic::{TrafficCounters, Way};

@@ -7,7 +7,9 @@ use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 #[cfg(feature = "sim")]
 use pto_sim_shim::Hosting;
 
-use crate::{Error, GraphImage, TraceOptions};
+use crate::error::Error;
+use crate::image::GraphImage;
+use crate::trace_options::TraceOptions;
 
 /// The environment variable that chooses the build mode where no option does: 0 sequential, 1 concurrent.
 pub const BUILD_MODE_VARIABLE: &str = "PTO_AICPU_BUILD_GRAPH_BUILD_MODE";

@@ -9,7 +9,8 @@ use pto_abi::{CoreKind, RuntimeVariant};
 use pto_sim_shim::virtual_time::VirtualReport;
 use pto_timeline::Trace;
 
-use crate::{LogMessage, StreamReport};
+use crate::logs::LogMessage;
+use crate::stream_report::StreamReport;
 
 /// What happened in a run.
 #[derive(Clone, Debug, PartialEq)]

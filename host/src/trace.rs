@@ -16,7 +16,8 @@ use pto_abi::trace::{
 use pto_abi::{CoreKind, Fault, TaskId};
 use pto_timeline::{Collector, EndFault, Trace};
 
-use crate::{RunOptions, TraceOptions};
+use crate::options::RunOptions;
+use crate::trace_options::TraceOptions;
 
 /// Events of a task in the ring of one instance, at most: added, published, ready, dispatched, completed.
 const INSTANCE_EVENTS_A_TASK: u64 = 5;
@@ -222,7 +223,9 @@ fn add_tasks<'t>(
 #[cfg(test)]
 mod tests {
     use super::rings;
-    use crate::{Capacities, RunOptions, TraceOptions};
+    use crate::Capacities;
+    use crate::options::RunOptions;
+    use crate::trace_options::TraceOptions;
     use pto_abi::trace::{TraceCapacities, WhenFull};
 
     #[test]

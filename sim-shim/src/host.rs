@@ -6,9 +6,6 @@ use std::sync::Arc;
 use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
-use crate::virtual_time::VirtualReport;
-use crate::virtual_time::group::SeatOf;
-
 /// What keeps GM mapped; every OS thread that may touch it holds one.
 pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
 
@@ -22,16 +19,6 @@ pub(crate) trait Host: Send {
 
     /// The names of the builders.
     fn builders(&self) -> Vec<String>;
-
-    /// Makes it a rank of a group in virtual time; `false`: it does not host in virtual time.
-    fn seat(&mut self, _seat: SeatOf) -> bool {
-        false
-    }
-
-    /// What the last run says of itself, in virtual time.
-    fn virtual_report(&mut self) -> Option<VirtualReport> {
-        None
-    }
 }
 
 /// The names of the builder programs of a set, those of the streaming runtime included.

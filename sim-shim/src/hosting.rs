@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use crate::os_threads::default_pool_threads;
 use crate::virtual_time::VirtualOptions;
 
 /// How the device is hosted on this machine.
@@ -13,22 +14,11 @@ pub enum Hosting {
     /// A few OS threads step everything: the fastest way to run a graph here. Where neither events nor times of kernels
     /// are recorded, short kernels run where they are rung: then few cores do nearly everything (docs/decisions/0046).
     Pool {
-        /// How many; at most [`MAX_OS_THREADS`].
+        /// How many; at most [`MAX_OS_THREADS`](crate::MAX_OS_THREADS).
         os_threads: NonZeroUsize,
     },
     /// One OS thread and a virtual clock: deterministic, with the costs of a hardware profile.
     Virtual(VirtualOptions),
-}
-
-/// The most OS threads that a pool or a campaign takes. More than there are AICPU instances and cores have nothing to do.
-pub const MAX_OS_THREADS: usize = 256;
-
-/// OS threads of a pool if nobody says otherwise: one per CPU, at most 8 (more than the instances and
-/// clusters of a die do not help).
-#[must_use]
-pub fn default_pool_threads() -> NonZeroUsize {
-    let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    cpus.min(NonZeroUsize::new(8).unwrap_or(NonZeroUsize::MIN))
 }
 
 impl Default for Hosting {

@@ -19,11 +19,13 @@ mod host;
 mod hosting;
 pub mod logging;
 mod machine;
+mod os_threads;
 mod parker;
 mod pool;
 mod supervisor;
 mod threads;
 pub mod virtual_time;
 
-pub use hosting::{Hosting, MAX_OS_THREADS, UnknownHosting, default_pool_threads};
+pub use hosting::{Hosting, UnknownHosting};
 pub use machine::{Machine, Outcome};
+pub use os_threads::{MAX_OS_THREADS, default_campaign_threads, default_pool_threads};

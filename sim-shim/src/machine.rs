@@ -15,7 +15,8 @@ use crate::host::Host;
 use crate::hosting::Hosting;
 use crate::pool::Pool;
 use crate::threads::Threads;
-use crate::virtual_time::{Virtual, VirtualReport};
+use crate::virtual_time::group::SeatOf;
+use crate::virtual_time::{Virtual, VirtualHost, VirtualReport};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -31,9 +32,31 @@ pub struct Outcome {
     pub virtual_report: Option<Box<VirtualReport>>,
 }
 
+/// Who hosts, by the clock of its runs.
+enum Hosted {
+    Real(Box<dyn Host>),
+    Virtual(Box<dyn VirtualHost>),
+}
+
+impl Hosted {
+    fn as_host(&self) -> &dyn Host {
+        match self {
+            Self::Real(host) => &**host,
+            Self::Virtual(host) => &**host,
+        }
+    }
+
+    fn as_host_mut(&mut self) -> &mut dyn Host {
+        match self {
+            Self::Real(host) => &mut **host,
+            Self::Virtual(host) => &mut **host,
+        }
+    }
+}
+
 /// Hosts firmware and kernels on this machine.
 pub struct Machine {
-    host: Box<dyn Host>,
+    host: Hosted,
     engine: Option<Arc<dyn TransferEngine>>,
 }
 
@@ -46,10 +69,14 @@ impl Machine {
         builders: B,
     ) -> Self {
         let builders = Arc::new(builders);
-        let host: Box<dyn Host> = match hosting {
-            Hosting::Threads => Box::new(Threads::new(memory, builders)),
-            Hosting::Pool { os_threads } => Box::new(Pool::new(os_threads, memory, builders)),
-            Hosting::Virtual(options) => Box::new(Virtual::new(options, memory, builders)),
+        let host = match hosting {
+            Hosting::Threads => Hosted::Real(Box::new(Threads::new(memory, builders))),
+            Hosting::Pool { os_threads } => {
+                Hosted::Real(Box::new(Pool::new(os_threads, memory, builders)))
+            }
+            Hosting::Virtual(options) => {
+                Hosted::Virtual(Box::new(Virtual::new(options, memory, builders)))
+            }
         };
         Self { host, engine: None }
     }
@@ -61,14 +88,20 @@ impl Machine {
 
     /// Makes a machine in virtual time a rank of a group; `false`: it is not one in virtual time.
     #[must_use]
-    pub fn seat(&mut self, seat: crate::virtual_time::group::SeatOf) -> bool {
-        self.host.seat(seat)
+    pub fn seat(&mut self, seat: SeatOf) -> bool {
+        match &mut self.host {
+            Hosted::Real(_) => false,
+            Hosted::Virtual(host) => {
+                host.seat(seat);
+                true
+            }
+        }
     }
 
     /// The names of the builders that are linked in.
     #[must_use]
     pub fn builders(&self) -> Vec<String> {
-        self.host.builders()
+        self.host.as_host().builders()
     }
 
     /// Lets go of the arena of the last run: after a run without a fault its cores stay in service for the next
@@ -76,7 +109,7 @@ impl Machine {
     /// a core did not come back; the arena must not be freed, and the machine must be replaced.
     #[must_use]
     pub fn release(&mut self) -> bool {
-        self.host.release()
+        self.host.as_host_mut().release()
     }
 
     /// Launches an arena that the host has prepared, and blocks until every AICPU instance has returned, or
@@ -90,7 +123,10 @@ impl Machine {
                 false
             }
         };
-        let virtual_report = self.host.virtual_report().map(Box::new);
+        let virtual_report = match &mut self.host {
+            Hosted::Real(_) => None,
+            Hosted::Virtual(host) => host.take_report().map(Box::new),
+        };
         let makespan = match &virtual_report {
             Some(report) => Duration::from_nanos(report.makespan_ns),
             None => start.elapsed(),
@@ -99,9 +135,10 @@ impl Machine {
     }
 
     fn run_with_engine(&mut self, launch: &Launch<'static>) -> bool {
-        let Some(engine) = &self.engine else { return self.host.run(launch) };
+        let host = self.host.as_host_mut();
+        let Some(engine) = &self.engine else { return host.run(launch) };
         engine.begin(RunPort::new(launch));
-        let is_back = self.host.run(launch);
+        let is_back = host.run(launch);
         engine.end();
         is_back
     }

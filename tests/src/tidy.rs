@@ -2,12 +2,13 @@
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
-//! dependencies between the files of one crate, [`links`] judges documentation.
+//! dependencies between the files of one crate, [`floors`] those between its folders, [`links`] judges documentation.
 
 pub mod arrows;
 mod cfg;
 pub mod circles;
 pub mod dependencies;
+pub mod floors;
 pub mod links;
 mod modules;
 pub mod recipes;

@@ -2,20 +2,23 @@
 
 use core::mem::offset_of;
 
-use super::{
-    Capacities, EdgeChunk, LogCursor, LogEntry, QueueEnds, Region, Runtime, Task, chunks_for,
-    region,
-};
+use super::Capacities;
+use crate::fault::Fault;
 use crate::gm::{GmWindow, LiveWords};
 use crate::handshake::Handshake;
+use crate::ids::{FuncId, GmAddr};
+use crate::kinds::CoreKind;
 use crate::limits::{MAX_AICPU_INSTANCES, MAX_FUNC_ID, MAX_WORKERS};
 use crate::log_ring::LogRing;
+use crate::log_ring::{LogCursor, LogEntry};
+use crate::ready::QueueEnds;
 use crate::runtime::{
     Epitaph, FaultLine, InstanceLine, OrchArgs, Progress, RunConfig, RuntimeHeader, WorkerEntry,
 };
+use crate::runtime::{Region, Runtime, region};
 use crate::stream::{BlockLine, StreamHeader, StreamPlan};
 use crate::sync::{AtomicU64, Ordering};
-use crate::{CoreKind, Fault, FuncId, GmAddr};
+use crate::task::{EdgeChunk, Task, chunks_for};
 
 /// A part of GM that holds at least a `Runtime`. Nothing is proved of its contents.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::header::ImageTask;
 use super::refusal::Refusal;
 use super::sealed::SealedImage;
 use crate::gm::GmWindow;
+use crate::graph_header::ImageTask;
 
 /// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, that nothing of it is damaged, that the tasks' arguments
 /// and edges follow each other and fill the image; that every producer exists; and, where `TOPOLOGICAL` is claimed, that

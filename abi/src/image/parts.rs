@@ -3,8 +3,8 @@
 //! Nothing is checked here: whoever reads an image checks it.
 
 use super::checksum::Checksum;
-use super::header::{GraphHeader, ImageTask};
 use crate::gm::GmWindow;
+use crate::graph_header::{GraphHeader, ImageTask};
 use crate::kinds::GraphFlags;
 
 /// The parts of a graph, of which an image is made. Arguments and producers of the tasks follow each other without gaps.

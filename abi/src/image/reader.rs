@@ -3,8 +3,8 @@
 
 use bytemuck::Pod;
 
-use super::header::{GraphHeader, ImageTask};
 use crate::gm::GmWindow;
+use crate::graph_header::{GraphHeader, ImageTask};
 
 /// Tasks, edges and argument words that are copied at once: 768, 256 and 512 bytes.
 const TASKS: usize = 32;

@@ -3,12 +3,12 @@
 use bytemuck::Zeroable;
 
 use super::checksum::Checksum;
-use super::header::{GRAPH_MAGIC, GraphHeader, ImageTask, offsets};
 use super::reader::{ImageReaders, Reader};
 use super::refusal::{Refusal, expect_at_most, expect_equal};
 use super::task_check::ImageTaskCheck;
 use crate::fault::Fault;
 use crate::gm::GmWindow;
+use crate::graph_header::{GRAPH_MAGIC, GraphHeader, ImageTask, offsets};
 use crate::kinds::GraphFlags;
 use crate::layout::LAYOUT_HASH;
 use crate::limits::{MAX_IMAGE_EDGES, MAX_TASKS};

@@ -1,8 +1,8 @@
 //! The check of an image's tasks, one after the other: the loader makes it while it loads.
 
-use super::header::{GraphHeader, ImageTask};
 use super::refusal::{Refusal, expect_at_most, expect_equal};
 use crate::fault::Fault;
+use crate::graph_header::{GraphHeader, ImageTask};
 use crate::limits::{MAX_ARGS, MAX_FANIN};
 
 /// [`MAX_ARGS`], as a task counts.

@@ -1,6 +1,6 @@
 //! The table of all shared structs, and the hash over it by which host and firmware know that they mean the same bytes.
 
-use super::shared_struct::{SharedLayout, StructLayout};
+use crate::shared_struct::{SharedLayout, StructLayout};
 use crate::symbol;
 
 /// Every shared struct.
@@ -43,17 +43,17 @@ pub const ALL: &[StructLayout] = &[
     crate::foreign::StreamTask::LAYOUT,
     crate::foreign::StreamScope::LAYOUT,
     crate::foreign::StreamRecording::LAYOUT,
-    crate::image::header::GraphHeader::LAYOUT,
-    crate::image::header::ImageTask::LAYOUT,
-    crate::fw_image::identity::FwIdentity::LAYOUT,
-    crate::fw_image::blob::KernelBlobHeader::LAYOUT,
-    crate::fw_image::blob::KernelBlobEntry::LAYOUT,
-    crate::fw_image::boot::BootHeader::LAYOUT,
-    crate::fw_image::boot::FirmwareLine::LAYOUT,
-    crate::fw_image::boot::LaunchLine::LAYOUT,
-    crate::fw_image::boot::VcpuLine::LAYOUT,
-    crate::fw_image::boot::ExceptionFrame::LAYOUT,
-    crate::fw_image::boot::BootBlock::LAYOUT,
+    crate::graph_header::GraphHeader::LAYOUT,
+    crate::graph_header::ImageTask::LAYOUT,
+    crate::fw_bytes::identity::FwIdentity::LAYOUT,
+    crate::fw_bytes::blob::KernelBlobHeader::LAYOUT,
+    crate::fw_bytes::blob::KernelBlobEntry::LAYOUT,
+    crate::fw_bytes::boot::BootHeader::LAYOUT,
+    crate::fw_bytes::boot::FirmwareLine::LAYOUT,
+    crate::fw_bytes::boot::LaunchLine::LAYOUT,
+    crate::fw_bytes::boot::VcpuLine::LAYOUT,
+    crate::fw_bytes::boot::ExceptionFrame::LAYOUT,
+    crate::fw_bytes::boot::BootBlock::LAYOUT,
     crate::launch_words::CorePosition::LAYOUT,
     crate::launch_words::LaunchPlan::LAYOUT,
     crate::launch_words::LaunchTickets::LAYOUT,

@@ -9,7 +9,7 @@
 //! Whoever has the head is the consumer of the ring and writes the consumer's line. While no firmware is up, the host has all.
 
 use crate::limits::{MAX_ARGS, MAX_STREAMS};
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The name of the builder program that is the resident firmware. Its one word is the address of the board.
@@ -243,7 +243,7 @@ impl<'a> SessionBoard<'a> {
 
     /// The board at `address` of the device's memory, with as many notes as its orders say.
     #[must_use]
-    pub fn at(gm: &crate::gm::GmWindow<'a>, address: crate::GmAddr) -> Option<Self> {
+    pub fn at(gm: &crate::gm::GmWindow<'a>, address: crate::ids::GmAddr) -> Option<Self> {
         let offset = gm.offset_of(address, size_of::<SessionOrders>() as u64)?;
         let notes = gm.live::<SessionOrders>(offset)?.notes.load(Ordering::Relaxed);
         Self::of(gm, offset, usize::try_from(notes).ok()?)

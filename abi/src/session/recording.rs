@@ -7,8 +7,9 @@
 //! The host writes all words but the slots, before the command is submitted. The slots are the firmware's, while the command is on its way. A node
 //! follows earlier nodes only, so that the order of the nodes is one in which they can be begun.
 
+use crate::ids::FuncId;
+use crate::kinds::CoreKind;
 use crate::sync::{AtomicU64, Ordering};
-use crate::{CoreKind, FuncId};
 
 /// The most nodes that may follow a node directly: those that find room in the line of its task.
 pub const MOST_FOLLOWERS: usize = crate::task::INLINE_CONSUMERS;
@@ -128,8 +129,9 @@ impl RecordedNode<'_> {
 mod tests {
     extern crate std;
     use super::{RecordedLaunches, node_head, words_before_nodes};
+    use crate::ids::FuncId;
+    use crate::kinds::CoreKind;
     use crate::sync::AtomicU64;
-    use crate::{CoreKind, FuncId};
     use std::vec::Vec;
 
     fn words(of: &[u64]) -> Vec<AtomicU64> {

@@ -10,7 +10,7 @@
 //! the producer's; the number of entries is a power of two, so that a position may wrap.
 
 use super::command::{CommandDefect, CommandHead, CommandKind, ENTRY_WORDS, INLINE_WORDS};
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 shared_struct! {

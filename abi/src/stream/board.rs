@@ -10,7 +10,7 @@
 
 use crate::kinds::CoreKind;
 use crate::limits::{MAX_ARGS, PRIORITY_LEVELS};
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, TaskLock};
 
 /// Parts that a block has at most: a cube core and two vector cores.

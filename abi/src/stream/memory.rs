@@ -10,8 +10,8 @@
 
 use crate::closed_set;
 use crate::limits::MAX_WORKERS;
-use crate::shared_struct;
-use crate::stream::{BLOCK_WORDS, BlockBoard, BlockLine};
+use crate::shared_struct::shared_struct;
+use crate::stream::board::{BLOCK_WORDS, BlockBoard, BlockLine};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// Heap rings, one for each depth of scopes, at most.

@@ -5,8 +5,9 @@ use pto_abi::runtime::Region;
 use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 use pto_abi::{CoreKind, GmAddr};
 
-use super::{LANE_SETS, Lanes, ShapeMemory};
+use super::ShapeMemory;
 use crate::divide::{ClusterTally, WorkerTable};
+use crate::shapes::lanes::{LANE_SETS, Lanes};
 
 impl<'a> ShapeMemory<'a> {
     /// The memory in the region at `at`; `None`: there is no such region, or it is not what it says, which

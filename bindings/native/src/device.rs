@@ -11,7 +11,9 @@ use pto_host::{
 };
 use pto_host::{GraphImage, RunReport, Work};
 
-use crate::{Builders, Failure, FailureKind, GraphDraft};
+use crate::builders::Builders;
+use crate::draft::GraphDraft;
+use crate::failure::{Failure, FailureKind};
 
 /// A device for use from any thread. Calls that need it whole wait for a run of another thread to end.
 pub struct SharedDevice {

@@ -6,7 +6,7 @@ use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
 use pto_host::graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_host::{Device, Error, GraphImage, HostGraph};
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A task as it was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]

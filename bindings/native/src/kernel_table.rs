@@ -14,7 +14,8 @@ use pto_host::abi::CoreKind;
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::{Kernel, KernelFn};
 
-use crate::{Failure, FailureKind, SharedObject};
+use crate::failure::{Failure, FailureKind};
+use crate::shared_object::SharedObject;
 
 type Object<'b> = ElfFile64<'b, Endianness>;
 

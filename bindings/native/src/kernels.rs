@@ -13,7 +13,9 @@ use pto_host::abi::CoreKind;
 use pto_host::{Kernel, KernelFn};
 use sha2::{Digest, Sha256};
 
-use crate::{Failure, FailureKind, SharedObject, relocatable};
+use crate::failure::{Failure, FailureKind};
+use crate::relocatable;
+use crate::shared_object::SharedObject;
 
 /// The function of a kernel, unless another name is given.
 pub const KERNEL_SYMBOL: &str = "kernel_entry";

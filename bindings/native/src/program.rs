@@ -10,8 +10,8 @@ use pto_host::workloads::program::{
 };
 use sha2::{Digest as _, Sha256};
 
+use crate::failure::{Failure, FailureKind};
 use crate::kernel_table::{self, ListedKernel};
-use crate::{Failure, FailureKind};
 
 /// The native kernels of a program for this processor, for `Stitcher::load_with`; none of a program that has none. An object is loaded once
 /// in a process, and stays. Its code is trusted, as any that a process loads.

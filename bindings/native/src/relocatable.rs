@@ -18,7 +18,7 @@ use object::read::elf::{ElfFile64, FileHeader as _};
 use object::{Endianness, Object as _, ObjectSection as _, ObjectSymbol as _, SectionIndex, elf};
 use object::{RelocationTarget, SectionFlags, SymbolIndex};
 
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 type File<'b> = ElfFile64<'b, Endianness>;
 

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 /// A loaded shared object.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ fn refused(name: &str, why: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::{SharedObject, unique_path};
-    use crate::FailureKind;
+    use crate::failure::FailureKind;
 
     #[test]
     fn what_is_no_shared_object_is_named() {

@@ -14,6 +14,7 @@ use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::{
     Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    for_groups,
 };
 use crate::streaming::LINE;
 
@@ -67,18 +68,7 @@ impl Example for DistCholesky {
         OUTPUTS
     }
 
-    fn is_for_groups(&self) -> bool {
-        true
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        self.prepare_member(Member::ALONE, params, inputs, device)
-    }
+    for_groups!();
 
     fn prepare_member(
         &self,

@@ -14,6 +14,7 @@ use crate::host::random::Random;
 use crate::host::rounding::{Rounded, sum};
 use crate::host::{
     Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    for_groups,
 };
 
 /// See [`crate::dp_training`].
@@ -72,18 +73,7 @@ impl Example for DpTraining {
         OUTPUTS
     }
 
-    fn is_for_groups(&self) -> bool {
-        true
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        self.prepare_member(Member::ALONE, params, inputs, device)
-    }
+    for_groups!();
 
     fn prepare_member(
         &self,

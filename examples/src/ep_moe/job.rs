@@ -8,7 +8,9 @@ use pto_host::Device;
 use crate::args::Size;
 use crate::ep_moe::stream::{Args, tasks};
 use crate::host::job::{GraphSize, Prepared, check_room, index};
-use crate::host::{Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec};
+use crate::host::{
+    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec, for_groups,
+};
 use crate::moe_layer::inputs::{Shape, Tensors};
 use crate::moe_layer::job::{self, Buffers, ExpertsCheck};
 use crate::moe_layer::reference::logits;
@@ -65,18 +67,7 @@ impl Example for EpMoe {
         job::OUTPUTS
     }
 
-    fn is_for_groups(&self) -> bool {
-        true
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        self.prepare_member(Member::ALONE, params, inputs, device)
-    }
+    for_groups!();
 
     fn prepare_member(
         &self,

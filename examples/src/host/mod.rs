@@ -159,7 +159,7 @@ pub trait Example: Sync {
     fn prepare(&self, params: &Params, inputs: &Inputs, device: &Device)
     -> Result<Prepared, Error>;
 
-    /// Whether it is a program for the devices of a group. It runs on one device as well.
+    /// Whether it is a program for the devices of a group. It runs on one device as well. Such examples say so with `for_groups!()`.
     fn is_for_groups(&self) -> bool {
         false
     }
@@ -179,6 +179,25 @@ pub trait Example: Sync {
         self.prepare(params, inputs, device)
     }
 }
+
+/// What each example for groups has besides [`Example::prepare_member`]: it is one for groups, and one device is a group of one.
+macro_rules! for_groups {
+    () => {
+        fn is_for_groups(&self) -> bool {
+            true
+        }
+
+        fn prepare(
+            &self,
+            params: &$crate::host::Params,
+            inputs: &$crate::host::Inputs,
+            device: &pto_host::Device,
+        ) -> Result<$crate::host::Prepared, $crate::host::Error> {
+            self.prepare_member($crate::host::Member::ALONE, params, inputs, device)
+        }
+    };
+}
+pub(crate) use for_groups;
 
 /// Lists the jobs of the rows of the table.
 macro_rules! list {

@@ -19,6 +19,7 @@ use crate::host::random::Random;
 use crate::host::rounding::Rounded;
 use crate::host::{
     Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+    for_groups,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
@@ -110,18 +111,7 @@ impl Example for PpDecoder {
         OUTPUTS
     }
 
-    fn is_for_groups(&self) -> bool {
-        true
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        self.prepare_member(Member::ALONE, params, inputs, device)
-    }
+    for_groups!();
 
     fn prepare_member(
         &self,

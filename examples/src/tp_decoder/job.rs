@@ -7,7 +7,9 @@ use pto_host::Device;
 use crate::decoder_layer::inputs::{Shape, Tensors};
 use crate::decoder_layer::job::{self, Buffers, LayerCheck, words};
 use crate::host::job::{GraphSize, Prepared, check_room};
-use crate::host::{Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec};
+use crate::host::{
+    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec, for_groups,
+};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::tp_decoder::shares;
@@ -99,18 +101,7 @@ impl Example for TpDecoder {
         job::implied(dim, extent, params)
     }
 
-    fn is_for_groups(&self) -> bool {
-        true
-    }
-
-    fn prepare(
-        &self,
-        params: &Params,
-        inputs: &Inputs,
-        device: &Device,
-    ) -> Result<Prepared, Error> {
-        self.prepare_member(Member::ALONE, params, inputs, device)
-    }
+    for_groups!();
 
     fn prepare_member(
         &self,

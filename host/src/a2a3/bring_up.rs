@@ -53,14 +53,14 @@ struct Brought {
 static BROUGHT: Mutex<Option<Brought>> = Mutex::new(None);
 
 /// The functions of a firmware that is registered.
-pub(super) struct Registered {
+pub(crate) struct Registered {
     binary: Handle,
     /// What every AICPU instance of a launch enters.
-    pub(super) run: Handle,
+    pub(crate) run: Handle,
 }
 
 /// Brings the firmware to the device and initialises it.
-pub(super) fn firmware(
+pub(crate) fn firmware(
     port: &Port,
     image: &Image,
     stream: Handle,
@@ -198,7 +198,7 @@ fn function(port: &Port, binary: Handle, name: &str) -> Result<Handle, A2a3Error
 }
 
 /// Launches `instances` AICPU instances of a function, which find the launch words in their arguments.
-pub(super) fn launch(
+pub(crate) fn launch(
     port: &Port,
     function: Handle,
     instances: u32,
@@ -227,7 +227,7 @@ fn wait(port: &Port, stream: Handle, step: &'static str) -> Result<(), A2a3Error
 
 impl Registered {
     /// Lets the driver forget the firmware.
-    pub(super) fn unload(&self, port: &Port) -> Result<(), A2a3Error> {
+    pub(crate) fn unload(&self, port: &Port) -> Result<(), A2a3Error> {
         // SAFETY: the binary is loaded, and nothing of it runs.
         let code = unsafe { (port.calls.unload_binary)(self.binary) };
         port.check("letting the firmware go", "rtsBinaryUnload", code)
@@ -235,7 +235,7 @@ impl Registered {
 }
 
 /// Registers the AICores' code; once a process.
-pub(super) fn kernels(port: &Port, blob: &Image) -> Result<Handle, A2a3Error> {
+pub(crate) fn kernels(port: &Port, blob: &Image) -> Result<Handle, A2a3Error> {
     with_brought(|brought| match &brought.kernels {
         Some((sha256, handle)) if *sha256 == blob.sha256 => {
             Ok(ptr::with_exposed_provenance_mut(*handle))

@@ -12,12 +12,12 @@ use super::libraries::Loaded;
 use super::library::Library;
 
 /// A stream, a binary, a function: words of the vendor's.
-pub(super) type Handle = *mut c_void;
+pub(crate) type Handle = *mut c_void;
 
 macro_rules! calls {
     ($($library:ident { $($field:ident = $name:literal ($($type:ty),*) -> $result:ty;)* })*) => {
         /// Every function, found.
-        pub(super) struct Calls {
+        pub(crate) struct Calls {
             $($(pub(super) $field: unsafe extern "C" fn($($type),*) -> $result,)*)*
         }
 
@@ -130,7 +130,7 @@ const MAJOR: i32 = 1;
 
 impl Calls {
     /// Loads the libraries, and finds every function.
-    pub(super) fn load(home: Option<&Path>) -> Result<Self, A2a3Error> {
+    pub(crate) fn load(home: Option<&Path>) -> Result<Self, A2a3Error> {
         let all = [Library::Hal, Library::Runtime, Library::Acl];
         let load = |library| Loaded::find(library, home).map(|loaded| (library, loaded));
         let libraries: Vec<_> = all.into_iter().map(load).collect::<Result<_, _>>()?;

@@ -51,17 +51,17 @@ fn row(code: i32) -> Option<&'static Row> {
 }
 
 /// What `code` means.
-pub(super) fn meaning(code: i32) -> &'static str {
+pub(crate) fn meaning(code: i32) -> &'static str {
     row(code).map_or("a code that this host does not know", |row| row.1)
 }
 
 /// What to do about it.
-pub(super) fn remedy(code: i32) -> &'static str {
+pub(crate) fn remedy(code: i32) -> &'static str {
     row(code).map_or(LOOK, |row| row.2)
 }
 
 /// Whether only a reset by force helps: the codes of the device itself.
-pub(super) const fn is_of_device(code: i32) -> bool {
+pub(crate) const fn is_of_device(code: i32) -> bool {
     matches!(code, 507_000..=507_006 | 507_009..=507_999 | 107_020 | 107_022 | 107_023)
 }
 

@@ -29,20 +29,20 @@ const VISIBLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
 /// The cores of a device.
 #[derive(Clone, Debug)]
-pub(super) struct Cores {
+pub(crate) struct Cores {
     /// Clusters of one AIC and two AIVs, by their place on the die.
-    pub(super) clusters: Vec<u16>,
+    pub(crate) clusters: Vec<u16>,
     /// AICPUs that run our code.
-    pub(super) aicpus: u32,
+    pub(crate) aicpus: u32,
     /// Where AICPU sees the window of control registers.
-    pub(super) registers: u64,
+    pub(crate) registers: u64,
     /// Its size.
-    pub(super) register_bytes: u64,
+    pub(crate) register_bytes: u64,
 }
 
 impl Cores {
     /// Asks the driver; `most`: clusters that the user wants.
-    pub(super) fn find(port: &Port, most: Option<u32>) -> Result<Self, A2a3Error> {
+    pub(crate) fn find(port: &Port, most: Option<u32>) -> Result<Self, A2a3Error> {
         let device = hal_device(port.device(), env::var(VISIBLE).ok().as_deref())?;
         let count = count(port)?.min(most.unwrap_or(MOST_CLUSTERS));
         let mask = core_mask(port, device)?;
@@ -67,7 +67,7 @@ impl Cores {
     }
 
     /// Where each worker's registers are: all AICs, then all AIVs.
-    pub(super) fn positions(&self) -> Vec<CorePosition> {
+    pub(crate) fn positions(&self) -> Vec<CorePosition> {
         let at = |cluster: &u16, sub| CorePosition { cluster: *cluster, sub };
         let cubes = self.clusters.iter().map(|cluster| at(cluster, 0));
         let vectors = self.clusters.iter().flat_map(|cluster| [at(cluster, 1), at(cluster, 2)]);

@@ -30,7 +30,7 @@ impl Library {
     }
 
     /// Where it may be, in the order in which it is looked for.
-    pub(super) fn places(self, home: Option<&Path>) -> Vec<PathBuf> {
+    pub(crate) fn places(self, home: Option<&Path>) -> Vec<PathBuf> {
         let in_home = |name: &&str| home.map(|home| home.join("lib64").join(name));
         let mut places: Vec<PathBuf> = self.names().iter().filter_map(in_home).collect();
         if self == Self::Hal {
@@ -48,7 +48,7 @@ impl fmt::Display for Library {
 }
 
 /// The folder of CANN: the one that is given, else that of the environment.
-pub(super) fn home_of(given: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn home_of(given: Option<&Path>) -> Option<PathBuf> {
     let of_environment = || std::env::var_os(HOME_VARIABLE).map(PathBuf::from);
     given.map(Path::to_path_buf).or_else(of_environment)
 }

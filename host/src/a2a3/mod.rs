@@ -8,30 +8,30 @@
 //! exchange.rs    which parts of an arena are copied
 //! cores.rs       which cores, and where their registers are
 //! bring_up.rs    image and kernels reach the device     recovery.rs  reset by force, and the probe
-//! run.rs         one launch                             device.rs    the backend
+//! run.rs         one launch
 //! ```
+//! The backend that drives it is `crate::backend::a2a3`.
+//!
 //! Device memory is not mapped into this process: `dma.rs` copies. The runtime's arena has a copy on this side, of
 //! which the parts that both sides use are copied before and after a launch (docs/hardware.md, docs/decisions/0163-arena-by-copies.md).
 
-mod bring_up;
-mod calls;
-mod codes;
-mod cores;
-pub(crate) mod device;
+pub(crate) mod bring_up;
+pub(crate) mod calls;
+pub(crate) mod codes;
+pub(crate) mod cores;
 pub(crate) mod dma;
-mod error;
+pub(crate) mod error;
 mod exchange;
 mod layouts;
 mod libraries;
-mod library;
+pub(crate) mod library;
 mod limits;
-mod port;
+pub(crate) mod port;
 mod recovery;
-mod run;
+pub(crate) mod run;
 
 use std::path::Path;
 
-pub use device::A2a3Options;
 pub use error::A2a3Error;
 pub use library::{HOME_VARIABLE, Library};
 

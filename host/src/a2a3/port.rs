@@ -34,8 +34,8 @@ thread_local! {
 }
 
 /// An opened device.
-pub(super) struct Port {
-    pub(super) calls: Calls,
+pub(crate) struct Port {
+    pub(crate) calls: Calls,
     device: u32,
     generation: AtomicU64,
     contexts: AtomicU32,
@@ -47,7 +47,7 @@ pub(super) struct Port {
 
 impl Port {
     /// Loads the libraries and takes the device.
-    pub(super) fn open(home: Option<&Path>, device: u32) -> Result<Self, A2a3Error> {
+    pub(crate) fn open(home: Option<&Path>, device: u32) -> Result<Self, A2a3Error> {
         let calls = Calls::load(home)?;
         let port = Self {
             calls,
@@ -80,19 +80,19 @@ impl Port {
     }
 
     /// The device's id, as `aclrt*` counts.
-    pub(super) const fn device(&self) -> u32 {
+    pub(crate) const fn device(&self) -> u32 {
         self.device
     }
 
     /// The name of the processor.
-    pub(super) fn soc_name(&self) -> String {
+    pub(crate) fn soc_name(&self) -> String {
         // SAFETY: the device is taken.
         let name = unsafe { (self.calls.soc_name)() };
         text(name)
     }
 
     /// Makes the device the calling thread's.
-    pub(super) fn enter(&self, step: &'static str) -> Result<(), A2a3Error> {
+    pub(crate) fn enter(&self, step: &'static str) -> Result<(), A2a3Error> {
         if self.is_lost() {
             let what = "its last reset by force was not confirmed. Reset it with `npu-smi`, and open it again";
             return Err(A2a3Error::Unfit { device: self.device, what: what.to_owned() });
@@ -110,7 +110,7 @@ impl Port {
     }
 
     /// An error if `code` is one, with what the library says of it.
-    pub(super) fn check(
+    pub(crate) fn check(
         &self,
         step: &'static str,
         call: &'static str,
@@ -125,7 +125,7 @@ impl Port {
     }
 
     /// Allocates device memory.
-    pub(super) fn alloc(&self, step: &'static str, bytes: u64) -> Result<GmAddr, A2a3Error> {
+    pub(crate) fn alloc(&self, step: &'static str, bytes: u64) -> Result<GmAddr, A2a3Error> {
         let mut address: *mut c_void = ptr::null_mut();
         let size = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: a place for an address.
@@ -135,19 +135,19 @@ impl Port {
     }
 
     /// Frees device memory.
-    pub(super) fn free(&self, step: &'static str, address: GmAddr) -> Result<(), A2a3Error> {
+    pub(crate) fn free(&self, step: &'static str, address: GmAddr) -> Result<(), A2a3Error> {
         // SAFETY: `alloc` returned the address, and nothing uses the memory any more.
         let code = unsafe { (self.calls.free)(pointer(address)) };
         self.check(step, "aclrtFree", code)
     }
 
     /// Makes this memory the one that goes with the port.
-    pub(super) fn keep_gm(&self, address: GmAddr) {
+    pub(crate) fn keep_gm(&self, address: GmAddr) {
         self.gm.store(address.0, Ordering::Relaxed);
     }
 
     /// A new stream.
-    pub(super) fn stream(&self, step: &'static str) -> Result<Handle, A2a3Error> {
+    pub(crate) fn stream(&self, step: &'static str) -> Result<Handle, A2a3Error> {
         let mut stream: Handle = ptr::null_mut();
         // SAFETY: a place for a handle.
         let code = unsafe { (self.calls.create_stream)(&raw mut stream) };
@@ -156,26 +156,26 @@ impl Port {
     }
 
     /// Ends a stream on which nothing is any more.
-    pub(super) fn end_stream(&self, step: &'static str, stream: Handle) -> Result<(), A2a3Error> {
+    pub(crate) fn end_stream(&self, step: &'static str, stream: Handle) -> Result<(), A2a3Error> {
         // SAFETY: `stream` made it, and nobody uses it any more.
         let code = unsafe { (self.calls.destroy_stream)(stream) };
         self.check(step, "aclrtDestroyStream", code)
     }
 
     /// The address of a name for the vendor's calls.
-    pub(super) fn named(text: &str) -> CString {
+    pub(crate) fn named(text: &str) -> CString {
         CString::new(text).unwrap_or_default()
     }
 
     /// Every context is gone: a reset by force was made.
-    pub(super) fn forget_contexts(&self) {
+    pub(crate) fn forget_contexts(&self) {
         self.contexts.store(0, Ordering::Relaxed);
         self.gm.store(0, Ordering::Relaxed);
         self.generation.store(GENERATIONS.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
     /// Nothing is called any more: the device's state is not known.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.lost.store(1, Ordering::Relaxed);
     }
 
@@ -253,7 +253,7 @@ impl Dma for Port {
 }
 
 /// A device's address for the vendor's calls; nothing here reads through it.
-pub(super) fn pointer(address: GmAddr) -> *mut c_void {
+pub(crate) fn pointer(address: GmAddr) -> *mut c_void {
     ptr::with_exposed_provenance_mut(usize::try_from(address.0).unwrap_or(0))
 }
 

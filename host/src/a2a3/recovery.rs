@@ -19,7 +19,7 @@ const PROBE: &str = "probing the device after its reset";
 impl Port {
     /// Gives what is still on these streams a last chance, then resets the device by force until it works again. Its memory and its
     /// streams are gone. An error: the reset is not confirmed, and nothing more is called on this port.
-    pub(super) fn recover(&self, streams: &[Handle]) -> Result<(), A2a3Error> {
+    pub(crate) fn recover(&self, streams: &[Handle]) -> Result<(), A2a3Error> {
         for stream in streams {
             // SAFETY: the stream exists until the reset. What the wait answers decides nothing.
             let code = unsafe { (self.calls.synchronize_stream)(*stream, DRAIN_MS) };

@@ -44,26 +44,26 @@ const AICPUS: &str = "waiting for the AICPUs";
 const AICORES: &str = "waiting for the AICores";
 
 /// What a launch needs of the device.
-pub(super) struct Ready<'a> {
-    pub(super) port: &'a Port,
-    pub(super) cores: &'a Cores,
+pub(crate) struct Ready<'a> {
+    pub(crate) port: &'a Port,
+    pub(crate) cores: &'a Cores,
     /// GM: its address and size.
-    pub(super) gm: (GmAddr, u64),
+    pub(crate) gm: (GmAddr, u64),
     /// Where the launch words are.
-    pub(super) words: GmAddr,
+    pub(crate) words: GmAddr,
     /// The AICPUs' stream.
-    pub(super) stream: Handle,
+    pub(crate) stream: Handle,
     /// The firmware's entry.
-    pub(super) run: Handle,
+    pub(crate) run: Handle,
     /// The AICores' code.
-    pub(super) kernels: Handle,
+    pub(crate) kernels: Handle,
     /// The arena's memory was zeroed since the last launch.
-    pub(super) is_fresh: bool,
+    pub(crate) is_fresh: bool,
 }
 
 impl Ready<'_> {
     /// Runs an arena: what the launch words say of a fault that no arena can hold, or zero.
-    pub(super) fn run(&self, arena: &Arena<'static>) -> Result<u32, A2a3Error> {
+    pub(crate) fn run(&self, arena: &Arena<'static>) -> Result<u32, A2a3Error> {
         let limits = prepare(arena);
         self.port.enter("launching")?;
         let window = arena.window();

@@ -4,8 +4,8 @@ use pto_abi::FuncId;
 use pto_aicore_kernels::LIBRARY;
 
 use super::Device;
-use crate::Error;
-use crate::Kernel;
+use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::kernels::KernelTable;
 
 /// Kernels.

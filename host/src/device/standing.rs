@@ -2,9 +2,9 @@
 
 use pto_abi::sync::Ordering;
 
-use crate::Work;
 use crate::arena::RuntimeArena;
 use crate::kernels::KernelTable;
+use crate::options::Work;
 
 /// A graph in the arena, with the kernels that it was loaded with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

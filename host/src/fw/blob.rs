@@ -5,8 +5,8 @@ use pto_abi::CoreKind;
 use pto_abi::fw_image::{KernelBlobEntry, KernelBlobHeader};
 use pto_abi::limits::MAX_FUNC_ID;
 
-use super::ImageError;
 use super::elf::Elf;
+use crate::fw::error::ImageError;
 
 /// A blob is below this; more is a damaged file.
 const MAX_BLOB_BYTES: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{FlashDevice, ImageKind};
+use crate::fw::kind::{FlashDevice, ImageKind};
 
 /// Why an image is refused.
 #[derive(Debug, thiserror::Error)]

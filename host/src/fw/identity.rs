@@ -11,7 +11,8 @@ use std::mem::offset_of;
 
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
-use super::{ImageError, ImageKind, Tracing};
+use crate::fw::error::ImageError;
+use crate::fw::kind::{ImageKind, Tracing};
 
 /// Bytes of an ELF note before its body: three words and our owner.
 const NOTE_HEADER: usize = 16;

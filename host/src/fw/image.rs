@@ -8,8 +8,10 @@ use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
 use super::blob::{self, BlobKernel, KernelBlob};
 use super::elf::{Elf, Section, Sizes};
+use super::identity;
 use super::seal::{self, Seal};
-use super::{FlashDevice, ImageError, ImageKind, Tracing, identity};
+use crate::fw::error::ImageError;
+use crate::fw::kind::{FlashDevice, ImageKind, Tracing};
 
 /// An image whose structure holds together.
 #[derive(Clone, Debug)]

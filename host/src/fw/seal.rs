@@ -3,9 +3,9 @@
 
 use sha2::{Digest, Sha256};
 
-use super::ImageError;
 use super::elf::Elf;
 use super::identity;
+use crate::fw::error::ImageError;
 
 /// What is known of an image's checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

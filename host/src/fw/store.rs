@@ -16,7 +16,10 @@ use std::{env, fs, io};
 use serde::{Deserialize, Serialize};
 
 use super::disk::{self, Lock, Sharing, Writer};
-use super::{FlashDevice, Image, ImageError, ImageKind, StoreError, seal};
+use super::seal;
+use crate::fw::error::{ImageError, StoreError};
+use crate::fw::image::Image;
+use crate::fw::kind::{FlashDevice, ImageKind};
 
 /// The environment variable that says where flashed images are kept.
 pub const HOME_VARIABLE: &str = "PTO_HOME";

@@ -4,7 +4,7 @@ use std::fmt;
 
 use pto_sim_shim::group::TransferError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The failure of one rank.
 #[derive(Debug)]

@@ -14,7 +14,8 @@ use super::error::GroupError;
 use super::report::TransferCounts;
 use super::transport::{Place, Transport};
 use crate::allocator::Owner;
-use crate::{Device, Error};
+use crate::device::Device;
+use crate::error::Error;
 
 /// What moves the transfers of a member.
 enum Mover {

@@ -20,7 +20,10 @@ use super::progress::Progress;
 use super::report::{GroupReport, RankReport};
 use super::seated::Seated;
 use super::transport::Transport;
-use crate::{Device, DeviceOptions, Hosting, RunOptions, RunReport, Work};
+use crate::device::Device;
+use crate::options::{DeviceOptions, RunOptions, Work};
+use crate::report::RunReport;
+use pto_sim_shim::Hosting;
 
 /// The most ranks of a group of this process: as many as the largest pod that the network's profiles describe has dies.
 const MAX_LOCAL_RANKS: u32 = 384;
@@ -279,7 +282,7 @@ impl Group {
 }
 
 /// What became of a member's run, or that it got no thread.
-type Ran = Result<Result<RunReport, crate::Error>, GroupError>;
+type Ran = Result<Result<RunReport, crate::error::Error>, GroupError>;
 
 /// Runs the program on all members at once.
 fn run_all(

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::RunReport;
+use crate::report::RunReport;
 
 /// What a rank has transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -17,7 +17,10 @@ use pto_graph::{GraphBuilder, TaskSpec};
 
 use super::ids::StreamId;
 use super::recorded::RecordedWords;
-use crate::{Device, Error, GraphImage, HostGraph};
+use crate::device::Device;
+use crate::error::Error;
+use crate::host_graph::HostGraph;
+use crate::image::GraphImage;
 
 /// A launch of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use pto_abi::limits::MAX_STREAMS;
 use pto_abi::session::{CommandDefect, CommandKind};
 
 use super::ids::{EventId, StreamId};
-use crate::Error;
+use crate::error::Error;
 
 /// An error of a session.
 #[derive(Clone, Debug, thiserror::Error)]

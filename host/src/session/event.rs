@@ -27,7 +27,7 @@ use super::error::SessionError;
 use super::ids::{EventId, StreamId};
 use super::lines::EventMemory;
 use super::seat::{Driver, Seat, Stepped, Unmet};
-use crate::Error;
+use crate::error::Error;
 use crate::memory::Memory;
 
 /// An event of a session. Clones are the same event.

@@ -11,7 +11,8 @@ use super::event::EventCore;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::owned_work::{OwnedWork, RunTicket};
-use crate::{DeviceBuffer, RunOptions};
+use crate::buffer::DeviceBuffer;
+use crate::options::RunOptions;
 
 /// A function of the host.
 pub(super) type HostFunction = Box<dyn FnOnce() + Send>;

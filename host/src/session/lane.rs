@@ -27,7 +27,7 @@ use super::reduction::Reduction;
 use super::shared::Shared;
 use super::stream_core::StreamCore;
 use super::work::{Job, Outcome};
-use crate::RunControl;
+use crate::control::RunControl;
 
 /// Copies of at most so many bytes are done by the service itself: a worker costs more.
 const SMALL_COPY_BYTES: u64 = 1 << 13;

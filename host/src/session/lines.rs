@@ -10,8 +10,8 @@ use pto_abi::session::{
 };
 use pto_abi::sync::Ordering;
 
-use crate::Error;
 use crate::allocator::Owner;
+use crate::error::Error;
 use crate::memory::Memory;
 
 /// Memory of the session in GM.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 
-use crate::DeviceBuffer;
+use crate::buffer::DeviceBuffer;
 use crate::memory::Memory;
-use crate::session::SessionError;
+use crate::session::error::SessionError;
 
 /// A flag in GM. It is raised by [`Stream::notify`](crate::Stream::notify), and lowered by [`Stream::wait_notify`](crate::Stream::wait_notify),
 /// which waits for it. One stream at a time may wait for it. Kernels and other devices may raise it as well: it is the word at

@@ -23,7 +23,13 @@ use super::running::{SteppedService, serve};
 use super::service::Service;
 use super::shared::Shared;
 use super::stream::Stream;
-use crate::{Device, DeviceBuffer, DeviceMemory, Error, Kernel, RunOptions, RunReport};
+use crate::buffer::DeviceBuffer;
+use crate::device::Device;
+use crate::device_memory::DeviceMemory;
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::options::RunOptions;
+use crate::report::RunReport;
 
 /// A device that takes commands from streams until the session is closed. It may be shared between threads.
 ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::RunOptions;
+use crate::options::RunOptions;
 
 /// Who steps the service of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{GraphImage, RunReport, Work};
+use crate::image::GraphImage;
+use crate::options::Work;
+use crate::report::RunReport;
 
 /// A [`Work`] that owns what it consists of.
 #[derive(Clone, Debug)]

@@ -9,7 +9,10 @@ use super::kept::{HostFunction, RunCommand, RunWork};
 use super::resident;
 use super::shared::Shared;
 use super::work::{Job, Report};
-use crate::{Device, Error, RunControl, Work};
+use crate::control::RunControl;
+use crate::device::Device;
+use crate::error::Error;
+use crate::options::Work;
 
 /// What does the jobs.
 #[derive(Clone)]

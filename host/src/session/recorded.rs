@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pto_abi::session::recording::{MOST_FOLLOWERS, MOST_NODES, node_head, words_before_nodes};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
-use crate::DeviceBuffer;
+use crate::buffer::DeviceBuffer;
 
 /// Recordings of a stream that stay in GM.
 const KEPT: usize = 32;

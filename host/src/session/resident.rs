@@ -13,7 +13,10 @@ use pto_abi::{BuildMode, Fault, TaskId};
 use super::error::Cause;
 use super::lines::BoardMemory;
 use super::work::{Ended, Left, Outcome};
-use crate::{Device, Error, KernelTimes, RunControl, RunOptions, Work};
+use crate::control::RunControl;
+use crate::device::Device;
+use crate::error::Error;
+use crate::options::{KernelTimes, RunOptions, Work};
 
 /// The launch of a stream as the board and the tasks of the run have it.
 struct OnItsWay {
@@ -162,7 +165,7 @@ fn blamed(error: &Error) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::{OnItsWay, judge};
-    use crate::Error;
+    use crate::error::Error;
     use crate::session::error::Cause;
     use crate::session::work::Outcome;
     use pto_abi::kinds::TaskState;

@@ -23,7 +23,7 @@ use super::ids::StreamId;
 use super::lane::{Block, Lane, Look, Wants};
 use super::shared::Shared;
 use super::work::{Ended, Job, Outcome, Report};
-use crate::Error;
+use crate::error::Error;
 
 /// Commands that the service does for one stream before it looks at the next one.
 const IN_A_ROW: usize = 64;

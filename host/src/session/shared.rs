@@ -18,9 +18,11 @@ use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
 use super::seat::{Driver, Seat, Unmet};
 use super::stream_core::StreamCore;
+use crate::control::RunControl;
 use crate::copy_costs::CopyCosts;
+use crate::device::Device;
+use crate::error::Error;
 use crate::memory::Memory;
-use crate::{Device, Error, RunControl};
 
 /// How long a stream more than there may be waits for one that is being closed.
 const CLOSING: Duration = Duration::from_secs(1);

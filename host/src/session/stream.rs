@@ -22,7 +22,8 @@ use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
-use crate::{DeviceBuffer, RunOptions};
+use crate::buffer::DeviceBuffer;
+use crate::options::RunOptions;
 
 /// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
 /// dropped, the commands that were submitted still run.

@@ -7,7 +7,8 @@ use super::copies::Copy;
 use super::error::Cause;
 use super::ids::StreamId;
 use super::kept::{HostFunction, RunCommand};
-use crate::{Error, RunControl};
+use crate::control::RunControl;
+use crate::error::Error;
 
 /// Something that takes time.
 pub(super) enum Job {

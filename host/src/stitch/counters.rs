@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Traffic;
+use crate::traffic::Traffic;
 
 /// Declares the counters of a stitcher: what is counted, one by one, and their state at a moment.
 macro_rules! counters {

@@ -177,8 +177,8 @@ pub(super) const fn role_text(role: Role) -> &'static str {
     }
 }
 
-impl From<crate::Error> for StitchError {
-    fn from(error: crate::Error) -> Self {
+impl From<crate::error::Error> for StitchError {
+    fn from(error: crate::error::Error) -> Self {
         Self::Session(error.into())
     }
 }

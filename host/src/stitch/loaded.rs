@@ -20,8 +20,11 @@ use pto_workload::program::{
 
 use super::error::StitchError;
 use super::shared::Shared;
+use crate::buffer::DeviceBuffer;
+use crate::device::Device;
+use crate::host_graph::HostGraph;
+use crate::image::GraphImage;
 use crate::workload::{TensorBinding, WorkloadBindings};
-use crate::{Device, DeviceBuffer, GraphImage, HostGraph};
 
 /// Bindings of a program that are kept.
 const KEPT_BINDINGS: usize = 256;
@@ -143,8 +146,8 @@ impl Loaded {
         addresses: &[u64],
         values: WorkloadBindings,
         with_device: impl FnOnce(
-            &dyn Fn(&Device) -> Result<GraphImage, crate::Error>,
-        ) -> Result<GraphImage, crate::Error>,
+            &dyn Fn(&Device) -> Result<GraphImage, crate::error::Error>,
+        ) -> Result<GraphImage, crate::error::Error>,
     ) -> Result<Arc<Bound>, StitchError> {
         let words = match self.program.body() {
             Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
@@ -237,7 +240,7 @@ fn graph(
     device: &Device,
     (tasks, funcs): (&[GraphTask], &[FuncId]),
     addresses: &[u64],
-) -> Result<GraphImage, crate::Error> {
+) -> Result<GraphImage, crate::error::Error> {
     HostGraph::build(device, &[], |graph| {
         let mut ids = Vec::with_capacity(tasks.len());
         for (task, func) in tasks.iter().zip(funcs) {

@@ -12,7 +12,7 @@ use super::error::StitchError;
 use super::held::Held;
 use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::stream::plan_options;
-use crate::DeviceBuffer;
+use crate::buffer::DeviceBuffer;
 use crate::session::{OwnedWork, Stream};
 use crate::workload::WorkloadBindings;
 

@@ -9,9 +9,10 @@ use pto_workload::program::Place;
 use super::counters::{Counters, Counts};
 use super::pool::{Pool, Region};
 use crate::allocator::Owner;
+use crate::device_memory::DeviceMemory;
+use crate::error::Error;
 use crate::memory::Memory;
 use crate::session::{Session, SessionError, StreamId};
-use crate::{DeviceMemory, Error};
 
 /// What they share.
 pub(super) struct Shared {

@@ -12,7 +12,7 @@ use super::loaded::LoadedProgram;
 use super::placed::PlacedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
-use crate::Kernel;
+use crate::kernel::Kernel;
 use crate::session::{OnFailure, Session, StreamOptions};
 
 /// How programs are stitched.

@@ -24,7 +24,7 @@ use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
-use crate::RunOptions;
+use crate::options::RunOptions;
 use crate::session::{HostBuffer, OwnedWork, SessionError, Stream, StreamId};
 use crate::workload::for_plans;
 

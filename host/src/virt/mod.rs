@@ -2,16 +2,16 @@
 //! process.
 //!
 //! ```text
-//! device.rs   the backend: kernels in GM, runs, what a fault leaves   machine.rs  boot, launch, wait
-//! qemu.rs     owns the QEMU process                                   boot.rs     the boot block, from this side
-//! memory.rs   RAM, shared with the machine
+//! machine.rs  boot, launch, wait                 boot.rs     the boot block, from this side
+//! qemu.rs     owns the QEMU process              memory.rs   RAM, shared with the machine
 //! ```
+//! The backend that drives it is `crate::backend::virt`.
+//!
 //! GM is what the image and its stacks leave of RAM. Its addresses are the machine's; here everything goes through
 //! windows that know both. Nothing has a name: RAM and image are files without one, and the process dies with the
 //! thread that started it, so that nothing is left however this process ends.
 
 pub mod boot;
-pub(crate) mod device;
 pub mod machine;
 pub mod memory;
 pub mod qemu;

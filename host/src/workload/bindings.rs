@@ -10,7 +10,7 @@ use pto_graph::plan::task::descriptor;
 use pto_workload::plan::{Compiled, SymbolUse};
 use pto_workload::tree::Tensor;
 
-use crate::DeviceBuffer;
+use crate::buffer::DeviceBuffer;
 
 /// Something that is bound wrongly, or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,13 @@ use pto_graph::plan::{BUILDER, epitaph};
 use pto_workload::plan::{Compiled, RunFault};
 
 use super::bindings::{BindingError, WorkloadBindings};
-use crate::{Device, DeviceBuffer, Error, Kernel, RunControl, RunOptions, RunReport, Work};
+use crate::buffer::DeviceBuffer;
+use crate::control::RunControl;
+use crate::device::Device;
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::options::{RunOptions, Work};
+use crate::report::RunReport;
 
 /// The func ids from which on kernels have names of their own in [`WorkloadRun::run_named`]: the last ones.
 const FIRST_FUNC: u16 = 992;

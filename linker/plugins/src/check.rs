@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::Refused;
+use crate::refused::Refused;
 use crate::tool::{self, Tool};
 
 /// What images have: the interface of builders in C, and what compilers call by themselves.

@@ -13,7 +13,8 @@ use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
 use crate::graphs::{Graph, Shape};
-use crate::{Images, KernelBlob, VirtError, VirtMachine, VirtOptions};
+use crate::images::{Images, KernelBlob};
+use pto_host::virt::{VirtError, VirtMachine, VirtOptions};
 
 /// How a graph is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::hosting::MAX_OS_THREADS;
+use crate::os_threads::MAX_OS_THREADS;
 
 /// Makes turns of `seeds_a_turn` seeds on so many threads, of which the caller is one; more than [`MAX_OS_THREADS`] are not
 /// started. `turn` tries the seeds, adds to what its thread has found, and says whether the campaign goes on. Behind each turn

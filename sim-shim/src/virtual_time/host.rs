@@ -209,11 +209,6 @@ impl<B: BuilderSet> Host for Virtual<B> {
         !self.is_lost
     }
 
-    fn seat(&mut self, seat: SeatOf) -> bool {
-        self.seat = Some(seat);
-        true
-    }
-
     fn release(&mut self) -> bool {
         !self.is_lost
     }
@@ -221,8 +216,23 @@ impl<B: BuilderSet> Host for Virtual<B> {
     fn builders(&self) -> Vec<String> {
         crate::host::names_of(&*self.builders)
     }
+}
 
-    fn virtual_report(&mut self) -> Option<VirtualReport> {
+/// A host with a virtual clock.
+pub(crate) trait VirtualHost: Host {
+    /// Makes it a rank of a group.
+    fn seat(&mut self, seat: SeatOf);
+
+    /// What the last run says of itself; `None`: it has not come to its end.
+    fn take_report(&mut self) -> Option<VirtualReport>;
+}
+
+impl<B: BuilderSet> VirtualHost for Virtual<B> {
+    fn seat(&mut self, seat: SeatOf) {
+        self.seat = Some(seat);
+    }
+
+    fn take_report(&mut self) -> Option<VirtualReport> {
         self.last.take()
     }
 }

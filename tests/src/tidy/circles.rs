@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use super::Finding;
-use super::modules::{Crate, Import};
+use super::modules::{Crate, Import, Module};
 
 /// Who needs whom, with a name that says why.
-type Needs = BTreeMap<(usize, usize), String>;
+pub(crate) type Needs = BTreeMap<(usize, usize), String>;
 
 /// The circles of the crate whose root is this file. `read` gives the text of a file; `None`: there is none.
 ///
@@ -29,7 +29,7 @@ pub fn of_crate(root: &str, read: impl Fn(&str) -> Option<String>) -> Result<Vec
     let loaded = Crate::read(root, &read)?;
     let needs = needs(&loaded);
     let name = |file: usize| loaded.files[file].clone();
-    let circles = circles(loaded.files.len(), &needs).into_iter().map(|files| {
+    let circles = components(loaded.files.len(), &needs).into_iter().map(|files| {
         let within =
             needs.iter().filter(|((from, to), _)| files.contains(from) && files.contains(to));
         let arrow = |((from, to), item): (&(usize, usize), &String)| Need {
@@ -81,31 +81,39 @@ impl Circle {
     }
 }
 
-fn needs(loaded: &Crate) -> Needs {
+/// Who needs whom in this crate.
+pub(crate) fn needs(loaded: &Crate) -> Needs {
     let mut needs = Needs::new();
     for (number, module) in loaded.modules.iter().enumerate() {
-        let mut note = |path: &[String]| {
-            let to = loaded.file_of(number, path).filter(|to| *to != module.file);
+        for path in paths_of(module) {
+            let to = loaded.file_of(number, &path).filter(|to| *to != module.file);
             if let (Some(to), Some(item)) = (to, path.last()) {
                 needs.entry((module.file, to)).or_insert_with(|| item.clone());
             }
-        };
-        let mut paths = Vec::new();
-        module.bodies.iter().for_each(|body| scan(body, &[], &mut paths));
-        let words: BTreeSet<&String> = paths.iter().filter_map(|path| path.first()).collect();
-        let is_used = |import: &&Import| {
-            !import.hands_on || import.name.as_ref().is_some_and(|name| words.contains(name))
-        };
-        module.imports.iter().filter(is_used).for_each(|import| note(&import.path));
-        paths.iter().filter(|path| path.len() > 1).for_each(|path| note(path));
+        }
     }
     needs
 }
 
+/// The paths by which a module uses items: of its imports, without those that it only hands on, and of its bodies.
+pub(crate) fn paths_of(module: &Module) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    module.bodies.iter().for_each(|body| scan(body, &[], &mut paths));
+    let words: BTreeSet<&String> = paths.iter().filter_map(|path| path.first()).collect();
+    let is_used = |import: &&Import| {
+        !import.hands_on || import.name.as_ref().is_some_and(|name| words.contains(name))
+    };
+    let imported = module.imports.iter().filter(is_used).map(|import| import.path.clone());
+    let mut used: Vec<_> = imported.collect();
+    used.extend(paths.into_iter().filter(|path| path.len() > 1));
+    used
+}
+
 /// Every path in `tokens`, of one word or more, behind `prefix`; a name behind a dot is a method or a field, and no path.
+/// The path of a macro that begins with the macro's own crate begins with `$crate`.
 fn scan(tokens: &TokenStream, prefix: &[String], paths: &mut Vec<Vec<String>>) {
     let mut path: Vec<String> = Vec::new();
-    let (mut colons, mut is_member) = (0, false);
+    let (mut colons, mut is_member, mut is_variable) = (0, false, false);
     for token in tokens.clone() {
         match &token {
             TokenTree::Ident(word) => {
@@ -113,9 +121,10 @@ fn scan(tokens: &TokenStream, prefix: &[String], paths: &mut Vec<Vec<String>>) {
                     finish(&mut path, prefix, paths);
                 }
                 if !is_member {
-                    path.push(word.to_string());
+                    let dollar = if is_variable { "$" } else { "" };
+                    path.push(format!("{dollar}{word}"));
                 }
-                (colons, is_member) = (0, false);
+                (colons, is_member, is_variable) = (0, false, false);
             }
             TokenTree::Punct(mark) if mark.as_char() == ':' => colons += 1,
             TokenTree::Group(group) => {
@@ -123,11 +132,12 @@ fn scan(tokens: &TokenStream, prefix: &[String], paths: &mut Vec<Vec<String>>) {
                 let before = if is_list { [prefix, &path].concat() } else { Vec::new() };
                 finish(&mut path, prefix, paths);
                 scan(&group.stream(), &before, paths);
-                (colons, is_member) = (0, false);
+                (colons, is_member, is_variable) = (0, false, false);
             }
             TokenTree::Punct(mark) => {
                 finish(&mut path, prefix, paths);
                 (colons, is_member) = (0, mark.as_char() == '.');
+                is_variable = mark.as_char() == '$';
             }
             TokenTree::Literal(_) => {
                 finish(&mut path, prefix, paths);
@@ -146,7 +156,7 @@ fn finish(path: &mut Vec<String>, prefix: &[String], paths: &mut Vec<Vec<String>
 }
 
 /// Sets of files that reach each other.
-fn circles(files: usize, needs: &Needs) -> Vec<BTreeSet<usize>> {
+pub(crate) fn components(files: usize, needs: &Needs) -> Vec<BTreeSet<usize>> {
     let reached: Vec<BTreeSet<usize>> = (0..files).map(|from| reach(from, needs)).collect();
     let mut circles: Vec<BTreeSet<usize>> = Vec::new();
     for file in 0..files {

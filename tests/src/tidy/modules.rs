@@ -12,6 +12,9 @@ use syn::{Item, UseTree, Visibility};
 
 use super::cfg::is_for_tests_only;
 
+/// The crate of a macro by example, in paths of the macro.
+pub(crate) const CRATE_OF_MACRO: &str = "$crate";
+
 /// A `use` of a module.
 #[derive(Clone, Debug)]
 pub(crate) struct Import {
@@ -136,6 +139,44 @@ impl Crate {
         }
     }
 
+    /// The first module on the way of `path` that only hands on what the path names there; `None`: each name is of the module itself.
+    pub(crate) fn handed_on_by(&self, module: usize, path: &[String]) -> Option<usize> {
+        let mut at = module;
+        let mut is_first = true;
+        for name in path {
+            match name.as_str() {
+                "crate" => at = 0,
+                "self" => {}
+                "super" => at = self.modules[at].parent?,
+                _ => {
+                    let held = &self.modules[at];
+                    match held.children.get(name) {
+                        Some(child) => at = *child,
+                        None if held.items.contains(name) || is_first => return None,
+                        None => {
+                            let names = |import: &Import| import.name.as_ref() == Some(name);
+                            let found = self.lookup(at, name, &mut BTreeSet::new());
+                            let is_elsewhere =
+                                matches!(found, Some(Found::Item(file)) if file != held.file);
+                            let is_macro = self.macros.contains_key(name);
+                            let is_handed_on =
+                                held.imports.iter().any(names) || is_elsewhere && !is_macro;
+                            return is_handed_on.then_some(at);
+                        }
+                    }
+                }
+            }
+            is_first = false;
+        }
+        None
+    }
+
+    /// Is `module` inside of `above`?
+    pub(crate) fn is_above(&self, above: usize, module: usize) -> bool {
+        let parents = std::iter::successors(Some(module), |at| self.modules[*at].parent);
+        parents.skip(1).any(|at| at == above)
+    }
+
     fn resolve(
         &self,
         from: usize,
@@ -147,7 +188,7 @@ impl Crate {
         let mut is_ours = false;
         while let Some(word) = rest.peek() {
             match word.as_str() {
-                "crate" => at = 0,
+                "crate" | CRATE_OF_MACRO => at = 0,
                 "self" => {}
                 "super" => at = self.modules[at].parent?,
                 _ => break,

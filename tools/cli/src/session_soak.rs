@@ -1,6 +1,5 @@
 //! `pto soak --sessions`: campaigns over sessions in virtual time; a failure is a seed and a command.
 
-use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
@@ -46,7 +45,7 @@ const COUNTS: [&str; 5] = ["seeds", "commands", "firmware_starts", "streams_told
 
 /// This rank's part of a campaign.
 fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
-    let threads = args.threads.unwrap_or(NonZeroUsize::MIN);
+    let threads = args.threads_of_a_rank();
     let run = |seeds: Range<u64>, go_on: &GoOn<'_>| tally(&soak::soak(seeds, threads, |_| go_on()));
     let again = |_: &str, seed| {
         let what = soak::replay(seed).err().map(|failed| failed.to_string());
@@ -67,10 +66,9 @@ fn tally(report: &SoakReport) -> Tally {
 
 /// What came of it, and whether the user has interrupted it.
 fn alone(args: &SoakArgs, seeds: Range<u64>) -> Result<(SoakReport, bool), Failure> {
-    let cpus = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let interrupted = interrupt::watch()?;
     let phase = Phase::begin("sessions", args.seeds);
-    let report = soak::soak(seeds, args.threads.unwrap_or_else(cpus), |done| {
+    let report = soak::soak(seeds, args.threads_alone(), |done| {
         phase.reach(done);
         if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

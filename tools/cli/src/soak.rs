@@ -1,6 +1,5 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
-use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
@@ -28,11 +27,11 @@ pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
     if args.groups {
         return group::soak::run(args, seeds(args)?);
     }
-    let base = SoakOptions { tasks: args.tasks, ..SoakOptions::default() };
     let options = SoakOptions {
+        tasks: args.tasks,
         profile: args.profile.as_deref().map(profile).transpose()?,
-        threads: args.threads.unwrap_or(base.threads),
-        ..base
+        threads: args.threads_alone(),
+        ..SoakOptions::default()
     };
     let phases = [Troubles::Some, Troubles::None].into_iter().filter(|troubles| match troubles {
         Troubles::Some => !args.no_faults,
@@ -59,7 +58,7 @@ fn share(
     phases: impl Iterator<Item = Troubles>,
     options: &SoakOptions,
 ) -> Result<Exit, Failure> {
-    let threads = args.threads.unwrap_or(NonZeroUsize::MIN);
+    let threads = args.threads_of_a_rank();
     let options = SoakOptions { threads, stop_after: ENOUGH, ..*options };
     let of = |troubles| SoakOptions { troubles, ..options };
     let tried = |troubles| {

@@ -10,7 +10,8 @@ use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 use pto_host::fw::Tracing;
 use pto_toolchain::{Toolchain, packages};
 
-use crate::{BuildError, BuilderSource, Platform, Profile, Request};
+use crate::error::BuildError;
+use crate::request::{BuilderSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[

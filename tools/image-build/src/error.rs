@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pto_host::fw::ImageError;
 use pto_toolchain::ToolError;
 
-use crate::Platform;
+use crate::request::Platform;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]

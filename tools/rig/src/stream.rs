@@ -16,7 +16,8 @@ use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 use pto_aicpu_fw::{BuilderHost, DeviceMemory, FanoutPolicy};
 
-use crate::{RunSizes, RunWords, many};
+use crate::many;
+use crate::run::{RunSizes, RunWords};
 
 /// How large the rings of a streaming run are.
 #[derive(Clone, Copy, Debug)]

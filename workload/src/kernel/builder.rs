@@ -10,7 +10,8 @@ use pto_aicore_kernels::tile::{
     Spread, TileType, Unary, ValueId, infer, limits, spread,
 };
 
-use super::{TileKernel, lower};
+use super::lower;
+use crate::kernel::tile_kernel::TileKernel;
 
 /// Why a kernel cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,7 +3,7 @@
 use pto_aicore_kernels::tile::Kernel;
 use pto_aicore_kernels::tile::bytes::{self, Header};
 
-use super::TileKernel;
+use crate::kernel::tile_kernel::TileKernel;
 
 impl TileKernel {
     /// The byte form, which [`Kernel::accept`] reads.

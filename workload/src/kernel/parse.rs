@@ -8,7 +8,8 @@ use pto_aicore_kernels::tile::{
     TileType, Unary, ValueId, infer,
 };
 
-use super::{TileKernel, text};
+use super::text;
+use crate::kernel::tile_kernel::TileKernel;
 
 impl TileKernel {
     /// Reads the textual form.

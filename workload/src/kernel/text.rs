@@ -14,7 +14,7 @@ use std::fmt::{Formatter, Result};
 use pto_aicore_kernels::tile::element::Element;
 use pto_aicore_kernels::tile::{DType, Kernel, Op, Param, ParamKind, Spread, TileType, ValueId};
 
-use super::TileKernel;
+use crate::kernel::tile_kernel::TileKernel;
 
 impl std::fmt::Display for TileKernel {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {

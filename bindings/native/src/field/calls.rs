@@ -9,8 +9,8 @@ use pto_foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPai
 
 use super::seat::{self, Plugin};
 use super::state::{Inner, State, address};
+use crate::failure::{Failure, FailureKind};
 use crate::guard::called_back;
-use crate::{Failure, FailureKind};
 
 /// The table that every object points to.
 pub(super) static CALLS: Calls = Calls {

@@ -25,8 +25,10 @@ use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
 pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
+use crate::device::{SharedDevice, streaming};
+use crate::failure::{Failure, FailureKind};
 use crate::guard::{self, Call, Foreign};
-use crate::{Failure, FailureKind, SharedDevice, SharedObject, streaming};
+use crate::shared_object::SharedObject;
 use pto_foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
 use seat::Plugin;
 use slots::Slot;

@@ -33,7 +33,7 @@ pub(super) fn with(
 ) -> Result<(), BuildError> {
     let mut seat = Seat { runtime, build: Build::new(graph) };
     let before = SEAT.replace((&raw mut seat).cast());
-    let returned = crate::building(program);
+    let returned = crate::device::building(program);
     SEAT.set(before);
     match (seat.build.fault(), returned) {
         (None, Err(error)) => Err(error),

@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::{State, address};
+use crate::failure::{Failure, FailureKind};
 use crate::guard::called_back;
-use crate::{Failure, FailureKind};
 use pto_foreign::object::HostApi;
 
 /// `Runtime` objects that can live at once in one process.

@@ -8,7 +8,9 @@ use pto_host::abi::limits::MAX_ARGS;
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::TaskSpec;
 
-use crate::{Failure, FailureKind, GraphDraft, SharedDevice, checked};
+use crate::device::SharedDevice;
+use crate::draft::{GraphDraft, checked};
+use crate::failure::{Failure, FailureKind};
 use pto_foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 
 /// The state of one `Runtime` object.

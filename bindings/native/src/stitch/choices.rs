@@ -4,7 +4,7 @@ use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Program, Role};
 use pto_host::workloads::tree::Checked;
 
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 /// What is chosen, by the names of tensors.
 #[derive(Clone, Debug, Default)]

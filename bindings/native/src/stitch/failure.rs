@@ -4,7 +4,7 @@ use pto_host::session::{Cause, SessionError};
 use pto_host::stitch::StitchError;
 use pto_host::workloads::program::ProgramError;
 
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 impl From<ProgramError> for Failure {
     fn from(error: ProgramError) -> Self {

@@ -7,7 +7,7 @@ use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
 
 use super::tensor::{SharedTensor, State};
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 /// A number for a size or a symbol of a program.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,7 +10,8 @@ use pto_host::workloads::program::Program;
 use pto_host::{Device, RunOptions, Session};
 
 use super::stream::SharedStream;
-use crate::{Failure, FailureKind, SharedDevice};
+use crate::device::SharedDevice;
+use crate::failure::{Failure, FailureKind};
 
 /// A device that stays up, for use from any thread. It ends when its last owner and its last stream let it go.
 pub struct SharedSession {

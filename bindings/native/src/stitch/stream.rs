@@ -10,7 +10,7 @@ use pto_host::workloads::tile::DType;
 
 use super::request::Request;
 use super::tensor::SharedTensor;
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 /// A stream of a session. It keeps the session open.
 pub struct SharedStream(ProgramStream<'static>);

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use pto_host::stitch::Tensor;
 use pto_host::workloads::tile::DType;
 
-use crate::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind};
 
 /// A tensor on the device.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use std::ops::{ControlFlow, Range};
 
 pub use report::{FailedSeed, SoakReport};
 
-use crate::virtual_time::campaign::in_turns;
+use pto_sim_shim::virtual_time::campaign::in_turns;
 
 /// Runs one seed again. What the seed decided, as a sentence, and what came of it.
 ///

@@ -6,7 +6,7 @@ use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, Remot
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
 use super::setting::{Call, MOST, Setting, Trouble, What};
-use crate::group::GroupWork;
+use crate::group::ranks::GroupWork;
 
 /// Bytes of a tensor.
 pub(super) const TENSOR_BYTES: u64 = 4 * MOST as u64;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use pto_graph::group::{Algorithm, Order, Reduction};
 
-use crate::group::{NetFaults, NetworkProfile};
 use crate::session::choice::Seeded;
+use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
 
 /// Elements of a tensor, at most.
 pub(super) const MOST: usize = 160;

@@ -8,9 +8,14 @@ use super::expected::{Tensors, after, before};
 use super::program::{self, Programs, TENSOR_BYTES};
 use super::report::SoakReport;
 use super::setting::{MOST, Setting, Trouble, What};
-use crate::group::{Group, GroupError, GroupOptions, GroupReport, TransferError};
-use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};
-use crate::{DeviceOptions, Error, Hosting, RunOptions};
+use crate::error::Error;
+use crate::group::error::GroupError;
+use crate::group::ranks::{Group, GroupOptions};
+use crate::group::report::GroupReport;
+use crate::options::{DeviceOptions, RunOptions};
+use pto_sim_shim::Hosting;
+use pto_sim_shim::group::TransferError;
+use pto_sim_shim::virtual_time::{KernelCosts, Profile, VirtualOptions};
 
 /// What a kernel takes, in virtual time.
 const KERNEL_NS: u64 = 500;

@@ -10,9 +10,14 @@ use pto_abi::session::ValueTest;
 use pto_aicore_kernels::tile::DType;
 
 use super::outcome::{Outcome, Wrong, mixed, require};
+use crate::buffer::DeviceBuffer;
 use crate::session::choice::Seeded;
-use crate::session::{HostBuffer, Reduction, Session, SessionError, Stream};
-use crate::{DeviceBuffer, func};
+use crate::session::error::SessionError;
+use crate::session::host_buffer::HostBuffer;
+use crate::session::open::Session;
+use crate::session::reduction::Reduction;
+use crate::session::stream::Stream;
+use pto_aicore_kernels::func;
 
 /// No program takes as long.
 const LONG: Duration = Duration::from_secs(60);

@@ -20,9 +20,9 @@ use std::ops::{ControlFlow, Range};
 use outcome::{Outcome, Wrong, mixed, require};
 use setting::Setting;
 
-use super::Session;
 use super::choice::Seeded;
-use crate::virtual_time::campaign::in_turns;
+use crate::session::open::Session;
+use pto_sim_shim::virtual_time::campaign::in_turns;
 
 /// How much more a session may have in use after a program than after the one before: it keeps buffers for the next streams.
 const KEPT_BYTES: u64 = 1 << 20;

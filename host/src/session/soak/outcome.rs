@@ -1,6 +1,6 @@
 //! What came of a program, or why it failed.
 
-use crate::session::SessionError;
+use crate::session::error::SessionError;
 
 /// What came of a program.
 pub(super) struct Outcome {
@@ -22,8 +22,8 @@ impl From<SessionError> for Wrong {
     }
 }
 
-impl From<crate::Error> for Wrong {
-    fn from(error: crate::Error) -> Self {
+impl From<crate::error::Error> for Wrong {
+    fn from(error: crate::error::Error) -> Self {
         Self(error.to_string())
     }
 }

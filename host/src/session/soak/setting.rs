@@ -5,11 +5,14 @@ use std::time::Duration;
 use pto_sim_shim::virtual_time::{Injection, Trouble};
 
 use super::outcome::Wrong;
-use crate::graph::NoBuilders;
+use crate::device::Device;
+use crate::options::{DeviceOptions, RunOptions};
 use crate::session::choice::Seeded;
-use crate::session::{Drive, Session, SessionOptions};
-use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};
-use crate::{Device, DeviceOptions, Hosting, RunOptions};
+use crate::session::open::Session;
+use crate::session::options::{Drive, SessionOptions};
+use pto_graph::NoBuilders;
+use pto_sim_shim::Hosting;
+use pto_sim_shim::virtual_time::{KernelCosts, Profile, VirtualOptions};
 
 /// Cores of the device: cube and vector.
 const CORES: [u32; 2] = [2, 4];

@@ -11,12 +11,16 @@ use pto_abi::GmAddr;
 use pto_abi::session::ValueTest;
 
 use super::outcome::{Outcome, Wrong, mixed, require};
+use crate::buffer::DeviceBuffer;
+use crate::device::Device;
 use crate::session::choice::Seeded;
-use crate::session::{
-    Cause, CommandFailure, Event, HostBuffer, OnFailure, Session, SessionError, Stream,
-    StreamOptions,
-};
-use crate::{Device, DeviceBuffer, func};
+use crate::session::error::{Cause, CommandFailure, SessionError};
+use crate::session::event::Event;
+use crate::session::host_buffer::HostBuffer;
+use crate::session::open::Session;
+use crate::session::options::{OnFailure, StreamOptions};
+use crate::session::stream::Stream;
+use pto_aicore_kernels::func;
 
 const STREAMS: usize = 3;
 const EVENTS: usize = 2;

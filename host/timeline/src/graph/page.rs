@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::{Graph, GraphError, GraphTask};
+use super::{Graph, GraphError};
+use crate::graph::task::GraphTask;
 use crate::svg::COLOURS;
 
 const FRAME: &str = include_str!("../view/graph/page.html");

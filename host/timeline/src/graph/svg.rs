@@ -7,7 +7,8 @@ use pto_abi::CoreKind;
 use pto_graph::Priority;
 
 use super::layout::Layout;
-use super::{Graph, GraphError, GraphTask};
+use super::{Graph, GraphError};
+use crate::graph::task::GraphTask;
 use crate::svg::COLOURS;
 use crate::text::escaped;
 

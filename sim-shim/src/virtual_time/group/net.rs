@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::links::Links;
 use super::profile::NetworkProfile;
 use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
-use crate::virtual_time::Compute;
+use crate::virtual_time::options::Compute;
 
 /// What goes wrong in the network; nothing, by default. A transfer is lost once, and a rank dies once: runs after that one have no trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

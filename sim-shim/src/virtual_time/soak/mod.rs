@@ -31,7 +31,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 
 use super::campaign::in_turns;
 use super::profile::Profile;
-use crate::hosting::MAX_OS_THREADS;
+use crate::os_threads::default_campaign_threads;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
@@ -50,7 +50,7 @@ pub struct SoakOptions {
     pub troubles: Troubles,
     /// What operations cost; `None`: drawn, `a2a3` in three of four scenarios and `ideal` in the fourth.
     pub profile: Option<&'static Profile>,
-    /// OS threads; each takes seeds as it gets to them. More than [`MAX_OS_THREADS`] are not started.
+    /// OS threads; each takes seeds as it gets to them. More than [`MAX_OS_THREADS`](crate::MAX_OS_THREADS) are not started.
     pub threads: NonZeroUsize,
     /// Failures after which the campaign stops.
     pub stop_after: usize,
@@ -59,9 +59,7 @@ pub struct SoakOptions {
 impl Default for SoakOptions {
     /// 40 tasks, with trouble, one OS thread per CPU, stops at the first failure.
     fn default() -> Self {
-        let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let threads =
-            NonZeroUsize::new(cpus.get().min(MAX_OS_THREADS)).unwrap_or(NonZeroUsize::MIN);
+        let threads = default_campaign_threads();
         Self { tasks: 40, troubles: Troubles::Some, profile: None, threads, stop_after: 1 }
     }
 }

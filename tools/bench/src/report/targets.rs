@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::tables::{aligned, number};
-use super::{Comparison, Report};
 use crate::device_metg::{DeviceMetg, LONGEST_NS};
 use crate::measure::Series;
+use crate::report::measured::Report;
+use crate::report::ratios::Comparison;
 use crate::runner::Class;
 use crate::stats::geometric_mean;
 

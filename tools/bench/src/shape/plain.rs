@@ -2,8 +2,8 @@
 
 use pto_aicore_kernels::mix;
 
-use super::WIDTH;
 use crate::csr::Csr;
+use crate::shape::width::WIDTH;
 
 pub(super) fn chain(tasks: u32) -> Csr {
     let mut csr = Csr::with_capacity(tasks, tasks as usize);

@@ -4,8 +4,8 @@
 
 use pto_aicore_kernels::mix;
 
-use super::WIDTH;
 use crate::csr::Csr;
+use crate::shape::width::WIDTH;
 
 const RADIX: u32 = 5;
 const PERIOD: u32 = 3;

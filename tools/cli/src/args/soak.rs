@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use pto_host::default_campaign_threads;
 
 use super::value::{os_threads, whole};
 
@@ -41,7 +42,7 @@ pub(crate) struct SoakArgs {
     /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, ideal in the others]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// Number of OS threads [default: one for each processor]
+    /// Number of OS threads [default: one for each processor; below mpirun one for each rank]
     #[arg(long, value_name = "N", value_parser = os_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// Below mpirun: the folder in which the ranks note what they have tried, on a disk that all hosts share. The same command goes on
@@ -56,4 +57,16 @@ pub(crate) struct SoakArgs {
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl SoakArgs {
+    /// OS threads of a campaign that this process runs alone.
+    pub(crate) fn threads_alone(&self) -> NonZeroUsize {
+        self.threads.unwrap_or_else(default_campaign_threads)
+    }
+
+    /// OS threads of each rank of a campaign below mpirun, which starts as many ranks as the user wants.
+    pub(crate) fn threads_of_a_rank(&self) -> NonZeroUsize {
+        self.threads.unwrap_or(NonZeroUsize::MIN)
+    }
 }

@@ -1,6 +1,5 @@
 //! `pto soak --groups`: campaigns over groups in virtual time; a failure is a seed, a program of a few calls, and a command.
 
-use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
 
@@ -29,7 +28,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
     let start = Instant::now();
     let interrupted = interrupt::watch()?;
     let phase = Phase::begin("groups", args.seeds);
-    let report = soak::soak(seeds.clone(), threads(args), |done| {
+    let report = soak::soak(seeds.clone(), args.threads_alone(), |done| {
         phase.reach(done);
         if interrupted.has_come() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
@@ -43,11 +42,6 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
         || text(&report, wall, go_on),
         || as_json(&report, wall, go_on),
     )
-}
-
-fn threads(args: &SoakArgs) -> NonZeroUsize {
-    let cpus = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    args.threads.unwrap_or_else(cpus)
 }
 
 fn replay_seed(args: &SoakArgs, seed: u64) -> Result<Exit, Failure> {
@@ -75,7 +69,7 @@ const COUNTS: [&str; 6] =
 
 /// This rank's part of a campaign.
 fn share(args: &SoakArgs, job: &mut Job) -> Result<Exit, Failure> {
-    let threads = args.threads.unwrap_or(NonZeroUsize::MIN);
+    let threads = args.threads_of_a_rank();
     let run = |seeds: Range<u64>, go_on: &GoOn<'_>| tally(&soak::soak(seeds, threads, |_| go_on()));
     let again = |_: &str, seed| {
         let what = soak::replay(seed).err().map(|failed| failed.to_string());

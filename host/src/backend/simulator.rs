@@ -12,9 +12,10 @@ use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
 use crate::copy_costs::CopyCosts;
+use crate::error::Error;
+use crate::kernel::Kernel;
 use crate::kernel::KernelCode;
 use crate::memory::Memory;
-use crate::{Error, Kernel};
 
 /// A machine, and what it takes to make another one: clones of `B` are the same set of programs.
 pub(crate) struct Simulator<B> {

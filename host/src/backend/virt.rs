@@ -18,15 +18,16 @@ use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, FuncId, GmAddr};
 
-use super::machine::{Patience, VirtError, VirtMachine, VirtOptions};
-use super::memory::{Ram, nameless_file};
-use super::qemu::{Execution, QEMU};
+use super::placed::PlacedKernels;
 use crate::backend::{Backend, Landing, StartTimes};
+use crate::error::Error;
 use crate::fw::{FlashDevice, Image, ImageError, Tracing};
 use crate::gm::Gm;
+use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::placed::PlacedKernels;
-use crate::{Error, Kernel};
+use crate::virt::machine::{Patience, VirtError, VirtMachine, VirtOptions};
+use crate::virt::memory::{Ram, nameless_file};
+use crate::virt::qemu::{Execution, QEMU};
 
 /// The device's name.
 pub(crate) const NAME: &str = "virt";

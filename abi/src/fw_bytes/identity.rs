@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 
 /// `FwIdentity::magic`: "PTOFWIMG", little-endian.
 pub const FW_MAGIC: u64 = u64::from_le_bytes(*b"PTOFWIMG");

@@ -6,10 +6,11 @@ use pto_abi::fw_image::virt::PAGE_BYTES;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use crate::allocator::Owner;
+use crate::error::Error;
 use crate::fw::{BlobKernel, FlashDevice, Image, ImageError, KernelBlob};
+use crate::kernel::Kernel;
 use crate::kernel::KernelCode;
 use crate::memory::Memory;
-use crate::{Error, Kernel};
 
 /// A kernel in GM.
 struct Placed {

@@ -16,22 +16,23 @@ use pto_abi::launch_words::LaunchWords;
 use pto_abi::runtime::Epitaph;
 use pto_abi::{Fault, FuncId, GmAddr};
 
-use super::bring_up::{self, Registered};
-use super::calls::Handle;
-use super::codes;
-use super::cores::Cores;
-use super::dma::Dma;
-use super::error::A2a3Error;
-use super::library::home_of;
-use super::port::Port;
-use super::run::Ready;
+use super::placed::PlacedKernels;
+use crate::a2a3::bring_up::{self, Registered};
+use crate::a2a3::calls::Handle;
+use crate::a2a3::codes;
+use crate::a2a3::cores::Cores;
+use crate::a2a3::dma::Dma;
+use crate::a2a3::error::A2a3Error;
+use crate::a2a3::library::home_of;
+use crate::a2a3::port::Port;
+use crate::a2a3::run::Ready;
 use crate::allocator::Owner;
 use crate::backend::{Backend, Landing};
+use crate::error::Error;
 use crate::fw::{FlashDevice, Image, ImageError, Tracing};
 use crate::gm::Gm;
+use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::placed::PlacedKernels;
-use crate::{Error, Kernel};
 
 /// The device's name.
 pub(crate) const NAME: &str = "a2a3";

@@ -1,4 +1,4 @@
-//! A struct of shared memory with its layout: [`shared_struct!`](crate::shared_struct) declares both, and the compile-time
+//! A struct of shared memory with its layout: `shared_struct!` declares both, and the compile-time
 //! checks that they agree. Nothing here knows which structs there are.
 
 /// One field of a shared struct.
@@ -34,7 +34,6 @@ pub trait SharedLayout {
 }
 
 /// Declares a `repr(C)` struct of shared memory with its layout and the compile-time checks of it.
-#[macro_export]
 macro_rules! shared_struct {
     (
         $(#[$meta:meta])*
@@ -48,12 +47,12 @@ macro_rules! shared_struct {
             $( $(#[$fmeta])* pub $field: $ty ),+
         }
 
-        impl $crate::layout::SharedLayout for $name {
-            const LAYOUT: $crate::layout::StructLayout = $crate::layout::StructLayout {
+        impl crate::shared_struct::SharedLayout for $name {
+            const LAYOUT: crate::shared_struct::StructLayout = crate::shared_struct::StructLayout {
                 name: stringify!($name),
                 size: $size,
                 align: $align,
-                fields: &[$( $crate::layout::FieldLayout {
+                fields: &[$( crate::shared_struct::FieldLayout {
                     name: stringify!($field),
                     type_name: stringify!($ty),
                     offset: $offset,
@@ -75,3 +74,4 @@ macro_rules! shared_struct {
         };
     };
 }
+pub(crate) use shared_struct;

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::kinds::GraphFlags;
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 
 /// `GraphHeader::magic`: "PTOGRAF2", little-endian.
 pub const GRAPH_MAGIC: u64 = u64::from_le_bytes(*b"PTOGRAF2");

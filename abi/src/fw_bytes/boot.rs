@@ -11,8 +11,8 @@
 //! Every line has one writer, and nothing here needs a read-modify-write: host and guest must not share
 //! those under every accelerator (facts/toolchain.md, the trap).
 
-use crate::GmAddr;
-use crate::shared_struct;
+use crate::ids::GmAddr;
+use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The memory map of the device `virt`; the linker script of its image is generated from this.
@@ -247,7 +247,7 @@ impl LaunchLine {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{LaunchLine, LaunchOrder};
-    use crate::GmAddr;
+    use crate::ids::GmAddr;
     use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
     #[test]

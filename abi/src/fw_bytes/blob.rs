@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::shared_struct;
+use crate::shared_struct::shared_struct;
 
 /// `KernelBlobHeader::magic`: "PTOKERNL", little-endian.
 pub const KERNEL_BLOB_MAGIC: u64 = u64::from_le_bytes(*b"PTOKERNL");
