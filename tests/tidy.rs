@@ -6,7 +6,7 @@ use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, floors, links, recipes, rooms, rules};
+use pto_tests::tidy::{Finding, circles, floors, links, recipes, rooms, rules, sizes};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -168,6 +168,15 @@ fn no_files_of_a_crate_need_each_other() {
 fn every_arrow_between_the_folders_of_a_crate_leads_down() {
     let up = |path: &str| floors::of_crate(path, read).expect("every file can be read");
     assert_tidy(&of_each_crate(up));
+}
+
+#[test]
+fn no_type_of_the_firmware_owns_too_much() {
+    let sources = files(&root(), "rs");
+    let of_firmware: Vec<_> =
+        sources.iter().filter(|source| source.path.starts_with("aicpu-fw/src/")).collect();
+    assert!(of_firmware.len() > 50, "the firmware was not found: {} files", of_firmware.len());
+    assert_tidy(&sizes::too_large(of_firmware).expect("every file is Rust"));
 }
 
 fn read(path: &str) -> Option<String> {

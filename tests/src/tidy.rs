@@ -2,7 +2,8 @@
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
-//! dependencies between the files of one crate, [`floors`] those between its folders, [`links`] judges documentation.
+//! dependencies between the files of one crate, [`floors`] those between its folders, [`sizes`] how much a type
+//! owns, [`links`] judges documentation.
 
 pub mod arrows;
 mod cfg;
@@ -14,6 +15,7 @@ mod modules;
 pub mod recipes;
 pub mod rooms;
 pub mod rules;
+pub mod sizes;
 pub mod source;
 
 /// Something that a rule does not accept.

@@ -49,6 +49,15 @@ impl<H: BuilderHost> Events<H> {
         self.trace(TraceKind::ADDED, task, u32::from(func_id) | u32::from(kind) << 16);
     }
 
+    /// A task has these kernels, each on a lane of its block shape.
+    pub(crate) fn lanes(&mut self, task: u32, lanes: impl Iterator<Item = (u32, u32)>) {
+        if H::TRACES {
+            for (lane, func_id) in lanes {
+                self.trace(TraceKind::LANE, task, func_id | lane << 16);
+            }
+        }
+    }
+
     /// A task is published, now.
     #[inline]
     pub(crate) fn published(&mut self, task: u32) {

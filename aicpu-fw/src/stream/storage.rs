@@ -12,6 +12,7 @@ use pto_abi::GmAddr;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::{RingKind, SlotNote, StreamHeader};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
+use pto_abi::task::{EdgeChunk, Task};
 
 use super::heaps::{HeapFull, Heaps};
 use super::kept::Kept;
@@ -21,6 +22,7 @@ use super::recording::Recordings;
 use super::rings::{RunOnRing, before, low_half};
 use super::window::Window;
 use crate::builder::BLOCK_0_OF_1;
+use crate::builder::consumers::put_consumer;
 use crate::state::SharedState;
 
 /// The memory of a streaming run, checked. See `super::memory`.
@@ -216,9 +218,20 @@ impl<'a> Storage<'a> {
         self.window.add();
     }
 
-    /// Takes a chunk, for which there is room.
+    /// Puts a consumer into a place of the producer's fanout, for which there is room. `place`: how many it has, and the consumer.
     #[inline]
-    pub(super) fn take_chunk(&mut self) -> Option<u32> {
+    pub(super) fn put_consumer(
+        &mut self,
+        chunks: &[EdgeChunk],
+        producer: &Task,
+        place: (u32, u32),
+    ) {
+        // There is room: a chunk is there.
+        put_consumer(chunks, producer, place, || self.take_chunk()).unwrap_or_default();
+    }
+
+    #[inline]
+    fn take_chunk(&mut self) -> Option<u32> {
         self.marks.takes(RingKind::EDGES, 1);
         u32::try_from(self.chunks.take(1)).ok()
     }

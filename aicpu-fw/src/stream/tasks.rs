@@ -249,16 +249,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }
         write_block_shape(&self.state, slot, shape);
-        self.trace_lanes(slot, shape);
-    }
-
-    /// The newest task has these kernels, if that is wanted.
-    fn trace_lanes(&mut self, slot: u32, shape: &BlockSpec) {
-        if H::TRACES {
-            for (lane, func_id) in shape.lanes() {
-                self.events.trace(TraceKind::LANE, slot, func_id | lane << 16);
-            }
-        }
+        self.events.lanes(slot, shape.lanes());
     }
 
     /// Makes an added task visible to the schedulers.

@@ -14,7 +14,7 @@ use pto_graph::EdgeOutcome;
 
 use super::Tasks;
 use crate::blame::Blame;
-use crate::builder::consumers::{is_last_consumer, put_consumer};
+use crate::builder::consumers::is_last_consumer;
 use crate::builder::publisher::count_one;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::{FanoutPolicy, Place, place_of};
@@ -139,7 +139,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
                 None => return Ok(self.satisfied(slots)),
             }
         }
-        self.put(from, count, slots.1);
+        self.storage.put_consumer(self.state.chunks, from, (count, slots.1));
         Ok(self.commit(from, count, slots))
     }
 
@@ -162,14 +162,5 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         count_one(&self.publisher.line().edges_satisfied);
         self.events.trace(TraceKind::EDGE_SATISFIED, consumer, producer);
         EdgeOutcome::AlreadySatisfied
-    }
-
-    /// Puts `consumer` into place `count` of the producer's fanout, for which there is room.
-    #[inline]
-    pub(super) fn put(&mut self, producer: &Task, count: u32, consumer: u32) {
-        let (chunks, storage) = (self.state.chunks, &mut self.storage);
-        // There is room: a chunk is there.
-        put_consumer(chunks, producer, (count, consumer), || storage.take_chunk())
-            .unwrap_or_default();
     }
 }

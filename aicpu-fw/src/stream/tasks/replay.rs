@@ -162,7 +162,7 @@ impl Replay<'_, '_> {
         tasks.events.added(slot, head.func_id, head.kind & !SHAPED);
         if head.is_shaped() {
             let (shape, _) = self.of.tape.block_shape(at + TaskHead::WORDS);
-            tasks.trace_lanes(slot, &shape);
+            tasks.events.lanes(slot, shape.lanes());
         }
     }
 
@@ -234,7 +234,7 @@ impl Replay<'_, '_> {
         }
         for (count, consumer) in (0..).zip(consumers).skip(INLINE_CONSUMERS) {
             let slot = self.slot_of(consumer, tasks);
-            tasks.put(task, count, slot);
+            tasks.storage.put_consumer(tasks.state.chunks, task, (count, slot));
         }
     }
 
