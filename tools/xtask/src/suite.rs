@@ -17,8 +17,8 @@ use crate::tools;
 /// `cargo xtask test`.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
     let target_folder = target_folder(root);
-    let checker = |name, cfg: &str| {
-        let arguments = format!("test -p pto-aicpu-fw --test {cfg} --release");
+    let checker = |name, cfg: &str, packages: &str| {
+        let arguments = format!("test {packages} --test {cfg} --release");
         Step::cargo(name, &arguments)
             .with("RUSTFLAGS", format!("--cfg {cfg}"))
             .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
@@ -40,8 +40,8 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
         Step::cargo("doc tests", "test --workspace --doc"),
         python_package(root),
-        checker("loom tests", "loom"),
-        checker("shuttle tests", "shuttle"),
+        checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-handles"),
+        checker("shuttle tests", "shuttle", "-p pto-aicpu-fw"),
         Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
             .with("RUSTFLAGS", "--cfg pto_mutants")
             .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),

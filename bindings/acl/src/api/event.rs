@@ -7,7 +7,7 @@ use crate::common::argument::Out;
 use crate::common::codes;
 use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::Handle;
+use crate::common::table::{Found, Handle};
 use crate::device::current;
 use crate::device::event::{EVENTS, Event, SYNC, Style, TIME_LINE};
 
@@ -114,9 +114,9 @@ fn make(event: Out<Handle>, style: Style, flags: u32) -> Answer {
 }
 
 /// The event of a handle.
-pub(super) fn checked(event: Handle) -> Answer<std::sync::Arc<Event>> {
+pub(super) fn checked(event: Handle) -> Answer<Found<'static, Event>> {
     require(event != 0, || Refusal::argument("event is null; pass an event"))?;
-    EVENTS.get(event)
+    EVENTS.look(event)
 }
 
 fn record(event: Handle, stream: Handle, external: bool) -> Answer {

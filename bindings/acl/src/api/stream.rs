@@ -163,7 +163,7 @@ fn number(bytes: &[u8]) -> Answer<usize> {
 
 fn make(stream: Out<Handle>, priority: u32, flags: u32) -> Answer {
     let place = stream.place("stream")?;
-    let made = Stream::new(&current::context()?, priority, flags)?;
+    let made = Stream::new(&*current::context()?, priority, flags)?;
     callbacks::stream_made(made.handle);
     place.set(made.handle);
     Ok(())
@@ -181,7 +181,7 @@ fn own(stream: Handle) -> Answer<std::sync::Arc<Stream>> {
             "the stream is the default one of its context; it goes with the context",
         )
     })?;
-    Ok(stream)
+    Ok(std::sync::Arc::clone(&stream))
 }
 
 fn destroy(stream: &Stream) -> Answer {

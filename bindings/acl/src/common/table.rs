@@ -1,11 +1,13 @@
 //! Handles: numbers that were never used before. The low bits are not zero in a way that a pointer's are, the high ones say what it is.
 //!
-//! A handle that is not in the table was destroyed, or is none: it is never followed.
+//! A handle that is not in the table was destroyed, or is none: it is never followed. Looking one up takes no lock (crate `pto-handles`).
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pto_handles::{Held, Key, Slots};
 
 use super::refusal::{Answer, Refusal};
 use super::{checks, codes};
@@ -89,24 +91,62 @@ impl fmt::Display for Kind {
 /// The objects of one kind.
 pub(crate) struct Table<T> {
     kind: Kind,
-    next: AtomicUsize,
-    objects: RwLock<BTreeMap<Handle, Arc<T>>>,
+    made: AtomicU64,
+    slots: Slots<Entry<T>>,
+}
+
+/// An object, and how many were made before it.
+struct Entry<T> {
+    order: u64,
+    object: Arc<T>,
+}
+
+/// An object that a call looks at; it lives until the look ends.
+pub(crate) struct Found<'a, T>(Held<'a, Entry<T>>);
+
+impl<T> Deref for Found<'_, T> {
+    type Target = Arc<T>;
+
+    #[inline]
+    fn deref(&self) -> &Arc<T> {
+        &self.0.object
+    }
 }
 
 impl<T> Table<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
-        Self { kind, next: AtomicUsize::new(1), objects: RwLock::new(BTreeMap::new()) }
+        Self { kind, made: AtomicU64::new(0), slots: Slots::new() }
     }
 
     /// A handle for an object that is yet to be made.
     pub(crate) fn reserve(&self) -> Handle {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        MARK | (self.kind as usize) << KIND_SHIFT | number << 4 | 8
+        self.handle(self.slots.reserve())
+    }
+
+    fn handle(&self, key: Key) -> Handle {
+        // A key has 36 bits, and a word 64.
+        let number = usize::try_from(key.number()).unwrap_or(usize::MAX);
+        self.mark() | number << 4 | 8
+    }
+
+    /// What all handles of the table have in common.
+    const fn mark(&self) -> usize {
+        MARK | (self.kind as usize) << KIND_SHIFT
+    }
+
+    #[inline]
+    fn key(&self, handle: Handle) -> Option<Key> {
+        let number = handle ^ self.mark() ^ 8;
+        let is_own = number >> KIND_SHIFT == 0 && number & 15 == 0;
+        if is_own { Key::of(u64::try_from(number >> 4).ok()?) } else { None }
     }
 
     /// Puts the object of a reserved handle in.
     pub(crate) fn insert(&self, handle: Handle, object: Arc<T>) {
-        self.write().insert(handle, object);
+        let key = self.key(handle).expect("reserve gave the handle");
+        // Relaxed: the counter only makes numbers differ.
+        let order = self.made.fetch_add(1, Ordering::Relaxed);
+        self.slots.insert(key, Entry { order, object });
         checks::born(handle, self.kind);
     }
 
@@ -117,41 +157,45 @@ impl<T> Table<T> {
         handle
     }
 
-    /// The object of a handle.
+    /// The object of a handle, to keep.
     pub(crate) fn get(&self, handle: Handle) -> Answer<Arc<T>> {
+        self.look(handle).map(|found| Arc::clone(&found))
+    }
+
+    /// The object of a handle, for the time of a call.
+    #[inline]
+    pub(crate) fn look(&self, handle: Handle) -> Answer<Found<'_, T>> {
         self.find(handle).ok_or_else(|| self.refuse(handle))
     }
 
     /// The object of a handle, where there is one.
-    pub(crate) fn find(&self, handle: Handle) -> Option<Arc<T>> {
-        self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+    #[inline]
+    pub(crate) fn find(&self, handle: Handle) -> Option<Found<'_, T>> {
+        self.slots.find(self.key(handle)?).map(Found)
     }
 
     /// Takes an object out.
     pub(crate) fn take(&self, handle: Handle) -> Answer<Arc<T>> {
-        let taken = self.write().remove(&handle);
-        if taken.is_some() {
-            checks::died(handle);
-        }
-        taken.ok_or_else(|| self.refuse(handle))
+        let taken = self.key(handle).and_then(|key| self.slots.take(key));
+        let taken = taken.ok_or_else(|| self.refuse(handle))?;
+        checks::died(handle);
+        Ok(Arc::clone(&taken.object))
     }
 
     /// Takes an object out, where somebody else has not done so at the same moment.
     pub(crate) fn forget(&self, handle: Handle) {
-        drop(self.write().remove(&handle));
+        drop(self.key(handle).and_then(|key| self.slots.take(key)));
         checks::died(handle);
     }
 
     /// All objects, in the order in which they were made.
     pub(crate) fn all(&self) -> Vec<(Handle, Arc<T>)> {
-        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        objects.iter().map(|(handle, object)| (*handle, Arc::clone(object))).collect()
+        let mut objects: Vec<_> = self.slots.all().collect();
+        objects.sort_by_key(|(_, held)| held.order);
+        objects.iter().map(|(key, held)| (self.handle(*key), Arc::clone(&held.object))).collect()
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Handle, Arc<T>>> {
-        self.objects.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
+    #[cold]
     fn refuse(&self, handle: Handle) -> Refusal {
         let wanted = self.kind;
         let text = match Kind::of(handle) {

@@ -3,7 +3,7 @@
 //! A member's clock says how many steps of each member are known to be over when its next step begins. At the end the first
 //! member must know the last step of all.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::lane::Command;
@@ -82,9 +82,18 @@ pub(crate) struct Joint {
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
 static ACTIVE: Mutex<Vec<Arc<Capture>>> = Mutex::new(Vec::new());
+/// How many there are in `ACTIVE`: most calls look no further.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn active() -> MutexGuard<'static, Vec<Arc<Capture>>> {
     ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether any capture goes on.
+#[inline]
+pub(crate) fn is_any_active() -> bool {
+    // Relaxed: a thread that has to see a capture of another one is told of it by the program, which orders the two.
+    COUNT.load(Ordering::Relaxed) != 0
 }
 
 impl Capture {
@@ -98,6 +107,8 @@ impl Capture {
             captured: Mutex::default(),
         });
         active().push(Arc::clone(&capture));
+        // Relaxed: as for `is_any_active`.
+        COUNT.fetch_add(1, Ordering::Relaxed);
         let index = capture.join(stream);
         Member { capture, index }
     }
@@ -123,7 +134,12 @@ impl Capture {
     pub(crate) fn end(self: &Arc<Self>) -> Answer<Captured> {
         // Release: pairs with the Acquire load in `is_active`.
         self.is_over.store(true, Ordering::Release);
-        active().retain(|other| !Arc::ptr_eq(other, self));
+        let mut captures = active();
+        let before = captures.len();
+        captures.retain(|other| !Arc::ptr_eq(other, self));
+        // Relaxed: as for `is_any_active`.
+        COUNT.fetch_sub(before - captures.len(), Ordering::Relaxed);
+        drop(captures);
         let captured = std::mem::take(&mut *self.lock());
         let known = |member: usize| captured.clocks[0].get(member).copied().unwrap_or(0);
         let steps = |member: usize| captured.steps.iter().filter(|(of, _)| *of == member).count();

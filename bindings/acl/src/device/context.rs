@@ -1,6 +1,7 @@
 //! Contexts: what streams and events belong to.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::open::Open;
 use crate::common::refusal::{Answer, Refusal};
@@ -17,7 +18,8 @@ pub(crate) struct Context {
     pub(crate) is_primary: bool,
     default_stream: OnceLock<Handle>,
     /// A stream that stops on failure has failed.
-    failure: Mutex<Option<Refusal>>,
+    failure: OnceLock<Refusal>,
+    is_destroyed: AtomicBool,
 }
 
 impl Context {
@@ -29,7 +31,8 @@ impl Context {
             open,
             is_primary,
             default_stream: OnceLock::new(),
-            failure: Mutex::default(),
+            failure: OnceLock::new(),
+            is_destroyed: AtomicBool::new(false),
         });
         CONTEXTS.insert(handle, Arc::clone(&context));
         context
@@ -47,14 +50,24 @@ impl Context {
 
     /// A stream that stops on failure has failed: nothing more is taken.
     pub(crate) fn fail(&self, refusal: &Refusal) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert_with(|| refusal.clone());
+        self.failure.get_or_init(|| refusal.clone());
+    }
+
+    /// From now on nothing of the context is current.
+    pub(crate) fn mark_destroyed(&self) {
+        // Relaxed: a call that has begun may miss it, as it may miss that the handle goes.
+        self.is_destroyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was destroyed.
+    pub(crate) fn is_destroyed(&self) -> bool {
+        // Relaxed: as for `mark_destroyed`.
+        self.is_destroyed.load(Ordering::Relaxed)
     }
 
     /// Refuses where a stream has stopped the context.
     pub(crate) fn check_running(&self) -> Answer {
-        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.clone().map_or(Ok(()), |refusal| {
+        self.failure.get().map_or(Ok(()), |refusal| {
             let text = format!("a stream of this context has stopped it: {}; destroy the context, or reset the device", refusal.text);
             Err(Refusal::new(refusal.code, text))
         })

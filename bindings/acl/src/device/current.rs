@@ -9,11 +9,11 @@ use super::stream::{STREAMS, Stream};
 use super::{callbacks, fleet, model, places};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::Handle;
+use crate::common::table::{Found, Handle};
 use crate::common::thread;
 
 /// The current context.
-pub(crate) fn context() -> Answer<Arc<Context>> {
+pub(crate) fn context() -> Answer<Found<'static, Context>> {
     let handle = thread::with(|thread| thread.context);
     let handle = handle.ok_or_else(|| {
         let text =
@@ -24,12 +24,17 @@ pub(crate) fn context() -> Answer<Arc<Context>> {
 }
 
 /// A stream that this thread submits to: NULL is the default one; one of another context is refused.
-pub(crate) fn submitting(stream: Handle) -> Answer<Arc<Stream>> {
+pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
+    if stream != 0
+        && let Some(stream) = of_current(stream)
+    {
+        return Ok(stream);
+    }
     let context = context()?;
     if stream == 0 {
-        return STREAMS.get(context.default_stream());
+        return STREAMS.look(context.default_stream());
     }
-    let stream = STREAMS.get(stream)?;
+    let stream = STREAMS.look(stream)?;
     require(stream.context.handle == context.handle, || {
         let text =
             "the stream belongs to another context than the current one; set its context first";
@@ -39,9 +44,22 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Arc<Stream>> {
 }
 
 /// A stream that this thread waits for or asks about: of any context.
-pub(crate) fn asked(stream: Handle) -> Answer<Arc<Stream>> {
+pub(crate) fn asked(stream: Handle) -> Answer<Found<'static, Stream>> {
+    if stream != 0
+        && let Some(stream) = of_current(stream)
+    {
+        return Ok(stream);
+    }
     let context = context()?;
-    STREAMS.get(if stream == 0 { context.default_stream() } else { stream })
+    STREAMS.look(if stream == 0 { context.default_stream() } else { stream })
+}
+
+/// The stream, where it belongs to the current context and that lives: what most calls ask for, with one look into one table.
+fn of_current(stream: Handle) -> Option<Found<'static, Stream>> {
+    let current = thread::with(|thread| thread.context)?;
+    STREAMS
+        .find(stream)
+        .filter(|stream| stream.context.handle == current && !stream.context.is_destroyed())
 }
 
 /// Refuses a call that is no command of a stream while a capture forbids it.
@@ -73,6 +91,7 @@ pub(crate) fn destroy(context: &Arc<Context>) {
             STREAMS.forget(handle);
         }
     }
+    context.mark_destroyed();
     CONTEXTS.forget(context.handle);
     thread::with(|thread| {
         if thread.context == Some(context.handle) {

@@ -112,6 +112,9 @@ impl Event {
 
     /// Records it in a stream. `external` takes it out of a capture into the graph as a command.
     pub(crate) fn record(self: &Arc<Self>, stream: &Stream, external: bool) -> Answer {
+        if !stream.is_captured() {
+            return stream.submit_at_once("event record", |lane| self.record_in(lane));
+        }
         if !external && let Some(member) = &*stream.capture() {
             self.state().joint = Some(member.record());
             return Ok(());

@@ -7,6 +7,7 @@ use super::open::Open;
 use super::settings::settings;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
+use crate::common::table::{Found, Handle};
 
 /// One device that the program sees.
 #[derive(Default)]
@@ -77,7 +78,7 @@ pub(crate) fn with_primary<R>(device: i32, look: impl FnOnce(&mut Primary) -> R)
 }
 
 /// The context with this handle, unless it was destroyed.
-pub(crate) fn context(handle: crate::common::table::Handle) -> Answer<Arc<Context>> {
+pub(crate) fn context(handle: Handle) -> Answer<Found<'static, Context>> {
     CONTEXTS.find(handle).ok_or_else(|| {
         let text = "the context was destroyed; set another one";
         Refusal::new(codes::NO_CONTEXT, text)

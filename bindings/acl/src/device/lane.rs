@@ -62,13 +62,8 @@ impl Command {
 
     /// Submits it to a lane.
     pub(crate) fn submit(&self, lane: &Lane) -> Answer {
-        races::submitted(lane.number, &self.touches);
-        let recorded = profile::begin(lane.place(), self.label.as_deref().unwrap_or(self.name))?;
-        let outcome = (self.work)(lane);
-        if let Some(recorded) = recorded {
-            profile::end(lane.place(), recorded)?;
-        }
-        outcome
+        let label = self.label.as_deref().unwrap_or(self.name);
+        lane.submit(label, &self.touches, |lane| (self.work)(lane))
     }
 }
 
@@ -81,6 +76,22 @@ impl Lane {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (open, stopping) = (Arc::clone(open), OnceLock::new());
         Ok(Self { open, title, number, priority, normal, stopping })
+    }
+
+    /// Takes a command: what timelines call it, the memory that it uses, and what it does.
+    pub(crate) fn submit(
+        &self,
+        label: &str,
+        touches: &[Touch],
+        work: impl FnOnce(&Self) -> Answer,
+    ) -> Answer {
+        races::submitted(self.number, touches);
+        let recorded = profile::begin(self.place(), label)?;
+        let outcome = work(self);
+        if let Some(recorded) = recorded {
+            profile::end(self.place(), recorded)?;
+        }
+        outcome
     }
 
     fn place(&self) -> profile::Place<'_> {

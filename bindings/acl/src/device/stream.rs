@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::capture::Member;
+use super::capture::{self, Member};
 use super::context::Context;
 use super::lane::{Command, Lane};
 use super::open::Open;
@@ -97,18 +97,36 @@ impl Stream {
     /// Gives a command to the stream, or to the capture that it takes part in.
     pub(crate) fn submit(&self, command: Command) -> Answer {
         self.context.check_running()?;
-        if let Some(member) = &*self.capture() {
+        if self.is_captured()
+            && let Some(member) = &*self.capture()
+        {
             member.take(command);
             return Ok(());
         }
-        command.submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
+        self.perform(|lane| command.submit(lane))
+    }
+
+    /// Gives a command to the lane at once.
+    fn perform(&self, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
+        submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
         thread::with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
         Ok(())
     }
 
+    /// Does what no capture has to keep: as [`Stream::submit`] for a stream that is not captured, without an object for the command.
+    pub(crate) fn submit_at_once(&self, name: &str, work: impl FnOnce(&Lane) -> Answer) -> Answer {
+        self.context.check_running()?;
+        self.perform(|lane| lane.submit(name, &[], work))
+    }
+
+    /// Whether a capture takes the commands of the stream.
+    pub(crate) fn is_captured(&self) -> bool {
+        capture::is_any_active() && self.capture().is_some()
+    }
+
     /// Refuses while the stream is captured.
     pub(crate) fn check_uncaptured(&self) -> Answer {
-        require(self.capture().is_none(), || {
+        require(!self.is_captured(), || {
             let text = "the stream is captured; end the capture first";
             Refusal::new(codes::STREAM_CAPTURED, text)
         })

@@ -1,0 +1,108 @@
+//! What a call of the interface costs above the call of a session beneath it, in one process: `cargo bench -p pto-acl --bench calls`.
+//!
+//! Both calls alternate in rounds, and the shortest round of each counts, so that other work on the machine disturbs both alike.
+
+use std::ffi::c_void;
+use std::time::Instant;
+
+// The library is linked for its symbols.
+use ascendcl as _;
+use pto_host::{DeviceOptions, SessionOptions};
+
+unsafe extern "C" {
+    fn aclrtSetDevice(device: i32) -> i32;
+    fn aclrtCreateStream(stream: *mut *mut c_void) -> i32;
+    fn aclrtCreateEvent(event: *mut *mut c_void) -> i32;
+    fn aclrtStreamQuery(stream: *mut c_void, status: *mut u32) -> i32;
+    fn aclrtQueryEventStatus(event: *mut c_void, status: *mut u32) -> i32;
+    fn aclrtRecordEvent(event: *mut c_void, stream: *mut c_void) -> i32;
+    fn aclrtSynchronizeStream(stream: *mut c_void) -> i32;
+    fn aclrtGetDevice(device: *mut i32) -> i32;
+}
+
+const CALLS: u32 = 128;
+const ROUNDS: u32 = 2_000;
+
+/// Nanoseconds of one call in the shortest round; `settle` runs after each round.
+fn shortest(best: &mut f64, call: &mut dyn FnMut(), settle: &mut dyn FnMut()) {
+    let start = Instant::now();
+    for _ in 0..CALLS {
+        call();
+    }
+    *best = best.min(start.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
+    settle();
+}
+
+/// Prints both costs, and their difference.
+fn compare(
+    name: &str,
+    [call, settle]: [&mut dyn FnMut(); 2],
+    [beneath, settle_beneath]: [&mut dyn FnMut(); 2],
+) {
+    let (mut above_ns, mut beneath_ns) = (f64::MAX, f64::MAX);
+    for _ in 0..ROUNDS {
+        shortest(&mut above_ns, call, settle);
+        shortest(&mut beneath_ns, beneath, settle_beneath);
+    }
+    let over_ns = above_ns - beneath_ns;
+    println!("{name:<24} {above_ns:>8.1} ns {beneath_ns:>8.1} ns {over_ns:>8.1} ns");
+}
+
+fn checked(code: i32) {
+    assert_eq!(code, 0, "a call of the interface failed");
+}
+
+fn main() {
+    // cargo test --benches starts it as well: it is no test.
+    if std::env::args().any(|word| word == "--test") {
+        return;
+    }
+    let (mut stream, mut event) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the pointers are valid during the calls.
+    checked(unsafe { aclrtSetDevice(0) });
+    // SAFETY: as above.
+    checked(unsafe { aclrtCreateStream(&raw mut stream) });
+    // SAFETY: as above.
+    checked(unsafe { aclrtCreateEvent(&raw mut event) });
+    let device = pto_native::open_device(DeviceOptions::default()).expect("the device opens");
+    let session = device.session(SessionOptions::default()).expect("the session opens");
+    let own_stream = session.stream().expect("a stream opens");
+    let own_event = session.event().expect("an event opens");
+    let mut nothing = || {};
+    let mut status = 0;
+    println!("{:<24} {:>11} {:>11} {:>11}", "call", "interface", "session", "difference");
+    let mut number = 0;
+    compare(
+        "aclrtGetDevice",
+        // SAFETY: the pointer is valid during the call.
+        [&mut || checked(unsafe { aclrtGetDevice(&raw mut number) }), &mut || {}],
+        [&mut || {}, &mut nothing],
+    );
+    compare(
+        "aclrtStreamQuery",
+        // SAFETY: as above.
+        [&mut || checked(unsafe { aclrtStreamQuery(stream, &raw mut status) }), &mut || {}],
+        [&mut || assert!(own_stream.query().expect("the stream runs")), &mut nothing],
+    );
+    compare(
+        "aclrtRecordEvent",
+        [
+            // SAFETY: the handles are those of the calls above.
+            &mut || checked(unsafe { aclrtRecordEvent(event, stream) }),
+            // SAFETY: as above.
+            &mut || checked(unsafe { aclrtSynchronizeStream(stream) }),
+        ],
+        [
+            &mut || {
+                own_stream.record(&own_event).expect("the stream runs");
+            },
+            &mut || own_stream.synchronize().expect("the stream runs"),
+        ],
+    );
+    compare(
+        "aclrtQueryEventStatus",
+        // SAFETY: as above.
+        [&mut || checked(unsafe { aclrtQueryEventStatus(event, &raw mut status) }), &mut || {}],
+        [&mut || assert!(own_event.is_complete()), &mut nothing],
+    );
+}

@@ -1,0 +1,112 @@
+//! Every order of steps of the threads that share a slot, and every value that the memory model lets a load see.
+//! `RUSTFLAGS="--cfg loom" cargo test -p pto-handles --test loom --release`.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::{cell::Cell, thread};
+use pto_handles::Slot;
+
+/// An object that counts its ends. Its content is a plain cell, so that loom reports a look that nothing orders.
+struct Object {
+    content: Cell<u32>,
+    ends: Arc<AtomicUsize>,
+}
+
+// SAFETY: the slot orders writes before looks; loom reports where it does not.
+unsafe impl Sync for Object {}
+// SAFETY: as above.
+unsafe impl Send for Object {}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // The last one writes: every look has to be over.
+        self.content.set(0);
+        self.ends.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn object(content: u32, ends: &Arc<AtomicUsize>) -> Object {
+    Object { content: Cell::new(content), ends: Arc::clone(ends) }
+}
+
+/// Looks at the object of a round, and says what is in it.
+fn look(slot: &Slot<Object>, round: u32) -> Option<u32> {
+    slot.pin(round).map(|object| object.content.get())
+}
+
+#[test]
+fn a_look_sees_the_object_or_nothing() {
+    loom::model(|| {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let slot = Arc::new(Slot::default());
+        let looking = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || look(&slot, 0))
+        };
+        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let seen = looking.join().expect("the thread does not panic");
+        assert!(seen.is_none_or(|content| content == 7), "{seen:?}");
+    });
+}
+
+#[test]
+fn the_last_look_ends_the_object_once() {
+    loom::model(|| {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let slot = Arc::new(Slot::default());
+        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let looking: Vec<_> = (0..2)
+            .map(|_| {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || look(&slot, 0))
+            })
+            .collect();
+        let closed = slot.close(0).map(|object| object.content.get());
+        assert_eq!(closed, Some(7));
+        for thread in looking {
+            let seen = thread.join().expect("the thread does not panic");
+            assert!(seen.is_none_or(|content| content == 7), "{seen:?}");
+        }
+        assert_eq!(ends.load(Ordering::Relaxed), 1);
+        assert_eq!((slot.round(), look(&slot, 0)), (1, None));
+    });
+}
+
+#[test]
+fn one_of_two_closes() {
+    loom::model(|| {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let slot = Arc::new(Slot::default());
+        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let other = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || slot.close(0).is_some())
+        };
+        let own = slot.close(0).is_some();
+        assert_ne!(own, other.join().expect("the thread does not panic"));
+        assert_eq!(ends.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_key_of_an_earlier_round_finds_nothing() {
+    loom::model(|| {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let slot = Arc::new(Slot::default());
+        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let looking = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || look(&slot, 0))
+        };
+        let is_empty = slot.close(0).expect("nobody else closes it").end();
+        if is_empty {
+            assert!(slot.open(1, object(8, &ends)).is_ok());
+        }
+        let seen = looking.join().expect("the thread does not panic");
+        assert!(seen.is_none_or(|content| content == 7), "the look of round 0 saw {seen:?}");
+        if is_empty {
+            assert_eq!(look(&slot, 1), Some(8));
+        }
+    });
+}
