@@ -24,7 +24,7 @@ shared_struct! {
         16 => layout_hash: u64,
         /// Size of the image.
         24 => total_bytes: u64,
-        /// [`Checksum`](super::Checksum) of everything behind the header.
+        /// [`Checksum`](crate::image::Checksum) of everything behind the header.
         32 => checksum: u64,
         /// `GraphFlags`.
         40 => flags: u32,
