@@ -30,6 +30,14 @@ fn object(content: u32, ends: &Arc<AtomicUsize>) -> Object {
     Object { content: Cell::new(content), ends: Arc::clone(ends) }
 }
 
+/// A slot whose first object holds 7, and the number of objects that have ended.
+fn opened() -> (Arc<Slot<Object>>, Arc<AtomicUsize>) {
+    let ends = Arc::new(AtomicUsize::new(0));
+    let slot = Arc::new(Slot::default());
+    assert!(slot.open(0, object(7, &ends)).is_ok());
+    (slot, ends)
+}
+
 /// Looks at the object of a round, and says what is in it.
 fn look(slot: &Slot<Object>, round: u32) -> Option<u32> {
     slot.pin(round).map(|object| object.content.get())
@@ -53,9 +61,7 @@ fn a_look_sees_the_object_or_nothing() {
 #[test]
 fn the_last_look_ends_the_object_once() {
     loom::model(|| {
-        let ends = Arc::new(AtomicUsize::new(0));
-        let slot = Arc::new(Slot::default());
-        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let (slot, ends) = opened();
         let looking: Vec<_> = (0..2)
             .map(|_| {
                 let slot = Arc::clone(&slot);
@@ -76,9 +82,7 @@ fn the_last_look_ends_the_object_once() {
 #[test]
 fn one_of_two_closes() {
     loom::model(|| {
-        let ends = Arc::new(AtomicUsize::new(0));
-        let slot = Arc::new(Slot::default());
-        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let (slot, ends) = opened();
         let other = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || slot.close(0).is_some())
@@ -92,9 +96,7 @@ fn one_of_two_closes() {
 #[test]
 fn a_key_of_an_earlier_round_finds_nothing() {
     loom::model(|| {
-        let ends = Arc::new(AtomicUsize::new(0));
-        let slot = Arc::new(Slot::default());
-        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let (slot, ends) = opened();
         let looking = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || look(&slot, 0))
