@@ -204,10 +204,7 @@ api! {
     fn aclrtMemRetainAllocationHandle(address: Address, handle: Out<Handle>) {
         let place = handle.place("handle")?;
         let (_, held, memory) = mapped(address.required("address")?)?;
-        if PHYSICAL.find(held).is_none() {
-            PHYSICAL.insert(held, memory);
-        }
-        place.set(held);
+        place.set(if PHYSICAL.find(held).is_some() { held } else { shared_again(&memory) });
         Ok(())
     }
 
@@ -274,6 +271,18 @@ fn map(address: Address, bytes: usize, offset: usize, handle: Handle, flags: u64
     memory.shared.map_at(at, 0, bytes)?;
     mappings.insert(at, (handle, memory));
     Ok(())
+}
+
+/// Gives mapped memory whose handle was freed a new handle, which its mappings have from now on.
+fn shared_again(memory: &Arc<Physical>) -> Handle {
+    let handle = PHYSICAL.share(Arc::clone(memory));
+    let mut mappings = MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner);
+    for (held, other) in mappings.values_mut() {
+        if Arc::ptr_eq(other, memory) {
+            *held = handle;
+        }
+    }
+    handle
 }
 
 /// What is mapped at an address: where it begins, its handle, the memory.

@@ -118,11 +118,6 @@ impl<T> Table<T> {
         Self { kind, made: AtomicU64::new(0), slots: Slots::new() }
     }
 
-    /// A handle for an object that is yet to be made.
-    pub(crate) fn reserve(&self) -> Handle {
-        self.handle(self.slots.reserve())
-    }
-
     fn handle(&self, key: Key) -> Handle {
         // A key has 36 bits, and a word 64.
         let number = usize::try_from(key.number()).unwrap_or(usize::MAX);
@@ -141,20 +136,31 @@ impl<T> Table<T> {
         if is_own { Key::of(u64::try_from(number >> 4).ok()?) } else { None }
     }
 
-    /// Puts the object of a reserved handle in.
-    pub(crate) fn insert(&self, handle: Handle, object: Arc<T>) {
-        let key = self.key(handle).expect("reserve gave the handle");
+    /// Puts an object in, which is made with its handle.
+    pub(crate) fn open_with(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
+        let key = self.slots.reserve();
+        let object = Arc::new(make(self.handle(key)));
+        self.put(key, Arc::clone(&object));
+        object
+    }
+
+    /// Puts an object in, and gives its handle.
+    pub(crate) fn open(&self, object: T) -> Handle {
+        self.share(Arc::new(object))
+    }
+
+    /// Puts an object in that others have as well, and gives its handle.
+    pub(crate) fn share(&self, object: Arc<T>) -> Handle {
+        let key = self.slots.reserve();
+        self.put(key, object);
+        self.handle(key)
+    }
+
+    fn put(&self, key: Key, object: Arc<T>) {
         // Relaxed: the counter only makes numbers differ.
         let order = self.made.fetch_add(1, Ordering::Relaxed);
         self.slots.insert(key, Entry { order, object });
-        checks::born(handle, self.kind);
-    }
-
-    /// A handle for an object.
-    pub(crate) fn open(&self, object: T) -> Handle {
-        let handle = self.reserve();
-        self.insert(handle, Arc::new(object));
-        handle
+        checks::born(self.handle(key), self.kind);
     }
 
     /// The object of a handle, to keep.

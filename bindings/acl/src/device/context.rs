@@ -25,17 +25,14 @@ pub(crate) struct Context {
 impl Context {
     /// A context without a default stream yet.
     pub(crate) fn new(open: Arc<Open>, is_primary: bool) -> Arc<Self> {
-        let handle = CONTEXTS.reserve();
-        let context = Arc::new(Self {
+        CONTEXTS.open_with(|handle| Self {
             handle,
             open,
             is_primary,
             default_stream: OnceLock::new(),
             failure: OnceLock::new(),
             is_destroyed: AtomicBool::new(false),
-        });
-        CONTEXTS.insert(handle, Arc::clone(&context));
-        context
+        })
     }
 
     /// Its default stream.

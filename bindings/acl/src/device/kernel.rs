@@ -1,6 +1,6 @@
 //! Kernels: binaries, their functions, and arguments that are put together step by step.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::CoreKind;
 use pto_host::{Kernel, KernelFn};
@@ -55,9 +55,7 @@ impl Binary {
 
 /// Makes a function of a kernel.
 pub(crate) fn add(kernel: Kernel, entry: usize) -> Handle {
-    let handle = FUNCTIONS.reserve();
-    FUNCTIONS.insert(handle, Arc::new(Function { handle, kernel, entry }));
-    handle
+    FUNCTIONS.open_with(|handle| Function { handle, kernel, entry }).handle
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;

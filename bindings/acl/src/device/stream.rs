@@ -61,8 +61,7 @@ impl Stream {
         let id = open.next_stream();
         let title = format!("stream {id}");
         let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0), title)?);
-        let handle = STREAMS.reserve();
-        let stream = Arc::new(Self {
+        Ok(STREAMS.open_with(|handle| Self {
             handle,
             id,
             context: Arc::clone(context),
@@ -71,9 +70,7 @@ impl Stream {
             flags,
             capture: Mutex::default(),
             attributes: Mutex::default(),
-        });
-        STREAMS.insert(handle, Arc::clone(&stream));
-        Ok(stream)
+        }))
     }
 
     pub(crate) fn is_default(&self) -> bool {

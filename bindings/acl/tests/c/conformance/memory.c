@@ -191,7 +191,7 @@ void copy_cases(void) {
 void virtual_memory_cases(void) {
     aclrtPhysicalMemProp property;
     aclrtMemAccessDesc access;
-    aclrtDrvMemHandle first, second;
+    aclrtDrvMemHandle first, second, again, same;
     size_t granule = 0, free_before, free_after, total;
     void *address, *more;
     int value = 0;
@@ -246,6 +246,11 @@ void virtual_memory_cases(void) {
     /* Physical memory goes with its last mapping. */
     OK(aclrtFreePhysical(first));
     IS(HANDLE, aclrtFreePhysical(first));
+    /* Its mapping gives a handle again, the same one each time. */
+    OK(aclrtMemRetainAllocationHandle(more, &again));
+    OK(aclrtMemRetainAllocationHandle((char *)address + 3 * granule, &same));
+    IS(1, again == same && again != NULL);
+    OK(aclrtFreePhysical(again));
     value = 0;
     OK(aclrtMemcpy(&value, sizeof value, more, sizeof value, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(4711, value);
