@@ -37,6 +37,12 @@ fn every_link_in_the_documentation_leads_somewhere() {
     assert_tidy(&findings);
 }
 
+#[test]
+fn every_module_with_parts_is_the_first_file_of_its_folder() {
+    let sources = files(&root(), "rs");
+    assert_tidy(&rooms::beside_their_folder(sources.iter().map(|source| source.path.as_str())));
+}
+
 const LISTS_OF_EXAMPLES: &[&str] = &["examples/src/table.rs", "examples/src/lib.rs"];
 const LISTS_OF_KERNELS: &[&str] = &["aicore-kernels/src/library/table.rs"];
 

@@ -6,7 +6,7 @@
 //!   |------ RuntimeArena: the bytes that the firmware reads   arena.rs, launch.rs
 //!   |------ dyn Backend: the simulator, `virt`, or `a2a3`     backend/, virt/, a2a3/
 //!   run(Work, RunOptions) -> RunReport | FaultReport          options.rs, report.rs, fault_report.rs, control.rs
-//!   session(SessionOptions) -> Session: streams, events, copies    session.rs
+//!   session(SessionOptions) -> Session: streams, events, copies    session
 //!     stitch::Stitcher: programs that pass tensors on without copies    stitch/
 //! group::Group: devices with ranks, transfers, collectives     group/
 //! fw::Image --flash--> fw::Store --load--> Device::open_virt  fw/

@@ -41,6 +41,23 @@ pub fn is_called_like(folder: &str, package: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 
+/// Modules with files of their own stand in their folder, as `mod.rs`: the files that stand beside the folder instead.
+#[must_use]
+pub fn beside_their_folder<'a>(paths: impl IntoIterator<Item = &'a str> + Clone) -> Vec<Finding> {
+    let folders: BTreeSet<&str> = paths
+        .clone()
+        .into_iter()
+        .filter_map(|path| path.rsplit_once('/'))
+        .map(|(folder, _)| folder)
+        .collect();
+    let stem = |path: &&str| path.strip_suffix(".rs").is_some_and(|stem| folders.contains(stem));
+    let finding = |path: &str| Finding {
+        place: path.to_owned(),
+        message: format!("move it to {}/mod.rs, beside its parts", path.trim_end_matches(".rs")),
+    };
+    paths.into_iter().filter(stem).map(finding).collect()
+}
+
 /// The arrows between rooms that lead up: the room at the head needs the one at the tail as well, directly or through others.
 #[must_use]
 pub fn arrows_that_lead_up(arrows: &BTreeSet<(String, String)>) -> Vec<Finding> {
@@ -77,7 +94,9 @@ pub fn room_of(folder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{arrows_that_lead_up, is_called_like, room_of, strangers_at_the_top};
+    use super::{
+        arrows_that_lead_up, beside_their_folder, is_called_like, room_of, strangers_at_the_top,
+    };
     use std::collections::BTreeSet;
 
     #[test]
@@ -108,5 +127,15 @@ mod tests {
             arrows_that_lead_up(&arrows(&[("a", "b/x"), ("b", "c"), ("c", "a/y"), ("c", "d")]));
         let places: Vec<_> = found.into_iter().map(|finding| finding.place).collect();
         assert_eq!(places, ["a -> b", "b -> c", "c -> a"]);
+    }
+
+    #[test]
+    fn a_module_stands_in_the_folder_of_its_parts() {
+        let good = ["a/src/lib.rs", "a/src/x/mod.rs", "a/src/x/y.rs", "a/src/z.rs"];
+        assert!(beside_their_folder(good).is_empty());
+        let bad = beside_their_folder(["a/src/x.rs", "a/src/x/y.rs"]);
+        assert_eq!(bad.len(), 1);
+        assert_eq!(bad[0].place, "a/src/x.rs");
+        assert!(bad[0].message.contains("a/src/x/mod.rs"));
     }
 }

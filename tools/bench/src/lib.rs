@@ -2,13 +2,13 @@
 //! is the command for it.
 //!
 //! ```text
-//! Shape --graph(tasks)--> Csr                                       shape.rs, csr.rs
+//! Shape --graph(tasks)--> Csr                                       shape, csr.rs
 //! Runner: load, check, sample                                       runner.rs
 //!   Pto (hosting mode, variant) <- Program (builds any Csr)         runner/pto.rs, program.rs
 //!   Sweep                                                           runner/floor.rs
 //!   Peer: a program <- Recipe (builds it into a cache)              runner/peer.rs, peers.rs, ../peers
 //! measure(Plan, runners) --> Series, between probes of the machine  measure.rs, probe.rs, small.rs
-//! sessions: what a submission, a launch, a wake-up cost            sessions.rs
+//! sessions: what a submission, a launch, a wake-up cost            sessions
 //! DeviceMetg: the same on the device, in virtual time               device_metg.rs
 //! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs

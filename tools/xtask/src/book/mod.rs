@@ -99,7 +99,7 @@ fn summary(docs: &Path) -> Result<String, String> {
     for page in names(docs)? {
         if !text.contains(&format!("({page})")) {
             return Err(format!(
-                "docs/{page} is in no part of the book: name it in xtask/src/book.rs"
+                "docs/{page} is in no part of the book: name it in tools/xtask/src/book/mod.rs"
             ));
         }
     }
