@@ -71,44 +71,72 @@ fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Cop
     }
 }
 
-/// `out = f(a, b)`; `first` is the operand whose shape the result has.
+/// The two loops of a function of pairs, which are compiled for every function and every type.
+struct Loops<'f, T, C> {
+    /// `out = f(a, b)`, element by element; `b` goes on by so many elements with each row.
+    both: &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize)),
+    /// `out = f(a, b)` with one `b` for a row; `b` goes on by so many elements with each row.
+    single: &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize)),
+}
+
+/// How often the first operand is repeated where it is a single element.
+const REPEATED: usize = 256;
+
+/// `out = f(a, b)`.
 #[inline(always)]
-fn zip<A: Copy, B: Copy, C>(
+fn zip<T: Element, C>(
     wide: Wide,
     out: &mut [C],
-    (first, second): (&[A], &[B]),
+    operands: (&[T], &[T]),
+    shape: (Grid, Spread),
+    f: impl Fn(T, T) -> C + Copy,
+) {
+    let both = |out: &mut [C], (a, b): (&[T], &[T]), (grid, step): (Grid, usize)| {
+        wide.run(|| {
+            for (row, (out, a)) in grid.rows_of_mut(out).zip(grid.rows_of(a)).enumerate() {
+                let b = b.get(row * step..).unwrap_or(&[]);
+                for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
+                    *out = f(*a, *b);
+                }
+            }
+        });
+    };
+    let single = |out: &mut [C], (a, b): (&[T], &[T]), (grid, step): (Grid, usize)| {
+        wide.run(|| {
+            for (row, (out, a)) in grid.rows_of_mut(out).zip(grid.rows_of(a)).enumerate() {
+                let Some(b) = b.get(row * step).copied() else { return };
+                for (out, a) in out.iter_mut().zip(a) {
+                    *out = f(*a, b);
+                }
+            }
+        });
+    };
+    pairs(out, operands, shape, &Loops { both: &both, single: &single });
+}
+
+/// Chooses the loop for the way in which the operands meet.
+fn pairs<T: Element, C>(
+    out: &mut [C],
+    (a, b): (&[T], &[T]),
     (grid, spread): (Grid, Spread),
-    f: impl Fn(A, B) -> C + Copy,
+    loops: &Loops<T, C>,
 ) {
     match spread {
         Spread::Same => {
             let grid = grid.flat();
-            wide.run(|| {
-                let rows = grid.rows_of(first).zip(grid.rows_of(second));
-                for (out, (a, b)) in grid.rows_of_mut(out).zip(rows) {
-                    for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
-                        *out = f(*a, *b);
-                    }
-                }
-            });
+            (loops.both)(out, (a, b), (grid, grid.pitch));
         }
-        Spread::Col => wide.run(|| {
-            for (out, a) in grid.rows_of_mut(out).zip(grid.rows_of(first)) {
-                for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(second)) {
-                    *out = f(*a, *b);
+        Spread::Col => (loops.both)(out, (a, b), (grid, 0)),
+        Spread::Row => (loops.single)(out, (a, b), (grid, 1)),
+        Spread::One => (loops.single)(out, (a, b), (grid.flat(), 0)),
+        Spread::FirstOne => {
+            let (grid, Some(a)) = (grid.flat(), a.first()) else { return };
+            let repeated = [*a; REPEATED];
+            for (out, b) in grid.rows_of_mut(out).zip(grid.rows_of(b)) {
+                for (out, b) in out.chunks_mut(REPEATED).zip(b.chunks(REPEATED)) {
+                    let line = Grid { rows: 1, cols: b.len(), pitch: b.len() };
+                    (loops.both)(out, (&repeated, b), (line, 0));
                 }
-            }
-        }),
-        Spread::Row => wide.run(|| {
-            for (out, (a, b)) in grid.rows_of_mut(out).zip(grid.rows_of(first).zip(second)) {
-                for (out, a) in out.iter_mut().zip(a) {
-                    *out = f(*a, *b);
-                }
-            }
-        }),
-        Spread::One | Spread::FirstOne => {
-            if let Some(b) = second.first().copied() {
-                map(wide, out, first, grid, move |a| f(a, b));
             }
         }
     }
@@ -203,21 +231,17 @@ pub(super) fn binary<T: Element>(
     }
 }
 
-/// `f` in the type of computation; where the first operand is the single element, `f` gets it first all the same.
+/// `f` in the type of computation.
 #[inline(always)]
 fn paired<T: Element>(
     wide: Wide,
     out: &mut [T],
-    (a, b): (&[T], &[T]),
-    (grid, spread): (Grid, Spread),
+    operands: (&[T], &[T]),
+    shape: (Grid, Spread),
     f: impl Fn(T::Wide, T::Wide) -> T::Wide + Copy,
 ) {
     let f = move |a: T, b: T| T::narrow(f(a.widen(), b.widen()));
-    if spread == Spread::FirstOne {
-        zip(wide, out, (b, a), (grid, spread), move |b, a| f(a, b));
-    } else {
-        zip(wide, out, (a, b), (grid, spread), f);
-    }
+    zip(wide, out, operands, shape, f);
 }
 
 /// A comparison of pairs.
@@ -242,16 +266,12 @@ pub(super) fn compare<T: Element>(
 fn compared<T: Element>(
     wide: Wide,
     out: &mut [u8],
-    (a, b): (&[T], &[T]),
-    (grid, spread): (Grid, Spread),
+    operands: (&[T], &[T]),
+    shape: (Grid, Spread),
     f: impl Fn(T::Wide, T::Wide) -> bool + Copy,
 ) {
     let f = move |a: T, b: T| u8::from(f(a.widen(), b.widen()));
-    if spread == Spread::FirstOne {
-        zip(wide, out, (b, a), (grid, spread), move |b, a| f(a, b));
-    } else {
-        zip(wide, out, (a, b), (grid, spread), f);
-    }
+    zip(wide, out, operands, shape, f);
 }
 
 /// `a` where the mask is not zero, `b` elsewhere.
