@@ -43,7 +43,7 @@ fn every_module_with_parts_is_the_first_file_of_its_folder() {
     assert_tidy(&rooms::beside_their_folder(sources.iter().map(|source| source.path.as_str())));
 }
 
-const LISTS_OF_EXAMPLES: &[&str] = &["examples/src/table.rs", "examples/src/lib.rs"];
+const LISTS_OF_EXAMPLES: &[&str] = &["examples/src/lib.rs"];
 const LISTS_OF_KERNELS: &[&str] = &["aicore-kernels/src/library/table.rs"];
 
 #[test]

@@ -71,12 +71,15 @@ fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Cop
     }
 }
 
+/// A loop over rows of pairs. With each row the second operand goes on by so many elements as the number beside the grid says.
+type Loop<'f, T, C> = &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize));
+
 /// The two loops of a function of pairs, which are compiled for every function and every type.
 struct Loops<'f, T, C> {
-    /// `out = f(a, b)`, element by element; `b` goes on by so many elements with each row.
-    both: &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize)),
-    /// `out = f(a, b)` with one `b` for a row; `b` goes on by so many elements with each row.
-    single: &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize)),
+    /// `out = f(a, b)`, element by element.
+    both: Loop<'f, T, C>,
+    /// `out = f(a, b)` with one `b` for a row.
+    single: Loop<'f, T, C>,
 }
 
 /// How often the first operand is repeated where it is a single element.

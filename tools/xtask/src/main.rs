@@ -10,6 +10,7 @@
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
+//! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
@@ -18,7 +19,7 @@
 //! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
+//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`recipes`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
 //! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
@@ -31,6 +32,7 @@ mod miri;
 mod mpi;
 mod python;
 mod race;
+mod recipes;
 mod root;
 mod stand_in;
 mod steps;
@@ -53,6 +55,7 @@ usage: cargo xtask <command>
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
+  recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
   generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
+        ["recipes"] => steps::run_all(&[suite::followed_recipes(&root)]),
         ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
         ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),

@@ -11,6 +11,7 @@ use crate::miri;
 use crate::mpi;
 use crate::python;
 use crate::race;
+use crate::recipes;
 use crate::steps::Step;
 use crate::tools;
 
@@ -52,6 +53,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
+        followed_recipes(root),
         race_detector(root),
         build_without_std(root),
     ]
@@ -82,6 +84,12 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
 pub(crate) fn race_detector(root: &Path) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call_where_possible("race detector", move || race::run(&root, &target))
+}
+
+/// The recipes for a kernel and an example, followed in a copy.
+pub(crate) fn followed_recipes(root: &Path) -> Step {
+    let (root, target) = (root.to_path_buf(), target_folder(root));
+    Step::call("recipes", move || recipes::run(&root, &target))
 }
 
 /// The unit tests of what runs on the device, under miri.

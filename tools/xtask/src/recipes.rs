@@ -1,0 +1,234 @@
+//! The recipes of `docs/hacking.md` for a kernel and an example, followed in a copy of the tree.
+//!
+//! The example is `tools/xtask/recipes/leaky_relu`, and calls a kernel that the library does not have. The copy gets the example's
+//! folder, the kernel's arithmetic beside that of its family, and their rows in the two tables. Then it must build, and the
+//! example must pass in every variant, build mode and fanout strategy, in modes `threads` and `pool`. If anything else had to be
+//! changed for that, as a second table, this step fails.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The example, and the folder that it gets.
+const EXAMPLE: &str = "leaky_relu";
+/// The only files outside of the example's folder that a recipe changes: what the kernel computes, and the two tables.
+const ARITHMETIC: &str = "aicore-kernels/src/elementwise.rs";
+const KERNELS: &str = "aicore-kernels/src/library/table.rs";
+const EXAMPLES: &str = "examples/src/lib.rs";
+
+/// The kernel's arithmetic.
+const FUNCTION: &str = "
+/// `out = a` where it is not negative, `slope * a` elsewhere.
+#[inline]
+pub fn leaky_relu(a: Vector, slope: f32, out: Vector) {
+    lanes::map(a, out, |a| if a < 0.0 { slope * a } else { a });
+}
+";
+
+/// Follows the recipes in a copy below `target`.
+pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
+    let folder = target.join("recipes");
+    let copy = folder.join("tree");
+    if copy.exists() {
+        fs::remove_dir_all(&copy).map_err(told("cannot be removed", &copy))?;
+    }
+    let before = tree(root)?;
+    write(&copy, &before)?;
+    write(&copy, &followed(root, &before)?)?;
+    let ran = succeed(&copy, &folder.join("build"));
+    let after = tree(&copy)?;
+    fs::remove_dir_all(&copy).map_err(told("cannot be removed", &copy))?;
+    ran?;
+    only_own_files(&changed(&before, &after))
+}
+
+/// The files of a tree, by their path in it.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// All files but hidden ones and those that builds have made.
+fn tree(root: &Path) -> Result<Files, String> {
+    let (mut files, mut folders) = (Files::new(), vec![root.to_path_buf()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(told("cannot be read", &folder))? {
+            let path = entry.map_err(told("cannot be read", &folder))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_made =
+                name == "target" || name == "__pycache__" || path.join("CACHEDIR.TAG").exists();
+            if is_made || (name.starts_with('.') && name != ".cargo") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let bytes = fs::read(&path).map_err(told("cannot be read", &path))?;
+                let place = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
+                files.insert(place, bytes);
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn write(root: &Path, files: &Files) -> Result<(), String> {
+    for (place, bytes) in files {
+        let path = root.join(place);
+        let folder = path.parent().unwrap_or(root);
+        fs::create_dir_all(folder).map_err(told("cannot be made", folder))?;
+        fs::write(&path, bytes).map_err(told("cannot be written", &path))?;
+    }
+    Ok(())
+}
+
+/// What the recipes add and change.
+fn followed(root: &Path, before: &Files) -> Result<Files, String> {
+    let mut files = Files::new();
+    for part in ["mod.rs", "graph.rs", "job.rs"] {
+        let from = root.join("tools/xtask/recipes").join(EXAMPLE).join(part);
+        let bytes = fs::read(&from).map_err(told("cannot be read", &from))?;
+        files.insert(Path::new("examples/src").join(EXAMPLE).join(part), bytes);
+    }
+    let mut change = |place: &str, edit: &dyn Fn(&str) -> Option<String>| {
+        let text = before.get(Path::new(place)).map(|bytes| String::from_utf8_lossy(bytes));
+        let text =
+            text.ok_or_else(|| format!("{place} is gone: the recipes name another file now"))?;
+        let edited =
+            edit(&text).ok_or_else(|| format!("{place} has another form than the recipes know"))?;
+        files.insert(place.into(), edited.into_bytes());
+        Ok::<(), String>(())
+    };
+    change(ARITHMETIC, &|text| Some(format!("{text}{FUNCTION}")))?;
+    change(KERNELS, &|table| {
+        let row = format!(
+            "            {} LEAKY_RELU leaky_relu AIV \"out = a where it is not negative, slope * a elsewhere\"\n\
+             \x20               (a: In [n], slope: F32, out: Out [n], n: Size)\n\
+             \x20               => {{ elementwise::leaky_relu(a, slope, out) }};\n",
+            next_func_id(table)?
+        );
+        behind_the_rows(table, &row)
+    })?;
+    change(EXAMPLES, &|table| {
+        let row = format!("            \"{EXAMPLE}\" {EXAMPLE} LeakyRelu (graph) ();\n");
+        let module = format!("pub mod {EXAMPLE};\npub mod matmul;\n");
+        Some(behind_the_rows(table, &row)?.replacen("pub mod matmul;\n", &module, 1))
+    })?;
+    Ok(files)
+}
+
+/// The func id behind the last one of the table of kernels.
+fn next_func_id(table: &str) -> Option<u32> {
+    let ids = table.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let (id, constant, name) =
+            (words.next()?.parse::<u32>().ok()?, words.next()?, words.next()?);
+        (constant == name.to_uppercase()).then_some(id)
+    });
+    ids.max()?.checked_add(1)
+}
+
+/// `table` with a row behind the last one of its first macro.
+fn behind_the_rows(table: &str, row: &str) -> Option<String> {
+    let end = table.find("\n        }\n    };\n}\n")? + 1;
+    let (rows, rest) = table.split_at(end);
+    Some(format!("{rows}{row}{rest}"))
+}
+
+/// Builds the copy, and runs the example there in every way.
+fn succeed(copy: &Path, build: &Path) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args([
+        "run",
+        "--quiet",
+        "-p",
+        "pto-examples",
+        "--example",
+        "whole_runs",
+        "--",
+        EXAMPLE,
+    ]);
+    command.current_dir(copy).env("CARGO_TARGET_DIR", build).env("CARGO_INCREMENTAL", "0");
+    let told = "a kernel and an example, added as docs/hacking.md says,";
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{told} do not build or do not pass: {status}")),
+        Err(error) => Err(format!("{told} were not built: {command:?} cannot be started: {error}")),
+    }
+}
+
+/// What is in one of the trees alone, or different.
+fn changed(before: &Files, after: &Files) -> BTreeSet<PathBuf> {
+    let places = before.keys().chain(after.keys());
+    places.filter(|place| before.get(*place) != after.get(*place)).cloned().collect()
+}
+
+/// Refuses a change outside of the kernel's arithmetic, the example's folder and the tables.
+fn only_own_files(changed: &BTreeSet<PathBuf>) -> Result<(), String> {
+    let own = Path::new("examples/src").join(EXAMPLE);
+    let is_own = |place: &PathBuf| {
+        place.starts_with(&own)
+            || [ARITHMETIC, KERNELS, EXAMPLES].iter().any(|one| place == Path::new(one))
+    };
+    let others: Vec<String> = changed
+        .iter()
+        .filter(|place| !is_own(place))
+        .map(|place| place.display().to_string())
+        .collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    Err(format!("who adds a kernel and an example should not have to change {}", others.join(", ")))
+}
+
+fn told<'a>(what: &'a str, path: &'a Path) -> impl FnOnce(std::io::Error) -> String + 'a {
+    move |error| format!("{} {what}: {error}", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    use super::{Files, behind_the_rows, changed, next_func_id, only_own_files, tree};
+
+    #[test]
+    fn a_row_stands_behind_the_others_with_the_next_number() {
+        let table = "macro_rules! x {\n    () => {\n        y! {\n            7 A a AIV\n            10 B b AIV\n        }\n    };\n}\n";
+        assert_eq!(next_func_id(table), Some(11));
+        let more = behind_the_rows(table, "            11 C c AIV\n").unwrap();
+        assert!(more.contains("10 B b AIV\n            11 C c AIV\n        }\n"), "{more}");
+        assert_eq!(behind_the_rows("no table", "x"), None);
+    }
+
+    #[test]
+    fn a_change_anywhere_else_is_refused() {
+        let places = |names: &[&str]| names.iter().map(PathBuf::from).collect::<BTreeSet<_>>();
+        assert!(
+            only_own_files(&places(&["examples/src/leaky_relu/job.rs", "examples/src/lib.rs"]))
+                .is_ok()
+        );
+        let error =
+            only_own_files(&places(&["host/src/lib.rs", "examples/src/lib.rs"])).unwrap_err();
+        assert!(error.ends_with("change host/src/lib.rs"), "{error}");
+    }
+
+    #[test]
+    fn new_lost_and_different_files_are_changes() {
+        let files = |of: &[(&str, &str)]| -> Files {
+            of.iter().map(|(name, text)| (name.into(), text.as_bytes().to_vec())).collect()
+        };
+        let before = files(&[("same", "1"), ("lost", "1"), ("other", "1")]);
+        let after = files(&[("same", "1"), ("new", "1"), ("other", "2")]);
+        let names: Vec<_> = changed(&before, &after).into_iter().collect();
+        assert_eq!(names, ["lost", "new", "other"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn what_builds_have_made_is_not_copied() {
+        let files = tree(&crate::root::root()).unwrap();
+        assert!(files.contains_key(Path::new("tools/xtask/recipes/leaky_relu/job.rs")));
+        assert!(
+            files.keys().all(|place| !place.starts_with("target") && !place.starts_with(".git"))
+        );
+    }
+}
