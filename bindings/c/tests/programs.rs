@@ -194,6 +194,11 @@ fn programs_are_stitched_and_refused_with_names() {
 }
 
 #[test]
+fn memory_that_commands_use_stays_theirs() {
+    both_ways("held.c", &[]);
+}
+
+#[test]
 fn a_training_loop_copies_nothing_after_the_first_round() {
     let folder = tempfile::tempdir().expect("a folder for program files");
     let of_example = here().join("../../examples/programs/training_loop");
