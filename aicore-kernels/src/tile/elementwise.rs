@@ -71,78 +71,49 @@ fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Cop
     }
 }
 
-/// A loop over rows of pairs. With each row the second operand goes on by so many elements as the number beside the grid says.
-type Loop<'f, T, C> = &'f dyn Fn(&mut [C], (&[T], &[T]), (Grid, usize));
-
-/// The two loops of a function of pairs, which are compiled for every function and every type.
-struct Loops<'f, T, C> {
-    /// `out = f(a, b)`, element by element.
-    both: Loop<'f, T, C>,
-    /// `out = f(a, b)` with one `b` for a row.
-    single: Loop<'f, T, C>,
-}
-
-/// How often the first operand is repeated where it is a single element.
-const REPEATED: usize = 256;
-
-/// `out = f(a, b)`.
+/// `out = f(a, b)`. Ways in which a pair meets share a loop where they can, because each loop is compiled for every function and every
+/// type. They are in one function, and not called by a table of functions: the blob of kernels has no relocations.
 #[inline(always)]
 fn zip<T: Element, C>(
     wide: Wide,
     out: &mut [C],
-    operands: (&[T], &[T]),
-    shape: (Grid, Spread),
+    (a, b): (&[T], &[T]),
+    (grid, spread): (Grid, Spread),
     f: impl Fn(T, T) -> C + Copy,
 ) {
-    let both = |out: &mut [C], (a, b): (&[T], &[T]), (grid, step): (Grid, usize)| {
-        wide.run(|| {
+    // The grid, and by how many elements the operand that is spread goes on with each row.
+    let (grid, step) = match spread {
+        Spread::Same => (grid.flat(), grid.flat().pitch),
+        Spread::Col => (grid, 0),
+        Spread::Row => (grid, 1),
+        Spread::One | Spread::FirstOne => (grid.flat(), 0),
+    };
+    wide.run(|| match spread {
+        Spread::Same | Spread::Col => {
             for (row, (out, a)) in grid.rows_of_mut(out).zip(grid.rows_of(a)).enumerate() {
                 let b = b.get(row * step..).unwrap_or(&[]);
                 for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
                     *out = f(*a, *b);
                 }
             }
-        });
-    };
-    let single = |out: &mut [C], (a, b): (&[T], &[T]), (grid, step): (Grid, usize)| {
-        wide.run(|| {
+        }
+        Spread::Row | Spread::One => {
             for (row, (out, a)) in grid.rows_of_mut(out).zip(grid.rows_of(a)).enumerate() {
                 let Some(b) = b.get(row * step).copied() else { return };
                 for (out, a) in out.iter_mut().zip(a) {
                     *out = f(*a, b);
                 }
             }
-        });
-    };
-    pairs(out, operands, shape, &Loops { both: &both, single: &single });
-}
-
-/// Chooses the loop for the way in which the operands meet.
-fn pairs<T: Element, C>(
-    out: &mut [C],
-    (a, b): (&[T], &[T]),
-    (grid, spread): (Grid, Spread),
-    loops: &Loops<T, C>,
-) {
-    match spread {
-        Spread::Same => {
-            let grid = grid.flat();
-            (loops.both)(out, (a, b), (grid, grid.pitch));
         }
-        Spread::Col => (loops.both)(out, (a, b), (grid, 0)),
-        Spread::Row => (loops.single)(out, (a, b), (grid, 1)),
-        Spread::One => (loops.single)(out, (a, b), (grid.flat(), 0)),
         Spread::FirstOne => {
-            let (grid, Some(a)) = (grid.flat(), a.first()) else { return };
-            let repeated = [*a; REPEATED];
+            let Some(a) = a.first().copied() else { return };
             for (out, b) in grid.rows_of_mut(out).zip(grid.rows_of(b)) {
-                for (out, b) in out.chunks_mut(REPEATED).zip(b.chunks(REPEATED)) {
-                    let line = Grid { rows: 1, cols: b.len(), pitch: b.len() };
-                    (loops.both)(out, (&repeated, b), (line, 0));
+                for (out, b) in out.iter_mut().zip(b) {
+                    *out = f(a, *b);
                 }
             }
         }
-    }
+    });
 }
 
 /// A function of each element.
