@@ -118,6 +118,18 @@ def test_references_count(session, x):
     assert np.array_equal(stream.to_host(second), 5 * x) and session.counters["allocations"] == after["allocations"]
 
 
+def test_memory_that_runs_use_stays_theirs(session, x):
+    program, stream, other = session.load(program_of(TWICE)), session.stream(), session.stream()
+    garbage = np.full((32, 32), -1, dtype=np.float32)
+    for _ in range(20):
+        tensor = stream.to_device(x)
+        for _ in range(30):
+            # The input goes as soon as the run that reads it is submitted. A stream that waits for nobody fills new memory of its size.
+            tensor = stream.run(program, {"X": tensor}, numbers={"by": 2.0})["Y"]
+            other.to_device(garbage)
+        assert np.array_equal(stream.to_host(tensor), x * 2.0**30)
+
+
 def test_streams_take_over_and_other_types_are_converted(session, x):
     program, first, second = session.load(program_of(TWICE)), session.stream(), session.stream()
     y = first.run(program, {"X": first.to_device(x)}, numbers={"by": 2.0})["Y"]
