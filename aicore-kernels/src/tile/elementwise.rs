@@ -72,7 +72,7 @@ fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Cop
 }
 
 /// `out = f(a, b)`. Ways in which a pair meets share a loop where they can, because each loop is compiled for every function and every
-/// type. They are in one function, and not called by a table of functions: the blob of kernels has no relocations.
+/// type. The loops stand in this function: a table of functions would need relocations, and the blob of kernels may have none.
 #[inline(always)]
 fn zip<T: Element, C>(
     wide: Wide,
@@ -107,11 +107,7 @@ fn zip<T: Element, C>(
         }
         Spread::FirstOne => {
             let Some(a) = a.first().copied() else { return };
-            for (out, b) in grid.rows_of_mut(out).zip(grid.rows_of(b)) {
-                for (out, b) in out.iter_mut().zip(b) {
-                    *out = f(a, *b);
-                }
-            }
+            each(out, b, grid, |b| f(a, b));
         }
     });
 }

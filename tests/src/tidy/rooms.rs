@@ -41,7 +41,7 @@ pub fn is_called_like(folder: &str, package: &str) -> bool {
     path.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('-'))
 }
 
-/// Modules with files of their own stand in their folder, as `mod.rs`: the files that stand beside the folder instead.
+/// The files that stand beside the folder of their parts. A module with parts is the `mod.rs` of its folder.
 #[must_use]
 pub fn beside_their_folder<'a>(paths: impl IntoIterator<Item = &'a str> + Clone) -> Vec<Finding> {
     let folders: BTreeSet<&str> = paths
@@ -50,12 +50,13 @@ pub fn beside_their_folder<'a>(paths: impl IntoIterator<Item = &'a str> + Clone)
         .filter_map(|path| path.rsplit_once('/'))
         .map(|(folder, _)| folder)
         .collect();
-    let stem = |path: &&str| path.strip_suffix(".rs").is_some_and(|stem| folders.contains(stem));
+    let is_beside =
+        |path: &&str| path.strip_suffix(".rs").is_some_and(|stem| folders.contains(stem));
     let finding = |path: &str| Finding {
         place: path.to_owned(),
         message: format!("move it to {}/mod.rs, beside its parts", path.trim_end_matches(".rs")),
     };
-    paths.into_iter().filter(stem).map(finding).collect()
+    paths.into_iter().filter(is_beside).map(finding).collect()
 }
 
 /// The arrows between rooms that lead up: the room at the head needs the one at the tail as well, directly or through others.

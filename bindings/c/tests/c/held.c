@@ -1,22 +1,7 @@
 /* Memory that commands of a session use stays theirs, whatever is released meanwhile. */
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "pto_runtime.h"
-
-static int wrong;
-
-static void done(int line, int32_t status) {
-    if (status != 0) {
-        pto_error error;
-        pto_last_error(&error);
-        fprintf(stderr, "line %d: %#x (%s): %s\n", line, (unsigned)status, error.name, error.message);
-        wrong = 1;
-    }
-}
-
-#define DONE(call) done(__LINE__, (call))
+#include "check.h"
 
 static const char *const NEXT =
     "workload next {\n  schedule round_robin workers 1 window 8192 stall\n  tensor X : f32[64, 64]\n  tensor Y : f32[64, 64]\n"
@@ -37,31 +22,27 @@ static void released_while_they_are_read(pto_session *session, pto_program *prog
     }
     pto_loaded_program *next;
     pto_tensor *tensor;
-    DONE(pto_program_load(session, program, &next));
-    DONE(pto_tensor_to_device(stream, "f32", shape, 2, x, sizeof x, "row-major", &tensor));
-    for (int run = 0; run < RUNS && !wrong; run++) {
+    OK(pto_program_load(session, program, &next));
+    OK(pto_tensor_to_device(stream, "f32", shape, 2, x, sizeof x, "row-major", &tensor));
+    for (int run = 0; run < RUNS; run++) {
         const pto_program_tensor_argument given = {"X", tensor, 0, 0};
         const pto_program_number by = {"by", 1, 2.0f, 0};
         pto_program_output result = {"Y", NULL};
-        DONE(pto_program_run(stream, next, &given, 1, &by, 1, &result, 1));
-        DONE(pto_tensor_release(tensor));
+        OK(pto_program_run(stream, next, &given, 1, &by, 1, &result, 1));
+        OK(pto_tensor_release(tensor));
         tensor = result.tensor;
         pto_tensor *filled;
-        DONE(pto_tensor_to_device(other, "f32", shape, 2, garbage, sizeof garbage, "row-major", &filled));
-        DONE(pto_tensor_release(filled));
+        OK(pto_tensor_to_device(other, "f32", shape, 2, garbage, sizeof garbage, "row-major", &filled));
+        OK(pto_tensor_release(filled));
     }
     /* The program goes as well, before its runs are over, and another one may take its place. */
-    DONE(pto_loaded_program_release(next));
-    DONE(pto_program_load(session, program, &next));
-    DONE(pto_loaded_program_release(next));
-    DONE(pto_tensor_to_host(stream, tensor, y, sizeof y));
-    DONE(pto_tensor_release(tensor));
+    OK(pto_loaded_program_release(next));
+    OK(pto_program_load(session, program, &next));
+    OK(pto_loaded_program_release(next));
+    OK(pto_tensor_to_host(stream, tensor, y, sizeof y));
+    OK(pto_tensor_release(tensor));
     for (int i = 0; i < N; i++) {
-        if (y[i] != (float)(i + 2 * RUNS)) {
-            fprintf(stderr, "element %d is %g, and not %d\n", i, (double)y[i], i + 2 * RUNS);
-            wrong = 1;
-            return;
-        }
+        CHECK(y[i] == (float)(i + 2 * RUNS));
     }
 }
 
@@ -71,23 +52,23 @@ int main(void) {
     pto_session *session;
     pto_program_stream *stream, *other;
     pto_program *program;
-    DONE(pto_device_options_init(&options));
+    OK(pto_device_options_init(&options));
     options.aic = 2;
     options.aiv = 4;
     /* Too small for all tensors that a round makes (50 of each kind, 16 KiB each, in 20 rounds: 32 MiB): what is released must come back. */
     options.gm_bytes = 16 << 20;
-    DONE(pto_device_open("a2a3sim", &options, &device));
-    DONE(pto_session_open(device, 0, &session));
-    DONE(pto_program_stream_open(session, 1, &stream));
-    DONE(pto_program_stream_open(session, 1, &other));
-    DONE(pto_program_of_text(NEXT, &program));
-    for (int round = 0; round < ROUNDS && !wrong; round++) {
+    OK(pto_device_open("a2a3sim", &options, &device));
+    OK(pto_session_open(device, 0, &session));
+    OK(pto_program_stream_open(session, 1, &stream));
+    OK(pto_program_stream_open(session, 1, &other));
+    OK(pto_program_of_text(NEXT, &program));
+    for (int round = 0; round < ROUNDS; round++) {
         released_while_they_are_read(session, program, stream, other);
     }
-    DONE(pto_program_destroy(program));
+    OK(pto_program_destroy(program));
     /* Streams and the session may go in any order. */
-    DONE(pto_session_close(session));
-    DONE(pto_program_stream_close(stream));
-    DONE(pto_program_stream_close(other));
-    return wrong;
+    OK(pto_session_close(session));
+    OK(pto_program_stream_close(stream));
+    OK(pto_program_stream_close(other));
+    return 0;
 }
