@@ -14,7 +14,7 @@ use std::time::Duration;
 use pto_host::session::{Event as Point, ValueTest};
 
 use super::capture::Joint;
-use super::lane::{Command, Lane, Work};
+use super::lane::{Command, Engine, Lane, Work};
 use super::open::Open;
 use super::profile;
 use super::stream::Stream;
@@ -121,7 +121,7 @@ impl Event {
         }
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.record_in(lane));
-        stream.submit(Command::new("event record", work))
+        stream.submit(Command::new(Engine::Stream, "event record", work))
     }
 
     fn record_in(&self, lane: &Lane) -> Answer {
@@ -173,7 +173,7 @@ impl Event {
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));
-        stream.submit(Command::new("event wait", work))
+        stream.submit(Command::new(Engine::Stream, "event wait", work))
     }
 
     /// What the order of commands calls it: its own address, which no handle is.
@@ -223,7 +223,7 @@ impl Event {
             lane.stream().reset(&event.point)?;
             Ok(())
         });
-        stream.submit(Command::new("event reset", work))
+        stream.submit(Command::new(Engine::Stream, "event reset", work))
     }
 
     /// Whether its last record is complete.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use pto_host::session::Event as Point;
 
 use super::capture::{Captured, Step};
-use super::lane::Lane;
+use super::lane::{Lane, NO_STREAM};
 use super::stream::Stream;
 use crate::common::codes;
 use crate::common::races;
@@ -31,8 +31,9 @@ impl Graph {
     pub(crate) fn new(id: u32, captured: Captured, stream: &Stream) -> Answer<Self> {
         let open = &stream.context.open;
         let lanes = captured.members.iter().enumerate().skip(1);
-        let lanes =
-            lanes.map(|(member, _)| Lane::new(open, 0, format!("graph {id} branch {member}")));
+        let lanes = lanes.map(|(member, _)| {
+            Lane::new(open, 0, NO_STREAM, format!("graph {id} branch {member}"))
+        });
         let lanes = lanes.collect::<Answer<Vec<Lane>>>()?;
         let points = captured.records.iter().map(|_| Ok(open.session.event()?));
         let points = points.collect::<Answer<Vec<Point>>>()?;
