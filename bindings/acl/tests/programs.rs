@@ -427,6 +427,8 @@ fn a_fault_strikes_a_command_and_the_next_synchronise_tells_it() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("struck");
     build(&["conformance/struck.c"], &program);
+    let model = folder.path().join("doubles.ptop");
+    std::fs::write(&model, program_of(DOUBLES).to_bytes()).expect("a file");
     let kernels = [
         ("aicore-timeout", "507014"),
         ("aicore-exception", "507015"),
@@ -437,14 +439,14 @@ fn a_fault_strikes_a_command_and_the_next_synchronise_tells_it() {
     for way in ["kernel", "stop", "graph"] {
         cases.extend(kernels.map(|(fault, code)| (fault, way, code)));
     }
-    let stuck = ["abort", "reset", "destroy", "force", "destroy-force", "branch"];
+    let stuck = ["abort", "reset", "destroy", "force", "destroy-force", "branch", "unload"];
     cases.extend(stuck.map(|way| ("stuck-stream", way, "0")));
     cases.push(("poisoned-device", "poisoned", "0"));
     for (fault, way, code) in cases {
         for seed in [None, Some("7")] {
             // A wait that does not end would be a defect.
             let mut command = start(Path::new("timeout"));
-            command.arg("60").arg(&program).args([way, code]);
+            command.arg("60").arg(&program).args([way, code]).arg(&model);
             command.env("PTO_ACL_FAIL", format!("{fault}:2"));
             command.envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
             let output = output(&mut command);
@@ -456,6 +458,23 @@ fn a_fault_strikes_a_command_and_the_next_synchronise_tells_it() {
             );
         }
     }
+}
+
+#[test]
+fn faults_that_did_not_happen_are_told_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c"], &program);
+    let faults = "aclrtMalloc:2:207001,aclrtMalloc:9:207001,aicore-timeout:1,stuck-stream:4";
+    let output = output(start(&program).arg("fail").env("PTO_ACL_FAIL", faults));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "207001 over\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines = [
+        "the fault aclrtMalloc:9:207001 did not happen: there were 2 calls of aclrtMalloc",
+        "the fault aicore-timeout:1 did not happen: there were 0 kernels and models",
+        "the fault stuck-stream:4 did not happen: there were 0 commands",
+    ];
+    assert_eq!(said, lines.map(|line| format!("pto acl: {line}\n")).concat());
 }
 
 #[test]

@@ -31,7 +31,14 @@ fn faults() -> &'static Result<Vec<Asked>, String> {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         let asked = |fault| Asked { fault, seen: AtomicU64::new(0) };
         match list(&text) {
-            Ok(faults) => Ok(faults.into_iter().map(asked).collect()),
+            Ok(faults) => {
+                if !faults.is_empty() {
+                    PROCESS.get_or_init(std::process::id);
+                    // SAFETY: the function may be called at the end of the process.
+                    unsafe { libc::atexit(at_exit) };
+                }
+                Ok(faults.into_iter().map(asked).collect())
+            }
             Err(why) => {
                 let text = format!("{VARIABLE} cannot be read, and every call fails: {why}");
                 eprintln!("pto acl: {text}");
@@ -49,14 +56,16 @@ pub(crate) fn are_asked_for() -> bool {
 /// Refuses the call if somebody asked for that.
 pub(crate) fn check(call: &str) -> Answer {
     let faults = faults().as_ref().map_err(Refusal::value)?;
+    let mut answer = Ok(());
+    // Each counts, also behind one that happens.
     for asked in faults {
         let Fault::Call { function, number, code } = asked.fault else { continue };
         if function == call && asked.comes(number) {
             let text = format!("call {number} fails because {VARIABLE} asks for it");
-            return Err(Refusal::new(code, text));
+            answer = answer.and(Err(Refusal::new(code, text)));
         }
     }
-    Ok(())
+    answer
 }
 
 /// A command of a stream is submitted, one for the cores or another one: what strikes it.
@@ -69,4 +78,29 @@ pub(crate) fn strike(is_for_cores: bool) -> Option<Strike> {
         }
     }
     struck
+}
+
+/// The process that the faults are asked for in: a child of `fork` has not tried them.
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Tells which faults did not happen.
+extern "C" fn at_exit() {
+    let is_child = PROCESS.get() != Some(&std::process::id());
+    for asked in faults().as_ref().ok().filter(|_| !is_child).into_iter().flatten() {
+        // Relaxed: the process ends.
+        let seen = asked.seen.load(Ordering::Relaxed);
+        let (number, what) = match asked.fault {
+            Fault::Call { function, number, .. } => (number, format!("calls of {function}")),
+            Fault::Command { strike, number } if strike.needs_cores() => {
+                (number, "kernels and models".to_owned())
+            }
+            Fault::Command { number, .. } => (number, "commands".to_owned()),
+        };
+        if seen < number {
+            eprintln!(
+                "pto acl: the fault {} did not happen: there were {seen} {what}",
+                asked.fault
+            );
+        }
+    }
 }

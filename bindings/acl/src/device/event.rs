@@ -18,6 +18,7 @@ use super::lane::{Command, Engine, Lane, Work};
 use super::open::Open;
 use super::profile;
 use super::stream::Stream;
+use super::struck::Stuck;
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
@@ -63,6 +64,8 @@ struct State {
     joint: Option<Joint>,
     /// The waits of streams: the lane, and the number of commands when the wait is over.
     waits: Vec<Point>,
+    /// What the lane was stuck at when it was recorded.
+    stuck: Option<Arc<Stuck>>,
 }
 
 impl Event {
@@ -127,6 +130,7 @@ impl Event {
     fn record_in(&self, lane: &Lane) -> Answer {
         let mut state = self.state();
         (state.was_recorded, state.is_reset, state.joint) = (true, false, None);
+        state.stuck = lane.stuck();
         drop(state);
         require(lane.open.index == self.open.index, || {
             let text = "the event was made for another device than the stream's; make one there";
@@ -187,6 +191,9 @@ impl Event {
         } else {
             races::waits(lane.number(), self.signal());
             profile::waits(self.signal());
+        }
+        if limit.is_none() {
+            lane.waits_for(self.state().stuck.clone());
         }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
@@ -253,6 +260,12 @@ impl Event {
     /// Waits on the host for its last record.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
         self.check_uncaptured()?;
+        let stuck = self.state().stuck.clone();
+        if let Some(stuck) = stuck.filter(|_| limit.is_none()) {
+            stuck
+                .refuse_to_wait()
+                .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text))?;
+        }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);

@@ -53,6 +53,7 @@ impl Graph {
         })?;
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let (lanes, points) = &*parts;
+        let mut stuck = vec![None; points.len()];
         for (member, step) in &self.captured.steps {
             let lane = if *member == 0 { &*stream.lane } else { &lanes[member - 1] };
             match step {
@@ -60,10 +61,12 @@ impl Graph {
                 Step::Record(record) => {
                     races::recorded(lane.number(), self.signal(*record));
                     lane.stream().record(&points[*record])?;
+                    stuck[*record] = lane.stuck();
                 }
                 Step::Wait(record) => {
                     races::waits(lane.number(), self.signal(*record));
                     lane.stream().wait(&points[*record])?;
+                    lane.waits_for(stuck[*record].take());
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(crate) struct Lane {
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
-    /// What it is stuck at, or was.
+    /// What it is stuck at, or was: by itself, or because it waits for a record behind that.
     stuck: Mutex<Option<Arc<Stuck>>>,
 }
 
@@ -153,7 +153,7 @@ impl Lane {
             }
             Strike::StuckStream => {
                 let stuck = self.open.damage.stick(&self.open.session, self.stream())?;
-                *self.stuck() = Some(stuck);
+                self.waits_for(Some(stuck));
                 return Ok(());
             }
         };
@@ -163,7 +163,21 @@ impl Lane {
         })
     }
 
-    fn stuck(&self) -> MutexGuard<'_, Option<Arc<Stuck>>> {
+    /// What it is stuck at.
+    pub(crate) fn stuck(&self) -> Option<Arc<Stuck>> {
+        self.held_stuck().clone().filter(|stuck| !stuck.is_over())
+    }
+
+    /// From here on it waits for a record of a lane that was stuck at this then.
+    pub(crate) fn waits_for(&self, stuck: Option<Arc<Stuck>>) {
+        if let Some(stuck) = stuck
+            && self.stuck().is_none()
+        {
+            *self.held_stuck() = Some(stuck);
+        }
+    }
+
+    fn held_stuck(&self) -> MutexGuard<'_, Option<Arc<Stuck>>> {
         self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,8 +227,9 @@ impl Lane {
 
     /// Waits for everything that was submitted. Without a limit, a stream that is stuck is not waited for.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
-        let stuck = self.stuck().clone();
-        if let Some(stuck) = stuck.filter(|_| limit.is_none()) {
+        if limit.is_none()
+            && let Some(stuck) = self.stuck()
+        {
             stuck.refuse_to_wait()?;
         }
         for stream in self.stopping.get().into_iter().chain([&self.normal]) {
@@ -241,7 +256,7 @@ impl Lane {
     pub(crate) fn abort(&self) {
         self.stream().abort();
         self.normal.abort();
-        *self.stuck() = None;
+        *self.held_stuck() = None;
     }
 }
 

@@ -109,6 +109,7 @@ pub(crate) fn get(id: u32) -> Answer<Arc<Model>> {
 
 /// Forgets a model. Runs that were submitted still end.
 pub(crate) fn unload(id: u32) -> Answer {
+    get(id)?.open.check_unstuck()?;
     let model = models().remove(&id).ok_or_else(|| no_model(id))?;
     // A run that failed has been told to whoever waited for it.
     model.open.wait().unwrap_or_default();

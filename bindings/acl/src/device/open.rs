@@ -142,10 +142,12 @@ impl Open {
 
     /// Waits for every stream; failures stay with their streams.
     pub(crate) fn wait(&self) -> Answer {
-        if let Some(stuck) = self.damage.some_stuck() {
-            stuck.refuse_to_wait()?;
-        }
         Ok(self.session.synchronize()?)
+    }
+
+    /// Refuses where a stream is stuck: a wait for every stream would not end.
+    pub(crate) fn check_unstuck(&self) -> Answer {
+        self.damage.some_stuck().map_or(Ok(()), |stuck| stuck.refuse_to_wait())
     }
 
     /// As [`Open::wait`]. Where a stream is stuck, what waits on the device is dropped.

@@ -33,7 +33,7 @@ impl Stuck {
     }
 
     /// Whether an abort or a reset has ended it.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.behind.is_complete()
     }
 
@@ -41,7 +41,7 @@ impl Stuck {
     pub(crate) fn refuse_to_wait(&self) -> Answer {
         self.before.synchronize()?;
         require(self.is_over(), || {
-            let text = "the stream is stuck because PTO_ACL_FAIL asks for it, and this wait would never end; wait with a limit, abort the stream, or reset the device";
+            let text = "a stream is stuck because PTO_ACL_FAIL asks for it, and this wait would never end; wait with a limit, abort the stream, or reset the device";
             Refusal::new(codes::STREAM_TIMEOUT, text)
         })
     }

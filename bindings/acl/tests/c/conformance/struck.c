@@ -1,11 +1,11 @@
-/* What a program sees when a fault that a user asks for strikes a command: `struck WAY [CODE]`. The fault is in PTO_ACL_FAIL, and strikes
+/* What a program sees when a fault that a user asks for strikes a command: `struck WAY CODE MODEL`. The fault is in PTO_ACL_FAIL, and strikes
    the second command that it can strike. */
 #include "cases.h"
 #include "pto_acl.h"
 
 int cases, failures, is_virtual;
 
-enum { COUNT = 3, STREAM_TIMEOUT = 507046, AICPU_EXCEPTION = 507018, DRIVER = 507899 };
+enum { COUNT = 3, STREAM_TIMEOUT = 507046, EVENT_TIMEOUT = 507047, AICPU_EXCEPTION = 507018, DRIVER = 507899 };
 
 static void mark(int64_t *args) { *(volatile int64_t *)args[0] = args[1]; }
 
@@ -144,9 +144,13 @@ static void stuck_device_is_reset(int is_destroyed, int is_forced) {
     OK(aclrtRecordEvent(event, stream));
     OK(aclrtStreamWaitEvent(other, event));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStreamWithTimeout(other, 5));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStream(other));
+    IS(EVENT_TIMEOUT, aclrtSynchronizeEvent(event));
     if (is_destroyed) {
         OK(is_forced ? aclrtDestroyStreamForce(stream) : aclrtDestroyStream(stream));
         OK(aclrtSynchronizeStreamWithTimeout(other, 30000));
+        OK(aclrtSynchronizeStream(other));
+        OK(aclrtSynchronizeEvent(event));
     }
     OK(is_forced ? aclrtResetDeviceForce(0) : aclrtResetDevice(0));
     begin();
@@ -176,6 +180,7 @@ static void branch_is_stuck(void) {
     OK(aclmdlRICaptureEnd(stream, &graph));
     OK(aclmdlRIExecuteAsync(graph, stream));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 5));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStream(stream));
     HOLDS(calls[0] == 1 && calls[1] == 0);
     OK(aclrtResetDevice(0));
     begin();
@@ -183,6 +188,19 @@ static void branch_is_stuck(void) {
     OK(aclrtSynchronizeStreamWithTimeout(stream, 30000));
     HOLDS(calls[0] == 2 && calls[1] == 1);
     OK(aclmdlRIDestroy(graph));
+    works(stream);
+}
+
+/* A model is not unloaded while its device cannot be waited for. */
+static void model_stays(const char *path) {
+    uint32_t model;
+    begin();
+    OK(aclmdlLoadFromFile(path, &model));
+    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    IS(STREAM_TIMEOUT, aclmdlUnload(model));
+    OK(aclrtStreamAbort(stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclmdlUnload(model));
     works(stream);
 }
 
@@ -245,6 +263,7 @@ int main(int count, char **arguments) {
     else if (strcmp(way, "force") == 0) stuck_device_is_reset(0, 1);
     else if (strcmp(way, "destroy-force") == 0) stuck_device_is_reset(1, 1);
     else if (strcmp(way, "branch") == 0) branch_is_stuck();
+    else if (strcmp(way, "unload") == 0) model_stays(arguments[3]);
     else if (strcmp(way, "poisoned") == 0) device_is_poisoned();
     else HOLDS(!"a way that there is");
     printf("%d failed\n", failures);
