@@ -18,7 +18,7 @@ use super::lane::{Command, Engine, Lane, Work};
 use super::open::Open;
 use super::profile;
 use super::stream::Stream;
-use super::struck::Stuck;
+use super::struck::{self, Stuck};
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
@@ -192,7 +192,7 @@ impl Event {
             races::waits(lane.number(), self.signal());
             profile::waits(self.signal());
         }
-        if limit.is_none() {
+        if limit.is_none() && struck::was_any_stuck() {
             lane.waits_for(self.state().stuck.clone());
         }
         if let Some(words) = &self.words {

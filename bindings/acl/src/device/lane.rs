@@ -12,7 +12,7 @@ use super::callbacks::Exception;
 use super::failure::fail_command;
 use super::open::Open;
 use super::profile;
-use super::struck::Stuck;
+use super::struck::{self, Stuck};
 use crate::common::codes;
 use crate::common::faults;
 use crate::common::order::{LaneNumber, Touch};
@@ -165,6 +165,9 @@ impl Lane {
 
     /// What it is stuck at.
     pub(crate) fn stuck(&self) -> Option<Arc<Stuck>> {
+        if !struck::was_any_stuck() {
+            return None;
+        }
         self.held_stuck().clone().filter(|stuck| !stuck.is_over())
     }
 

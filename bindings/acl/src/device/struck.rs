@@ -14,6 +14,15 @@ use pto_host::session::{Event as Point, Notify, Stream, ValueTest};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 
+/// Whether a stream of the process was ever stuck: most calls look no further.
+static WAS_STUCK: AtomicBool = AtomicBool::new(false);
+
+/// Whether a stream of the process was ever stuck.
+pub(crate) fn was_any_stuck() -> bool {
+    // Relaxed: a thread that submits behind a command of another one has synchronised with it, or does not know the order.
+    WAS_STUCK.load(Ordering::Relaxed)
+}
+
 /// A stream that is stuck.
 pub(crate) struct Stuck {
     before: Point,
@@ -61,6 +70,8 @@ impl Damage {
 
     /// Lets a stream of the device be stuck.
     pub(crate) fn stick(&self, session: &Session, stream: &Stream) -> Answer<Arc<Stuck>> {
+        // Relaxed: as for `was_any_stuck`.
+        WAS_STUCK.store(true, Ordering::Relaxed);
         let stuck = Stuck::begin(session, stream)?;
         let mut all = self.stuck();
         all.retain(|other| !other.is_over());

@@ -227,6 +227,7 @@ static void device_is_poisoned(void) {
     IS(DRIVER, aclrtMemcpy(marks, sizeof marks, device, sizeof marks, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(DRIVER, aclrtMemcpy(device, sizeof marks, marks, sizeof marks, ACL_MEMCPY_HOST_TO_DEVICE));
     IS(DRIVER, aclrtMemset(device, sizeof marks, 1, sizeof marks));
+    IS(DRIVER, aclrtMemcpy2d(marks, 8, device, 8, 8, COUNT, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(DRIVER, aclrtMemsetD32(device, sizeof marks, 1, 1));
     IS(5, marks[0]);
     /* Not by a reset alone. */
