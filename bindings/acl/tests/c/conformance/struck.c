@@ -181,12 +181,13 @@ static void branch_is_stuck(void) {
     OK(aclmdlRIExecuteAsync(graph, stream));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStreamWithTimeout(stream, 5));
     IS(STREAM_TIMEOUT, aclrtSynchronizeStream(stream));
-    HOLDS(calls[0] == 1 && calls[1] == 0);
+    IS(0, calls[1]);
     OK(aclrtResetDevice(0));
     begin();
     OK(aclmdlRIExecuteAsync(graph, stream));
     OK(aclrtSynchronizeStreamWithTimeout(stream, 30000));
-    HOLDS(calls[0] == 2 && calls[1] == 1);
+    /* The first execution may have been dropped before its own function began. */
+    HOLDS(calls[0] >= 1 && calls[1] == 1);
     OK(aclmdlRIDestroy(graph));
     works(stream);
 }
