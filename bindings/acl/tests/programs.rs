@@ -382,6 +382,122 @@ fn a_call_fails_where_a_user_asks_for_it() {
 }
 
 #[test]
+fn every_function_fails_where_a_user_asks_for_it_or_naming_it_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, file) = (folder.path().join("every"), folder.path().join("calls"));
+    build(&["every.c", "-ldl"], &program);
+    let can_fail = |function: &pto_acl_interface::Function| {
+        pto_acl_interface::Function::why_it_never_fails(*function).is_none()
+    };
+    let functions: Vec<_> = pto_acl_interface::all().filter(can_fail).collect();
+    let line = |function: &pto_acl_interface::Function| {
+        format!("{} {}\n", function.name, if function.has_code { 4711 } else { 0 })
+    };
+    std::fs::write(&file, functions.iter().map(line).collect::<String>()).expect("a file");
+    let faults: Vec<_> =
+        functions.iter().map(|function| format!("{}:1:4711", function.name)).collect();
+    let mut command = start(&program);
+    let said = run(command.arg(&file).env("PTO_ACL_FAIL", faults.join(",")));
+    assert_eq!(said, format!("{} calls\n", functions.len()));
+}
+
+#[test]
+fn faults_that_there_are_not_fail_every_call() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c"], &program);
+    for (list, why) in [
+        (
+            "aclrtMaloc:3:207001",
+            "there is no function aclrtMaloc; the nearest names are aclrtMalloc",
+        ),
+        ("aclrtFree:9:1,aclrtGetLastError:1:5", "aclrtGetLastError never fails"),
+        ("poisoned:1", "there is no fault poisoned"),
+    ] {
+        let output = output(start(&program).arg("fail").env("PTO_ACL_FAIL", list));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "107000 over\n");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why) && said.contains("every call fails"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+}
+
+#[test]
+fn a_fault_strikes_a_command_and_the_next_synchronise_tells_it() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("struck");
+    build(&["conformance/struck.c"], &program);
+    let model = folder.path().join("doubles.ptop");
+    std::fs::write(&model, program_of(DOUBLES).to_bytes()).expect("a file");
+    let kernels = [
+        ("aicore-timeout", "507014"),
+        ("aicore-exception", "507015"),
+        ("aicpu-timeout", "507017"),
+        ("aicpu-exception", "507018"),
+    ];
+    let mut cases: Vec<(&str, &str, &str)> = Vec::new();
+    for way in ["kernel", "stop", "graph"] {
+        cases.extend(kernels.map(|(fault, code)| (fault, way, code)));
+    }
+    let stuck = ["abort", "reset", "destroy", "force", "destroy-force", "branch", "unload"];
+    cases.extend(stuck.map(|way| ("stuck-stream", way, "0")));
+    cases.push(("poisoned-device", "poisoned", "0"));
+    for (fault, way, code) in cases {
+        for seed in [None, Some("7")] {
+            // A wait that does not end would be a defect.
+            let mut command = start(Path::new("timeout"));
+            command.arg("60").arg(&program).args([way, code]).arg(&model);
+            command.env("PTO_ACL_FAIL", format!("{fault}:2"));
+            command.envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+            let output = output(&mut command);
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert_eq!(
+                (&*said, output.status.code()),
+                ("0 failed\n", Some(0)),
+                "{fault} {way} {seed:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn faults_that_did_not_happen_are_told_at_the_end() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("misuse");
+    build(&["misuse.c"], &program);
+    let faults = "aclrtMalloc:2:207001,aclrtMalloc:9:207001,aicore-timeout:1,stuck-stream:4";
+    let output = output(start(&program).arg("fail").env("PTO_ACL_FAIL", faults));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "207001 over\n");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines = [
+        "the fault aclrtMalloc:9:207001 did not happen: there were 2 calls of aclrtMalloc",
+        "the fault aicore-timeout:1 did not happen: there were 0 kernels and models",
+        "the fault stuck-stream:4 did not happen: there were 0 commands",
+    ];
+    assert_eq!(said, lines.map(|line| format!("pto acl: {line}\n")).concat());
+}
+
+#[test]
+fn a_fault_strikes_a_model() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("model");
+    build(&["model.c", "-lm"], &program);
+    let models = [("softmax.ptop", softmax()), ("doubles.ptop", program_of(DOUBLES).to_bytes())];
+    let models = models.map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    });
+    for number in 1..=2 {
+        let fault = format!("aicore-exception:{number}");
+        let output = output(start(&program).args(&models).env("PTO_ACL_FAIL", fault));
+        let said = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("507015") || errors.contains("507015"), "{said}\n{errors}");
+    }
+}
+
+#[test]
 fn the_log_has_what_its_variables_ask_for() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let (program, logs) = (folder.path().join("misuse"), folder.path().join("logs"));

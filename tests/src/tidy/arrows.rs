@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
     ("pto-handles", &[]),
-    ("pto-acl", &["pto-handles", "pto-host", "pto-native", "pto-timeline"]),
+    ("pto-acl-interface", &[]),
+    ("pto-acl", &["pto-acl-interface", "pto-handles", "pto-host", "pto-native", "pto-timeline"]),
     ("pto-mpi", &["pto-host"]),
     ("pto-field", &["pto-host", "pto-native"]),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
@@ -46,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pto-cli",
         &[
             "pto-abi",
+            "pto-acl-interface",
             "pto-graph",
             "pto-aicore-kernels",
             "pto-host",

@@ -91,7 +91,8 @@ fn settings(args: &AclRunArgs) -> Vec<(&'static str, OsString)> {
         settings.push(("PTO_ACL_TRACE", file.into_os_string()));
     }
     if !args.fails.is_empty() {
-        settings.push(("PTO_ACL_FAIL", args.fails.join(",").into()));
+        let fails: Vec<String> = args.fails.iter().map(ToString::to_string).collect();
+        settings.push(("PTO_ACL_FAIL", fails.join(",").into()));
     }
     settings
 }

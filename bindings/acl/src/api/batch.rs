@@ -61,8 +61,7 @@ fn perform(batch: &Batch, failed: Option<&Place<usize>>) -> Answer {
     let copies = batch.checked(failed)?;
     current::context()?;
     current::check_uncaptured()?;
-    copies.iter().flatten().for_each(Transfer::perform_on_host);
-    Ok(())
+    copies.iter().flatten().try_for_each(Transfer::perform_on_host)
 }
 
 fn submit(batch: &Batch, failed: Option<&Place<usize>>, stream: Handle) -> Answer {

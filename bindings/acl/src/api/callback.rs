@@ -11,7 +11,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
 use crate::device::callbacks::{self, Call, Exception, Function, OfException, Sort};
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::settings::settings;
 use crate::device::{current, fleet};
 
@@ -32,7 +32,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit(Command::new("host function", work))
+        stream.submit(Command::new(Engine::Stream, "host function", work))
     }
 
     fn aclrtLaunchCallback(function: Option<Function>, argument: Address, blocks: u32, stream: Handle) {
@@ -55,7 +55,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit(Command::new("callback", work))
+        stream.submit(Command::new(Engine::Stream, "callback", work))
     }
 
     fn aclrtSubscribeReport(thread: u64, stream: Handle) {

@@ -10,7 +10,7 @@ use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::open::gm;
 use crate::device::places;
 use crate::device::transfer::{self, Transfer};
@@ -20,10 +20,7 @@ api! {
         let copy = Transfer::checked(to.number(), room, from.number(), bytes, kind)?;
         current::context()?;
         current::check_uncaptured()?;
-        if let Some(copy) = copy {
-            copy.perform_on_host();
-        }
-        Ok(())
+        copy.map_or(Ok(()), |copy| copy.perform_on_host())
     }
 
     fn aclrtMemcpyAsync(to: Address, room: usize, from: Address, bytes: usize, kind: u32, stream: Handle) {
@@ -38,6 +35,7 @@ api! {
         let at = checked(address, room, count)?;
         current::context()?;
         current::check_uncaptured()?;
+        transfer::check_healthy(at, count)?;
         races::host_uses(&[Touch::new(Use::Writes, at, count)]);
         transfer::fill(at, value.to_le_bytes()[0], count);
         Ok(())
@@ -58,13 +56,14 @@ api! {
                 Ok(())
             })
         });
-        stream.submit(Command::new("fill", work).using([Touch::new(Use::Writes, at, count)]))
+        stream.submit(Command::new(Engine::Copies, "fill", work).using([Touch::new(Use::Writes, at, count)]))
     }
 
     fn aclrtMemsetD32(address: Address, room: usize, value: u32, count: usize) {
         let at = checked(address, room, count.saturating_mul(4))?;
         current::context()?;
         current::check_uncaptured()?;
+        transfer::check_healthy(at, 4 * count)?;
         races::host_uses(&[Touch::new(Use::Writes, at, 4 * count)]);
         fill_words(at, value, count);
         Ok(())
@@ -78,7 +77,7 @@ api! {
                 Ok(())
             })
         });
-        let fill = Command::new("fill", work).using([Touch::new(Use::Writes, at, 4 * count)]);
+        let fill = Command::new(Engine::Copies, "fill", work).using([Touch::new(Use::Writes, at, 4 * count)]);
         current::submitting(stream)?.submit(fill)
     }
 
@@ -86,8 +85,7 @@ api! {
         let rows = rows(to, to_pitch, from, from_pitch, width, height, kind)?;
         current::context()?;
         current::check_uncaptured()?;
-        rows.iter().for_each(Transfer::perform_on_host);
-        Ok(())
+        rows.iter().try_for_each(Transfer::perform_on_host)
     }
 
     fn aclrtMemcpy2dAsync(to: Address, to_pitch: usize, from: Address, from_pitch: usize, width: usize, height: usize, kind: u32, stream: Handle) {
@@ -105,7 +103,7 @@ api! {
                 Ok(())
             })
         });
-        stream.submit(Command::new("copy of rows", work).using(touches))?;
+        stream.submit(Command::new(Engine::Copies, "copy of rows", work).using(touches))?;
         if waits { stream.synchronize(None) } else { Ok(()) }
     }
 
@@ -134,7 +132,7 @@ api! {
             })
         });
         let touches = [Touch::new(Use::Reads, from, bytes), Touch::new(Use::Writes, to, bytes)];
-        current::submitting(stream)?.submit(Command::new("reduction", work).using(touches))
+        current::submitting(stream)?.submit(Command::new(Engine::Copies, "reduction", work).using(touches))
     }
 }
 

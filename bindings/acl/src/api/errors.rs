@@ -1,4 +1,7 @@
 //! Errors of the calling thread.
+//!
+//! These functions do not go through `common/entry.rs`: what a call does there to tell of a failure would change what they tell, and
+//! they say in a child of `fork` why its calls fail. No fault can be asked for.
 
 use std::ffi::c_char;
 

@@ -11,13 +11,12 @@ use super::launch::launch;
 use crate::common::argument::{Address, In, Out, Text};
 use crate::common::codes;
 use crate::common::entry::api;
-use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::refusal::{Refusal, require};
 use crate::common::table::Handle;
-use crate::common::thread;
-use crate::device::callbacks::{self, Exception};
+use crate::device::callbacks::Exception;
 use crate::device::current;
 use crate::device::kernel;
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 
 api! {
     fn ptoAclKernelFromFunction(name: Text, entry: Address, cores: u32, function: Out<Handle>) {
@@ -48,24 +47,9 @@ api! {
     fn ptoAclLaunchException(stream: Handle, code: i32) {
         let code = if code == 0 { codes::AICORE_EXCEPTION } else { code };
         let stream = current::submitting(stream)?;
-        let exception = Exception {
-            task: thread::with(|thread| thread.last_task) + 1,
-            stream: stream.id.cast_unsigned(),
-            thread: u32::try_from(thread::number() & 0xFFFF_FFFF).unwrap_or(0),
-            device: stream.context.open.index.cast_unsigned(),
-            code: code.cast_unsigned(),
-            function: 0,
-            arguments: 0,
-            argument_bytes: 0,
-        };
-        let work: Work = Arc::new(move |lane| lane.call(move || raise(&exception)));
-        stream.submit(Command::new("exception", work))
+        let (id, device) = (stream.id.cast_unsigned(), stream.context.open.index);
+        let exception = Exception::of_next_command(id, device, code);
+        let work: Work = Arc::new(move |lane| lane.call(move || exception.raise("raised an exception")));
+        stream.submit(Command::new(Engine::Stream, "exception", work))
     }
-}
-
-fn raise(exception: &Exception) -> Answer {
-    callbacks::tell_exception(exception);
-    let text =
-        format!("task {} of stream {} raised an exception", exception.task, exception.stream);
-    Err(Refusal::new(exception.code.cast_signed(), text))
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use crate::common::argument::Out;
-use crate::common::entry::api;
+use crate::common::entry::{api, values};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::device::open::Open;
 use crate::device::settings::settings;
@@ -12,11 +12,9 @@ use crate::device::{current, fleet};
 /// The system on chip that the devices are like.
 pub(super) const SOC: &str = "Ascend910B1";
 
-/// The name of the system on chip.
-// SAFETY: the name is that of the interface, and no other function here has it.
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetSocName() -> *const c_char {
-    c"Ascend910B1".as_ptr()
+values! {
+    // The name of the system on chip.
+    fn aclrtGetSocName() -> *const c_char, std::ptr::null(), { Ok(c"Ascend910B1".as_ptr()) }
 }
 
 const L2_BYTES: i64 = 192 << 20;

@@ -10,7 +10,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
 use crate::device::kernel::{ARGUMENTS, Arguments, FUNCTIONS, Function, Part, words};
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::places;
 
 /// The most bytes of a parameter that is a buffer.
@@ -186,7 +186,8 @@ fn from_device(
     let count = words(&vec![0; bytes])?.len();
     let named = Arc::clone(&function);
     let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
-    let launch = Command::new("kernel", work).labelled(|| named.kernel.name().to_owned());
+    let launch =
+        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
     let launch = launch.using([Touch::new(Use::Reads, at, bytes)]);
     current::submitting(stream)?.submit(launch)
 }
@@ -221,6 +222,7 @@ pub(super) fn launch(
             Ok(())
         })
     });
-    let launch = Command::new("kernel", work).labelled(|| named.kernel.name().to_owned());
+    let launch =
+        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
     current::submitting(stream)?.submit(launch.using(touches))
 }

@@ -12,7 +12,7 @@ use crate::common::order::{Touch, Use};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::model::{self, Extent};
 use crate::device::{current, places};
 
@@ -86,7 +86,7 @@ api! {
         })?;
         let touches = touches(&inputs, &outputs);
         let work: Work = Arc::new(move |lane| model.submit(lane, &addresses));
-        stream.submit(Command::new("model", work).using(touches))
+        stream.submit(Command::new(Engine::Cores, "model", work).using(touches))
     }
 
     fn ptoAclModelBind(model: u32, name: Text, value: f64) {

@@ -15,7 +15,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::current;
 use crate::device::event::{Event, IPC, Style};
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::mapping::Shared;
 use crate::device::open::gm;
 use crate::device::places;
@@ -48,7 +48,7 @@ api! {
             profile::recorded(notify);
             word.write(lane, 1)
         });
-        current::submitting(stream)?.submit(Command::new("notify record", work))
+        current::submitting(stream)?.submit(Command::new(Engine::Stream, "notify record", work))
     }
 
     fn aclrtWaitAndResetNotify(notify: Handle, stream: Handle, timeout: u32) {
@@ -59,7 +59,7 @@ api! {
             word.wait(lane, ValueTest::EQUAL, 1, seconds(timeout))?;
             word.write(lane, 0)
         });
-        current::submitting(stream)?.submit(Command::new("notify wait", work))
+        current::submitting(stream)?.submit(Command::new(Engine::Stream, "notify wait", work))
     }
 
     fn aclrtGetNotifyId(notify: Handle, id: Out<u32>) {
@@ -102,7 +102,7 @@ api! {
             lane.stream().write_value(gm(at), value)?;
             Ok(())
         });
-        current::submitting(stream)?.submit(Command::new("value write", work))
+        current::submitting(stream)?.submit(Command::new(Engine::Stream, "value write", work))
     }
 
     fn aclrtValueWait(address: Address, value: u64, test: u32, stream: Handle) {
@@ -119,7 +119,7 @@ api! {
             lane.stream().wait_value(gm(at), test, value)?;
             Ok(())
         });
-        current::submitting(stream)?.submit(Command::new("value wait", work))
+        current::submitting(stream)?.submit(Command::new(Engine::Stream, "value wait", work))
     }
 
     fn aclrtIpcGetEventHandle(event: Handle, handle: Out<[u8; 64]>) {

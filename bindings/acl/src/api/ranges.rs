@@ -11,7 +11,7 @@ use crate::common::entry::{api, give, values};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::spans::{self, Span};
 use crate::common::table::{Handle, Kind, Table};
-use crate::device::lane::{Command, Work};
+use crate::device::lane::{Command, Engine, Work};
 use crate::device::profile::{self, RANGES};
 use crate::device::{current, fleet};
 
@@ -185,5 +185,5 @@ fn mark(stream: Handle, what: String) -> Answer {
         return Ok(());
     }
     let work: Work = Arc::new(|_| Ok(()));
-    stream.submit(Command::new("mark", work).labelled(|| what))
+    stream.submit(Command::new(Engine::Stream, "mark", work).labelled(|| what))
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use crate::common::entry::values;
+
 /// A data type whose elements have whole bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
@@ -142,21 +144,19 @@ fn narrow(value: f32) -> u16 {
     sign | low
 }
 
-/// The bytes of an element; 0 for a type that has no whole bytes.
-// SAFETY: the name is that of the interface, and no other function here has it.
-#[unsafe(no_mangle)]
-extern "C" fn aclDataTypeSize(data: i32) -> usize {
-    Element::of(data).map_or(0, Element::bytes)
+values! {
+    // 0 for a type that has no whole bytes.
+    fn aclDataTypeSize(data: i32) -> usize, 0, { Ok(Element::of(data).map_or(0, Element::bytes)) }
 }
 
-/// Half precision as single precision.
-// SAFETY: as above.
+/// Half precision as single precision. Every result is a number, none of which can stand for a failure: no fault can be asked for.
+// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 extern "C" fn aclFloat16ToFloat(half: u16) -> f32 {
     widen(half)
 }
 
-/// Single precision as half precision.
+/// Single precision as half precision. No fault can be asked for, as above.
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 extern "C" fn aclFloatToFloat16(value: f32) -> u16 {

@@ -48,9 +48,12 @@ pub(crate) const CONTEXT_RELEASE: i32 = 507_007;
 pub(crate) const REPORT_TIMEOUT: i32 = 507_012;
 pub(crate) const AICORE_TIMEOUT: i32 = 507_014;
 pub(crate) const AICORE_EXCEPTION: i32 = 507_015;
+pub(crate) const AICPU_TIMEOUT: i32 = 507_017;
 pub(crate) const AICPU_EXCEPTION: i32 = 507_018;
 pub(crate) const IPC: i32 = 507_022;
 pub(crate) const STREAM_TIMEOUT: i32 = 507_046;
 pub(crate) const EVENT_TIMEOUT: i32 = 507_047;
+/// What the driver says of a device that has to be reset by force.
+pub(crate) const DRIVER: i32 = 507_899;
 pub(crate) const HOST_REGISTERED: i32 = 507_910;
 pub(crate) const HOST_NOT_REGISTERED: i32 = 507_911;

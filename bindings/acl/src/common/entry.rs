@@ -56,8 +56,15 @@ pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
 
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
-    let start = if watch::is_watched() { begin(call) } else { None };
-    let outcome = attempt(act);
+    let is_watched = watch::is_watched();
+    let start = if is_watched { begin(call) } else { None };
+    let tried = || {
+        if is_watched {
+            faults::check(call)?;
+        }
+        act()
+    };
+    let outcome = attempt(tried);
     if let Some(start) = start {
         spans::end(call, start);
     }

@@ -1,56 +1,106 @@
-//! Faults that a user asks for: `PTO_ACL_FAIL` is a list of `FUNCTION:N:CODE`, and the N-th call of the function fails with the code.
+//! Faults that a user asks for: `PTO_ACL_FAIL` is a list of `FUNCTION:N:CODE`, for the N-th call of a function, and of `FAULT:N`, for the
+//! N-th command of a stream. A list that cannot be read fails every call, since nobody may believe that a fault was tried which was not.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pto_acl_interface::{Fault, Strike, list};
+
 use super::refusal::{Answer, Refusal};
 
-/// A fault that is asked for.
-struct Fault {
-    function: String,
-    call: u64,
-    code: i32,
-    calls: AtomicU64,
+const VARIABLE: &str = "PTO_ACL_FAIL";
+
+/// A fault that is asked for, and how often what it waits for has happened.
+struct Asked {
+    fault: Fault,
+    seen: AtomicU64,
 }
 
-fn faults() -> &'static [Fault] {
-    static FAULTS: OnceLock<Vec<Fault>> = OnceLock::new();
+impl Asked {
+    /// What the fault waits for happens; whether it is the time that is meant.
+    fn comes(&self, number: u64) -> bool {
+        // Relaxed: it only counts.
+        self.seen.fetch_add(1, Ordering::Relaxed) + 1 == number
+    }
+}
+
+/// The faults; or why the list cannot be read.
+fn faults() -> &'static Result<Vec<Asked>, String> {
+    static FAULTS: OnceLock<Result<Vec<Asked>, String>> = OnceLock::new();
     FAULTS.get_or_init(|| {
-        let list = std::env::var("PTO_ACL_FAIL").unwrap_or_default();
-        let rows = list.split(',').filter(|row| !row.is_empty());
-        rows.filter_map(|row| {
-            let fault = parse(row);
-            if fault.is_none() {
-                eprintln!("pto acl: PTO_ACL_FAIL has \"{row}\", which is not FUNCTION:N:CODE; nothing fails for it");
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        let asked = |fault| Asked { fault, seen: AtomicU64::new(0) };
+        match list(&text) {
+            Ok(faults) => {
+                if !faults.is_empty() {
+                    PROCESS.get_or_init(std::process::id);
+                    // SAFETY: the function may be called at the end of the process.
+                    unsafe { libc::atexit(at_exit) };
+                }
+                Ok(faults.into_iter().map(asked).collect())
             }
-            fault
-        })
-        .collect()
+            Err(why) => {
+                let text = format!("{VARIABLE} cannot be read, and every call fails: {why}");
+                eprintln!("pto acl: {text}");
+                Err(text)
+            }
+        }
     })
-}
-
-fn parse(row: &str) -> Option<Fault> {
-    let (function, rest) = row.split_once(':')?;
-    let (call, code) = rest.split_once(':')?;
-    let call = call.parse().ok().filter(|call| *call > 0)?;
-    let code = code.parse().ok().filter(|code| *code != 0)?;
-    Some(Fault { function: function.to_owned(), call, code, calls: AtomicU64::new(0) })
 }
 
 /// Whether a user asks for any.
 pub(crate) fn are_asked_for() -> bool {
-    !faults().is_empty()
+    faults().as_ref().map_or(true, |faults| !faults.is_empty())
 }
 
 /// Refuses the call if somebody asked for that.
 pub(crate) fn check(call: &str) -> Answer {
-    for fault in faults().iter().filter(|fault| fault.function == call) {
-        // Relaxed: it only counts.
-        let number = fault.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        if number == fault.call {
-            let text = format!("call {number} fails because PTO_ACL_FAIL asks for it");
-            return Err(Refusal::new(fault.code, text));
+    let faults = faults().as_ref().map_err(Refusal::value)?;
+    let mut answer = Ok(());
+    // Each counts, also behind one that happens.
+    for asked in faults {
+        let Fault::Call { function, number, code } = asked.fault else { continue };
+        if function == call && asked.comes(number) {
+            let text = format!("call {number} fails because {VARIABLE} asks for it");
+            answer = answer.and(Err(Refusal::new(code, text)));
         }
     }
-    Ok(())
+    answer
+}
+
+/// A command of a stream is submitted, one for the cores or another one: what strikes it.
+pub(crate) fn strike(is_for_cores: bool) -> Option<Strike> {
+    let mut struck = None;
+    for asked in faults().as_ref().ok()? {
+        let Fault::Command { strike, number } = asked.fault else { continue };
+        if (is_for_cores || !strike.needs_cores()) && asked.comes(number) {
+            struck = struck.or(Some(strike));
+        }
+    }
+    struck
+}
+
+/// The process that the faults are asked for in: a child of `fork` has not tried them.
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Tells which faults did not happen.
+extern "C" fn at_exit() {
+    let is_child = PROCESS.get() != Some(&std::process::id());
+    for asked in faults().as_ref().ok().filter(|_| !is_child).into_iter().flatten() {
+        // Relaxed: the process ends.
+        let seen = asked.seen.load(Ordering::Relaxed);
+        let (number, what) = match asked.fault {
+            Fault::Call { function, number, .. } => (number, format!("calls of {function}")),
+            Fault::Command { strike, number } if strike.needs_cores() => {
+                (number, "kernels and models".to_owned())
+            }
+            Fault::Command { number, .. } => (number, "commands".to_owned()),
+        };
+        if seen < number {
+            eprintln!(
+                "pto acl: the fault {} did not happen: there were {seen} {what}",
+                asked.fault
+            );
+        }
+    }
 }

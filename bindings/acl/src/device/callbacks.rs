@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
+use crate::common::thread;
 
 /// A function with one argument of the program's own.
 pub(crate) type Function = extern "C" fn(*mut c_void);
@@ -29,6 +30,29 @@ pub(crate) struct Exception {
     pub(crate) function: Handle,
     pub(crate) arguments: usize,
     pub(crate) argument_bytes: u32,
+}
+
+impl Exception {
+    /// An exception of the command that the calling thread submits.
+    pub(crate) fn of_next_command(stream: u32, device: i32, code: i32) -> Self {
+        Self {
+            task: thread::with(|thread| thread.last_task).wrapping_add(1),
+            stream,
+            thread: u32::try_from(thread::number() & 0xFFFF_FFFF).unwrap_or(0),
+            device: device.cast_unsigned(),
+            code: code.cast_unsigned(),
+            function: 0,
+            arguments: 0,
+            argument_bytes: 0,
+        }
+    }
+
+    /// Tells who has asked for it, and lets its command fail.
+    pub(crate) fn raise(&self, why: &str) -> Answer {
+        tell_exception(self);
+        let text = format!("task {} of stream {} {why}", self.task, self.stream);
+        Err(Refusal::new(self.code.cast_signed(), text))
+    }
 }
 
 /// A call of the program: the function, and the address of its argument.
@@ -101,7 +125,7 @@ pub(crate) fn remove_exception(function: OfException) {
 }
 
 /// Tells of an exception.
-pub(crate) fn tell_exception(exception: &Exception) {
+fn tell_exception(exception: &Exception) {
     let functions = registered().of_exceptions.clone();
     functions.into_iter().for_each(|function| function(&raw const *exception));
 }

@@ -130,7 +130,7 @@ pub(crate) fn reset_device(device: i32) -> Answer {
     })?;
     let Some(context) = context else { return Ok(()) };
     // What failed is told to nobody any more.
-    context.open.wait(None).unwrap_or_default();
+    context.open.drain().unwrap_or_default();
     destroy(&context);
     let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
     if !left {
@@ -152,6 +152,7 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
     })?;
     if let Some(open) = fleet::opened(device) {
         open.session.reset()?;
+        open.damage.heal();
     }
     for (_, context) in CONTEXTS.all() {
         if context.open.index == device {

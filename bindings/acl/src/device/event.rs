@@ -14,10 +14,11 @@ use std::time::Duration;
 use pto_host::session::{Event as Point, ValueTest};
 
 use super::capture::Joint;
-use super::lane::{Command, Lane, Work};
+use super::lane::{Command, Engine, Lane, Work};
 use super::open::Open;
 use super::profile;
 use super::stream::Stream;
+use super::struck::{self, Stuck};
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
@@ -63,6 +64,8 @@ struct State {
     joint: Option<Joint>,
     /// The waits of streams: the lane, and the number of commands when the wait is over.
     waits: Vec<Point>,
+    /// What the lane was stuck at when it was recorded.
+    stuck: Option<Arc<Stuck>>,
 }
 
 impl Event {
@@ -121,12 +124,13 @@ impl Event {
         }
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.record_in(lane));
-        stream.submit(Command::new("event record", work))
+        stream.submit(Command::new(Engine::Stream, "event record", work))
     }
 
     fn record_in(&self, lane: &Lane) -> Answer {
         let mut state = self.state();
         (state.was_recorded, state.is_reset, state.joint) = (true, false, None);
+        state.stuck = lane.stuck();
         drop(state);
         require(lane.open.index == self.open.index, || {
             let text = "the event was made for another device than the stream's; make one there";
@@ -173,7 +177,7 @@ impl Event {
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));
-        stream.submit(Command::new("event wait", work))
+        stream.submit(Command::new(Engine::Stream, "event wait", work))
     }
 
     /// What the order of commands calls it: its own address, which no handle is.
@@ -187,6 +191,9 @@ impl Event {
         } else {
             races::waits(lane.number(), self.signal());
             profile::waits(self.signal());
+        }
+        if limit.is_none() && struck::was_any_stuck() {
+            lane.waits_for(self.state().stuck.clone());
         }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
@@ -223,7 +230,7 @@ impl Event {
             lane.stream().reset(&event.point)?;
             Ok(())
         });
-        stream.submit(Command::new("event reset", work))
+        stream.submit(Command::new(Engine::Stream, "event reset", work))
     }
 
     /// Whether its last record is complete.
@@ -253,6 +260,12 @@ impl Event {
     /// Waits on the host for its last record.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
         self.check_uncaptured()?;
+        let stuck = self.state().stuck.clone();
+        if let Some(stuck) = stuck.filter(|_| limit.is_none()) {
+            stuck
+                .refuse_to_wait()
+                .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text))?;
+        }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);

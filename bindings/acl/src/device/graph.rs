@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use pto_host::session::Event as Point;
 
 use super::capture::{Captured, Step};
-use super::lane::Lane;
+use super::lane::{Lane, NO_STREAM};
 use super::stream::Stream;
 use crate::common::codes;
 use crate::common::races;
@@ -31,8 +31,9 @@ impl Graph {
     pub(crate) fn new(id: u32, captured: Captured, stream: &Stream) -> Answer<Self> {
         let open = &stream.context.open;
         let lanes = captured.members.iter().enumerate().skip(1);
-        let lanes =
-            lanes.map(|(member, _)| Lane::new(open, 0, format!("graph {id} branch {member}")));
+        let lanes = lanes.map(|(member, _)| {
+            Lane::new(open, 0, NO_STREAM, format!("graph {id} branch {member}"))
+        });
         let lanes = lanes.collect::<Answer<Vec<Lane>>>()?;
         let points = captured.records.iter().map(|_| Ok(open.session.event()?));
         let points = points.collect::<Answer<Vec<Point>>>()?;
@@ -52,6 +53,7 @@ impl Graph {
         })?;
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let (lanes, points) = &*parts;
+        let mut stuck = vec![None; points.len()];
         for (member, step) in &self.captured.steps {
             let lane = if *member == 0 { &*stream.lane } else { &lanes[member - 1] };
             match step {
@@ -59,10 +61,12 @@ impl Graph {
                 Step::Record(record) => {
                     races::recorded(lane.number(), self.signal(*record));
                     lane.stream().record(&points[*record])?;
+                    stuck[*record] = lane.stuck();
                 }
                 Step::Wait(record) => {
                     races::waits(lane.number(), self.signal(*record));
                     lane.stream().wait(&points[*record])?;
+                    lane.waits_for(stuck[*record].take());
                 }
             }
         }

@@ -2,21 +2,29 @@
 //! on failures after it had submitted commands.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use pto_acl_interface::Strike;
 use pto_host::session::{OnFailure, Stream, StreamOptions};
 
+use super::callbacks::Exception;
 use super::failure::fail_command;
 use super::open::Open;
 use super::profile;
+use super::struck::{self, Stuck};
+use crate::common::codes;
+use crate::common::faults;
 use crate::common::order::{LaneNumber, Touch};
 use crate::common::races;
 use crate::common::refusal::Answer;
+use crate::common::watch::{self, Watcher};
 
 /// A lane of commands of one device.
 pub(crate) struct Lane {
     pub(crate) open: Arc<Open>,
+    /// The number of its stream, as exceptions have it.
+    id: u32,
     /// What timelines call it.
     pub(crate) title: String,
     /// Its number among the lanes of the process.
@@ -24,15 +32,32 @@ pub(crate) struct Lane {
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
+    /// What it is stuck at, or was: by itself, or because it waits for a record behind that.
+    stuck: Mutex<Option<Arc<Stuck>>>,
 }
+
+/// The number of a lane that has no stream of the program: branches of graphs, models that a call waits for.
+pub(crate) const NO_STREAM: u32 = u32::MAX;
 
 /// What a lane is asked to do; a captured graph asks again and again.
 pub(crate) type Work = Arc<dyn Fn(&Lane) -> Answer + Send + Sync>;
+
+/// What does a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// The cores: kernels and models.
+    Cores,
+    /// What moves bytes: copies, fills and reductions.
+    Copies,
+    /// The stream itself, or the host: records, waits, words, functions.
+    Stream,
+}
 
 /// A command: its name, what it does, and which memory it uses.
 #[derive(Clone)]
 pub(crate) struct Command {
     pub(crate) name: &'static str,
+    engine: Engine,
     /// What timelines call it, where they are recorded.
     label: Option<Arc<str>>,
     work: Work,
@@ -42,8 +67,8 @@ pub(crate) struct Command {
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 impl Command {
-    pub(crate) fn new(name: &'static str, work: Work) -> Self {
-        Self { name, label: None, work, touches: Vec::new() }
+    pub(crate) fn new(engine: Engine, name: &'static str, work: Work) -> Self {
+        Self { name, engine, label: None, work, touches: Vec::new() }
     }
 
     /// The same command, which uses these bytes.
@@ -63,35 +88,100 @@ impl Command {
     /// Submits it to a lane.
     pub(crate) fn submit(&self, lane: &Lane) -> Answer {
         let label = self.label.as_deref().unwrap_or(self.name);
-        lane.submit(label, &self.touches, |lane| (self.work)(lane))
+        lane.submit(self.engine, label, &self.touches, |lane| (self.work)(lane))
     }
 }
 
 impl Lane {
-    /// A lane of a device; `title` is what timelines call it.
-    pub(crate) fn new(open: &Arc<Open>, priority: u8, title: String) -> Answer<Self> {
+    /// A lane of a device for a stream with this number; `title` is what timelines call it.
+    pub(crate) fn new(open: &Arc<Open>, priority: u8, id: u32, title: String) -> Answer<Self> {
         let options = StreamOptions { priority, ..StreamOptions::default() };
         let normal = open.session.stream_with(options)?;
         // Relaxed: the counter only makes numbers differ.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (open, stopping) = (Arc::clone(open), OnceLock::new());
-        Ok(Self { open, title, number, priority, normal, stopping })
+        Ok(Self {
+            open: Arc::clone(open),
+            id,
+            title,
+            number,
+            priority,
+            normal,
+            stopping: OnceLock::new(),
+            stuck: Mutex::default(),
+        })
     }
 
-    /// Takes a command: what timelines call it, the memory that it uses, and what it does.
+    /// Takes a command: what does it, what timelines call it, the memory that it uses, and what it does.
     pub(crate) fn submit(
         &self,
+        engine: Engine,
         label: &str,
         touches: &[Touch],
         work: impl FnOnce(&Self) -> Answer,
     ) -> Answer {
         races::submitted(self.number, touches);
         let recorded = profile::begin(self.place(), label)?;
-        let outcome = work(self);
+        let outcome = self.perform(engine, work);
         if let Some(recorded) = recorded {
             profile::end(self.place(), recorded)?;
         }
         outcome
+    }
+
+    /// Does a command, unless a fault that a user asks for strikes it.
+    pub(crate) fn perform(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
+        let is_asked_for = watch::has(Watcher::Environment);
+        let strike = is_asked_for.then(|| faults::strike(engine == Engine::Cores)).flatten();
+        match strike {
+            Some(strike) => self.suffer(strike),
+            // Waits and records go on: they are what tells that the stream is drained.
+            None if engine != Engine::Stream && self.open.damage.is_poisoned() => Ok(()),
+            None => work(self),
+        }
+    }
+
+    /// What a fault does in the place of a command.
+    fn suffer(&self, strike: Strike) -> Answer {
+        let (code, what) = match strike {
+            Strike::AicoreTimeout => (codes::AICORE_TIMEOUT, "an AICore timed out"),
+            Strike::AicoreException => (codes::AICORE_EXCEPTION, "an AICore raised an exception"),
+            Strike::AicpuTimeout => (codes::AICPU_TIMEOUT, "an AICPU timed out"),
+            Strike::AicpuException => (codes::AICPU_EXCEPTION, "an AICPU raised an exception"),
+            Strike::PoisonedDevice => {
+                self.open.damage.poison();
+                (codes::AICPU_EXCEPTION, "the device is poisoned")
+            }
+            Strike::StuckStream => {
+                let stuck = self.open.damage.stick(&self.open.session, self.stream())?;
+                self.waits_for(Some(stuck));
+                return Ok(());
+            }
+        };
+        let exception = Exception::of_next_command(self.id, self.open.index, code);
+        self.call(move || {
+            exception.raise(&format!("failed because PTO_ACL_FAIL asks for it: {what}"))
+        })
+    }
+
+    /// What it is stuck at.
+    pub(crate) fn stuck(&self) -> Option<Arc<Stuck>> {
+        if !struck::was_any_stuck() {
+            return None;
+        }
+        self.held_stuck().clone().filter(|stuck| !stuck.is_over())
+    }
+
+    /// From here on it waits for a record of a lane that was stuck at this then.
+    pub(crate) fn waits_for(&self, stuck: Option<Arc<Stuck>>) {
+        if let Some(stuck) = stuck
+            && self.stuck().is_none()
+        {
+            *self.held_stuck() = Some(stuck);
+        }
+    }
+
+    fn held_stuck(&self) -> MutexGuard<'_, Option<Arc<Stuck>>> {
+        self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn place(&self) -> profile::Place<'_> {
@@ -138,8 +228,13 @@ impl Lane {
         Ok(())
     }
 
-    /// Waits for everything that was submitted.
+    /// Waits for everything that was submitted. Without a limit, a stream that is stuck is not waited for.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
+        if limit.is_none()
+            && let Some(stuck) = self.stuck()
+        {
+            stuck.refuse_to_wait()?;
+        }
         for stream in self.stopping.get().into_iter().chain([&self.normal]) {
             match limit {
                 Some(limit) => stream.synchronize_within(limit)?,
@@ -164,11 +259,16 @@ impl Lane {
     pub(crate) fn abort(&self) {
         self.stream().abort();
         self.normal.abort();
+        *self.held_stuck() = None;
     }
 }
 
 impl Drop for Lane {
     fn drop(&mut self) {
+        // Nobody can end what it is stuck at any more.
+        if self.stuck().is_some() {
+            self.abort();
+        }
         races::ended(self.number);
     }
 }

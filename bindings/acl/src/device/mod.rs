@@ -17,6 +17,7 @@ pub(crate) mod places;
 pub(crate) mod profile;
 pub(crate) mod settings;
 pub(crate) mod stream;
+pub(crate) mod struck;
 pub(crate) mod timeline;
 pub(crate) mod transfer;
 pub(crate) mod word;

@@ -12,7 +12,7 @@ use pto_host::workload::WorkloadBindings;
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
 
-use super::lane::Lane;
+use super::lane::{Engine, Lane, NO_STREAM};
 use super::open::{Open, gm};
 use super::places;
 use crate::common::codes;
@@ -95,7 +95,7 @@ pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
     let model = Model {
         open: Arc::clone(open),
         placed: open.stitcher()?.place_with(program, native)?,
-        lane: Lane::new(open, 0, "models".to_owned())?,
+        lane: Lane::new(open, 0, NO_STREAM, "models".to_owned())?,
         values: Mutex::default(),
     };
     models().insert(id, Arc::new(model));
@@ -109,9 +109,10 @@ pub(crate) fn get(id: u32) -> Answer<Arc<Model>> {
 
 /// Forgets a model. Runs that were submitted still end.
 pub(crate) fn unload(id: u32) -> Answer {
+    get(id)?.open.check_unstuck()?;
     let model = models().remove(&id).ok_or_else(|| no_model(id))?;
     // A run that failed has been told to whoever waited for it.
-    model.open.wait(None).unwrap_or_default();
+    model.open.wait().unwrap_or_default();
     Ok(())
 }
 
@@ -214,9 +215,16 @@ impl Model {
 
     /// Runs it, and waits for the end. The program names a fault better than the device.
     pub(crate) fn run(&self, addresses: &[usize]) -> Answer {
-        let run = self.begin(&self.lane, addresses)?;
+        self.open.damage.check_healthy()?;
+        let mut run = None;
+        self.lane.perform(Engine::Cores, |lane| {
+            run = Some(self.begin(lane, addresses)?);
+            Ok(())
+        })?;
         let ended = self.lane.synchronize(None);
-        run.check()?;
+        if let Some(run) = run {
+            run.check()?;
+        }
         ended
     }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
@@ -13,6 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{DeviceOptions, Hosting, Kernel, LIBRARY, Session, SessionOptions};
 
 use super::settings::settings;
+use super::struck::Damage;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::spans;
@@ -37,6 +37,8 @@ pub(crate) struct Open {
     /// The kernels of functions that were launched here.
     kernels: Mutex<BTreeMap<Handle, FuncId>>,
     cores: [u32; 2],
+    /// What faults that a user asks for have left.
+    pub(crate) damage: Damage,
 }
 
 impl Open {
@@ -68,6 +70,7 @@ impl Open {
             streams: AtomicU32::new(0),
             kernels: Mutex::default(),
             cores,
+            damage: Damage::default(),
         }))
     }
 
@@ -138,12 +141,19 @@ impl Open {
     }
 
     /// Waits for every stream; failures stay with their streams.
-    pub(crate) fn wait(&self, limit: Option<Duration>) -> Answer {
-        match limit {
-            Some(limit) => self.session.synchronize_within(limit)?,
-            None => self.session.synchronize()?,
-        }
-        Ok(())
+    pub(crate) fn wait(&self) -> Answer {
+        Ok(self.session.synchronize()?)
+    }
+
+    /// Refuses where a stream is stuck: a wait for every stream would not end.
+    pub(crate) fn check_unstuck(&self) -> Answer {
+        self.damage.some_stuck().map_or(Ok(()), |stuck| stuck.refuse_to_wait())
+    }
+
+    /// As [`Open::wait`]. Where a stream is stuck, what waits on the device is dropped.
+    pub(crate) fn drain(&self) -> Answer {
+        self.damage.release(&self.session);
+        self.wait()
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::capture::{self, Member};
 use super::context::Context;
-use super::lane::{Command, Lane};
+use super::lane::{Command, Engine, Lane};
 use super::open::Open;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -60,7 +60,8 @@ impl Stream {
         check_count(open)?;
         let id = open.next_stream();
         let title = format!("stream {id}");
-        let lane = Arc::new(Lane::new(open, u8::try_from(priority).unwrap_or(0), title)?);
+        let priority_of_lane = u8::try_from(priority).unwrap_or(0);
+        let lane = Arc::new(Lane::new(open, priority_of_lane, id.cast_unsigned(), title)?);
         Ok(STREAMS.open_with(|handle| Self {
             handle,
             id,
@@ -113,7 +114,7 @@ impl Stream {
     /// Does what no capture has to keep: as [`Stream::submit`] for a stream that is not captured, without an object for the command.
     pub(crate) fn submit_at_once(&self, name: &str, work: impl FnOnce(&Lane) -> Answer) -> Answer {
         self.context.check_running()?;
-        self.perform(|lane| lane.submit(name, &[], work))
+        self.perform(|lane| lane.submit(Engine::Stream, name, &[], work))
     }
 
     /// Whether a capture takes the commands of the stream.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_host::session::HostBuffer;
 
-use super::lane::{Command, Lane};
+use super::lane::{Command, Engine, Lane};
 use super::open::gm;
 use super::places;
 use crate::common::argument::check_extent;
@@ -69,9 +69,12 @@ impl Transfer {
     }
 
     /// Copies now, in a call of the host.
-    pub(crate) fn perform_on_host(&self) {
+    pub(crate) fn perform_on_host(&self) -> Answer {
+        check_healthy(self.to, self.bytes)?;
+        check_healthy(self.from, self.bytes)?;
         races::host_uses(&self.touches());
         self.perform();
+        Ok(())
     }
 
     /// Copies now.
@@ -84,7 +87,7 @@ impl Transfer {
 
     /// The copy as a command.
     pub(crate) fn command(self) -> Command {
-        Command::new("copy", Arc::new(move |lane| self.submit(lane)))
+        Command::new(Engine::Copies, "copy", Arc::new(move |lane| self.submit(lane)))
             .labelled(|| self.label())
             .using(self.touches())
     }
@@ -154,6 +157,11 @@ impl Transfer {
         }
         Ok(())
     }
+}
+
+/// Refuses bytes of a device that does nothing.
+pub(crate) fn check_healthy(address: usize, bytes: usize) -> Answer {
+    places::device_of(address, bytes)?.map_or(Ok(()), |open| open.damage.check_healthy())
 }
 
 /// The bytes at an address, as one number.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use pto_acl_interface::Fault;
 
 use super::value::{byte_count, whole};
 use crate::help;
@@ -49,9 +50,11 @@ pub(crate) struct AclRunArgs {
     /// Writes commands of streams, calls and ranges of the program to a timeline, which `pto view` shows
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
-    /// Makes the N-th call of a function fail with this code; may be given several times
-    #[arg(long = "fail", value_name = "FUNCTION:N:CODE")]
-    pub(crate) fails: Vec<String>,
+    /// Makes the N-th call of a function fail with this code, or strikes the N-th command of the streams with a fault:
+    /// aicore-timeout, aicore-exception, aicpu-timeout or aicpu-exception (kernels and models), stuck-stream or
+    /// poisoned-device (every command); may be given several times
+    #[arg(long = "fail", value_name = "FUNCTION:N:CODE|FAULT:N")]
+    pub(crate) fails: Vec<Fault>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,

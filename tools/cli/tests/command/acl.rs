@@ -31,7 +31,7 @@ const SETTINGS: &str = "echo $PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO
 
 #[test]
 fn options_become_settings_of_the_library() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
         (&[], "////\n"),
         (&["--devices", "2", "--memory", "1G"], "2/1073741824///\n"),
         (&["--virtual"], "//0//\n"),
@@ -40,6 +40,7 @@ fn options_become_settings_of_the_library() {
             &["--check", "--fail", "aclrtMalloc:3:207001", "--fail", "aclrtFree:1:107000"],
             "///report/aclrtMalloc:3:207001,aclrtFree:1:107000\n",
         ),
+        (&["--fail", "aicore-exception:2"], "////aicore-exception:2\n"),
         (&["--strict"], "///strict/\n"),
         (&["--trace", "/a/trace.json"], "/////a/trace.json\n"),
     ];
@@ -68,6 +69,15 @@ fn what_cannot_be_run_is_refused() {
     refused(&["acl", "run", "--seed", "7", "true"], 2, &["--virtual"]);
     refused(&["acl", "run", "--devices", "65", "true"], 2, &["65", "from 1 to 64"]);
     refused(&["acl", "run"], 2, &["PROGRAM"]);
+    let fails = [
+        ("aclrtMaloc:3:207001", "no function aclrtMaloc; the nearest names are aclrtMalloc"),
+        ("aclFloat16ToFloat:1:5", "aclFloat16ToFloat never fails"),
+        ("stuck-streem:1", "the nearest names are stuck-stream"),
+        ("aclrtMalloc:3", "write aclrtMalloc:N:CODE"),
+    ];
+    for (fail, why) in fails {
+        refused(&["acl", "run", "--fail", fail, "true"], 2, &[why]);
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let library = library(&folder);
     let library = library.to_str().expect("a name");
