@@ -21,6 +21,8 @@ use pto_graph::{
     TensorTask, TensorView,
 };
 
+use crate::shaped_graph;
+
 type Built = Option<Result<(), BuildError>>;
 
 /// Any set of builder programs, behind a table of functions. Clones are the same set.
@@ -47,7 +49,10 @@ impl BuilderSet for AnyBuilders {
     }
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
-        self.0.build_stream(symbol, &mut Stream(stream))
+        let built = self.0.build_stream(symbol, &mut Stream(stream));
+        // Every simulated device has it. A program that was given by this name goes first.
+        let is_shaped_graph = symbol == pto_graph::symbol(shaped_graph::BUILDER);
+        built.or_else(|| is_shaped_graph.then(|| shaped_graph::build(&mut Stream(stream))))
     }
 }
 

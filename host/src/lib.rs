@@ -79,6 +79,7 @@ mod progress;
 mod report;
 mod runs;
 pub mod session;
+mod shaped_graph;
 pub mod stitch;
 mod stream_report;
 mod trace;

@@ -32,6 +32,21 @@ pub enum StitchError {
         /// The fault, in the words of the workload.
         fault: Box<RunFault>,
     },
+    /// The device cannot run tasks of several cores, blocks, a predicate or a priority from a program file.
+    #[error(
+        "program {program}: task {task} is {shape}, and the device {device} runs tasks of one kernel on one core from program files; run it on a2a3sim, \
+         or build it without that"
+    )]
+    Shapes {
+        /// The program.
+        program: String,
+        /// The number of the first such task.
+        task: usize,
+        /// What it is beyond one kernel on one core.
+        shape: String,
+        /// The name of the device.
+        device: String,
+    },
     /// A tensor is in another layout than the program needs.
     #[error(
         "program {program} needs {tensor} in the layout '{wanted}', and the tensor is in '{found}'; convert it with \

@@ -24,6 +24,7 @@ use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
+use crate::shaped_graph::{self, ShapedCondition, ShapedTask};
 use crate::workload::{TensorBinding, WorkloadBindings};
 
 /// Bindings of a program that are kept.
@@ -46,8 +47,13 @@ pub(super) struct Loaded {
 
 /// What of a program does not change from run to run.
 enum Code {
-    Plan { plan: DeviceBuffer<u32>, kernels: Option<DeviceBuffer<u8>>, scratch: DeviceBuffer<u64> },
-    Graph(Vec<FuncId>),
+    Plan {
+        plan: DeviceBuffer<u32>,
+        kernels: Option<DeviceBuffer<u8>>,
+        scratch: DeviceBuffer<u64>,
+    },
+    /// For each task the func ids of its kernels, its own one first.
+    Graph(Vec<Vec<FuncId>>),
 }
 
 /// A program with tensors: what a launch needs.
@@ -59,6 +65,8 @@ pub(super) enum Bound {
         _bindings: DeviceBuffer<u64>,
     },
     Graph(Arc<GraphImage>),
+    /// Words of `shaped_graph`.
+    Shaped(DeviceBuffer<u64>),
 }
 
 impl LoadedProgram {
@@ -112,31 +120,30 @@ fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchEr
     Ok(Code::Plan { plan, kernels, scratch })
 }
 
-/// The func id of each task's kernel.
+/// The func ids of each task's kernels.
 fn kernels(
     program: &Program,
     tasks: &[GraphTask],
     native: &[(String, CoreKind, FuncId)],
-) -> Result<Vec<FuncId>, StitchError> {
-    let of_task = |task: &GraphTask| {
-        if program.native().is_some_and(|own| own.kernel(&task.kernel).is_some()) {
-            let is_kernel = |(name, kind, _): &&(String, CoreKind, FuncId)| {
-                *name == task.kernel && *kind == task.kind
-            };
+) -> Result<Vec<Vec<FuncId>>, StitchError> {
+    let of_kernel = |(kernel, of_kind): (&str, CoreKind)| {
+        if program.native().is_some_and(|own| own.kernel(kernel).is_some()) {
+            let is_kernel =
+                |(name, kind, _): &&(String, CoreKind, FuncId)| *name == kernel && *kind == of_kind;
             let found = native.iter().find(is_kernel).map(|(_, _, func_id)| *func_id);
             return found.ok_or_else(|| StitchError::Native {
                 program: program.name().to_owned(),
-                kernel: task.kernel.clone(),
+                kernel: kernel.to_owned(),
             });
         }
-        let found = library::by_name(&task.kernel).filter(|kernel| kernel.kind == task.kind);
+        let found = library::by_name(kernel).filter(|found| found.kind == of_kind);
         let found = found.and_then(|kernel| u16::try_from(kernel.func_id).ok()).map(FuncId);
         found.ok_or_else(|| StitchError::Kernel {
             program: program.name().to_owned(),
-            kernel: task.kernel.clone(),
+            kernel: kernel.to_owned(),
         })
     };
-    tasks.iter().map(of_task).collect()
+    tasks.iter().map(|task| task.kernels().map(of_kernel).collect()).collect()
 }
 
 impl Loaded {
@@ -159,6 +166,10 @@ impl Loaded {
             return Ok(Arc::clone(bound));
         }
         let bound = Arc::new(match (&self.code, self.program.body()) {
+            (Code::Graph(funcs), Body::Graph(tasks)) if has_shapes(tasks) => {
+                let words = shaped((tasks, funcs), addresses);
+                Bound::Shaped(DeviceBuffer::upload(self.shared.memory.shared(), &words)?)
+            }
             (Code::Graph(funcs), Body::Graph(tasks)) => {
                 let image = |device: &Device| graph(device, (tasks, funcs), addresses);
                 Bound::Graph(Arc::new(with_device(&image)?))
@@ -235,23 +246,56 @@ impl Loaded {
     }
 }
 
+/// Whether a task is more than one kernel on one core.
+pub(super) fn has_shapes(tasks: &[GraphTask]) -> bool {
+    tasks.iter().any(|task| !task.shape.is_plain())
+}
+
+/// The arguments of a task, of tensors at these addresses.
+fn words_of(task: &GraphTask, addresses: &[u64]) -> Vec<u64> {
+    let word = |arg: &GraphArgument| match *arg {
+        GraphArgument::Word(word) => word,
+        GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
+    };
+    task.args.iter().map(word).collect()
+}
+
+/// The words of a graph with shapes whose tensors are at these addresses.
+fn shaped((tasks, funcs): (&[GraphTask], &[Vec<FuncId>]), addresses: &[u64]) -> Vec<u64> {
+    let zipped = tasks.iter().zip(funcs);
+    let tasks = zipped.map(|(task, funcs)| ShapedTask {
+        func: funcs[0],
+        kind: task.kind,
+        args: words_of(task, addresses),
+        producers: &task.producers,
+        mix: &funcs[1..],
+        blocks: task.shape.blocks,
+        start: task.shape.start,
+        priority: task.shape.priority,
+        when: task.shape.when.map(|when| ShapedCondition {
+            address: GmAddr(addresses[when.tensor] + when.offset),
+            element: when.element,
+            comparison: when.comparison,
+            value: when.value,
+        }),
+    });
+    let tasks: Vec<_> = tasks.collect();
+    shaped_graph::words(&tasks)
+}
+
 /// The image of a graph whose tensors are at these addresses.
 fn graph(
     device: &Device,
-    (tasks, funcs): (&[GraphTask], &[FuncId]),
+    (tasks, funcs): (&[GraphTask], &[Vec<FuncId>]),
     addresses: &[u64],
 ) -> Result<GraphImage, crate::error::Error> {
     HostGraph::build(device, &[], |graph| {
         let mut ids = Vec::with_capacity(tasks.len());
         for (task, func) in tasks.iter().zip(funcs) {
-            let word = |arg: &GraphArgument| match *arg {
-                GraphArgument::Word(word) => word,
-                GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
-            };
-            let args: Vec<_> = task.args.iter().map(word).collect();
+            let args = words_of(task, addresses);
             let after: Vec<_> = task.producers.iter().map(|producer| ids[*producer]).collect();
             let kind: CoreKind = task.kind;
-            let spec = TaskSpec::new(*func, kind, &args);
+            let spec = TaskSpec::new(func[0], kind, &args);
             ids.push(graph.submit(spec, &after).map_err(BuildError::Fault)?);
         }
         Ok(())

@@ -11,7 +11,7 @@ use pto_workload::program::{Program, Role, TensorDescription};
 use super::error::StitchError;
 use super::held::Held;
 use super::loaded::{Bound, Loaded, LoadedProgram};
-use super::stream::plan_options;
+use super::stream::{plan_options, shaped_work};
 use crate::buffer::DeviceBuffer;
 use crate::session::{OwnedWork, Stream};
 use crate::workload::WorkloadBindings;
@@ -81,6 +81,9 @@ impl<'s> PlacedProgram<'s> {
             }
             Bound::Graph(image) => {
                 stream.run(Arc::clone(image))?;
+            }
+            Bound::Shaped(words) => {
+                stream.run_with(shaped_work(words), plan_options(session.run_options()))?;
             }
         }
         Ok(PlacedRun { loaded: Arc::clone(&self.loaded), bound })

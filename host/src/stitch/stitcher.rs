@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pto_workload::program::Program;
+use pto_workload::program::{Body, Program};
 
 use super::conversion::Conversions;
 use super::counters::Counters;
@@ -80,6 +80,7 @@ impl<'s> Stitcher<'s> {
         program: Program,
         native: Vec<Kernel>,
     ) -> Result<LoadedProgram, StitchError> {
+        self.check_shapes(&program)?;
         let registered = |kernel: Kernel| {
             let (name, kind) = (kernel.name().to_owned(), kernel.kind());
             Ok((name, kind, self.session.func_id_of(kernel)?))
@@ -87,6 +88,22 @@ impl<'s> Stitcher<'s> {
         let native = native.into_iter().map(registered);
         let native = native.collect::<Result<Vec<_>, StitchError>>()?;
         LoadedProgram::load(&self.shared, program, &native)
+    }
+
+    /// Refuses tasks that only the streaming runtime runs where the firmware has no builder that adds them.
+    fn check_shapes(&self, program: &Program) -> Result<(), StitchError> {
+        let device = self.session.with_device(|device| device.name().to_owned());
+        let Body::Graph(tasks) = program.body() else { return Ok(()) };
+        let shaped = tasks.iter().position(|task| !task.shape.is_plain());
+        match shaped.filter(|_| device != "a2a3sim") {
+            None => Ok(()),
+            Some(task) => Err(StitchError::Shapes {
+                program: program.name().to_owned(),
+                task,
+                shape: tasks[task].shape.told(program.tensors()),
+                device,
+            }),
+        }
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.

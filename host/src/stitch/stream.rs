@@ -24,8 +24,10 @@ use super::loaded::{Bound, Loaded, LoadedProgram};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
+use crate::buffer::DeviceBuffer;
 use crate::options::RunOptions;
 use crate::session::{HostBuffer, OwnedWork, SessionError, Stream, StreamId};
+use crate::shaped_graph;
 use crate::workload::for_plans;
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
@@ -253,6 +255,13 @@ impl<'s> ProgramStream<'s> {
                 self.shared.counts.launches.add(1);
                 false
             }
+            Bound::Shaped(words) => {
+                self.flush()?;
+                self.stream
+                    .run_with(shaped_work(words), plan_options(self.session.run_options()))?;
+                self.shared.counts.launches.add(1);
+                false
+            }
         };
         let key = Arc::as_ptr(&bound).addr();
         self.state().used.insert(key, (Arc::clone(loaded), bound));
@@ -330,6 +339,14 @@ pub(super) fn plan_options(of_session: &RunOptions) -> RunOptions {
     let window = StreamCapacities::STANDARD.window;
     let capacities = for_plans(of_session.capacities, window);
     RunOptions { capacities, ..of_session.clone() }
+}
+
+/// The launch of a graph with shapes, whose words these are.
+pub(super) fn shaped_work(words: &DeviceBuffer<u64>) -> OwnedWork {
+    OwnedWork::Stream {
+        builder: shaped_graph::BUILDER.to_owned(),
+        orch_args: vec![words.address().0],
+    }
 }
 
 /// Tensors of a stream.

@@ -1,6 +1,10 @@
 //! Programs that were compiled apart, on tensors that stay on the device.
 
-use pto_host::graph::builder_set;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pto_host::abi::CoreKind;
+use pto_host::abi::block::BlockContext;
+use pto_host::graph::{Comparison, ElementType, Priority, StartMode, builder_set};
 use pto_host::session::{Session, SessionOptions};
 use pto_host::stitch::{
     HostTensor, Inputs, LoadedProgram, ProgramStream, Sequence, Step, StitchError, StitchOptions,
@@ -8,9 +12,12 @@ use pto_host::stitch::{
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
-use pto_host::workloads::program::{Format, Layout, Place, Program, Role};
+use pto_host::workloads::program::{
+    Body, Format, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, NativeKernel,
+    NativeKernels, NativeObject, Place, Program, Role, TensorDescription,
+};
 use pto_host::workloads::tile::DType;
-use pto_host::{Device, DeviceOptions, Hosting};
+use pto_host::{Device, DeviceOptions, Hosting, Kernel};
 
 builder_set! {
     struct Builders {}
@@ -316,8 +323,6 @@ fn what_finds_no_room_on_the_chip_is_counted_as_bounced() {
 /// The step that a program of a graph file does: two tasks of the library with an edge.
 #[test]
 fn a_graph_is_a_program_like_any_other() {
-    use pto_host::abi::CoreKind;
-    use pto_host::workloads::program::{Body, GraphArgument, GraphTask, TensorDescription};
     let tensor = |name: &str, role| TensorDescription {
         name: name.to_owned(),
         role,
@@ -335,6 +340,7 @@ fn a_graph_is_a_program_like_any_other() {
             .chain([GraphArgument::Word(512)])
             .collect(),
         producers: producers.to_vec(),
+        shape: GraphShape::default(),
     };
     let tensors =
         vec![tensor("x", Role::Input), tensor("twice", Role::Temporary), tensor("y", Role::Output)];
@@ -466,4 +472,165 @@ fn a_sequence_converts_the_fewest_bytes() {
         .plan();
     assert_eq!((plan.bytes_each_round(), plan.bytes_once()), (2048, 2048), "{plan:?}");
     assert_eq!(plan.before(2).count(), 1);
+}
+
+extern "C" fn told_by_cube(args: *const u64) {
+    told_context(args, 0);
+}
+
+extern "C" fn told_by_vector(args: *const u64) {
+    told_context(args, 1);
+}
+
+/// Writes the number of blocks and the number of its part at the place of its block. The lanes of vector cores count from 0.
+fn told_context(args: *const u64, first: u32) {
+    // SAFETY: the task has three words, and the context stands behind them.
+    let args = unsafe { std::slice::from_raw_parts(args, 4) };
+    let context = BlockContext::of(args[3]);
+    let part = first + context.lane.min(1);
+    let at = args[part as usize] as *mut f32;
+    let value = f32::from(u16::try_from(10 * context.blocks + part).unwrap_or(0));
+    // SAFETY: each tensor has an element for each block.
+    unsafe { at.wrapping_add(context.block as usize).write(value) };
+}
+
+/// Writes how many of its kind ran before it.
+extern "C" fn told_turn(args: *const u64) {
+    static TURN: AtomicU32 = AtomicU32::new(0);
+    // SAFETY: the task has one word.
+    let at = unsafe { args.read() } as *mut f32;
+    let turn = u16::try_from(TURN.fetch_add(1, Ordering::Relaxed)).unwrap_or(u16::MAX);
+    // SAFETY: it is the address of an element.
+    unsafe { at.write(f32::from(turn)) };
+}
+
+fn of_shapes(name: &str, tasks: Vec<GraphTask>, tensors: &[(&str, Role)]) -> Program {
+    let tensor = |(name, role): &(&str, Role)| TensorDescription {
+        name: (*name).to_owned(),
+        role: *role,
+        dtype: DType::F32,
+        shape: vec![32],
+        layout: Layout::device(),
+        begins_with_zeros: *role == Role::Output,
+    };
+    let tensors = tensors.iter().map(tensor).collect();
+    let kernel = |name: &str, kind| NativeKernel { name: name.to_owned(), kind };
+    let kernels = vec![
+        kernel("cube", CoreKind::AIC),
+        kernel("vector", CoreKind::AIV),
+        kernel("turn", CoreKind::AIV),
+    ];
+    let object = NativeObject { processor: "any".to_owned(), code: vec![1] };
+    let program = Program::new(name, Body::Graph(tasks), tensors).unwrap();
+    let program = program.with_native(NativeKernels::new(kernels, vec![object]).unwrap()).unwrap();
+    Program::from_bytes(&program.to_bytes()).unwrap()
+}
+
+fn kernels_of_shapes() -> Vec<Kernel> {
+    vec![
+        Kernel::from_fn("cube", CoreKind::AIC, told_by_cube),
+        Kernel::from_fn("vector", CoreKind::AIV, told_by_vector),
+        Kernel::from_fn("turn", CoreKind::AIV, told_turn),
+    ]
+}
+
+fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: GraphShape) -> GraphTask {
+    let args = tensors.iter().map(|tensor| GraphArgument::Tensor { tensor: *tensor, offset: 0 });
+    GraphTask { kernel: kernel.to_owned(), kind, args: args.collect(), producers: vec![], shape }
+}
+
+#[test]
+fn tasks_of_program_files_have_kernels_on_several_cores_and_blocks() {
+    for start in [StartMode::SPREAD, StartMode::SYNC] {
+        let mix = vec!["vector".to_owned(); 2];
+        let shape = GraphShape { mix, blocks: 3, start, ..GraphShape::default() };
+        let task = shaped("cube", CoreKind::AIC, &[0, 1, 2], shape);
+        let outputs = [("a", Role::Output), ("b", Role::Output), ("c", Role::Output)];
+        let program = of_shapes("blocks", vec![task], &outputs);
+        let session = session();
+        let stitcher = Stitcher::new(&session).unwrap();
+        let program = stitcher.load_with(program, kernels_of_shapes()).unwrap();
+        let stream = stitcher.stream().unwrap();
+        for _ in 0..2 {
+            let mut outputs = stream.run(&program, Inputs::new()).unwrap();
+            for (name, lane) in [("a", 0.0), ("b", 1.0), ("c", 2.0)] {
+                let found = values(&stream, &outputs.take(name).unwrap());
+                assert_eq!(found[..4], [30.0 + lane, 30.0 + lane, 30.0 + lane, 0.0], "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_program_files_that_cannot_start_at_once_are_refused() {
+    let run = |start| {
+        let shape = GraphShape { blocks: 20, start, ..GraphShape::default() };
+        let task = shaped("cube", CoreKind::AIC, &[0, 0, 0], shape);
+        let program = of_shapes("many", vec![task], &[("a", Role::Output)]);
+        let session = session();
+        let stitcher = Stitcher::new(&session).unwrap();
+        let program = stitcher.load_with(program, kernels_of_shapes()).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let _ = stream.run(&program, Inputs::new()).unwrap();
+        stream.synchronize().map_err(|error| error.to_string())
+    };
+    assert_eq!(run(StartMode::SPREAD), Ok(()));
+    let refused = run(StartMode::SYNC).unwrap_err();
+    assert!(refused.contains("STREAM_SYNC_BLOCKS"), "{refused}");
+}
+
+#[test]
+fn tasks_of_program_files_have_predicates() {
+    let when = |offset, comparison| GraphCondition {
+        tensor: 0,
+        offset,
+        element: ElementType::F32,
+        comparison,
+        value: 7.0_f32.to_bits().into(),
+    };
+    for (offset, comparison, runs) in [
+        (28, Comparison::EQUAL, true),
+        (24, Comparison::EQUAL, false),
+        (24, Comparison::LESS, true),
+        (32, Comparison::LESS, false),
+    ] {
+        let shape = GraphShape { when: Some(when(offset, comparison)), ..GraphShape::default() };
+        let tasks = vec![shaped("cube", CoreKind::AIC, &[1, 1, 1], shape)];
+        let program = of_shapes("maybe", tasks, &[("x", Role::Input), ("y", Role::Output)]);
+        let session = session();
+        let stitcher = Stitcher::new(&session).unwrap();
+        let program = stitcher.load_with(program, kernels_of_shapes()).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let x = HostTensor::of_f32(&[32], &numbers(32)).unwrap();
+        let x = stream.to_device(&x, &Layout::device()).unwrap();
+        let y = stream.run(&program, Inputs::new().give("x", x)).unwrap().take("y").unwrap();
+        let expected = if runs { 10.0 } else { 0.0 };
+        assert_eq!(values(&stream, &y)[0], expected, "{offset} {comparison}");
+    }
+}
+
+#[test]
+fn tasks_of_program_files_have_priorities() {
+    // The gate, 64 tasks that wait for it, and one more that goes before most of them.
+    let mut tasks: Vec<_> = (0..66)
+        .map(|number| {
+            let task = shaped("turn", CoreKind::AIV, &[0], GraphShape::default());
+            let producers = (0..number.min(1)).collect();
+            GraphTask { producers, ..task }
+        })
+        .collect();
+    tasks[64].args = vec![GraphArgument::Tensor { tensor: 2, offset: 0 }];
+    tasks[65].args = vec![GraphArgument::Tensor { tensor: 1, offset: 0 }];
+    tasks[65].shape.priority = Priority::URGENT;
+    let outputs = [("gate", Role::Output), ("urgent", Role::Output), ("normal", Role::Output)];
+    let program = of_shapes("order", tasks, &outputs);
+    let hosting = Hosting::Virtual(VirtualOptions::default());
+    let session = session_on(hosting);
+    let stitcher = Stitcher::new(&session).unwrap();
+    let program = stitcher.load_with(program, kernels_of_shapes()).unwrap();
+    let stream = stitcher.stream().unwrap();
+    let mut outputs = stream.run(&program, Inputs::new()).unwrap();
+    let turn = |tensor| values(&stream, &tensor)[0];
+    let urgent = turn(outputs.take("urgent").unwrap());
+    assert!(urgent < turn(outputs.take("normal").unwrap()), "the urgent one goes first");
 }

@@ -1,5 +1,7 @@
 //! The checked content of a program file.
 
+use pto_abi::CoreKind;
+
 use super::description::{Role, TensorDescription};
 use super::error::ProgramError;
 use super::format::Section;
@@ -101,14 +103,13 @@ impl Program {
         let Body::Graph(tasks) = &self.body else {
             return refused("a plan has tile kernels alone".to_owned());
         };
-        let differs = |task: &&GraphTask| {
-            native.kernel(&task.kernel).is_some_and(|kernel| kernel.kind != task.kind)
+        let differs = |(name, kind): &(&str, CoreKind)| {
+            native.kernel(name).is_some_and(|kernel| kernel.kind != *kind)
         };
-        match tasks.iter().find(differs) {
+        match tasks.iter().flat_map(GraphTask::kernels).find(differs) {
             None => Ok(()),
-            Some(task) => refused(format!(
-                "a task runs kernel {} on {} cores, which it is not written for",
-                task.kernel, task.kind
+            Some((name, kind)) => refused(format!(
+                "a task runs kernel {name} on {kind} cores, which it is not written for"
             )),
         }
     }

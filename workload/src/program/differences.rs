@@ -43,6 +43,9 @@ pub fn differences(first: &Program, second: &Program) -> Vec<Difference> {
         let shown = |of: &Program| kernel(of, &name);
         compare(&format!("kernel {name}"), false, both.map(shown));
     }
+    for number in 0..task_count(first).max(task_count(second)) {
+        compare(&format!("shape of task {number}"), false, both.map(|of| shape(of, number)));
+    }
     for (number, tensor) in first.tensors().iter().enumerate() {
         let other = second.tensors().iter().position(|other| other.name == tensor.name);
         let of = [first.constant(number), other.and_then(|other| second.constant(other))];
@@ -93,6 +96,20 @@ fn symbol(program: &Program, name: &str) -> Option<String> {
     let Body::Plan(compiled) = program.body() else { return None };
     let found = compiled.symbols().iter().find(|(known, _)| known == name)?;
     Some(format!("{:?}", found.1))
+}
+
+fn task_count(program: &Program) -> usize {
+    match program.body() {
+        Body::Plan(_) => 0,
+        Body::Graph(tasks) => tasks.len(),
+    }
+}
+
+/// What a task is beyond one kernel on one core; `None`: nothing.
+fn shape(program: &Program, number: usize) -> Option<String> {
+    let Body::Graph(tasks) = program.body() else { return None };
+    let shape = &tasks.get(number)?.shape;
+    (!shape.is_plain()).then(|| shape.told(program.tensors()))
 }
 
 fn kernel_names(program: &Program) -> Vec<String> {

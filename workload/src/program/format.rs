@@ -46,10 +46,12 @@ pub(super) enum Kind {
     Source,
     /// Kernels as machine code.
     Native,
+    /// What tasks of a graph are beyond one kernel on one core.
+    Shapes,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::About,
         Self::Tensors,
         Self::Names,
@@ -60,6 +62,7 @@ impl Kind {
         Self::Constants,
         Self::Source,
         Self::Native,
+        Self::Shapes,
     ];
 
     const fn code(self) -> u32 {
@@ -78,6 +81,7 @@ impl Kind {
             Self::Constants => "constants",
             Self::Source => "source",
             Self::Native => "native",
+            Self::Shapes => "shapes",
         }
     }
 

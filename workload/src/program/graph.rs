@@ -6,6 +6,7 @@ use pto_abi::limits::MAX_ARGS;
 use super::bytes::{Reader, Writer};
 use super::description::TensorDescription;
 use super::error::ProgramError;
+use super::shape::GraphShape;
 
 /// An argument of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum GraphArgument {
     Word(u64),
 }
 
-/// A task: a kernel on one core.
+/// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
     /// The name of the kernel, native or of the library. Names stay the same between versions of the library, and numbers may not.
@@ -32,6 +33,16 @@ pub struct GraphTask {
     pub args: Vec<GraphArgument>,
     /// The tasks that it waits for; each stands in front of it.
     pub producers: Vec<usize>,
+    /// What it is beyond one kernel on one core.
+    pub shape: GraphShape,
+}
+
+impl GraphTask {
+    /// Its kernels with the cores that they run on, its own one first.
+    pub fn kernels(&self) -> impl Iterator<Item = (&str, CoreKind)> {
+        let mix = self.shape.mix.iter().map(|name| (name.as_str(), CoreKind::AIV));
+        std::iter::once((self.kernel.as_str(), self.kind)).chain(mix)
+    }
 }
 
 const KINDS: &[CoreKind] = CoreKind::ALL;
@@ -50,6 +61,9 @@ fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -
     }
     if let Some(later) = task.producers.iter().find(|producer| **producer >= number) {
         return Some(format!("waits for task {later}, which does not stand in front of it"));
+    }
+    if let Some(what) = task.shape.defect(task.kind, tensors) {
+        return Some(what);
     }
     task.args.iter().find_map(|arg| match arg {
         GraphArgument::Word(_) => None,
@@ -102,7 +116,7 @@ fn task(reader: &mut Reader<'_>) -> Result<GraphTask, ProgramError> {
         Ok(usize::try_from(reader.number()?).unwrap_or(usize::MAX))
     };
     let producers = (0..reader.count()?).map(|_| producer(reader)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel, kind, args, producers })
+    Ok(GraphTask { kernel, kind, args, producers, shape: GraphShape::default() })
 }
 
 fn argument(reader: &mut Reader<'_>) -> Result<GraphArgument, ProgramError> {

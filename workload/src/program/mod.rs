@@ -22,6 +22,7 @@ mod native;
 mod needs;
 mod read;
 mod roles;
+mod shape;
 mod version;
 mod write;
 
@@ -34,4 +35,5 @@ pub use graph::{GraphArgument, GraphTask};
 pub use layout::{Format, Layout, Place, dense_strides};
 pub use native::{NativeKernel, NativeKernels, NativeObject};
 pub use needs::Needs;
+pub use shape::{GraphCondition, GraphShape};
 pub use version::{MAGIC, MAJOR, MINOR};

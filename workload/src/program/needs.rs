@@ -3,6 +3,7 @@
 use pto_abi::CoreKind;
 
 use super::content::{Body, Program};
+use super::graph::GraphTask;
 use pto_aicore_kernels::tile::Op;
 
 /// What a program needs of the device that runs it.
@@ -41,10 +42,12 @@ impl Program {
                 let words: usize = tasks.iter().map(|task| task.args.len()).sum();
                 let is_own =
                     |name: &str| self.native().is_some_and(|own| own.kernel(name).is_some());
-                let names = tasks.iter().map(|task| &task.kernel).filter(|name| !is_own(name));
-                let kernels = names.cloned().collect();
+                let all = tasks.iter().flat_map(GraphTask::kernels);
+                let names = all.map(|(name, _)| name).filter(|name| !is_own(name));
+                let kernels = names.map(ToOwned::to_owned).collect();
                 let bytes = TASK_BYTES * tasks.len() as u64 + 8 * words as u64;
-                (tasks.iter().map(|task| task.kind).collect(), kernels, bytes)
+                let kinds = tasks.iter().flat_map(GraphTask::kernels).map(|(_, kind)| kind);
+                (kinds.collect(), kernels, bytes)
             }
         };
         let kinds = CoreKind::ALL.iter().copied().filter(|kind| uses_kind.contains(kind));

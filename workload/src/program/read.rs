@@ -11,6 +11,7 @@ use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, Layout, Place};
 use super::native::NativeKernels;
+use super::shape;
 use crate::plan::{Compiled, Places, Stored, SymbolUse};
 use pto_aicore_kernels::tile::DType;
 
@@ -101,7 +102,15 @@ fn body(
             let what = "a program with a graph that also has parts of a plan".to_owned();
             return Err(ProgramError::Section { section: Kind::Graph.name(), at: 0, what });
         }
-        return Ok(Body::Graph(graph::read(content)?));
+        let mut tasks = graph::read(content)?;
+        if let Some(content) = sections.get(Kind::Shapes) {
+            shape::read(content, &mut tasks)?;
+        }
+        return Ok(Body::Graph(tasks));
+    }
+    if sections.get(Kind::Shapes).is_some() {
+        let what = "a program with a plan that also has shapes of tasks".to_owned();
+        return Err(ProgramError::Section { section: Kind::Shapes.name(), at: 0, what });
     }
     let content = sections.need(Kind::Plan)?;
     let (words, rest) = content.as_chunks::<4>();

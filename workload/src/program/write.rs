@@ -8,6 +8,7 @@ use super::description::{Role, TensorDescription};
 use super::format::{Kind, put_together, short_hash};
 use super::graph;
 use super::layout::{Format, Place};
+use super::shape;
 use crate::plan::{Compiled, SymbolUse};
 
 impl Program {
@@ -24,7 +25,10 @@ impl Program {
                 (Kind::Kernels, compiled.code().to_vec()),
                 (Kind::Places, places(compiled)),
             ]),
-            Body::Graph(tasks) => sections.push((Kind::Graph, graph::write(tasks))),
+            Body::Graph(tasks) => {
+                sections.push((Kind::Graph, graph::write(tasks)));
+                sections.extend(shape::write(tasks).map(|content| (Kind::Shapes, content)));
+            }
         }
         if self.constants.iter().any(Option::is_some) {
             sections.push((Kind::Constants, self.constants_section()));

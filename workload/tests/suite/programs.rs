@@ -1,11 +1,12 @@
 //! Program files: what was written is read as the same program; what nobody wrote is refused, with what is wanted.
 
 use pto_abi::CoreKind;
+use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
 use pto_workload::program::{
-    Body, Format, GraphArgument, GraphTask, Layout, Place, Program, ProgramError, Role,
-    TensorDescription, differences, seal,
+    Body, Format, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, Place, Program,
+    ProgramError, Role, TensorDescription, differences, seal,
 };
 use pto_workload::tile::DType;
 
@@ -180,6 +181,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
             GraphArgument::Word(16),
         ],
         producers: producers.to_vec(),
+        shape: GraphShape::default(),
     };
     let of = |tasks: Vec<GraphTask>| {
         let tensors = vec![tensor("x", Role::Input), tensor("y", Role::Output)];
@@ -195,4 +197,114 @@ fn a_graph_names_tensors_instead_of_addresses() {
     };
     assert!(refused(vec![task(64, &[])]).contains("byte 64 of tensor x, which has 64"));
     assert!(refused(vec![task(0, &[0])]).contains("waits for task 0"));
+}
+
+/// A program with a task of every shape; `change` changes the last one.
+fn with_shapes(change: impl FnOnce(&mut GraphShape)) -> Result<Program, ProgramError> {
+    let tensor = TensorDescription {
+        name: "x".to_owned(),
+        role: Role::Updated,
+        dtype: DType::F32,
+        shape: vec![16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let when = GraphCondition {
+        tensor: 0,
+        offset: 60,
+        element: ElementType::F32,
+        comparison: Comparison::GREATER,
+        value: 7,
+    };
+    let mut shape = GraphShape {
+        mix: vec!["add".to_owned()],
+        blocks: 3,
+        start: StartMode::SYNC,
+        priority: Priority::URGENT,
+        when: Some(when),
+    };
+    change(&mut shape);
+    let task = |shape| GraphTask {
+        kernel: "add".to_owned(),
+        kind: CoreKind::AIV,
+        args: vec![GraphArgument::Tensor { tensor: 0, offset: 0 }],
+        producers: Vec::new(),
+        shape,
+    };
+    let tasks = vec![task(GraphShape::default()), task(shape)];
+    Program::new("shapes", Body::Graph(tasks), vec![tensor])
+}
+
+#[test]
+fn shapes_of_tasks_are_kept_and_compared() {
+    let program = with_shapes(|_| ()).unwrap();
+    let read = Program::from_bytes(&program.to_bytes()).unwrap();
+    let tasks = |program: &Program| match program.body() {
+        Body::Graph(tasks) => tasks.clone(),
+        Body::Plan(_) => panic!("it is a graph"),
+    };
+    assert_eq!(tasks(&read), tasks(&program));
+    assert_eq!(differences(&program, &read), []);
+    let changes: [fn(&mut GraphShape); 9] = [
+        |shape| shape.mix.clear(),
+        |shape| shape.blocks = 4,
+        |shape| shape.start = StartMode::SPREAD,
+        |shape| shape.priority = Priority::LOW,
+        |shape| shape.when = None,
+        |shape| shape.when.as_mut().unwrap().offset = 56,
+        |shape| shape.when.as_mut().unwrap().element = ElementType::I32,
+        |shape| shape.when.as_mut().unwrap().comparison = Comparison::LESS,
+        |shape| shape.when.as_mut().unwrap().value = 8,
+    ];
+    for change in changes {
+        let other = with_shapes(change).unwrap();
+        let read = Program::from_bytes(&other.to_bytes()).unwrap();
+        let found: Vec<_> = differences(&program, &read).into_iter().map(|one| one.what).collect();
+        assert_eq!(found, ["shape of task 1"]);
+    }
+    let has_section = |program: &Program| {
+        let read = Program::from_bytes(&program.to_bytes()).unwrap();
+        read.sections().iter().any(|section| section.name == "shapes")
+    };
+    assert!(has_section(&program));
+    assert!(!has_section(&with_shapes(|shape| *shape = GraphShape::default()).unwrap()));
+}
+
+#[test]
+fn shapes_that_no_task_can_have_are_refused() {
+    let refused = |change: fn(&mut GraphShape)| with_shapes(change).unwrap_err().to_string();
+    assert!(refused(|shape| shape.blocks = 0).contains("task 1 (add) has 0 blocks"));
+    assert!(refused(|shape| shape.mix.push("add".to_owned())).contains("has 2 kernels"));
+    let tensor = refused(|shape| shape.when.as_mut().unwrap().tensor = 1);
+    assert!(tensor.contains("a predicate on tensor 1 of 1"), "{tensor}");
+    for offset in [62, 64, u64::MAX] {
+        let changed = with_shapes(|shape| shape.when.as_mut().unwrap().offset = offset);
+        let told = changed.unwrap_err().to_string();
+        assert!(told.contains(&format!("at byte {offset} of tensor x, which has 64")), "{told}");
+    }
+}
+
+/// A file whose shapes were damaged and sealed again is refused, or is one that the writer writes.
+#[test]
+fn damaged_shapes_are_refused() {
+    let program = with_shapes(|_| ()).unwrap();
+    let file = program.to_bytes();
+    let read = Program::from_bytes(&file).unwrap();
+    let section = read.sections().iter().find(|section| section.name == "shapes").unwrap();
+    let mut refused = 0;
+    for at in section.offset..section.offset + section.bytes {
+        for bit in 0..8 {
+            let mut file = file.clone();
+            file[at] ^= 1 << bit;
+            seal(&mut file);
+            match Program::from_bytes(&file) {
+                Ok(read) => assert_eq!(read.to_bytes(), file, "byte {at}"),
+                Err(error) => {
+                    assert!(error.to_string().contains("Section '"), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 100, "{refused}");
 }

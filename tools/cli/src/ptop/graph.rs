@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use pto_check::program::{
-    Action, Argument, Place, Program as GraphProgram, Task, Tensor, Use, View,
+    Action, Argument, Condition, Place, Program as GraphProgram, Task, Tensor, Use, View,
 };
 use pto_check::{Cores, Submission, task_graph, with_kept_heap, without_chains, written};
+use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
-    Body, GraphArgument, GraphTask, Layout, Program, Role, TensorDescription,
+    Body, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, Program, Role,
+    TensorDescription,
 };
 use pto_host::workloads::tile::DType;
 
@@ -111,33 +113,53 @@ fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
     if !written(graph)[place] {
         return Role::Input;
     }
-    let mut args = graph.tasks.iter().flat_map(|task| &task.args);
-    let first = args.find(|arg| arg.view().is_some_and(|(view, _)| view.tensor == place));
-    match first {
+    // A task reads its predicate before it does anything.
+    let is_tested =
+        |task: &&Task| task.shape.when.as_ref().is_some_and(|when| when.element.tensor == place);
+    let is_arg = |arg: &&Argument| arg.view().is_some_and(|(view, _)| view.tensor == place);
+    let first =
+        graph.tasks.iter().find(|task| is_tested(task) || task.args.iter().any(|arg| is_arg(&arg)));
+    match first.filter(|task| !is_tested(task)).and_then(|task| task.args.iter().find(is_arg)) {
         Some(Argument::Out(_) | Argument::NoDep(_, Use::Write)) => Role::Output,
         _ => Role::Updated,
     }
 }
 
 fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTask, String> {
-    let shape = &task.shape;
-    if !shape.mix.is_empty() || shape.blocks != 1 || shape.when.is_some() {
-        return Err(format!(
-            "{task} has several kernels, several blocks or a predicate; a program file holds tasks of one kernel on one core"
-        ));
-    }
-    let (kernel, kind) = kernels.named(task.func).ok_or_else(|| {
-        format!(
-            "{task} calls the kernel with func id {}, which neither the library nor an object has; {}",
-            task.func,
-            kernels.listed_by()
-        )
-    })?;
-    if kind != task.kind {
-        return Err(format!("{task} runs {kernel} on {} cores, and it is for {kind}", task.kind));
-    }
+    let named = |func: u16, of_kind: CoreKind| {
+        let (kernel, kind) = kernels.named(func).ok_or_else(|| {
+            format!(
+                "{task} calls the kernel with func id {func}, which neither the library nor an object has; {}",
+                kernels.listed_by()
+            )
+        })?;
+        if kind != of_kind {
+            return Err(format!("{task} runs {kernel} on {of_kind} cores, and it is for {kind}"));
+        }
+        Ok(kernel.to_owned())
+    };
+    let (kernel, kind) = (named(task.func, task.kind)?, task.kind);
+    let mix = task.shape.mix.iter().map(|func| named(*func, CoreKind::AIV));
+    let shape = GraphShape {
+        mix: mix.collect::<Result<_, _>>()?,
+        blocks: task.shape.blocks,
+        start: task.shape.start,
+        priority: task.shape.priority,
+        when: task.shape.when.as_ref().map(condition),
+    };
     let args = task.args.iter().map(|arg| argument(task, arg)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel: kernel.to_owned(), kind, args, producers })
+    Ok(GraphTask { kernel, kind, args, producers, shape })
+}
+
+fn condition(when: &Condition) -> GraphCondition {
+    let Condition { element, comparison, value } = when;
+    GraphCondition {
+        tensor: element.tensor,
+        offset: element.offset * element.element.bytes(),
+        element: element.element,
+        comparison: *comparison,
+        value: *value,
+    }
 }
 
 fn argument(task: &Task, arg: &Argument) -> Result<GraphArgument, String> {

@@ -54,6 +54,9 @@ fn text(program: &Program) -> String {
     for (index, line) in filled(&operations).into_iter().enumerate() {
         row(if index == 0 { "operations" } else { "" }, line);
     }
+    for (number, shape) in shown::shapes(program) {
+        row(&format!("task {number}"), shape);
+    }
     for line in shown::native(program) {
         row("native kernels", line);
     }
@@ -98,6 +101,10 @@ fn as_json(program: &Program) -> Value {
         "symbols": symbols.iter().map(symbol).collect::<Vec<_>>(),
         "arrays": arrays,
         "operations": shown::operations(program).iter().map(operation).collect::<Vec<_>>(),
+        "shapes": shown::shapes(program).iter().map(|(number, shape)| json!({
+            "task": number,
+            "shape": shape,
+        })).collect::<Vec<_>>(),
         "needs": {
             "kinds": needs.kinds.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "kernels": needs.kernels,

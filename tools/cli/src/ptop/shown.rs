@@ -2,7 +2,7 @@
 
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{
-    Body, Layout, NativeKernel, NativeObject, Program, TensorDescription,
+    Body, GraphTask, Layout, NativeKernel, NativeObject, Program, TensorDescription,
 };
 use serde_json::{Value, json};
 
@@ -76,9 +76,18 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
                 .flat_map(|kernel| kernel.ops())
                 .for_each(|op| count(op.name()));
         }
-        Body::Graph(tasks) => tasks.iter().for_each(|task| count(&task.kernel)),
+        Body::Graph(tasks) => {
+            tasks.iter().flat_map(GraphTask::kernels).for_each(|(name, _)| count(name));
+        }
     }
     counts.into_iter().collect()
+}
+
+/// What tasks of a graph are beyond one kernel on one core: their numbers, and what it is in words.
+pub(super) fn shapes(program: &Program) -> Vec<(usize, String)> {
+    let Body::Graph(tasks) = program.body() else { return Vec::new() };
+    let shaped = tasks.iter().enumerate().filter(|(_, task)| !task.shape.is_plain());
+    shaped.map(|(number, task)| (number, task.shape.told(program.tensors()))).collect()
 }
 
 /// The native kernels: who they are, and the code for each processor; nothing where there are none.
