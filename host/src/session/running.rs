@@ -135,7 +135,7 @@ mod tests {
     use crate::session::service::Service;
     use crate::session::shared::Shared;
     use crate::session::stream::Stream;
-    use crate::session::{SessionOptions, StreamOptions};
+    use crate::session::{Cause, CommandFailure, SessionOptions, StreamOptions};
     use crate::{Device, DeviceOptions};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
@@ -149,15 +149,37 @@ mod tests {
         Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap())
     }
 
-    #[test]
-    fn an_idle_service_uses_no_cpu_and_wakes_up() {
+    fn session() -> (Arc<Shared>, Service) {
         let options = DeviceOptions { gm_bytes: 1 << 22, ..DeviceOptions::default() };
         let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
         let shared = Arc::new(Shared::new(&device, SessionOptions::default()).unwrap());
         let device = Arc::new(Mutex::new(device));
         let performer = Performer { device, shared: Arc::clone(&shared) };
         let hands = Hands::crews(&performer).unwrap();
-        let service = Service::new(Arc::clone(&shared), hands, None);
+        (Arc::clone(&shared), Service::new(shared, hands, None))
+    }
+
+    /// Somebody who resets the session finds a stream that has stopped, and waits for it; the service lets go of it without having
+    /// seen the reset.
+    #[test]
+    fn nobody_waits_for_a_stopped_stream_that_is_gone() {
+        let (shared, mut service) = session();
+        let core = shared.open_stream(StreamOptions::default()).unwrap();
+        let stream = Stream::of(Arc::clone(&core), Arc::clone(&shared));
+        service.step();
+        let (stream_id, cause) = (core.id, Cause::TimedOut(Duration::ZERO));
+        let failure = CommandFailure { stream: stream_id, command: 1, kind: None, cause };
+        core.stop(&Arc::new(failure));
+        let found = shared.streams();
+        drop(stream);
+        service.step();
+        assert!(shared.streams().is_empty(), "the service has let go of it");
+        assert!(found[0].told.lock().stopped.is_none());
+    }
+
+    #[test]
+    fn an_idle_service_uses_no_cpu_and_wakes_up() {
+        let (shared, service) = session();
         let of_service = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             serve(&of_service, service);

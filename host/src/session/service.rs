@@ -179,11 +179,13 @@ impl Service {
             }
             return;
         }
-        let over: Vec<_> =
-            self.lanes.iter().filter(|lane| lane.is_over()).map(|lane| lane.core.id).collect();
-        for stream in over {
-            self.lanes.retain(|lane| lane.core.id != stream);
-            self.shared.retire(stream);
+        let over = self.lanes.iter().filter(|lane| lane.is_over());
+        let over: Vec<_> = over.map(|lane| Arc::clone(&lane.core)).collect();
+        for core in over {
+            // A reset that waits for this stream may have come since `admit` looked for one, and no later look finds the stream.
+            core.told.change(|told| told.stopped = None);
+            self.lanes.retain(|lane| lane.core.id != core.id);
+            self.shared.retire(core.id);
         }
     }
 

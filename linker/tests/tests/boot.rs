@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_aicore_kernels::func;
+use pto_examples::host::{Program, Way};
 use pto_linker_tests::graphs::Shape;
 use pto_linker_tests::session::Cores;
 use pto_linker_tests::{Session, Setup};
@@ -15,22 +15,15 @@ const SHAPES: [Shape; 4] =
 fn every_graph_in_every_mode() {
     let mut session = Session::start(5);
     println!("boot: {:?}", session.machine.boot_times());
-    for &variant in RuntimeVariant::ALL {
-        for &mode in BuildMode::ALL {
-            for &fanout in FanoutStrategy::ALL {
-                for shape in SHAPES {
-                    let setup = Setup { variant, mode, fanout, ..Setup::default() };
-                    let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
-                    println!("{variant} {mode} {fanout} {shape:?}: {:?}", ended.time);
-                    let console = session.machine.console();
-                    assert_eq!(
-                        ended.fault, None,
-                        "{shape:?} {setup:?} {:?}\n{console}",
-                        ended.logs
-                    );
-                    assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
-                }
-            }
+    for way in Way::of(Program::Graph) {
+        for shape in SHAPES {
+            let Way { variant, build_mode: mode, fanout } = way;
+            let setup = Setup { variant, mode, fanout, ..Setup::default() };
+            let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
+            println!("{way} {shape:?}: {:?}", ended.time);
+            let console = session.machine.console();
+            assert_eq!(ended.fault, None, "{shape:?} {setup:?} {:?}\n{console}", ended.logs);
+            assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
         }
     }
     assert!(session.machine.exceptions().is_empty());

@@ -3,8 +3,7 @@
 //! The example is `tools/xtask/recipes/leaky_relu`, and calls a kernel that the library does not have. The copy gets the example's
 //! folder, the kernel's arithmetic beside that of its family, and their rows in the two tables. Then it must build, and the
 //! example must pass in every variant, build mode and fanout strategy, in modes `threads` and `pool`. This step fails if the
-//! product needs a change anywhere else. It does not run the tests of the copy: docs/hacking.md names those that count or name
-//! all rows.
+//! product needs a change anywhere else. It does not run the tests of the copy.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

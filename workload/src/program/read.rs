@@ -104,7 +104,8 @@ fn body(
         }
         let mut tasks = graph::read(content)?;
         if let Some(content) = sections.get(Kind::Shapes) {
-            shape::read(content, &mut tasks)?;
+            let mut shapes: Vec<_> = tasks.iter_mut().map(|task| &mut task.shape).collect();
+            shape::read(content, &mut shapes)?;
         }
         return Ok(Body::Graph(tasks));
     }

@@ -10,7 +10,6 @@ use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use super::bytes::{Reader, Writer};
 use super::description::TensorDescription;
 use super::error::ProgramError;
-use super::graph::GraphTask;
 
 /// What a task is beyond one kernel on one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,14 +111,12 @@ impl fmt::Display for GraphShape {
 
 const SECTION: &str = "shapes";
 
-/// The section; `None`: every task is one kernel on one core.
-pub(super) fn write(tasks: &[GraphTask]) -> Option<Vec<u8>> {
-    let shaped: Vec<_> =
-        tasks.iter().enumerate().filter(|(_, task)| !task.shape.is_plain()).collect();
+/// The section of all tasks of a graph; `None`: every task is one kernel on one core.
+pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s GraphShape>) -> Option<Vec<u8>> {
+    let shaped: Vec<_> = shapes.enumerate().filter(|(_, shape)| !shape.is_plain()).collect();
     let mut writer = Writer::default();
     writer.count(shaped.len());
-    for (number, task) in &shaped {
-        let shape = &task.shape;
+    for (number, shape) in &shaped {
         writer.count(*number);
         writer.count(shape.mix.len());
         shape.mix.iter().for_each(|name| writer.text(name));
@@ -138,8 +135,8 @@ pub(super) fn write(tasks: &[GraphTask]) -> Option<Vec<u8>> {
     (!shaped.is_empty()).then_some(writer.0)
 }
 
-/// Gives the tasks their shapes.
-pub(super) fn read(content: &[u8], tasks: &mut [GraphTask]) -> Result<(), ProgramError> {
+/// Gives the tasks of a graph the shapes of the section.
+pub(super) fn read(content: &[u8], shapes: &mut [&mut GraphShape]) -> Result<(), ProgramError> {
     let mut reader = Reader::new(SECTION, content);
     let count = reader.count()?;
     if count == 0 {
@@ -148,13 +145,13 @@ pub(super) fn read(content: &[u8], tasks: &mut [GraphTask]) -> Result<(), Progra
     let mut next = 0;
     for _ in 0..count {
         let number = usize::try_from(reader.number()?).unwrap_or(usize::MAX);
-        let tasks_of_graph = tasks.len();
-        let task = tasks.get_mut(number).filter(|_| number >= next);
-        let task = task.ok_or_else(|| {
-            reader.error(format!("task {number} of {tasks_of_graph}, at least {next} is wanted"))
+        let tasks = shapes.len();
+        let place = shapes.get_mut(number).filter(|_| number >= next);
+        let place = place.ok_or_else(|| {
+            reader.error(format!("task {number} of {tasks}, at least {next} is wanted"))
         })?;
-        task.shape = shape(&mut reader)?;
-        if task.shape.is_plain() {
+        **place = shape(&mut reader)?;
+        if place.is_plain() {
             return Err(reader.error(format!("task {number} is one kernel on one core")));
         }
         next = number + 1;

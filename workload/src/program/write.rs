@@ -27,7 +27,10 @@ impl Program {
             ]),
             Body::Graph(tasks) => {
                 sections.push((Kind::Graph, graph::write(tasks)));
-                sections.extend(shape::write(tasks).map(|content| (Kind::Shapes, content)));
+                sections.extend(
+                    shape::write(tasks.iter().map(|task| &task.shape))
+                        .map(|content| (Kind::Shapes, content)),
+                );
             }
         }
         if self.constants.iter().any(Option::is_some) {

@@ -68,6 +68,44 @@ fn a_graph_file_becomes_a_program() {
     assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
 }
 
+/// A predicate, a priority and blocks reach the device, and are shown.
+#[test]
+fn a_program_keeps_the_shapes_of_its_tasks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (source, shaped, other) = (path("sums.jsonl"), path("sums.ptop"), path("other.ptop"));
+    let lines = [
+        r#"{"format": "pto-graph", "version": 1, "name": "sums", "variant": "tensormap_and_ringbuffer"}"#,
+        r#"{"tensor": 0, "name": "matrix", "element": "f32", "shape": [64, 64]}"#,
+        r#"{"tensor": 1, "name": "sums", "element": "f32", "shape": [64]}"#,
+        r#"{"tensor": 2, "name": "wanted", "element": "u32", "shape": [1]}"#,
+        r#"{"task": 0, "func": 5, "kind": "aiv", "args": [{"in": 0}, {"out": 1}, 64, 64, 64], "priority": "high", "when": {"element": {"tensor": 2, "shape": [1]}, "is": "==", "value": 1}}"#,
+    ];
+    fs::write(&source, lines.join("\n") + "\n").expect("a file");
+    answers("program_build", &["program", "build", &source, "-o", &shaped]);
+    let shown = answers("program_inspect", &["program", "inspect", &shaped]).to_string();
+    assert!(shown.contains("priority high") && shown.contains("of wanted == 0x1"), "{shown}");
+
+    let files = Files::new();
+    files.put("matrix", &[64, 64], &[1.0_f32; 64 * 64]);
+    files.put("sums", &[64], &[64.0_f32; 64]);
+    let (matrix, sums) = (files.option("matrix"), files.option("sums"));
+    for (wanted, code) in [(1_u32, 0), (0, 1)] {
+        files.put("wanted", &[1], &[wanted]);
+        let flag = files.option("wanted");
+        let inputs = ["--input", &matrix, "--input", &flag, "--expect", &sums];
+        for hosting in ["pool", "threads", "virtual"] {
+            let run = ["program", "run", &shaped, "--hosting", hosting];
+            pto(&[&run[..], &inputs].concat(), code);
+        }
+    }
+
+    fs::write(&source, lines.join("\n").replace("high", "low") + "\n").expect("a file");
+    pto(&["program", "build", &source, "-o", &other], 0);
+    let told = answers("program_diff", &["program", "diff", &shaped, &other]);
+    assert_eq!(told["same"], false, "{told}");
+}
+
 /// The program has its kernels with it: nobody who runs it needs the shared object.
 #[test]
 fn a_program_brings_kernels_of_its_own() {

@@ -18,7 +18,8 @@ pub struct LeakyRelu;
 
 static PARAMS: &[ParamSpec] = &[
     ParamSpec { name: "n", default: 4096, min: 1, max: 1 << 20, help: "elements of each tensor" },
-    ParamSpec { name: "tile", default: 512, min: 1, max: 1 << 20, help: "elements of a tile" },
+    ParamSpec { name: "tile", default: 128, min: 1, max: 1 << 20, help: "elements of a tile" },
+    ParamSpec::seed("of the random input"),
 ];
 
 static INPUTS: &[TensorSpec] = &[TensorSpec::f32("x", &["n"], "the input; random without a file")];
@@ -66,9 +67,8 @@ impl Example for LeakyRelu {
         let size = GraphSize { tasks, arg_words: 4 * tasks, edges: 0 };
         check_room(device, &[elements; 2], &size)?;
 
-        let x = inputs
-            .f32("x")
-            .map_or_else(|| Random::new(1, "x").units(index(elements)), <[f32]>::to_vec);
+        let random = || Random::new(params.get("seed"), "x").units(index(elements));
+        let x = inputs.f32("x").map_or_else(random, <[f32]>::to_vec);
         let (x_gm, y) = (device.upload(&x)?, device.zeroed(index(elements))?);
         let tile = params.non_zero("tile")?;
         let args = Args { x: x_gm.address(), y: y.address(), elements, tile };

@@ -10,6 +10,7 @@ use object::{Architecture, Endianness, Object, ObjectKind, ObjectSection, Object
 use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FwIdentity};
 use pto_abi::launch_words::FW_KIND_CANN;
 use pto_abi::layout::LAYOUT_HASH;
+use pto_examples::host::EXAMPLES;
 
 use crate::common;
 
@@ -70,12 +71,12 @@ fn its_identity_is_readable_without_running_it() {
     assert_eq!(word(0), FW_MAGIC);
     assert_eq!(word(16), LAYOUT_HASH);
     assert_eq!(body[24..40], FW_KIND_CANN);
-    let names = String::from_utf8_lossy(&body[size_of::<FwIdentity>()..]);
-    assert_eq!(
-        names,
-        "vector_example\0matmul\0paged_attention\0random_dag\0cholesky\0newton_solve\0decoder_layer\0moe_layer\0task_shapes\0\
-         dist_cholesky\0tp_decoder\0pp_decoder\0ep_moe\0dp_training\0workload\0"
-    );
+    let names = std::str::from_utf8(&body[size_of::<FwIdentity>()..]).expect("names are ASCII");
+    let names = names.strip_suffix('\0').expect("each name ends with a zero").split('\0');
+    let examples = EXAMPLES.iter().map(|example| example.name());
+    let expected: BTreeSet<&str> = examples.chain(["workload"]).collect();
+    assert_eq!(names.clone().count(), expected.len(), "each builder once");
+    assert_eq!(names.collect::<BTreeSet<_>>(), expected, "the examples, and what expands plans");
 }
 
 /// `getauxval`: the compiler's choice between two ways of atomic operations, at load time. What makes and names a file:
