@@ -1,8 +1,8 @@
-//! Graphs of program files whose tasks are more than one kernel on one core, as words in the memory of the device, and the builder that adds
-//! their tasks. An image of a graph has no room for such tasks, so that the streaming runtime runs them.
+//! Runs graphs of program files whose tasks are more than one kernel on one core. The host writes the tasks as words into the memory of
+//! the device, and a builder adds them there under the streaming runtime, because an image of a graph has no room for such tasks.
 //!
 //! ```text
-//! tasks --Words--> GM --build, by the name BUILDER--> tasks whose edges are those of the program: their arguments are words
+//! tasks --words--> GM --build, by the name BUILDER--> tasks whose edges are those of the program: their arguments are words
 //! ```
 //! Every simulated device has the builder ([`AnyBuilders`](crate::builders::AnyBuilders)). Images of firmware do not.
 

@@ -154,17 +154,23 @@ const DOUBLES: &str = "workload doubles {
 }
 ";
 
-#[test]
-fn a_model_is_loaded_described_and_run() {
-    let folder = tempfile::tempdir().expect("a folder for programs");
-    let program = folder.path().join("model");
+/// The program `model.c`, and the models that it gets.
+fn program_with_models(folder: &Path) -> (PathBuf, [PathBuf; 2]) {
+    let program = folder.join("model");
     build(&["model.c", "-lm"], &program);
     let models = [("softmax.ptop", softmax()), ("doubles.ptop", program_of(DOUBLES).to_bytes())];
     let models = models.map(|(name, bytes)| {
-        let path = folder.path().join(name);
+        let path = folder.join(name);
         std::fs::write(&path, bytes).expect("a file");
         path
     });
+    (program, models)
+}
+
+#[test]
+fn a_model_is_loaded_described_and_run() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, models) = program_with_models(folder.path());
     assert_eq!(run(start(&program).args(&models)), "model: ok\n");
     for seed in ["1", "7"] {
         assert_eq!(run(start(&program).args(&models).env("PTO_ACL_SEED", seed)), "model: ok\n");
@@ -480,14 +486,7 @@ fn faults_that_did_not_happen_are_told_at_the_end() {
 #[test]
 fn a_fault_strikes_a_model() {
     let folder = tempfile::tempdir().expect("a folder for programs");
-    let program = folder.path().join("model");
-    build(&["model.c", "-lm"], &program);
-    let models = [("softmax.ptop", softmax()), ("doubles.ptop", program_of(DOUBLES).to_bytes())];
-    let models = models.map(|(name, bytes)| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path
-    });
+    let (program, models) = program_with_models(folder.path());
     for number in 1..=2 {
         let fault = format!("aicore-exception:{number}");
         let output = output(start(&program).args(&models).env("PTO_ACL_FAIL", fault));

@@ -92,18 +92,16 @@ impl<'s> Stitcher<'s> {
 
     /// Refuses tasks that only the streaming runtime runs where the firmware has no builder that adds them.
     fn check_shapes(&self, program: &Program) -> Result<(), StitchError> {
-        let device = self.session.with_device(|device| device.name().to_owned());
         let Body::Graph(tasks) = program.body() else { return Ok(()) };
-        let shaped = tasks.iter().position(|task| !task.shape.is_plain());
-        match shaped.filter(|_| device != "a2a3sim") {
-            None => Ok(()),
-            Some(task) => Err(StitchError::Shapes {
-                program: program.name().to_owned(),
-                task,
-                shape: tasks[task].shape.told(program.tensors()),
-                device,
-            }),
+        let mut shapes = tasks.iter().map(|task| task.shape.told(program.tensors())).enumerate();
+        let Some((task, shape)) = shapes.find_map(|(task, shape)| Some((task, shape?))) else {
+            return Ok(());
+        };
+        let device = self.session.with_device(|device| device.name().to_owned());
+        if device == "a2a3sim" {
+            return Ok(());
         }
+        Err(StitchError::Shapes { program: program.name().to_owned(), task, shape, device })
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.

@@ -108,8 +108,7 @@ fn task_count(program: &Program) -> usize {
 /// What a task is beyond one kernel on one core; `None`: nothing.
 fn shape(program: &Program, number: usize) -> Option<String> {
     let Body::Graph(tasks) = program.body() else { return None };
-    let shape = &tasks.get(number)?.shape;
-    (!shape.is_plain()).then(|| shape.told(program.tensors()))
+    tasks.get(number)?.shape.told(program.tensors())
 }
 
 fn kernel_names(program: &Program) -> Vec<String> {

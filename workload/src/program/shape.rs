@@ -1,8 +1,6 @@
 //! What a task of a graph is beyond one kernel on one core. The section `shapes` holds it for the tasks that are more than that, so
 //! that a program without such tasks has the bytes that it had before there were any, and an older reader refuses the others.
 
-use std::fmt;
-
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_BLOCKS;
 use pto_graph::{Comparison, ElementType, Priority, StartMode};
@@ -82,30 +80,21 @@ impl GraphShape {
         })
     }
 
-    /// In words; the predicate's tensor has the name that it has among `tensors`.
+    /// In words; the predicate's tensor has the name that it has among `tensors`. `None`: it is one kernel on one core.
     #[must_use]
-    pub fn told(&self, tensors: &[TensorDescription]) -> String {
-        let when = self.when.map(|when| {
+    pub fn told(&self, tensors: &[TensorDescription]) -> Option<String> {
+        let Self { mix, blocks, start, priority, when } = self;
+        let mix = (!mix.is_empty()).then(|| format!("mix with {}", mix.join(" and ")));
+        let blocks = (*blocks != 1).then(|| format!("{blocks} blocks"));
+        let start = (*start != StartMode::SPREAD).then(|| format!("start {start}"));
+        let priority = (*priority != Priority::NORMAL).then(|| format!("priority {priority}"));
+        let when = when.map(|when| {
             let name = tensors.get(when.tensor).map_or("?", |of| of.name.as_str());
             let GraphCondition { offset, element, comparison, value, .. } = when;
             format!("when the {element} at byte {offset} of {name} {comparison} {value:#x}")
         });
-        let head = (!self.is_plain()).then(|| self.to_string());
-        let parts: Vec<_> = head.into_iter().chain(when).filter(|part| !part.is_empty()).collect();
-        parts.join(", ")
-    }
-}
-
-/// Without the predicate.
-impl fmt::Display for GraphShape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mix = (!self.mix.is_empty()).then(|| format!("mix with {}", self.mix.join(" and ")));
-        let blocks = (self.blocks != 1).then(|| format!("{} blocks", self.blocks));
-        let start = (self.start != StartMode::SPREAD).then(|| format!("start {}", self.start));
-        let priority = self.priority;
-        let priority = (priority != Priority::NORMAL).then(|| format!("priority {priority}"));
-        let parts: Vec<_> = [mix, blocks, start, priority].into_iter().flatten().collect();
-        f.write_str(&parts.join(", "))
+        let parts: Vec<_> = [mix, blocks, start, priority, when].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 }
 

@@ -27,10 +27,8 @@ impl Program {
             ]),
             Body::Graph(tasks) => {
                 sections.push((Kind::Graph, graph::write(tasks)));
-                sections.extend(
-                    shape::write(tasks.iter().map(|task| &task.shape))
-                        .map(|content| (Kind::Shapes, content)),
-                );
+                let shapes = shape::write(tasks.iter().map(|task| &task.shape));
+                sections.extend(shapes.map(|content| (Kind::Shapes, content)));
             }
         }
         if self.constants.iter().any(Option::is_some) {

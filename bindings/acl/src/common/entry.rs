@@ -36,19 +36,7 @@ pub(crate) use values;
 
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
-    let is_watched = watch::is_watched();
-    let start = if is_watched { begin(call) } else { None };
-    let tried = || {
-        if is_watched {
-            faults::check(call)?;
-        }
-        act()
-    };
-    let outcome = attempt(tried);
-    if let Some(start) = start {
-        spans::end(call, start);
-    }
-    match outcome {
+    match watched(call, act) {
         Ok(()) => 0,
         Err(refusal) => refuse(call, &refusal),
     }
@@ -56,6 +44,16 @@ pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {
 
 /// Runs a call that returns something else than a code; `otherwise` where it fails.
 pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> Answer<T>) -> T {
+    watched(call, act).unwrap_or_else(|refusal| {
+        log::refused(call, &refusal);
+        thread::with(|thread| thread.keep(call, &refusal));
+        otherwise
+    })
+}
+
+/// Runs a call, which a fault may strike, and shows it to those who watch.
+#[inline]
+fn watched<T>(call: &'static str, act: impl FnOnce() -> Answer<T>) -> Answer<T> {
     let is_watched = watch::is_watched();
     let start = if is_watched { begin(call) } else { None };
     let tried = || {
@@ -68,11 +66,7 @@ pub(crate) fn give<T>(call: &'static str, otherwise: T, act: impl FnOnce() -> An
     if let Some(start) = start {
         spans::end(call, start);
     }
-    outcome.unwrap_or_else(|refusal| {
-        log::refused(call, &refusal);
-        thread::with(|thread| thread.keep(call, &refusal));
-        otherwise
-    })
+    outcome
 }
 
 /// Tells those who watch that a call begins; its time, where times are recorded.

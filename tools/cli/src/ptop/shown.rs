@@ -86,8 +86,8 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
 /// What tasks of a graph are beyond one kernel on one core: their numbers, and what it is in words.
 pub(super) fn shapes(program: &Program) -> Vec<(usize, String)> {
     let Body::Graph(tasks) = program.body() else { return Vec::new() };
-    let shaped = tasks.iter().enumerate().filter(|(_, task)| !task.shape.is_plain());
-    shaped.map(|(number, task)| (number, task.shape.told(program.tensors()))).collect()
+    let shapes = tasks.iter().map(|task| task.shape.told(program.tensors())).enumerate();
+    shapes.filter_map(|(number, shape)| Some((number, shape?))).collect()
 }
 
 /// The native kernels: who they are, and the code for each processor; nothing where there are none.
