@@ -6,7 +6,7 @@ use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, floors, links, recipes, rooms, rules, sizes};
+use pto_tests::tidy::{Finding, circles, floors, links, python, recipes, rooms, rules, sizes};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -174,6 +174,18 @@ fn no_files_of_a_crate_need_each_other() {
 fn every_arrow_between_the_folders_of_a_crate_leads_down() {
     let up = |path: &str| floors::of_crate(path, read).expect("every file can be read");
     assert_tidy(&of_each_crate(up));
+}
+
+#[test]
+fn no_modules_of_python_need_each_other() {
+    let folder = root().join("bindings/python");
+    let sources = ["py", "pyi"].into_iter().flat_map(|extension| files(&folder, extension));
+    let modules: Vec<_> = sources
+        .map(|source| (source.path, source.text))
+        .filter(|(path, _)| !path.starts_with("tests/") && !path.starts_with("benches/"))
+        .collect();
+    assert!(modules.len() > 80, "the packages were not found: {} modules", modules.len());
+    assert_tidy(&python::circles(&modules));
 }
 
 #[test]

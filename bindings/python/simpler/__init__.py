@@ -5,6 +5,7 @@ task_interface.py  the names that programs import     buffer.py  memory     arra
 worker.py          Worker of levels 2 and 3           chip_worker.py  one device and its callables
 orchestrator.py    the `orch` of a level-3 run        task_graph.py  its tasks and edges     domain.py  shared windows
 failure.py         errors with the field's texts      _log.py  levels of the log
+diagnostics.py     files that a run keeps             deps_text.py   one of them as a text
 ```
 The modules are written from the interface; nothing in them is the field's code. See docs/field-python.md.
 """

@@ -5,7 +5,7 @@ What the field's formats have a place for and the simulator does not measure is 
 
 from pathlib import Path
 
-from . import _log
+from . import _log, deps_text
 
 
 class Diagnostics:
@@ -54,12 +54,10 @@ class Diagnostics:
             outcome.report.trace.save(self._folder / "pto_trace.json")
 
     def _deps(self, outcome):
-        from simpler_setup.tools import deps_viewer
-
         text = outcome.deps_json()
         self._text("deps.json", text)
         if text is not None:
-            self._text("deps_viewer.txt", deps_viewer.text_of(text))
+            self._text("deps_viewer.txt", deps_text.text_of(text))
 
     def _arguments(self, outcome):
         kept = outcome.args_dump()

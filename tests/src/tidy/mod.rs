@@ -2,8 +2,8 @@
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
-//! dependencies between the files of one crate, [`floors`] those between its folders, [`sizes`] how much a type
-//! owns, [`links`] judges documentation.
+//! dependencies between the files of one crate, [`floors`] those between its folders, [`python`] those
+//! between modules of Python, [`sizes`] how much a type owns, [`links`] judges documentation.
 
 pub mod arrows;
 mod cfg;
@@ -12,6 +12,7 @@ pub mod dependencies;
 pub mod floors;
 pub mod links;
 mod modules;
+pub mod python;
 pub mod recipes;
 pub mod rooms;
 pub mod rules;
