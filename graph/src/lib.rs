@@ -27,6 +27,7 @@ mod chain;
 mod element;
 mod error;
 mod foreign;
+mod forward;
 pub mod group;
 mod hosted;
 mod link;
@@ -63,4 +64,7 @@ pub use tensor::{
 pub use tensor_task::{Arg, TensorTask};
 
 #[doc(hidden)]
+/// For [`forward_graph_builder!`], whose callers may know the crate by another name.
+#[doc(hidden)]
+pub use pto_abi as abi;
 pub use pto_abi::symbol::symbol;

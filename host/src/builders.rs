@@ -14,11 +14,10 @@
 use std::sync::Arc;
 
 use pto_abi::gm::GmWindow;
-use pto_abi::{Fault, GmAddr, TaskId};
+use pto_abi::{Fault, TaskId};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
-    TensorTask, TensorView,
+    Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
+    Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder,
 };
 
 use crate::shaped_graph;
@@ -126,45 +125,9 @@ trait HostedStream: StreamBuilder + HostedBuilder {}
 impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
 
 /// Each call of a builder is the same call of the builder behind the table.
-macro_rules! forward_graph_calls {
+macro_rules! forward_hosted_calls {
     ($builder:ident) => {
-        impl GraphBuilder for $builder<'_> {
-            fn orch_args(&self) -> &[u64] {
-                self.0.orch_args()
-            }
-
-            fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-                self.0.add_task(task)
-            }
-
-            fn add_edge(&mut self, from: TaskId, to: TaskId) -> Result<EdgeOutcome, Fault> {
-                self.0.add_edge(from, to)
-            }
-
-            fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
-                self.0.publish(task)
-            }
-
-            fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-                self.0.read_u32(address)
-            }
-
-            fn submit(&mut self, task: TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
-                self.0.submit(task, after)
-            }
-
-            fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-                self.0.add_chain(chain)
-            }
-
-            fn submit_chain(
-                &mut self,
-                chain: &Chain<'_>,
-                after: &[TaskId],
-            ) -> Result<TaskId, Fault> {
-                self.0.submit_chain(chain, after)
-            }
-        }
+        forward_graph_builder!(['held] $builder<'held> => 0);
 
         impl HostedBuilder for $builder<'_> {
             fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
@@ -178,8 +141,8 @@ macro_rules! forward_graph_calls {
     };
 }
 
-forward_graph_calls!(Graph);
-forward_graph_calls!(Stream);
+forward_hosted_calls!(Graph);
+forward_hosted_calls!(Stream);
 
 impl StreamBuilder for Stream<'_> {
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {

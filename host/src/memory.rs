@@ -1,4 +1,4 @@
-//! GM together with the record of who owns which part of it; shared by a device and its buffers.
+//! GM together with the books of who owns which part of it; shared by a device and its buffers.
 //!
 //! What a user frees while a run is on goes to the runs (`runs.rs`), and is free when they have ended.
 

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pto_host::abi::gm::GmWindow;
 use pto_host::abi::symbol::symbol;
-use pto_host::abi::{Fault, GmAddr, TaskId};
 use pto_host::graph::{
-    BuildError, BuilderSet, Chain, EdgeOutcome, GraphBuilder, HostedBuilder, StreamBuilder,
-    TaskSpec, plan,
+    BuildError, BuilderSet, HostedBuilder, StreamBuilder, forward_graph_builder, plan,
 };
 
 /// A builder program.
@@ -75,40 +74,15 @@ impl BuilderSet for Builders {
 /// A streaming builder that says so.
 struct Streaming<'s, G>(&'s mut G);
 
-impl<G: StreamBuilder> GraphBuilder for Streaming<'_, G> {
-    fn orch_args(&self) -> &[u64] {
-        self.0.orch_args()
-    }
+forward_graph_builder!(['s, G: StreamBuilder] Streaming<'s, G> => 0);
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.0.add_task(task)
-    }
-
-    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
-        self.0.add_edge(producer, consumer)
-    }
-
-    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
-        self.0.publish(task)
-    }
-
-    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        self.0.submit(task, producers)
-    }
-
-    #[inline]
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        self.0.add_chain(chain)
-    }
-
-    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        self.0.read_u32(address)
-    }
-}
-
-impl<G: StreamBuilder> HostedBuilder for Streaming<'_, G> {
+impl<G: StreamBuilder + HostedBuilder> HostedBuilder for Streaming<'_, G> {
     fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
         Some(self.0)
+    }
+
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        self.0.arena()
     }
 }
 

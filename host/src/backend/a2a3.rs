@@ -16,7 +16,7 @@ use pto_abi::launch_words::LaunchWords;
 use pto_abi::runtime::Epitaph;
 use pto_abi::{Fault, FuncId, GmAddr};
 
-use super::placed::PlacedKernels;
+use super::placed::{PlacedKernels, check_images};
 use crate::a2a3::bring_up::{self, Registered};
 use crate::a2a3::calls::Handle;
 use crate::a2a3::codes;
@@ -29,7 +29,7 @@ use crate::a2a3::run::Ready;
 use crate::allocator::Owner;
 use crate::backend::{Backend, Landing};
 use crate::error::Error;
-use crate::fw::{FlashDevice, Image, ImageError, Tracing};
+use crate::fw::{FlashDevice, Image, Tracing};
 use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
@@ -93,7 +93,7 @@ impl A2a3 {
         firmware: &Image,
         blob: &Image,
     ) -> Result<(Self, [u32; 2]), Error> {
-        check_images(firmware, blob)?;
+        check_images(FlashDevice::A2a3, firmware, blob)?;
         let home = home_of(options.home.as_deref());
         let port = Arc::new(Port::open(home.as_deref(), options.device)?);
         Self::bring_up(options, &port, firmware, blob).inspect_err(|error| leave(&port, error))
@@ -242,22 +242,6 @@ fn provide_memory(port: &Port, bytes: u64) -> Result<GmAddr, A2a3Error> {
     port.keep_gm(gm);
     port.fill(gm, bytes, 0)?;
     Ok(gm)
-}
-
-fn check_images(firmware: &Image, blob: &Image) -> Result<(), Error> {
-    for image in [firmware, blob] {
-        image.verify()?;
-        image.suits(FlashDevice::A2a3)?;
-    }
-    let wrong = |image: &Image| {
-        let (device, image) = (FlashDevice::A2a3, image.kind);
-        Err(Error::Image(ImageError::WrongDevice { device, image }))
-    };
-    match (firmware.blob(), blob.blob()) {
-        (Some(_), _) => wrong(firmware),
-        (None, None) => wrong(blob),
-        (None, Some(_)) => Ok(()),
-    }
 }
 
 /// Blobs hold AArch64 code, which a real AICore cannot run.

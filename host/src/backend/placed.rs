@@ -1,4 +1,4 @@
-//! The kernels of a blob, in the memory of a device that runs them there.
+//! The images that are brought to a device, and the kernels of a blob, in the memory of a device that runs them there.
 
 use std::collections::BTreeMap;
 
@@ -77,4 +77,23 @@ impl PlacedKernels {
 fn code_of(image: &Image) -> Result<KernelBlob, Error> {
     let wrong = ImageError::WrongDevice { device: FlashDevice::of(image.kind), image: image.kind };
     image.blob().ok_or(Error::Image(wrong))
+}
+
+/// Refuses a pair that is not a firmware and a blob of kernels, whole, for `device`.
+pub(crate) fn check_images(
+    device: FlashDevice,
+    firmware: &Image,
+    blob: &Image,
+) -> Result<(), Error> {
+    for image in [firmware, blob] {
+        image.verify()?;
+        image.suits(device)?;
+    }
+    let wrong =
+        |image: &Image| Err(Error::Image(ImageError::WrongDevice { device, image: image.kind }));
+    match (firmware.blob(), blob.blob()) {
+        (_, None) => wrong(blob),
+        (Some(_), _) => wrong(firmware),
+        (None, Some(_)) => Ok(()),
+    }
 }

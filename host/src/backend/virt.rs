@@ -18,10 +18,10 @@ use pto_abi::runtime::{Epitaph, InstanceLine};
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, FuncId, GmAddr};
 
-use super::placed::PlacedKernels;
+use super::placed::{PlacedKernels, check_images};
 use crate::backend::{Backend, Landing, StartTimes};
 use crate::error::Error;
-use crate::fw::{FlashDevice, Image, ImageError, Tracing};
+use crate::fw::{FlashDevice, Image, Tracing};
 use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
@@ -116,20 +116,7 @@ impl Virt {
         image: &Image,
         blob: &Image,
     ) -> Result<(Self, Arc<Memory>), Error> {
-        for image in [image, blob] {
-            image.verify()?;
-            image.suits(FlashDevice::Virt)?;
-        }
-        let wrong = |image: &Image| {
-            let (device, image) = (FlashDevice::Virt, image.kind);
-            Error::Image(ImageError::WrongDevice { device, image })
-        };
-        if blob.blob().is_none() {
-            return Err(wrong(blob));
-        }
-        if image.blob().is_some() {
-            return Err(wrong(image));
-        }
+        check_images(FlashDevice::Virt, image, blob)?;
         let machine_options = options.machine(image)?;
         machine_options.check()?;
         let ram = machine_options.make_ram()?;

@@ -101,6 +101,11 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     }
 
     #[inline]
+    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.graph.submit_chain(chain, producers)
+    }
+
+    #[inline]
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.reads.look(address, 4);
         self.graph.read_u32(address)
@@ -116,42 +121,7 @@ impl<G: GraphBuilder, R: DeviceReads> HostedBuilder for OnDevice<'_, G, R> {
 /// A streaming program's.
 struct Streaming<'g, G, R>(OnDevice<'g, G, R>);
 
-impl<G: StreamBuilder, R: DeviceReads> GraphBuilder for Streaming<'_, G, R> {
-    #[inline]
-    fn orch_args(&self) -> &[u64] {
-        self.0.orch_args()
-    }
-
-    #[inline]
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.0.add_task(task)
-    }
-
-    #[inline]
-    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
-        self.0.add_edge(producer, consumer)
-    }
-
-    #[inline]
-    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
-        self.0.publish(task)
-    }
-
-    #[inline]
-    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        self.0.submit(task, producers)
-    }
-
-    #[inline]
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        self.0.add_chain(chain)
-    }
-
-    #[inline]
-    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        self.0.read_u32(address)
-    }
-}
+pto_graph::forward_graph_builder!(['g, G: StreamBuilder, R: DeviceReads] Streaming<'g, G, R> => 0);
 
 impl<G: StreamBuilder, R: DeviceReads> HostedBuilder for Streaming<'_, G, R> {
     fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {

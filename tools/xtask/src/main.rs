@@ -10,7 +10,8 @@
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! race               runs every example under ThreadSanitizer, in modes threads and pool
-//! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them
+//! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
+//!                    all tests of the copy as well
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
@@ -55,7 +56,8 @@ usage: cargo xtask <command>
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example under ThreadSanitizer, in modes threads and pool
-  recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them
+  recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
+                     `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
   generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
@@ -82,7 +84,10 @@ fn main() -> ExitCode {
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
-        ["recipes"] => steps::run_all(&[suite::followed_recipes(&root)]),
+        ["recipes"] => steps::run_all(&[suite::followed_recipes(&root, recipes::Extent::Example)]),
+        ["recipes", "--suite"] => {
+            steps::run_all(&[suite::followed_recipes(&root, recipes::Extent::Suite)])
+        }
         ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
         ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),

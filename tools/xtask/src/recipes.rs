@@ -3,7 +3,8 @@
 //! The example is `tools/xtask/recipes/leaky_relu`, and calls a kernel that the library does not have. The copy gets the example's
 //! folder, the kernel's arithmetic beside that of its family, and their rows in the two tables. Then it must build, and the
 //! example must pass in every variant, build mode and fanout strategy, in modes `threads` and `pool`. This step fails if the
-//! product needs a change anywhere else. It does not run the tests of the copy.
+//! product needs a change anywhere else. `cargo xtask recipes --suite` runs the tests of the copy too, and asks whether its
+//! generated files are stale; the suite leaves that out, because it takes as long as the suite itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,8 +29,17 @@ pub fn leaky_relu(a: Vector, slope: f32, out: Vector) {
 }
 ";
 
+/// What is run in the copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// The new example.
+    Example,
+    /// The new example, the check of the generated files, and all tests of the workspace.
+    Suite,
+}
+
 /// Follows the recipes in a copy below `target`.
-pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn run(root: &Path, target: &Path, extent: Extent) -> Result<(), String> {
     let folder = target.join("recipes");
     let copy = folder.join("tree");
     if copy.exists() {
@@ -37,8 +47,9 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
     }
     let before = tree(root)?;
     write(&copy, &before)?;
+    keep_permissions(root, &copy, &before)?;
     write(&copy, &followed(root, &before)?)?;
-    let ran = run_the_example(&copy, &folder.join("build"));
+    let ran = run_in(&copy, &folder.join("build"), extent);
     let after = tree(&copy)?;
     fs::remove_dir_all(&copy).map_err(told("cannot be removed", &copy))?;
     ran?;
@@ -48,19 +59,30 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<(), String> {
 /// The files of a tree, by their path in it.
 type Files = BTreeMap<PathBuf, Vec<u8>>;
 
-/// All files but hidden ones and those that builds have made.
+/// The hidden files and folders that belong to the project.
+const HIDDEN: [&str; 3] = [".cargo", ".ci", ".gitignore"];
+
+/// All files but hidden ones and those that builds have made. A link is refused: the copy would lead back into the tree.
 fn tree(root: &Path) -> Result<Files, String> {
     let (mut files, mut folders) = (Files::new(), vec![root.to_path_buf()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(told("cannot be read", &folder))? {
-            let path = entry.map_err(told("cannot be read", &folder))?.path();
+            let entry = entry.map_err(told("cannot be read", &folder))?;
+            let path = entry.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             let is_made =
                 name == "target" || name == "__pycache__" || path.join("CACHEDIR.TAG").exists();
-            if is_made || (name.starts_with('.') && name != ".cargo") {
+            if is_made || (name.starts_with('.') && !HIDDEN.contains(&name.as_ref())) {
                 continue;
             }
-            if path.is_dir() {
+            let kind = entry.file_type().map_err(told("cannot be read", &path))?;
+            if kind.is_symlink() {
+                return Err(format!(
+                    "{} is a link, and cannot be copied: remove it, or put a file there",
+                    path.display()
+                ));
+            }
+            if kind.is_dir() {
                 folders.push(path);
             } else {
                 let bytes = fs::read(&path).map_err(told("cannot be read", &path))?;
@@ -78,6 +100,16 @@ fn write(root: &Path, files: &Files) -> Result<(), String> {
         let folder = path.parent().unwrap_or(root);
         fs::create_dir_all(folder).map_err(told("cannot be made", folder))?;
         fs::write(&path, bytes).map_err(told("cannot be written", &path))?;
+    }
+    Ok(())
+}
+
+/// Gives the copied files the permissions of the originals.
+fn keep_permissions(root: &Path, copy: &Path, files: &Files) -> Result<(), String> {
+    for place in files.keys() {
+        let (from, to) = (root.join(place), copy.join(place));
+        let permissions = fs::metadata(&from).map_err(told("cannot be read", &from))?.permissions();
+        fs::set_permissions(&to, permissions).map_err(told("cannot be changed", &to))?;
     }
     Ok(())
 }
@@ -135,17 +167,28 @@ fn behind_the_rows(table: &str, row: &str) -> Option<String> {
     Some(format!("{rows}{row}{rest}"))
 }
 
-/// Builds the copy, and runs the example there in every way.
-fn run_the_example(copy: &Path, build: &Path) -> Result<(), String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "-p", "pto-examples", "--example", "whole_runs"]);
-    command.args(["--", EXAMPLE]);
-    command.current_dir(copy).env("CARGO_TARGET_DIR", build).env("CARGO_INCREMENTAL", "0");
-    succeed(
-        "a kernel and an example, added as docs/hacking.md says: `whole_runs`",
-        command.status(),
-    )
+/// Builds the copy, and runs the example there in every way, and with [`Extent::Suite`] everything that tests it.
+fn run_in(copy: &Path, build: &Path, extent: Extent) -> Result<(), String> {
+    let whole_runs =
+        ["run", "--quiet", "-p", "pto-examples", "--example", "whole_runs", "--", EXAMPLE];
+    cargo(copy, build, &whole_runs)?;
+    if extent == Extent::Suite {
+        cargo(copy, build, &["run", "--quiet", "-p", "xtask", "--", "generate", "--check"])?;
+        cargo(copy, build, &["test", "--workspace", "--no-fail-fast"])?;
+    }
+    Ok(())
+}
+
+/// Runs cargo in the copy.
+fn cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(copy);
+    command.env("CARGO_TARGET_DIR", build).env("CARGO_INCREMENTAL", "0");
+    let what = format!(
+        "with a kernel and an example, added as docs/hacking.md says, `cargo {}`",
+        arguments.join(" ")
+    );
+    succeed(&what, command.status())
 }
 
 /// What is in one of the trees alone, or different.

@@ -53,7 +53,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
-        followed_recipes(root),
+        followed_recipes(root, recipes::Extent::Example),
         race_detector(root),
         build_without_std(root),
     ]
@@ -87,9 +87,9 @@ pub(crate) fn race_detector(root: &Path) -> Step {
 }
 
 /// The recipes for a kernel and an example, followed in a copy.
-pub(crate) fn followed_recipes(root: &Path) -> Step {
+pub(crate) fn followed_recipes(root: &Path, extent: recipes::Extent) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
-    Step::call("recipes", move || recipes::run(&root, &target))
+    Step::call("recipes", move || recipes::run(&root, &target, extent))
 }
 
 /// The unit tests of what runs on the device, under miri.

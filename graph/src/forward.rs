@@ -1,0 +1,79 @@
+//! Builders that hold another one and hand its calls on.
+
+/// Implements [`GraphBuilder`](crate::GraphBuilder) for a type by the builder that it holds:
+/// `forward_graph_builder!(['g] Wrapped<'g> => 0)` for the generic parameters, the type, and the field. Each call is the same call
+/// of that builder, those with a default included: a builder that has a faster way keeps it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward_graph_builder {
+    ([$($parameter:tt)*] $builder:ty => $($field:tt).+) => {
+        impl<$($parameter)*> $crate::GraphBuilder for $builder {
+            #[inline]
+            fn orch_args(&self) -> &[u64] {
+                self.$($field).+.orch_args()
+            }
+
+            #[inline]
+            fn add_task(
+                &mut self,
+                task: $crate::TaskSpec<'_>,
+            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
+                self.$($field).+.add_task(task)
+            }
+
+            #[inline]
+            fn add_edge(
+                &mut self,
+                producer: $crate::abi::TaskId,
+                consumer: $crate::abi::TaskId,
+            ) -> ::core::result::Result<$crate::EdgeOutcome, $crate::abi::Fault> {
+                self.$($field).+.add_edge(producer, consumer)
+            }
+
+            #[inline]
+            fn publish(
+                &mut self,
+                task: $crate::abi::TaskId,
+            ) -> ::core::result::Result<(), $crate::abi::Fault> {
+                self.$($field).+.publish(task)
+            }
+
+            #[inline]
+            fn read_u32(
+                &self,
+                address: $crate::abi::GmAddr,
+            ) -> ::core::result::Result<u32, $crate::abi::Fault> {
+                self.$($field).+.read_u32(address)
+            }
+
+            #[inline]
+            fn submit(
+                &mut self,
+                task: $crate::TaskSpec<'_>,
+                producers: &[$crate::abi::TaskId],
+            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
+                self.$($field).+.submit(task, producers)
+            }
+
+            #[inline]
+            fn add_chain(
+                &mut self,
+                chain: &$crate::Chain<'_>,
+            ) -> ::core::result::Result<
+                ::core::option::Option<$crate::abi::TaskId>,
+                $crate::abi::Fault,
+            > {
+                self.$($field).+.add_chain(chain)
+            }
+
+            #[inline]
+            fn submit_chain(
+                &mut self,
+                chain: &$crate::Chain<'_>,
+                producers: &[$crate::abi::TaskId],
+            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
+                self.$($field).+.submit_chain(chain, producers)
+            }
+        }
+    };
+}
