@@ -55,6 +55,16 @@ impl BuilderSet for AnyBuilders {
     }
 }
 
+impl SimulatedSet for AnyBuilders {
+    const BUILDS_SHAPED_GRAPHS: bool = true;
+}
+
+/// A set of programs that the firmware of a simulated device is made with.
+pub(crate) trait SimulatedSet: BuilderSet + Clone {
+    /// Whether the firmware has the builder of shaped graphs as well.
+    const BUILDS_SHAPED_GRAPHS: bool;
+}
+
 /// One set of builders for all machines that a device uses in its life, which the firmware is compiled around.
 pub(crate) struct CompiledIn<B>(Arc<B>);
 
@@ -62,6 +72,10 @@ impl<B: BuilderSet> CompiledIn<B> {
     pub(crate) fn of(builders: B) -> Self {
         Self(Arc::new(builders))
     }
+}
+
+impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
+    const BUILDS_SHAPED_GRAPHS: bool = false;
 }
 
 impl<B> Clone for CompiledIn<B> {

@@ -14,6 +14,7 @@ mod command_ring;
 mod fanin;
 mod fanout;
 mod fault;
+mod in_flight;
 mod lines;
 mod log_ring;
 mod proof;

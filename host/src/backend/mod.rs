@@ -73,6 +73,11 @@ pub(crate) trait Backend: Send {
     /// The names of the builder programs in its firmware.
     fn builders(&self) -> Vec<String>;
 
+    /// Whether its firmware has the builder of shaped graphs (`shaped_graph.rs`).
+    fn builds_shaped_graphs(&self) -> bool {
+        false
+    }
+
     /// Where the code of `kernel` is on this device.
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error>;
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
-use pto_graph::BuilderSet;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::virtual_time::{KernelCosts, VirtualReport};
 use pto_sim_shim::{Hosting, Machine};
 
 use crate::backend::{Backend, Landing};
+use crate::builders::SimulatedSet;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -28,20 +28,24 @@ pub(crate) struct Simulator<B> {
     seat: Option<SeatOf>,
 }
 
-impl<B: BuilderSet + Clone> Simulator<B> {
+impl<B: SimulatedSet> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
         let machine = Machine::new(hosting, memory.clone(), builders.clone());
         Self { hosting, memory, builders, machine, virtual_report: None, engine: None, seat: None }
     }
 }
 
-impl<B: BuilderSet + Clone> Backend for Simulator<B> {
+impl<B: SimulatedSet> Backend for Simulator<B> {
     fn name(&self) -> &'static str {
         "a2a3sim"
     }
 
     fn builders(&self) -> Vec<String> {
         self.machine.builders()
+    }
+
+    fn builds_shaped_graphs(&self) -> bool {
+        B::BUILDS_SHAPED_GRAPHS
     }
 
     fn runs_cores_at_once(&self) -> bool {

@@ -120,7 +120,7 @@ impl Device {
     }
 
     #[cfg(feature = "sim")]
-    fn open_sim_with<B: pto_graph::BuilderSet + Clone>(
+    fn open_sim_with<B: crate::builders::SimulatedSet>(
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
@@ -235,6 +235,17 @@ impl Device {
     #[must_use]
     pub fn cores(&self, kind: CoreKind) -> u32 {
         self.cores[kind.index()]
+    }
+
+    /// How many clusters its cores form; each scheduler of a run needs one.
+    pub(crate) fn clusters(&self) -> u32 {
+        self.workers.iter().map(|worker| worker.cluster + 1).max().unwrap_or(0)
+    }
+
+    /// Whether it runs tasks of several cores, blocks, predicates and priorities from program files.
+    #[must_use]
+    pub fn builds_shaped_graphs(&self) -> bool {
+        self.backend.builds_shaped_graphs()
     }
 
     /// Whether its cores run at once. Where they do not, a kernel that waits for another one waits for ever.

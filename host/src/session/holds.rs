@@ -2,16 +2,16 @@
 //! knows which of them its kernel touches.
 //!
 //! ```text
-//! submitted: first one in flight? -> current = Memory::begin_run
+//! submitted: first one in flight? -> current = Memory::begin_run     (in_flight.rs)
 //! finished:  nothing in flight?   -> current, old dropped
 //! turn_over: current -> old, with the commands submitted so far; a new current.  Those over? -> old dropped
 //! ```
 //! Invariant: while commands are in flight, every one of them was submitted during `current`, or during `old` and stands in
 //! its list. So a session that is never idle lets go of freed memory too.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::in_flight::InFlight;
 use crate::memory::{Memory, RunHold};
 
 /// Has a command been over?
@@ -20,7 +20,7 @@ pub(super) type IsOver = Box<dyn Fn() -> bool + Send>;
 /// What holds the memory of a session's commands.
 pub(super) struct Holds {
     memory: Arc<Memory>,
-    in_flight: AtomicU64,
+    in_flight: InFlight,
     kept: Mutex<Kept>,
 }
 
@@ -32,36 +32,28 @@ struct Kept {
 
 impl Holds {
     pub(super) fn new(memory: &Arc<Memory>) -> Self {
-        Self { memory: Arc::clone(memory), in_flight: AtomicU64::new(0), kept: Mutex::default() }
+        Self { memory: Arc::clone(memory), in_flight: InFlight::default(), kept: Mutex::default() }
     }
 
-    /// A command is about to be submitted.
+    /// A command is about to be submitted. What is freed from now on waits for it, whoever frees it.
     #[inline]
     pub(super) fn submitted(&self) {
-        // Acquire: pairs with the Release half in `finished`.
-        if self.in_flight.fetch_add(1, Ordering::Acquire) == 0 {
-            let mut kept = self.kept();
-            let begin = || self.memory.begin_run();
-            kept.current.get_or_insert_with(begin);
-        }
+        self.in_flight.enter(
+            || self.kept(),
+            |kept| {
+                kept.current.get_or_insert_with(|| self.memory.begin_run());
+            },
+        );
     }
 
     /// Commands that the service does not know to be over.
     pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight.load(Ordering::Relaxed)
+        self.in_flight.count()
     }
 
     /// So many commands are over.
     pub(super) fn finished(&self, commands: u64) {
-        // Release: pairs with the Acquire in `submitted`: what the commands did is done.
-        if self.in_flight.fetch_sub(commands, Ordering::Release) != commands {
-            return;
-        }
-        let mut kept = self.kept();
-        // Acquire: as in `submitted`. Somebody may have submitted since; whoever found zero waits for the lock.
-        if self.in_flight.load(Ordering::Acquire) == 0 {
-            *kept = Kept::default();
-        }
+        self.in_flight.leave(commands, || self.kept(), |kept| **kept = Kept::default());
     }
 
     /// Lets go of what was freed before the last call, once the commands of that time are over. `positions`: for the

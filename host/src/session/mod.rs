@@ -26,6 +26,7 @@ mod hands;
 mod holds;
 mod host_buffer;
 mod ids;
+mod in_flight;
 mod kept;
 mod lane;
 mod lines;

@@ -50,13 +50,14 @@ impl Device {
     /// Opens a session on the device; [`Session::close`] gives the device back.
     ///
     /// # Errors
-    /// `Option`: an option that cannot be. `Thread`: the process gets no thread. The device is closed then.
+    /// `Option`: an option that cannot be, such as more AICPU instances than the clusters of the device, and one, can do with. `Thread`: the process gets no thread. The device is closed then.
     pub fn session(self, options: SessionOptions) -> Result<Session, SessionError> {
         check(&options)?;
         if !self.has_sessions() {
             let device = self.name().to_owned();
             return Err(SessionError::Device(Arc::new(Error::NoSessions { device })));
         }
+        check_instances(options.run.aicpu_instances, self.clusters())?;
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };
         let drive = options.drive.unwrap_or(otherwise);
@@ -103,6 +104,16 @@ fn check(options: &SessionOptions) -> Result<(), SessionError> {
         Some((option, _)) => Err(refuse(option, "0".to_owned(), "at least 1")),
         None => Ok(()),
     }
+}
+
+/// One instance feeds; each of the others schedules, and needs a cluster of cores of its own.
+fn check_instances(instances: u32, clusters: u32) -> Result<(), SessionError> {
+    if instances.saturating_sub(1) <= clusters {
+        return Ok(());
+    }
+    let found = format!("{instances} on a device with {clusters} clusters");
+    let allowed = "at most one more than the device has clusters of cores (1 AIC and 2 AIV)";
+    Err(refuse("run.aicpu_instances", found, allowed))
 }
 
 fn refuse(option: &'static str, found: String, allowed: &'static str) -> SessionError {

@@ -26,7 +26,7 @@ pub struct Recorder<'a, G> {
     tensors: HashMap<(u64, u32, u64), usize>,
     /// Ids of recordings, by where the builder keeps them.
     recordings: HashMap<u32, u32>,
-    /// The record that is being made.
+    /// The recording that is being made.
     open_recording: Option<u32>,
     /// Chains of a program that has them, on a builder that has none: their kernels, by the last one.
     kernels: HashMap<TaskId, Vec<TaskId>>,

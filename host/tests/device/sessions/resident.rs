@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pto_host::abi::{CoreKind, FuncId};
+use pto_host::graph::NoBuilders;
 use pto_host::session::SessionOptions;
-use pto_host::{Hosting, Kernel, RunOptions, Session, func};
+use pto_host::{Device, DeviceOptions, Hosting, Kernel, RunOptions, Session, func};
 
-use super::support::{LONG, device, on_each, options, session, stepped, virtual_time};
+use super::support::{LONG, device, on_each, options, pool, session, stepped, virtual_time};
 
 /// Set when the kernel `held` may end.
 static MAY_END: AtomicBool = AtomicBool::new(false);
@@ -16,6 +17,36 @@ extern "C" fn held(_: *const u64) {
     let start = Instant::now();
     while !MAY_END.load(Ordering::Relaxed) && start.elapsed() < LONG {
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// One instance feeds, and each of the others needs a cluster.
+#[test]
+fn a_session_has_as_many_schedulers_as_clusters() {
+    for hosting in [pool(), Hosting::Threads, virtual_time(1)] {
+        for ([aic, aiv], clusters) in [([1, 0], 1), ([0, 1], 1), ([1, 2], 1), ([2, 2], 2)] {
+            let open = |aicpu_instances| {
+                let options = DeviceOptions { aic, aiv, gm_bytes: 64 << 20, hosting };
+                let mut device = Device::open_sim(options, NoBuilders).unwrap();
+                device.register_library().unwrap();
+                let run = RunOptions { aicpu_instances, ..RunOptions::default() };
+                device.session(SessionOptions { run, ..SessionOptions::default() })
+            };
+            let kernel = if aiv > 0 { func::EMPTY_AIV } else { func::EMPTY_AIC };
+            for aicpu_instances in 1..=clusters + 1 {
+                let session = open(aicpu_instances).unwrap();
+                let stream = session.stream().unwrap();
+                stream.launch(kernel, &[]).unwrap();
+                let ended = stream.synchronize_within(LONG);
+                let way = format!("{hosting}, {aicpu_instances} instances, {aic} AIC, {aiv} AIV");
+                assert!(ended.is_ok(), "{way}: {ended:?}");
+                assert_eq!(stream.completed(), 1, "{way}");
+            }
+            let refused = open(clusters + 2).map(drop).unwrap_err().to_string();
+            let found = format!("{} on a device with {clusters} clusters; use", clusters + 2);
+            assert!(refused.starts_with("run.aicpu_instances is "), "{refused}");
+            assert!(refused.contains(&found), "{refused}");
+        }
     }
 }
 

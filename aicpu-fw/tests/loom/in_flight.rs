@@ -1,0 +1,112 @@
+//! The first command of a session begins what holds the memory of all of them, and the last one ends it (`host/src/session`).
+
+#[path = "../../../host/src/session/in_flight.rs"]
+mod count;
+
+use loom::sync::{Mutex, MutexGuard};
+use pto_abi::sync::{AtomicU64, Ordering};
+
+use self::count::InFlight;
+use crate::{explore, spawn};
+
+/// The books: whether a run is on. They have a lock of their own, as those of the memory have.
+#[derive(Default)]
+struct Books(Mutex<bool>);
+
+impl Books {
+    fn set(&self, is_on: bool) {
+        *self.0.lock().unwrap() = is_on;
+    }
+
+    /// What is freed now waits.
+    fn is_on(&self) -> bool {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[derive(Default)]
+struct Session {
+    books: Books,
+    in_flight: InFlight,
+    /// Whether the run is held.
+    kept: Mutex<bool>,
+    /// The count, as wrong ones have it.
+    wrong: AtomicU64,
+}
+
+impl Session {
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.kept.lock().unwrap()
+    }
+
+    fn begin(&self, kept: &mut bool) {
+        if !std::mem::replace(kept, true) {
+            self.books.set(true);
+        }
+    }
+
+    fn end(&self, kept: &mut bool) {
+        *kept = false;
+        self.books.set(false);
+    }
+
+    /// A command is submitted, something is freed behind it, and it is over.
+    fn command(&self) {
+        self.in_flight.enter(|| self.lock(), |kept| self.begin(kept));
+        assert!(self.books.is_on(), "memory of a command was freed at once");
+        self.in_flight.leave(1, || self.lock(), |kept| self.end(kept));
+    }
+
+    /// As [`Session::command`], but the count is raised before the lock is taken.
+    fn counted_first(&self) {
+        if self.wrong.fetch_add(1, Ordering::Acquire) == 0 {
+            self.begin(&mut self.lock());
+        }
+        assert!(self.books.is_on(), "memory of a command was freed at once");
+        if self.wrong.fetch_sub(1, Ordering::Release) == 1 {
+            let mut kept = self.lock();
+            if self.wrong.load(Ordering::Acquire) == 0 {
+                self.end(&mut kept);
+            }
+        }
+    }
+
+    /// As [`Session::command`], but nobody looks again whether somebody has entered.
+    fn ended_blindly(&self) {
+        self.in_flight.enter(|| self.lock(), |kept| self.begin(kept));
+        assert!(self.books.is_on(), "memory of a command was freed at once");
+        let mut is_last = false;
+        self.in_flight.leave(1, || is_last = true, |()| ());
+        if is_last {
+            self.end(&mut self.lock());
+        }
+    }
+}
+
+/// Three threads submit one command each.
+fn commands(command: fn(&Session)) {
+    explore(3, Session::default, move |session| {
+        let others = [(); 2].map(|()| spawn(move || command(session)));
+        command(session);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(session.in_flight.count(), 0);
+        assert!(!session.books.is_on(), "nothing is in flight, and the memory is held");
+    });
+}
+
+#[test]
+fn what_is_freed_behind_a_command_waits_for_it() {
+    commands(Session::command);
+}
+
+#[test]
+#[should_panic(expected = "memory of a command was freed at once")]
+fn wrong_when_the_count_is_raised_before_the_hold_begins() {
+    commands(Session::counted_first);
+}
+
+#[test]
+#[should_panic(expected = "memory of a command was freed at once")]
+fn wrong_when_the_last_one_does_not_look_again() {
+    commands(Session::ended_blindly);
+}
