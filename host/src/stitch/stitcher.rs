@@ -159,3 +159,42 @@ impl<'s> Stitcher<'s> {
         self.shared.counters()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pto_abi::CoreKind;
+    use pto_workload::program::{Body, GraphShape, GraphTask, Program};
+
+    use super::Stitcher;
+    use crate::backend::fake::{Fake, SUCCESS};
+    use crate::device::Device;
+    use crate::options::DeviceOptions;
+    use crate::session::SessionOptions;
+    use crate::stitch::StitchError;
+
+    /// A device whose firmware lacks the builder of shaped graphs; its name plays no part.
+    #[test]
+    fn a_device_without_the_builder_refuses_shaped_tasks() {
+        let options =
+            DeviceOptions { aic: 4, aiv: 8, gm_bytes: 8 << 20, ..DeviceOptions::default() };
+        let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
+        let session = device.session(SessionOptions::default()).unwrap();
+        let stitcher = Stitcher::new(&session).unwrap();
+        let load = |blocks| {
+            let task = GraphTask {
+                kernel: "empty_aiv".to_owned(),
+                kind: CoreKind::AIV,
+                args: vec![],
+                producers: vec![],
+                shape: GraphShape { blocks, ..GraphShape::default() },
+            };
+            stitcher.load(Program::new("shaped", Body::Graph(vec![task]), vec![]).unwrap())
+        };
+        let Err(StitchError::Shapes { program, task, shape, device }) = load(2) else {
+            panic!("the task has two blocks, and nobody could add it");
+        };
+        assert_eq!((program.as_str(), task, device.as_str()), ("shaped", 0, "fake"));
+        assert!(shape.contains("2 blocks"), "{shape}");
+        assert!(!matches!(load(1), Err(StitchError::Shapes { .. })));
+    }
+}
