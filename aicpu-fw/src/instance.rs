@@ -78,7 +78,7 @@ pub struct Instance<'a, P: Platform, F> {
 impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     /// Instance number `index` of a checked launch.
     pub fn new(launch: Launch<'a>, index: u32, platform: P) -> Self {
-        let launch = if P::BLOCK_SHAPES { launch.with_shapes() } else { launch };
+        let launch = if P::BLOCK_SHAPES { launch.with_block_shapes() } else { launch };
         let state = launch.state;
         let line = state.instances.get(index as usize).unwrap_or(&NOWHERE);
         let scheduler =

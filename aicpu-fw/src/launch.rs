@@ -15,10 +15,10 @@ use pto_abi::trace::{TraceOwner, WhenFull};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
 
 use crate::blame::Blame;
+use crate::block_shapes::{self, BlockShapeMemory};
 use crate::builder::DeviceMemory;
 use crate::divide::WorkerTable;
 use crate::ready_queue::ReadyQueue;
-use crate::shapes::{self, ShapeMemory};
 use crate::state::SharedState;
 use crate::stream::StreamMemory;
 use crate::trace::TraceWriter;
@@ -112,10 +112,10 @@ impl<'a> Launch<'a> {
 
     /// With the memory of shaped tasks, if it is a streaming run. Apart, for firmwares without the streaming runtime.
     #[must_use]
-    pub fn with_shapes(mut self) -> Self {
+    pub fn with_block_shapes(mut self) -> Self {
         if self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             self.state.shapes =
-                ShapeMemory::of(&self.arena, self.regions[region::STREAM], &self.workers);
+                BlockShapeMemory::of(&self.arena, self.regions[region::STREAM], &self.workers);
         }
         self
     }
@@ -243,11 +243,11 @@ impl DeviceMemory for ArenaMemory<'_> {
     }
 
     fn has_element(&self, address: GmAddr, bytes: u64) -> bool {
-        shapes::has_element(&self.arena.gm(), address, bytes)
+        block_shapes::has_element(&self.arena.gm(), address, bytes)
     }
 
     fn read_element(&self, address: GmAddr, bytes: u64) -> Option<u64> {
-        shapes::read_element(&self.arena.gm(), address, bytes)
+        block_shapes::read_element(&self.arena.gm(), address, bytes)
     }
 
     fn write_element(&self, address: GmAddr, bytes: u64, value: u64) -> Option<()> {

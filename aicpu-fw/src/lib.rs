@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blame;
+pub mod block_shapes;
 pub mod builder;
 mod cores;
 pub mod divide;
@@ -30,7 +31,6 @@ pub mod pace;
 pub mod platform;
 pub mod ready_queue;
 pub mod scheduler;
-pub mod shapes;
 pub mod stall;
 pub mod state;
 pub mod stream;

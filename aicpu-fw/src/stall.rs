@@ -7,8 +7,8 @@ use pto_abi::task::{CLOSED, SHAPED, Task};
 use pto_abi::{BuildMode, Fault, TaskId};
 
 use crate::blame::Blame;
+use crate::block_shapes::List;
 use crate::fanout::ConsumerWalk;
-use crate::shapes::List;
 use crate::state::SharedState;
 
 /// The class of a stall, when no core is busy and nothing has moved for `since_ns`. In sequential mode nobody

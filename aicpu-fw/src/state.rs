@@ -6,9 +6,9 @@ use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::{EdgeChunk, SHAPED, Task};
 use pto_abi::{CoreKind, GmAddr};
 
+use crate::block_shapes::{BlockShapeMemory, List, has_predicate};
 use crate::platform::Staged;
 use crate::ready_queue::ReadyQueue;
-use crate::shapes::{List, ShapeMemory, has_predicate};
 
 /// Everything that the instances of one run share.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ pub struct SharedState<'a> {
     /// What each instance says of itself.
     pub instances: &'a [InstanceLine],
     /// Shaped tasks, in a streaming run.
-    pub shapes: Option<ShapeMemory<'a>>,
+    pub shapes: Option<BlockShapeMemory<'a>>,
 }
 
 impl<'a> SharedState<'a> {
@@ -94,7 +94,7 @@ impl<'a> SharedState<'a> {
     /// Shaped tasks that are ready and wait for cores.
     #[must_use]
     pub fn shaped_waiting(&self) -> u32 {
-        self.shapes.as_ref().map_or(0, ShapeMemory::waiting)
+        self.shapes.as_ref().map_or(0, BlockShapeMemory::waiting)
     }
 
     /// Sums a counter over all instances.

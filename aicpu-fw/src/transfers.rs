@@ -17,7 +17,7 @@ use pto_abi::runtime::Epitaph;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, TaskId};
 
-use crate::shapes::List;
+use crate::block_shapes::List;
 use crate::state::SharedState;
 
 /// Argument words of a transfer that an engine reads, at most.

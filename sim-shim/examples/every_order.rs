@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
-use pto_aicpu_fw::shapes::Lanes;
+use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape, explore_states,
+    EdgesFrom, KeepCores, Node, NodeBlockShape, PublishOrder, RandomGraph, Setup, explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
@@ -18,20 +18,20 @@ const ALL: Lanes = Lanes(7);
 /// Runs after which a search is given up.
 const LIMIT: u64 = 20_000_000;
 
-const fn at_once(lanes: Lanes, blocks: u32) -> NodeShape {
-    NodeShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
+const fn at_once(lanes: Lanes, blocks: u32) -> NodeBlockShape {
+    NodeBlockShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
 }
 
-const fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
-    NodeShape { starts_at_once: false, ..at_once(lanes, blocks) }
+const fn spread(lanes: Lanes, blocks: u32) -> NodeBlockShape {
+    NodeBlockShape { starts_at_once: false, ..at_once(lanes, blocks) }
 }
 
 /// Cube cores, vector cores, and the tasks.
-type Case = ((u32, u32), &'static [NodeShape]);
+type Case = ((u32, u32), &'static [NodeBlockShape]);
 
-const LOW: NodeShape = NodeShape { priority: Priority::LOW, ..at_once(CUBE, 2) };
-const HIGH: NodeShape = NodeShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
-const URGENT: NodeShape = NodeShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
+const LOW: NodeBlockShape = NodeBlockShape { priority: Priority::LOW, ..at_once(CUBE, 2) };
+const HIGH: NodeBlockShape = NodeBlockShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
+const URGENT: NodeBlockShape = NodeBlockShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
 
 const CASES: &[Case] = &[
     ((2, 0), &[at_once(CUBE, 2), at_once(CUBE, 2)]),
@@ -51,10 +51,10 @@ fn main() {
         if only.is_some_and(|only| only != number) {
             continue;
         }
-        let node = |shape: &NodeShape| Node {
+        let node = |shape: &NodeBlockShape| Node {
             kind: CoreKind::AIC,
             producers: Vec::new(),
-            shape: Some(*shape),
+            block_shape: Some(*shape),
         };
         let nodes = shapes.iter().map(node).collect();
         let graph = Arc::new(RandomGraph {
@@ -63,7 +63,7 @@ fn main() {
             order: PublishOrder::AtOnce,
             edges: EdgesFrom::Program,
         });
-        let device = Shape {
+        let device = Setup {
             variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             aicpu: 3,
             aic: *aic,
@@ -77,7 +77,7 @@ fn main() {
         };
         let start = Instant::now();
         let found = explore_states(&graph, device, LIMIT);
-        let of = |s: &NodeShape| (s.lanes.0, s.blocks, s.starts_at_once, s.priority);
+        let of = |s: &NodeBlockShape| (s.lanes.0, s.blocks, s.starts_at_once, s.priority);
         println!(
             "{number}: {aic} AIC, {aiv} AIV, {:?}: {} orders, {} states, {} runs, complete {}, {:?}; {:.1?}",
             shapes.iter().map(of).collect::<Vec<_>>(),

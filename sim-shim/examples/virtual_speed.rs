@@ -9,7 +9,7 @@ mod graphs;
 use std::time::Instant;
 
 use common::{Device, Options};
-use graphs::Shapes;
+use graphs::Patterns;
 use pto_abi::CoreKind;
 use pto_abi::arena::Capacities;
 use pto_sim_shim::Hosting;
@@ -53,7 +53,7 @@ fn main() {
             if arg(3).is_some_and(|only| only != graph) {
                 continue;
             }
-            let mut device = Device::new(Hosting::Virtual(virtual_options), options, Shapes);
+            let mut device = Device::new(Hosting::Virtual(virtual_options), options, Patterns);
             let mut best = f64::MAX;
             let mut last = None;
             for _ in 0..3 {

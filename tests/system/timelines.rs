@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use pto_bench::csr::Csr;
+use pto_bench::family::Family;
 use pto_bench::program::{Job, Kernel, NAME, Program};
-use pto_bench::shape::Shape;
 use pto_host::abi::trace::TraceOwner;
 use pto_host::abi::{CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 use pto_host::graph::{GraphBuilder, TaskSpec};
@@ -38,7 +38,7 @@ fn open(hosting: Hosting, graph: &Csr) -> Device {
 }
 
 fn graph(name: &str) -> Csr {
-    Shape::by_name(name).expect("a shape").graph(TASKS)
+    Family::by_name(name).expect("a family").graph(TASKS)
 }
 
 fn options(graph: &Csr, trace: Option<TraceOptions>) -> RunOptions {

@@ -6,7 +6,7 @@
 //!        list: head -> line.next -> .. -> tail          (under the board's lock)
 //! ```
 //! The builder writes a line before it publishes the task; then its `next`, `next_block` and the lists belong to who
-//! holds the lock, `parts_left` to the schedulers whose cores finish. Policy is in `pto_aicpu_fw::shapes`.
+//! holds the lock, `parts_left` to the schedulers whose cores finish. Policy is in `pto_aicpu_fw::block_shapes`.
 
 use crate::kinds::CoreKind;
 use crate::limits::{MAX_ARGS, PRIORITY_LEVELS};

@@ -24,9 +24,11 @@ use super::gathering::{Gathering, Pledge};
 use super::order::{Choice, Level};
 use super::parts::{Block, stage_block};
 use super::plain::PlainTasks;
+use crate::block_shapes::{
+    BlockShapeMemory, GATHERS, LEVEL_LISTS, Lanes, List, WaitsFor, lanes_of,
+};
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::shapes::{GATHERS, LEVEL_LISTS, Lanes, List, ShapeMemory, WaitsFor, lanes_of};
 
 /// Which task has its turn: its priority, its list, and its slot.
 type Chosen = (Priority, WaitsFor, u32);
@@ -70,7 +72,7 @@ impl BlockTasks {
 
     /// Whether there is anything to do here.
     #[must_use]
-    pub(super) fn has_work(&self, shapes: &ShapeMemory<'_>) -> bool {
+    pub(super) fn has_work(&self, shapes: &BlockShapeMemory<'_>) -> bool {
         let has_pledged = !self.is_idle() && !mutant::is(Mutant::ForgetsWhatItPledged);
         shapes.lists() != 0 || has_pledged
     }
@@ -81,7 +83,7 @@ impl BlockTasks {
         &mut self,
         (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
     ) -> Result<bool, Fault> {
         let mut staged = self.start_pledged(dispatcher, platform, shapes)?;
         let is_there = shapes.lists() & GATHERS != 0 && !mutant::is(Mutant::GathersInItsTurn);
@@ -104,7 +106,7 @@ impl BlockTasks {
         &mut self,
         (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         priority: Priority,
     ) -> Result<bool, Fault> {
         let (mut staged, mut is_closed) = (false, [false; LEVEL_LISTS]);
@@ -137,7 +139,7 @@ impl BlockTasks {
     fn level(
         &self,
         dispatcher: &Dispatcher<'_>,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         (priority, is_closed): (Priority, [bool; LEVEL_LISTS]),
     ) -> Level {
         let mut level = Level { heads: shapes.heads(priority), ..Level::default() };
@@ -159,7 +161,7 @@ impl BlockTasks {
         &mut self,
         (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         (priority, waits_for, slot): Chosen,
     ) -> Result<Turn, Fault> {
         let list = List::at(priority, waits_for);
@@ -180,7 +182,7 @@ impl BlockTasks {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         (list, slot): (List, u32),
     ) -> Result<Turn, Fault> {
         let Some(line) = shapes.line(slot) else {
@@ -206,7 +208,7 @@ impl BlockTasks {
         &mut self,
         (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         slot: u32,
     ) -> Result<Turn, Fault> {
         let mut turn = Turn { has_staged: false, found_cores: false };
@@ -241,7 +243,7 @@ impl BlockTasks {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
     ) -> Result<bool, Fault> {
         let slot = self.gathering.task();
         let Some(line) = shapes.line(slot) else { return Ok(false) };
@@ -283,7 +285,7 @@ impl BlockTasks {
 fn dispatch_blocks<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    shapes: &ShapeMemory<'_>,
+    shapes: &BlockShapeMemory<'_>,
     (list, slot, kind): (List, u32, CoreKind),
 ) -> Result<Turn, Fault> {
     let free = u32::try_from(dispatcher.cores().free_count(kind)).unwrap_or(1);

@@ -10,8 +10,8 @@ use pto_abi::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::stream::MAX_LANES;
 
+use crate::block_shapes::Lanes;
 use crate::cores::Cores;
-use crate::shapes::Lanes;
 
 /// No core, no cluster.
 const NONE: u8 = u8::MAX;
@@ -129,8 +129,8 @@ fn place_in(cores: &Cores, mut place: ClusterCores, lanes: Lanes) -> ClusterCore
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{Clusters, members};
+    use crate::block_shapes::Lanes;
     use crate::cores::Cores;
-    use crate::shapes::Lanes;
     use pto_abi::CoreKind;
 
     const CLUSTERS: u32 = 3;

@@ -21,13 +21,13 @@ use pto_abi::{CoreKind, Fault, TaskId};
 
 use super::ahead::{Ahead, Hint};
 use crate::blame::{Blame, BlameSlot};
+use crate::block_shapes::BlockShapeMemory;
 use crate::cores::apart::PART;
 use crate::cores::{Cores, bit};
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::pace::{LOOK_WITHIN_NS, Pace};
 use crate::platform::{CoreStatus, Platform, Staged};
-use crate::shapes::ShapeMemory;
 use crate::state::SharedState;
 
 /// A task is pended behind a core that is expected to be free within this time: a core is looked at as often.
@@ -394,8 +394,9 @@ impl<'a> Dispatcher<'a> {
 
     #[cold]
     fn blame_part(&self, blame: Blame, core: usize, slot: u32) -> Blame {
-        let of_task =
-            |shapes: ShapeMemory<'a>| Some((shapes, self.state.task(slot)?, shapes.line(slot)?));
+        let of_task = |shapes: BlockShapeMemory<'a>| {
+            Some((shapes, self.state.task(slot)?, shapes.line(slot)?))
+        };
         let Some((shapes, task, line)) = self.state.shapes.and_then(of_task) else {
             return blame;
         };

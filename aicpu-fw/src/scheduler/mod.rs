@@ -54,10 +54,10 @@ use self::collect::{Looks, Moved};
 use self::completion::Flow;
 pub use self::completion::RELEASES_A_STEP;
 use crate::blame::Blame;
+use crate::block_shapes::{BlockShapeMemory, List};
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::shapes::{List, ShapeMemory};
 use crate::state::{SharedState, kind_of};
 use crate::watchdog::{Budgets, Watchdog};
 
@@ -297,7 +297,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn take_arrivals(
         &mut self,
         platform: &mut P,
-        shapes: &ShapeMemory<'_>,
+        shapes: &BlockShapeMemory<'_>,
         moved: &mut Moved,
     ) -> Result<(), Fault> {
         for _ in 0..ARRIVALS_A_STEP {
@@ -328,7 +328,12 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     }
 
     /// Completes the transfers that the engine has finished.
-    fn take_transfers(&mut self, platform: &mut P, shapes: &ShapeMemory<'_>, moved: &mut Moved) {
+    fn take_transfers(
+        &mut self,
+        platform: &mut P,
+        shapes: &BlockShapeMemory<'_>,
+        moved: &mut Moved,
+    ) {
         for _ in 0..ARRIVALS_A_STEP {
             if self.flow.is_releasing() || shapes.lists() & List::ARRIVED.bit() == 0 {
                 return;

@@ -9,8 +9,8 @@
 
 use pto_abi::CoreKind;
 
+use crate::block_shapes::{Head, LEVEL_LISTS, WaitsFor};
 use crate::mutant::{self, Mutant};
-use crate::shapes::{Head, LEVEL_LISTS, WaitsFor};
 
 /// What waits at one priority, and what there is for it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,7 @@ impl Level {
 mod tests {
     extern crate std;
     use super::{Choice, Level};
-    use crate::shapes::{Age, Head, LEVEL_LISTS, WaitsFor};
+    use crate::block_shapes::{Age, Head, LEVEL_LISTS, WaitsFor};
     use pto_abi::CoreKind;
     use std::vec::Vec;
 

@@ -11,8 +11,8 @@ use pto_abi::{Fault, GmAddr};
 
 use super::clusters::ClusterCores;
 use super::dispatcher::Dispatcher;
+use crate::block_shapes::{BlockShapeMemory, Lanes};
 use crate::platform::{Platform, Staged};
-use crate::shapes::{Lanes, ShapeMemory};
 
 /// A block of a task, on its way to cores.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ pub(super) struct Block {
 pub(super) fn stage_block<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    shapes: &ShapeMemory<'_>,
+    shapes: &BlockShapeMemory<'_>,
     (place, block): (ClusterCores, Block),
 ) -> Result<(), Fault> {
     for lane in (0..MAX_LANES).filter(|lane| block.lanes.has(*lane)) {
@@ -39,7 +39,7 @@ pub(super) fn stage_block<P: Platform>(
 fn stage_part<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    shapes: &ShapeMemory<'_>,
+    shapes: &BlockShapeMemory<'_>,
     (core, lane, block): (usize, usize, Block),
 ) -> Result<(), Fault> {
     let Block { slot, number, lanes } = block;
@@ -69,7 +69,7 @@ fn stage_part<P: Platform>(
 /// Writes the arguments of a part for the worker that runs it, which has no other part; where they are.
 fn write_part(
     dispatcher: &Dispatcher<'_>,
-    shapes: &ShapeMemory<'_>,
+    shapes: &BlockShapeMemory<'_>,
     core: usize,
     (task, context): (&Task, BlockContext),
 ) -> GmAddr {

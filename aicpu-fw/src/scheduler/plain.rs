@@ -27,9 +27,9 @@ use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, Fault};
 
 use super::dispatcher::Dispatcher;
+use crate::block_shapes::BlockShapeMemory;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
-use crate::shapes::ShapeMemory;
 use crate::state::SharedState;
 
 /// Ready tasks that a step holds before it shares some.
@@ -96,7 +96,7 @@ impl<'a> PlainTasks<'a> {
     }
 
     /// Finds out whether freed cores may go straight to the next task: nothing waits for them that comes first.
-    pub(super) fn look_at_board(&mut self, shapes: &ShapeMemory<'_>) {
+    pub(super) fn look_at_board(&mut self, shapes: &BlockShapeMemory<'_>) {
         self.hands_over = !shapes.has_more_pressing();
     }
 

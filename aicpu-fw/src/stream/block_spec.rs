@@ -9,7 +9,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 use pto_graph::{BlockShape, ElementType, Priority, StartMode};
 
 use crate::blame::Blame;
-use crate::shapes::{Lanes, List};
+use crate::block_shapes::{Lanes, List};
 
 /// The kernels of a block, by lane: their func ids and their code.
 pub(super) struct LaneKernels {
@@ -170,7 +170,7 @@ impl BlockSpec {
 #[cfg(test)]
 mod tests {
     use super::{BlockSpec, LaneKernels};
-    use crate::shapes::Lanes;
+    use crate::block_shapes::Lanes;
     use pto_abi::stream::BlockLine;
     use pto_abi::sync::Ordering::Relaxed;
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr};

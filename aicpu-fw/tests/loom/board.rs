@@ -9,7 +9,7 @@ use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
 use pto_abi::stream::{BlockBoard, BlockLine, NO_TASK};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed, Shared, Sharing};
-use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory};
+use pto_aicpu_fw::block_shapes::{BlockShapeMemory, Lanes, List};
 use pto_graph::Priority;
 
 use crate::{WEAK_TASKS, Weak, explore, spawn};
@@ -25,12 +25,12 @@ const TOGETHER: List = List::sync(Priority::NORMAL);
 /// What may be wrong with the board.
 trait Variant: Send + Sync + 'static {
     /// The builder posts a task, or a scheduler one whose predicate it has read.
-    fn post(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
+    fn post(shapes: &BlockShapeMemory<'_>, list: List, slot: u32) {
         shapes.post(list, slot, [0, 0]);
     }
 
     /// A scheduler has pledged its core to the task at the gate.
-    fn pledged(_: &ShapeMemory<'_>) {}
+    fn pledged(_: &BlockShapeMemory<'_>) {}
 }
 
 struct AsItIs;
@@ -41,7 +41,7 @@ impl Variant for AsItIs {}
 struct WithoutTheLock;
 
 impl Variant for WithoutTheLock {
-    fn post(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
+    fn post(shapes: &BlockShapeMemory<'_>, list: List, slot: u32) {
         link(shapes, list, slot);
         mark(shapes, list);
     }
@@ -51,7 +51,7 @@ impl Variant for WithoutTheLock {
 struct BitBehindTheLock;
 
 impl Variant for BitBehindTheLock {
-    fn post(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
+    fn post(shapes: &BlockShapeMemory<'_>, list: List, slot: u32) {
         shapes.board.lock.hold(|| link(shapes, list, slot));
         mark(shapes, list);
     }
@@ -61,13 +61,13 @@ impl Variant for BitBehindTheLock {
 struct LeavesTheGate;
 
 impl Variant for LeavesTheGate {
-    fn pledged(shapes: &ShapeMemory<'_>) {
+    fn pledged(shapes: &BlockShapeMemory<'_>) {
         shapes.board.lock.hold(|| shapes.board.gathering.store(NO_TASK, Relaxed));
     }
 }
 
-/// The first half of [`ShapeMemory::post`].
-fn link(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
+/// The first half of [`BlockShapeMemory::post`].
+fn link(shapes: &BlockShapeMemory<'_>, list: List, slot: u32) {
     let ends = &shapes.board.lists[list.0 as usize];
     shapes.lines[slot as usize].next.store(NO_TASK, Relaxed);
     match shapes.line(ends.tail.load(Relaxed)) {
@@ -79,7 +79,7 @@ fn link(shapes: &ShapeMemory<'_>, list: List, slot: u32) {
 }
 
 /// The second half.
-fn mark(shapes: &ShapeMemory<'_>, list: List) {
+fn mark(shapes: &BlockShapeMemory<'_>, list: List) {
     let waiting = shapes.board.waiting.load(Relaxed);
     shapes.board.waiting.store(waiting | list.bit(), Relaxed);
 }
@@ -116,10 +116,10 @@ impl<V: Variant> Run<V> {
         }
     }
 
-    fn shapes(&self) -> ShapeMemory<'_> {
+    fn shapes(&self) -> BlockShapeMemory<'_> {
         // SAFETY: there is nothing in it.
         let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
-        ShapeMemory {
+        BlockShapeMemory {
             board: &self.board,
             lines: &self.lines,
             parts: &[],

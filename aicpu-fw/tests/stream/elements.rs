@@ -2,7 +2,7 @@
 
 use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
-use pto_aicpu_fw::shapes::{has_element, read_element};
+use pto_aicpu_fw::block_shapes::{has_element, read_element};
 
 #[repr(align(64))]
 struct Bytes([u8; 32]);

@@ -37,7 +37,7 @@ pub enum StitchError {
         "program {program}: task {task} is {shape}, and the device {device} runs tasks of one kernel on one core from program files; run it on a2a3sim, \
          or build it without that"
     )]
-    Shapes {
+    BlockShapes {
         /// The program.
         program: String,
         /// The number of the first such task.

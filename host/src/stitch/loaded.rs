@@ -166,7 +166,7 @@ impl Loaded {
             return Ok(Arc::clone(bound));
         }
         let bound = Arc::new(match (&self.code, self.program.body()) {
-            (Code::Graph(funcs), Body::Graph(tasks)) if has_shapes(tasks) => {
+            (Code::Graph(funcs), Body::Graph(tasks)) if has_block_shapes(tasks) => {
                 let words = shaped((tasks, funcs), addresses);
                 Bound::Shaped(DeviceBuffer::upload(self.shared.memory.shared(), &words)?)
             }
@@ -247,8 +247,8 @@ impl Loaded {
 }
 
 /// Whether a task is more than one kernel on one core.
-pub(super) fn has_shapes(tasks: &[GraphTask]) -> bool {
-    tasks.iter().any(|task| !task.shape.is_plain())
+pub(super) fn has_block_shapes(tasks: &[GraphTask]) -> bool {
+    tasks.iter().any(|task| !task.block_shape.is_plain())
 }
 
 /// The arguments of a task, of tensors at these addresses.
@@ -269,10 +269,10 @@ fn shaped((tasks, funcs): (&[GraphTask], &[Vec<FuncId>]), addresses: &[u64]) -> 
         args: words_of(task, addresses),
         producers: &task.producers,
         mix: &funcs[1..],
-        blocks: task.shape.blocks,
-        start: task.shape.start,
-        priority: task.shape.priority,
-        when: task.shape.when.map(|when| ShapedCondition {
+        blocks: task.block_shape.blocks,
+        start: task.block_shape.start,
+        priority: task.block_shape.priority,
+        when: task.block_shape.when.map(|when| ShapedCondition {
             address: GmAddr(addresses[when.tensor] + when.offset),
             element: when.element,
             comparison: when.comparison,

@@ -80,7 +80,7 @@ impl<'s> Stitcher<'s> {
         program: Program,
         native: Vec<Kernel>,
     ) -> Result<LoadedProgram, StitchError> {
-        self.check_shapes(&program)?;
+        self.check_block_shapes(&program)?;
         let registered = |kernel: Kernel| {
             let (name, kind) = (kernel.name().to_owned(), kernel.kind());
             Ok((name, kind, self.session.func_id_of(kernel)?))
@@ -91,9 +91,10 @@ impl<'s> Stitcher<'s> {
     }
 
     /// Refuses tasks that only the streaming runtime runs where the firmware has no builder that adds them.
-    fn check_shapes(&self, program: &Program) -> Result<(), StitchError> {
+    fn check_block_shapes(&self, program: &Program) -> Result<(), StitchError> {
         let Body::Graph(tasks) = program.body() else { return Ok(()) };
-        let mut shapes = tasks.iter().map(|task| task.shape.told(program.tensors())).enumerate();
+        let mut shapes =
+            tasks.iter().map(|task| task.block_shape.told(program.tensors())).enumerate();
         let Some((task, shape)) = shapes.find_map(|(task, shape)| Some((task, shape?))) else {
             return Ok(());
         };
@@ -103,7 +104,7 @@ impl<'s> Stitcher<'s> {
         if builds {
             return Ok(());
         }
-        Err(StitchError::Shapes { program: program.name().to_owned(), task, shape, device })
+        Err(StitchError::BlockShapes { program: program.name().to_owned(), task, shape, device })
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.
@@ -163,7 +164,7 @@ impl<'s> Stitcher<'s> {
 #[cfg(test)]
 mod tests {
     use pto_abi::CoreKind;
-    use pto_workload::program::{Body, GraphShape, GraphTask, Program};
+    use pto_workload::program::{Body, GraphTask, OwnedBlockShape, Program};
 
     use super::Stitcher;
     use crate::backend::fake::{Fake, SUCCESS};
@@ -186,15 +187,15 @@ mod tests {
                 kind: CoreKind::AIV,
                 args: vec![],
                 producers: vec![],
-                shape: GraphShape { blocks, ..GraphShape::default() },
+                block_shape: OwnedBlockShape { blocks, ..OwnedBlockShape::default() },
             };
             stitcher.load(Program::new("shaped", Body::Graph(vec![task]), vec![]).unwrap())
         };
-        let Err(StitchError::Shapes { program, task, shape, device }) = load(2) else {
+        let Err(StitchError::BlockShapes { program, task, shape, device }) = load(2) else {
             panic!("the task has two blocks, and nobody could add it");
         };
         assert_eq!((program.as_str(), task, device.as_str()), ("shaped", 0, "fake"));
         assert!(shape.contains("2 blocks"), "{shape}");
-        assert!(!matches!(load(1), Err(StitchError::Shapes { .. })));
+        assert!(!matches!(load(1), Err(StitchError::BlockShapes { .. })));
     }
 }

@@ -3,6 +3,8 @@
 //! The tests are one binary, because each binary that opens the simulator compiles the firmware once more.
 //! `cargo test -p pto-host --test device streaming::traced` runs one of the files.
 
+#[cfg(feature = "sim")]
+mod block_shapes;
 mod c_header;
 #[cfg(feature = "sim")]
 mod chains;
@@ -10,8 +12,6 @@ mod chains;
 mod documented;
 #[cfg(feature = "sim")]
 mod sessions;
-#[cfg(feature = "sim")]
-mod shapes;
 #[cfg(feature = "sim")]
 mod simulator;
 #[cfg(feature = "sim")]

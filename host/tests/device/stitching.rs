@@ -13,8 +13,8 @@ use pto_host::stitch::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    Body, Format, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, NativeKernel,
-    NativeKernels, NativeObject, Place, Program, Role, TensorDescription,
+    Body, Format, GraphArgument, GraphCondition, GraphTask, Layout, NativeKernel, NativeKernels,
+    NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{Device, DeviceOptions, Hosting, Kernel};
@@ -340,7 +340,7 @@ fn a_graph_is_a_program_like_any_other() {
             .chain([GraphArgument::Word(512)])
             .collect(),
         producers: producers.to_vec(),
-        shape: GraphShape::default(),
+        block_shape: OwnedBlockShape::default(),
     };
     let tensors =
         vec![tensor("x", Role::Input), tensor("twice", Role::Temporary), tensor("y", Role::Output)];
@@ -534,16 +534,22 @@ fn kernels_of_shapes() -> Vec<Kernel> {
     ]
 }
 
-fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: GraphShape) -> GraphTask {
+fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: OwnedBlockShape) -> GraphTask {
     let args = tensors.iter().map(|tensor| GraphArgument::Tensor { tensor: *tensor, offset: 0 });
-    GraphTask { kernel: kernel.to_owned(), kind, args: args.collect(), producers: vec![], shape }
+    GraphTask {
+        kernel: kernel.to_owned(),
+        kind,
+        args: args.collect(),
+        producers: vec![],
+        block_shape: shape,
+    }
 }
 
 #[test]
 fn tasks_of_program_files_have_kernels_on_several_cores_and_blocks() {
     for start in [StartMode::SPREAD, StartMode::SYNC] {
         let mix = vec!["vector".to_owned(); 2];
-        let shape = GraphShape { mix, blocks: 3, start, ..GraphShape::default() };
+        let shape = OwnedBlockShape { mix, blocks: 3, start, ..OwnedBlockShape::default() };
         let task = shaped("cube", CoreKind::AIC, &[0, 1, 2], shape);
         let outputs = [("a", Role::Output), ("b", Role::Output), ("c", Role::Output)];
         let program = of_shapes("blocks", vec![task], &outputs);
@@ -564,7 +570,7 @@ fn tasks_of_program_files_have_kernels_on_several_cores_and_blocks() {
 #[test]
 fn blocks_of_program_files_that_cannot_start_at_once_are_refused() {
     let run = |start| {
-        let shape = GraphShape { blocks: 20, start, ..GraphShape::default() };
+        let shape = OwnedBlockShape { blocks: 20, start, ..OwnedBlockShape::default() };
         let task = shaped("cube", CoreKind::AIC, &[0, 0, 0], shape);
         let program = of_shapes("many", vec![task], &[("a", Role::Output)]);
         let session = session();
@@ -594,7 +600,8 @@ fn tasks_of_program_files_have_predicates() {
         (24, Comparison::LESS, true),
         (32, Comparison::LESS, false),
     ] {
-        let shape = GraphShape { when: Some(when(offset, comparison)), ..GraphShape::default() };
+        let shape =
+            OwnedBlockShape { when: Some(when(offset, comparison)), ..OwnedBlockShape::default() };
         let tasks = vec![shaped("cube", CoreKind::AIC, &[1, 1, 1], shape)];
         let program = of_shapes("maybe", tasks, &[("x", Role::Input), ("y", Role::Output)]);
         let session = session();
@@ -614,14 +621,14 @@ fn tasks_of_program_files_have_priorities() {
     // The gate, 64 tasks that wait for it, and one more that goes before most of them.
     let mut tasks: Vec<_> = (0..66)
         .map(|number| {
-            let task = shaped("turn", CoreKind::AIV, &[0], GraphShape::default());
+            let task = shaped("turn", CoreKind::AIV, &[0], OwnedBlockShape::default());
             let producers = (0..number.min(1)).collect();
             GraphTask { producers, ..task }
         })
         .collect();
     tasks[64].args = vec![GraphArgument::Tensor { tensor: 2, offset: 0 }];
     tasks[65].args = vec![GraphArgument::Tensor { tensor: 1, offset: 0 }];
-    tasks[65].shape.priority = Priority::URGENT;
+    tasks[65].block_shape.priority = Priority::URGENT;
     let outputs = [("gate", Role::Output), ("urgent", Role::Output), ("normal", Role::Output)];
     let program = of_shapes("order", tasks, &outputs);
     let hosting = Hosting::Virtual(VirtualOptions::default());

@@ -1,4 +1,4 @@
-//! Graphs of known shape, from the image's own builders: built here, to be sent as a graph image, to know the edges, and to know the
+//! Graphs of known pattern, from the image's own builders: built here, to be sent as a graph image, to know the edges, and to know the
 //! results.
 
 use pto_abi::RuntimeVariant;
@@ -9,7 +9,7 @@ use pto_virt_platform::builders;
 
 /// A graph of the test image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum Pattern {
     /// Each task waits for the one before.
     Chain(u64),
     /// No task waits.
@@ -22,7 +22,7 @@ pub enum Shape {
     Tensors(u64, u64),
 }
 
-impl Shape {
+impl Pattern {
     /// The builder's name.
     #[must_use]
     pub const fn builder(self) -> &'static str {

@@ -12,7 +12,7 @@ use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
-use crate::graphs::{Graph, Shape};
+use crate::graphs::{Graph, Pattern};
 use crate::images::{Images, KernelBlob};
 use pto_host::virt::{VirtError, VirtMachine, VirtOptions};
 
@@ -199,25 +199,25 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`VirtMachine::wait`].
-    pub fn run(&mut self, shape: Shape, setup: &Setup) -> Result<Ended, VirtError> {
-        self.run_named(shape.builder(), shape, setup)
+    pub fn run(&mut self, pattern: Pattern, setup: &Setup) -> Result<Ended, VirtError> {
+        self.run_named(pattern.builder(), pattern, setup)
     }
 
-    /// As [`Session::run`], with a builder that need not be the shape's.
+    /// As [`Session::run`], with a builder that need not be the pattern's.
     ///
     /// # Errors
     /// Those of [`VirtMachine::wait`].
     ///
     /// # Panics
-    /// When the shape cannot be built here, or GM is full.
+    /// When the pattern cannot be built here, or GM is full.
     pub fn run_named(
         &mut self,
         builder: &str,
-        shape: Shape,
+        pattern: Pattern,
         setup: &Setup,
     ) -> Result<Ended, VirtError> {
-        let words = self.words(shape, setup);
-        let graph = shape.build(&words).expect("the graph can be built");
+        let words = self.words(pattern, setup);
+        let graph = pattern.build(&words).expect("the graph can be built");
         self.write_tables(&words, &graph);
         let image = match setup.variant {
             RuntimeVariant::HOST_BUILD_GRAPH => graph.image(),
@@ -241,12 +241,12 @@ impl Session {
     }
 
     /// The orchestration words, with tables taken from GM.
-    fn words(&mut self, shape: Shape, setup: &Setup) -> [u64; 8] {
+    fn words(&mut self, pattern: Pattern, setup: &Setup) -> [u64; 8] {
         let kind = pto_aicore_kernels::LIBRARY[usize::from(setup.func_id)].kind;
-        let [first, second] = shape.words();
+        let [first, second] = pattern.words();
         let mut words = [setup.func_id.into(), kind.get().into(), SEED, 0, 0, 0, first, second];
         if setup.tables == Tables::Dag {
-            let graph = shape.build(&words).expect("the graph can be built");
+            let graph = pattern.build(&words).expect("the graph can be built");
             let tasks = graph.tasks() as u64;
             words[3] = self.take(8 * tasks).0;
             words[4] = self.take(4 * tasks).0;

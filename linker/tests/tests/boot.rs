@@ -4,26 +4,30 @@ use std::time::Duration;
 
 use pto_aicore_kernels::func;
 use pto_examples::host::{Program, Way};
-use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::graphs::Pattern;
 use pto_linker_tests::session::Cores;
 use pto_linker_tests::{Session, Setup};
 
-const SHAPES: [Shape; 4] =
-    [Shape::Chain(200), Shape::Independent(300), Shape::ForkJoin(24, 8), Shape::Wavefront(16, 16)];
+const PATTERNS: [Pattern; 4] = [
+    Pattern::Chain(200),
+    Pattern::Independent(300),
+    Pattern::ForkJoin(24, 8),
+    Pattern::Wavefront(16, 16),
+];
 
 #[test]
 fn every_graph_in_every_mode() {
     let mut session = Session::start(5);
     println!("boot: {:?}", session.machine.boot_times());
     for way in Way::of(Program::Graph) {
-        for shape in SHAPES {
+        for pattern in PATTERNS {
             let Way { variant, build_mode: mode, fanout } = way;
             let setup = Setup { variant, mode, fanout, ..Setup::default() };
-            let ended = session.run(shape, &setup).unwrap_or_else(|e| panic!("{e}"));
-            println!("{way} {shape:?}: {:?}", ended.time);
+            let ended = session.run(pattern, &setup).unwrap_or_else(|e| panic!("{e}"));
+            println!("{way} {pattern:?}: {:?}", ended.time);
             let console = session.machine.console();
-            assert_eq!(ended.fault, None, "{shape:?} {setup:?} {:?}\n{console}", ended.logs);
-            assert_eq!(ended.wrong, [""; 0], "{shape:?} {setup:?}");
+            assert_eq!(ended.fault, None, "{pattern:?} {setup:?} {:?}\n{console}", ended.logs);
+            assert_eq!(ended.wrong, [""; 0], "{pattern:?} {setup:?}");
         }
     }
     assert!(session.machine.exceptions().is_empty());
@@ -45,7 +49,7 @@ fn cores_stay_in_service_between_runs() {
         ..Setup::default()
     };
     for round in 0..20 {
-        let ended = session.run(SHAPES[round % 4], &setup).unwrap_or_else(|e| panic!("{e}"));
+        let ended = session.run(PATTERNS[round % 4], &setup).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(ended.fault, None);
         assert_eq!(ended.wrong, [""; 0]);
     }
@@ -58,7 +62,7 @@ fn kernels_run_wherever_they_are_copied() {
     for _ in 0..3 {
         session.take(12_345);
         session.copy_kernels();
-        let ended = session.run(SHAPES[3], &Setup::default()).unwrap_or_else(|e| panic!("{e}"));
+        let ended = session.run(PATTERNS[3], &Setup::default()).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((ended.fault, ended.wrong), (None, Vec::new()));
     }
 }

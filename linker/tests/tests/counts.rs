@@ -10,26 +10,26 @@ use pto_abi::FanoutStrategy;
 use pto_abi::sync::Ordering;
 use pto_aicore_kernels::func;
 use pto_linker_tests::goldens;
-use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::graphs::Pattern;
 use pto_linker_tests::qemu::Execution;
 use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Shape; 2]); 6] = [
-    ("chain", [Shape::Chain(1000), Shape::Chain(4000)]),
-    ("independent", [Shape::Independent(1000), Shape::Independent(4000)]),
-    ("fork_join", [Shape::ForkJoin(8, 100), Shape::ForkJoin(38, 100)]),
-    ("wavefront", [Shape::Wavefront(64, 16), Shape::Wavefront(64, 64)]),
+const GRAPHS: [(&str, [Pattern; 2]); 6] = [
+    ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
+    ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
+    ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
+    ("wavefront", [Pattern::Wavefront(64, 16), Pattern::Wavefront(64, 64)]),
     // Two tensors a task: without edges, and with two that are derived.
-    ("apart", [Shape::Tensors(1000, 1 << 20), Shape::Tensors(4000, 1 << 20)]),
-    ("derived", [Shape::Tensors(1000, 64), Shape::Tensors(4000, 64)]),
+    ("apart", [Pattern::Tensors(1000, 1 << 20), Pattern::Tensors(4000, 1 << 20)]),
+    ("derived", [Pattern::Tensors(1000, 64), Pattern::Tensors(4000, 64)]),
 ];
 const WORKERS: u32 = 8;
 
 /// Instructions per task of builder and scheduler.
-fn count(session: &mut Session, shapes: [Shape; 2], fanout: FanoutStrategy) -> [f64; 2] {
-    let [small, large] = shapes.map(|shape| count_run(session, shape, fanout));
+fn count(session: &mut Session, patterns: [Pattern; 2], fanout: FanoutStrategy) -> [f64; 2] {
+    let [small, large] = patterns.map(|pattern| count_run(session, pattern, fanout));
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
     std::array::from_fn(|instance| {
         (large[instance] - small[instance]) as f64 / (large[2] - small[2]) as f64
@@ -37,17 +37,17 @@ fn count(session: &mut Session, shapes: [Shape; 2], fanout: FanoutStrategy) -> [
 }
 
 /// Instructions of builder and scheduler in one run, and its tasks.
-fn count_run(session: &mut Session, shape: Shape, fanout: FanoutStrategy) -> [u64; 3] {
+fn count_run(session: &mut Session, pattern: Pattern, fanout: FanoutStrategy) -> [u64; 3] {
     let setup = Setup {
         fanout,
-        variant: shape.variant(),
+        variant: pattern.variant(),
         workers: [0, WORKERS],
         func_id: func::EMPTY_AIV.0,
         tables: Tables::None,
         ..Setup::default()
     };
-    let ended = session.run(shape, &setup).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(ended.fault, None, "{shape:?}: {:?}", ended.logs);
+    let ended = session.run(pattern, &setup).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ended.fault, None, "{pattern:?}: {:?}", ended.logs);
     let ticks = |instance: usize| {
         session.machine.block().vcpus[instance].step_ticks.load(Ordering::Relaxed)
     };
@@ -65,11 +65,11 @@ fn table() -> String {
     let mut session = counted();
     let mut table = String::from("graph        fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
-        for (name, shapes) in GRAPHS {
-            let [builder, scheduler] = count(&mut session, shapes, fanout);
+        for (name, patterns) in GRAPHS {
+            let [builder, scheduler] = count(&mut session, patterns, fanout);
             writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
             assert_eq!(
-                count(&mut session, shapes, fanout),
+                count(&mut session, patterns, fanout),
                 [builder, scheduler],
                 "always the same"
             );
@@ -94,7 +94,7 @@ fn a_tick_is_an_instruction() {
             tables: Tables::None,
             ..Setup::default()
         };
-        let ended = session.run(Shape::Chain(10), &setup).unwrap_or_else(|e| panic!("{e}"));
+        let ended = session.run(Pattern::Chain(10), &setup).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(ended.fault, None);
         ended.busy_ns
     };

@@ -8,7 +8,7 @@ use pto_abi::Fault;
 use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER};
 use pto_abi::runtime::NOBODY;
 use pto_aicore_kernels::func;
-use pto_linker_tests::graphs::Shape;
+use pto_linker_tests::graphs::Pattern;
 use pto_linker_tests::memory::Ram;
 use pto_linker_tests::qemu::{Execution, QEMU, Qemu, QemuOptions};
 use pto_linker_tests::session::{Ended, Tables, UNMAPPED};
@@ -16,7 +16,7 @@ use pto_linker_tests::{Images, Session, Setup, VirtError, VirtMachine, VirtOptio
 
 /// A func id that the library does not use.
 const OWN_FUNC: u16 = func::EMPTY_AIV.0;
-const GRAPH: Shape = Shape::Chain(20);
+const GRAPH: Pattern = Pattern::Chain(20);
 const EXCEPTION_BREAKPOINT: u64 = 0x3C;
 const EXCEPTION_DATA: u64 = 0x25;
 const EXCEPTION_FETCH: u64 = 0x21;

@@ -14,7 +14,7 @@ pub struct RunPort {
 
 impl RunPort {
     pub(crate) fn new(launch: &Launch<'static>) -> Self {
-        let launch = launch.clone().with_shapes();
+        let launch = launch.clone().with_block_shapes();
         Self { port: TransferPort::new(launch.state), launch }
     }
 

@@ -296,8 +296,8 @@ mod tests {
     use crate::virtual_time::fitting::{Waiting, need};
     use pto_abi::CoreKind;
     use pto_abi::runtime::WorkerEntry;
+    use pto_aicpu_fw::block_shapes::Lanes;
     use pto_aicpu_fw::divide::WorkerTable;
-    use pto_aicpu_fw::shapes::Lanes;
 
     const AIV: CoreKind = CoreKind::AIV;
 

@@ -75,7 +75,8 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     beats: &Arc<Vec<Beat>>,
     seat_of: Option<SeatOf>,
 ) -> (World, Vec<InstanceReport>) {
-    let mut world = World::new(launch.clone().with_shapes(), options, chooser, Arc::clone(beats));
+    let mut world =
+        World::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
     world.seat = seat_of.map(|of| GroupSeat::new(of, RunPort::new(launch)));
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };

@@ -6,7 +6,7 @@
 //! enough, so that whole ones are left for those that need them.
 
 use pto_abi::CoreKind;
-use pto_aicpu_fw::shapes::Lanes;
+use pto_aicpu_fw::block_shapes::Lanes;
 
 /// Cores by kind.
 pub(super) type Cores = [u64; CoreKind::COUNT];
@@ -83,7 +83,7 @@ fn take(idle: &mut [Cores], need: Cores) {
 #[cfg(test)]
 mod tests {
     use super::{Cores, Placed, Waiting, need, place};
-    use pto_aicpu_fw::shapes::Lanes;
+    use pto_aicpu_fw::block_shapes::Lanes;
 
     fn spread(lanes: u8, blocks: u64) -> Waiting {
         Waiting { slot: 0, need: need(Lanes(lanes)), blocks, at_once: false }

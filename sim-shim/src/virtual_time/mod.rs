@@ -16,6 +16,7 @@
 
 mod account;
 mod agenda;
+mod block_shapes;
 pub mod campaign;
 mod chooser;
 mod core;
@@ -39,7 +40,6 @@ pub mod profile;
 mod random;
 mod report;
 mod search;
-mod shapes;
 pub mod soak;
 pub mod spec;
 mod tap;

@@ -24,7 +24,9 @@ use pto_abi::{
     block::BlockContext,
     stream::{LISTS_A_LEVEL, MAX_LANES},
 };
-use pto_aicpu_fw::shapes::{Lanes, List, ShapeMemory, has_predicate, lanes_of, starts_at_once};
+use pto_aicpu_fw::block_shapes::{
+    BlockShapeMemory, Lanes, List, has_predicate, lanes_of, starts_at_once,
+};
 use pto_graph::Priority;
 
 use super::fitting::{Waiting, need};
@@ -66,7 +68,7 @@ pub(super) struct Shaped {
 }
 
 impl Shaped {
-    pub(super) fn of(shapes: &ShapeMemory<'_>, slot: u32) -> Option<Self> {
+    pub(super) fn of(shapes: &BlockShapeMemory<'_>, slot: u32) -> Option<Self> {
         let line = shapes.line(slot)?;
         Some(Self {
             lanes: lanes_of(line),
@@ -470,7 +472,7 @@ mod tests {
     use super::{First, Part, Parts, Release, Shaped, Stage};
     use crate::virtual_time::ledger::Rule;
     use pto_abi::CoreKind;
-    use pto_aicpu_fw::shapes::{Lanes, List};
+    use pto_aicpu_fw::block_shapes::{Lanes, List};
     use pto_graph::Priority;
 
     const RELEASED: (u64, Release) = (0, Release::Made);

@@ -24,7 +24,7 @@ pub(crate) const WORDS: usize = 8 * (TENSORS + 1);
 
 /// What else than one kernel on one core a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum TaskForm {
     Plain,
     Mix,
     Blocks,
@@ -39,7 +39,7 @@ pub(crate) struct New {
     pub(crate) reads: Option<usize>,
     pub(crate) writes: Option<usize>,
     pub(crate) scalars: usize,
-    pub(crate) shape: Shape,
+    pub(crate) shape: TaskForm,
     /// Published by a step of its own.
     pub(crate) is_kept: bool,
 }
@@ -129,12 +129,12 @@ pub(crate) fn steps(seed: u64, kind: Kind) -> Vec<Step> {
 fn task(random: &mut Random, share: usize) -> New {
     let mut tensor = || (random.below(3) > 0).then(|| random.below(TENSORS));
     let (reads, writes) = (tensor(), tensor());
-    let shapes = [Shape::Mix, Shape::Blocks, Shape::Together, Shape::Skipped];
+    let shapes = [TaskForm::Mix, TaskForm::Blocks, TaskForm::Together, TaskForm::Skipped];
     New {
         reads: reads.filter(|reads| Some(*reads) != writes),
         writes,
         scalars: random.below(6),
-        shape: shapes.get(random.below(12)).copied().unwrap_or(Shape::Plain),
+        shape: shapes.get(random.below(12)).copied().unwrap_or(TaskForm::Plain),
         is_kept: random.below(share) == 0,
     }
 }
@@ -195,13 +195,13 @@ fn add<G: StreamBuilder>(
     let never = Predicate::new(&zero, &[0], Comparison::GREATER, 0);
     let task = TensorTask::new(func::EMPTY_AIV, CoreKind::AIV, &args);
     let task = match new.shape {
-        Shape::Plain => task,
-        Shape::Mix => {
+        TaskForm::Plain => task,
+        TaskForm::Mix => {
             TensorTask::new(func::EMPTY_AIC, CoreKind::AIC, &args).mix(&[func::EMPTY_AIV])
         }
-        Shape::Blocks => task.blocks(5),
-        Shape::Together => task.blocks(2).sync_start(),
-        Shape::Skipped => task.when(&never),
+        TaskForm::Blocks => task.blocks(5),
+        TaskForm::Together => task.blocks(2).sync_start(),
+        TaskForm::Skipped => task.when(&never),
     };
     let id = match new.is_kept {
         true => stream.add_tensor_task(&task)?,

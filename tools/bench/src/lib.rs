@@ -2,7 +2,7 @@
 //! is the command for it.
 //!
 //! ```text
-//! Shape --graph(tasks)--> Csr                                       shape, csr.rs
+//! Family --graph(tasks)--> Csr                                       family, csr.rs
 //! Runner: load, check, sample                                       runner.rs
 //!   Pto (hosting mode, variant) <- Program (builds any Csr)         runner/pto.rs, program.rs
 //!   Sweep                                                           runner/floor.rs
@@ -17,6 +17,7 @@
 pub mod csr;
 mod device;
 pub mod device_metg;
+pub mod family;
 pub mod instructions;
 pub mod measure;
 pub mod memory;
@@ -27,7 +28,6 @@ pub mod program;
 pub mod report;
 pub mod runner;
 pub mod sessions;
-pub mod shape;
 pub mod small;
 pub mod stats;
 pub mod stream;

@@ -7,16 +7,16 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::csr::Csr;
+use crate::family::Family;
 use crate::probe::{self, Distance};
 use crate::runner::{Class, Error, Loaded, Runner, Sample};
-use crate::shape::Shape;
 use crate::stats::Spread;
 
 /// What is measured.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The graphs.
-    pub shapes: Vec<Shape>,
+    pub families: Vec<Family>,
     /// About how many tasks each.
     pub tasks: Vec<u32>,
     /// How long each kernel takes, in us; 0: empty kernels.
@@ -87,9 +87,9 @@ pub fn measure(
 ) -> Result<Vec<Series>, Error> {
     let mut series = Vec::new();
     for &tasks in &plan.tasks {
-        for &shape in &plan.shapes {
-            say(&format!("{shape}, {tasks} tasks"));
-            let graph = Arc::new(shape.graph(tasks));
+        for &family in &plan.families {
+            say(&format!("{family}, {tasks} tasks"));
+            let graph = Arc::new(family.graph(tasks));
             let file = plan.folder.as_ref().map(|folder| folder.join("graph"));
             if let Some(file) = &file {
                 let wrong = |source| Error::File { what: file.display().to_string(), source };
@@ -105,7 +105,7 @@ pub fn measure(
             for &kernel_us in &plan.kernel_us {
                 let turns = take_turns(plan.rounds, kernel_us, &mut chosen, say)?;
                 for (runner, turns) in chosen.iter_mut().zip(&turns) {
-                    let point = Point { shape, asked: tasks, kernel_us, graph: &graph };
+                    let point = Point { family, asked: tasks, kernel_us, graph: &graph };
                     series.push(summary(point, &mut ***runner, turns)?);
                 }
             }
@@ -193,7 +193,7 @@ fn like_with_like(turns: &[Turn]) -> (Vec<Turn>, Option<Distance>) {
 /// A graph with its kernels.
 #[derive(Clone, Copy)]
 struct Point<'a> {
-    shape: Shape,
+    family: Family,
     asked: u32,
     kernel_us: u32,
     graph: &'a Csr,
@@ -212,7 +212,7 @@ fn summary(point: Point<'_>, runner: &mut dyn Runner, turns: &[Turn]) -> Result<
     #[expect(clippy::cast_precision_loss, reason = "far below 2^52 bytes")]
     let bytes_per_task = runner.memory_bytes()?.map(|bytes| bytes as f64 / f64::from(tasks));
     Ok(Series {
-        graph: point.shape.name(),
+        graph: point.family.name(),
         asked: point.asked,
         tasks,
         edges: point.graph.edges(),
@@ -233,14 +233,14 @@ fn summary(point: Point<'_>, runner: &mut dyn Runner, turns: &[Turn]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::{Plan, Turn, like_with_like, measure};
+    use crate::family::Family;
     use crate::probe::Distance;
     use crate::runner::floor::{AtomicSweep, PlainSweep};
     use crate::runner::{Class, Error, Loaded, Runner, Sample};
-    use crate::shape::Shape;
 
     fn plan() -> Plan {
-        let shapes = Shape::programs().collect();
-        Plan { shapes, tasks: vec![500], kernel_us: vec![0], rounds: 2, folder: None }
+        let families = Family::programs().collect();
+        Plan { families, tasks: vec![500], kernel_us: vec![0], rounds: 2, folder: None }
     }
 
     #[test]

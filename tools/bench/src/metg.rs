@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::family::Family;
 use crate::measure::iterations_for;
 use crate::probe;
 use crate::runner::{Class, Error, Loaded, Runner};
-use crate::shape::Shape;
 use crate::stats::Spread;
 
 /// Tasks of each graph: 256 rows of 64.
@@ -51,21 +51,21 @@ pub(crate) struct Point {
     pub(crate) efficiency: f64,
 }
 
-/// Measures every runner on every shape, in `rounds` interleaved rounds; graphs are written to `folder` for runners
+/// Measures every runner on every family, in `rounds` interleaved rounds; graphs are written to `folder` for runners
 /// outside of this process.
 ///
 /// # Errors
 /// The first runner that cannot run a graph.
 pub fn measure(
-    shapes: &[Shape],
+    families: &[Family],
     runners: &mut [Box<dyn Runner>],
     rounds: u32,
     folder: Option<&Path>,
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<Metg>, Error> {
     let mut all = Vec::new();
-    for &shape in shapes {
-        let graph = Arc::new(shape.graph(TASKS));
+    for &family in families {
+        let graph = Arc::new(family.graph(TASKS));
         let file = folder.map(|folder| folder.join("graph"));
         if let Some(file) = &file {
             let wrong = |source| Error::File { what: file.display().to_string(), source };
@@ -78,7 +78,7 @@ pub fn measure(
         }
         for round in 1..=rounds {
             for (index, runner) in runners.iter_mut().enumerate() {
-                say(&format!("METG of {shape}, round {round} of {rounds}: {}", runner.name()));
+                say(&format!("METG of {family}, round {round} of {rounds}: {}", runner.name()));
                 trips[index].extend((runner.threads() > 1).then(probe::round_trip_ns));
                 found[index].push(search(&mut **runner, graph.tasks())?);
             }
@@ -86,7 +86,7 @@ pub fn measure(
         for ((runner, found), trips) in runners.iter().zip(found).zip(trips) {
             let found: Option<Vec<f64>> = found.into_iter().collect();
             all.push(Metg {
-                graph: shape.name(),
+                graph: family.name(),
                 runner: runner.name().to_owned(),
                 class: runner.class(),
                 threads: runner.threads(),

@@ -251,12 +251,12 @@ fn output(command: &mut Command) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::{RECIPES, Recipe, sources};
+    use crate::family::Family;
     use crate::runner::peer::Peer;
     use crate::runner::{Loaded, Runner};
-    use crate::shape::Shape;
     use std::sync::Arc;
 
-    /// Runs every shape on a program, with one OS thread and with two.
+    /// Runs every family on a program, with one OS thread and with two.
     fn runs_in_order(recipe: &Recipe, stub: Option<&str>) {
         let folder = tempfile::tempdir().unwrap();
         let stub = stub.map(|stub| sources().join("stubs").join(stub));
@@ -267,11 +267,11 @@ mod tests {
             let mut peer =
                 Peer::start(recipe.name, class, path, &program.arguments, threads, folder.path())
                     .unwrap();
-            for shape in Shape::all() {
-                let graph = Arc::new(shape.graph(1_000));
+            for family in Family::all() {
+                let graph = Arc::new(family.graph(1_000));
                 graph.write(&file).unwrap();
                 peer.load(Loaded { graph: &graph, file: Some(&file) }).unwrap();
-                assert_eq!(peer.check().unwrap(), graph.checksum(), "{} {shape}", peer.name());
+                assert_eq!(peer.check().unwrap(), graph.checksum(), "{} {family}", peer.name());
                 assert!(!peer.sample(0).unwrap().total.is_zero());
             }
             assert!(peer.ns_per_iteration().unwrap() > 0.1);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use crate::family::Family;
 use crate::runner::{Error, Loaded, Runner};
-use crate::shape::Shape;
 use crate::stats::Spread;
 
 /// One runner.
@@ -27,7 +27,7 @@ const TASKS: u32 = 4;
 /// # Panics
 /// When `runs` is zero.
 pub fn small_run(runner: &mut dyn Runner, runs: u32) -> Result<SmallRun, Error> {
-    let graph = Arc::new(Shape::by_name("chain").expect("a shape").graph(TASKS));
+    let graph = Arc::new(Family::by_name("chain").expect("a family").graph(TASKS));
     runner.load(Loaded { graph: &graph, file: None })?;
     let mut times = Vec::new();
     for _ in 0..runs + 10 {

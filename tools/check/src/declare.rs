@@ -284,7 +284,7 @@ fn infer(program: &mut Program) {
             task.links.iter().flat_map(|link| link.args.iter().chain(link.uses.iter().flatten()));
         let views =
             args.filter_map(Argument::view).filter(|(view, _)| view.element != ElementType::U8);
-        let element = task.shape.when.as_ref().map(|when| when.element);
+        let element = task.block_shape.when.as_ref().map(|when| when.element);
         views.map(|(view, _)| *view).chain(element).collect()
     };
     let of_links: Vec<View> = program.tasks.iter().flat_map(of_links).collect();

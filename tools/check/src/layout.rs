@@ -224,7 +224,7 @@ impl<'p> Walk<'p> {
             self.accesses_of(node, argument, &kernel.args);
             argument += u32::try_from(kernel.args.len()).unwrap_or(u32::MAX);
         }
-        if let Some(when) = &task.shape.when {
+        if let Some(when) = &task.block_shape.when {
             self.access(node, argument, &when.element, false);
         }
     }

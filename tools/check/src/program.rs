@@ -235,7 +235,7 @@ pub struct Task {
     /// Whether it is published with this step.
     pub publish: Publish,
     /// What it is beyond one kernel on one core.
-    pub shape: Shape,
+    pub block_shape: OwnedBlockShape,
     /// The kernels of a chain; empty: it is one kernel. A chain has no arguments of its own, and the func id of its first kernel.
     pub links: Vec<ChainLink>,
 }
@@ -340,7 +340,7 @@ impl Argument {
 
 /// What a task is beyond one kernel on one core.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Shape {
+pub struct OwnedBlockShape {
     /// Kernels on vector cores of the same cluster.
     pub mix: Vec<u16>,
     /// Blocks.
@@ -353,7 +353,7 @@ pub struct Shape {
     pub when: Option<Condition>,
 }
 
-impl Default for Shape {
+impl Default for OwnedBlockShape {
     fn default() -> Self {
         let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
         Self { mix: Vec::new(), blocks: 1, start, priority, when: None }

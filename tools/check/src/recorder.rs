@@ -13,8 +13,8 @@ use pto_graph::{
 };
 
 use crate::program::{
-    Action, Argument, ChainLink, Condition, Place, Program, Publish, Shape, Step, Task, Tensor,
-    Use, View, row_major,
+    Action, Argument, ChainLink, Condition, OwnedBlockShape, Place, Program, Publish, Step, Task,
+    Tensor, Use, View, row_major,
 };
 
 /// Notes what goes through it.
@@ -123,13 +123,13 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         }
     }
 
-    fn shape(&mut self, shape: &BlockShape<'_>) -> Shape {
+    fn shape(&mut self, shape: &BlockShape<'_>) -> OwnedBlockShape {
         let condition = |recorder: &mut Self, when: &Predicate<'_>| Condition {
             element: recorder.view(when.element()),
             comparison: when.comparison(),
             value: when.value(),
         };
-        Shape {
+        OwnedBlockShape {
             mix: shape.vectors().iter().map(|func_id| func_id.0).collect(),
             blocks: shape.blocks(),
             start: shape.start(),
@@ -152,7 +152,17 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         let publish = if self.open_recording.is_some() { Publish::Now } else { publish };
         let (func, kind) = (task.func_id.0, task.kind);
         let (id_of_file, name, links) = (self.next(), None, Vec::new());
-        let task = Task { id: id_of_file, name, func, kind, args, after, publish, shape, links };
+        let task = Task {
+            id: id_of_file,
+            name,
+            func,
+            kind,
+            args,
+            after,
+            publish,
+            block_shape: shape,
+            links,
+        };
         self.add(id, task);
         Ok(id)
     }
@@ -174,7 +184,7 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
     }
 
     /// Notes a chain that was accepted as `id`, and is not published.
-    fn note_chain(&mut self, id: TaskId, chain: &Chain<'_>, shape: Shape) {
+    fn note_chain(&mut self, id: TaskId, chain: &Chain<'_>, shape: OwnedBlockShape) {
         let mut links = Vec::new();
         for link in chain.links() {
             // Its tensors get their places first.
@@ -189,8 +199,17 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         let first = chain.links().first().map(|link| link.task());
         let (func, kind) = first.map_or((0, CoreKind::AIV), |task| (task.func_id.0, task.kind));
         let (args, after, publish) = (Vec::new(), Vec::new(), Publish::Later);
-        let task =
-            Task { id: self.next(), name: None, func, kind, args, after, publish, shape, links };
+        let task = Task {
+            id: self.next(),
+            name: None,
+            func,
+            kind,
+            args,
+            after,
+            publish,
+            block_shape: shape,
+            links,
+        };
         self.add(id, task);
     }
 }
@@ -221,7 +240,7 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
                 args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
                 after: Vec::new(),
                 publish: Publish::Later,
-                shape: Shape::default(),
+                block_shape: OwnedBlockShape::default(),
                 links: Vec::new(),
             },
         );
@@ -236,7 +255,7 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
             None if has_chains && chain.kernels() > 1 => self.add_kernels(chain)?,
             None => return Ok(None),
         };
-        self.note_chain(id, chain, Shape::default());
+        self.note_chain(id, chain, OwnedBlockShape::default());
         Ok(Some(id))
     }
 

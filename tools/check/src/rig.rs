@@ -12,7 +12,7 @@ use pto_abi::stream::{MAX_HEAP_RINGS, StreamHeader, StreamPlan};
 use pto_abi::sync::Exclusive;
 use pto_abi::task::chunks_for;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr};
-use pto_aicpu_fw::shapes::{LANE_SETS, Lanes};
+use pto_aicpu_fw::block_shapes::{LANE_SETS, Lanes};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree};
 use pto_graph::EdgeOutcome;

@@ -51,7 +51,7 @@ impl Signatures {
     fn defect(&self, task: &Task) -> Option<String> {
         let args = task.args.len();
         let own = (!task.is_chain()).then_some((task.func, task.kind, args));
-        let beside = task.shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
+        let beside = task.block_shape.mix.iter().map(|func| (*func, CoreKind::AIV, args));
         let links = task.links.iter().map(|link| (link.func, task.kind, link.args.len()));
         own.into_iter().chain(beside).chain(links).find_map(|kernel| self.mismatch(kernel))
     }

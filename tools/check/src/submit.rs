@@ -158,9 +158,9 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
             task.args.iter().zip(&views).map(|(a, v)| argument(a, v)).collect();
         // Those that are not there, or later, are findings of their own.
         let after: Vec<_> = task.after.iter().filter_map(|id| self.ids.get(id).copied()).collect();
-        let mix: Vec<_> = task.shape.mix.iter().map(|func| FuncId(*func)).collect();
+        let mix: Vec<_> = task.block_shape.mix.iter().map(|func| FuncId(*func)).collect();
         let when = self.predicate(task)?;
-        let shape = &task.shape;
+        let shape = &task.block_shape;
         let mut tensors = TensorTask::new(FuncId(task.func), task.kind, &args)
             .after(&after)
             .mix(&mix)
@@ -181,7 +181,7 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
     }
 
     fn predicate(&self, task: &Task) -> Result<Option<Predicate<'static>>, Fault> {
-        let Some(when) = &task.shape.when else { return Ok(None) };
+        let Some(when) = &task.block_shape.when else { return Ok(None) };
         let view = self.view(&when.element)?;
         let index = vec![0; view.shape().len()];
         Ok(Some(Predicate::new(&view, &index, when.comparison, when.value)))

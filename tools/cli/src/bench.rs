@@ -1,9 +1,10 @@
-//! `pto bench`: what a task costs here, on graphs of known shape, beside other libraries.
+//! `pto bench`: what a task costs here, on graphs of known kinds, beside other libraries.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use pto_abi::BuildMode;
+use pto_bench::family::Family;
 use pto_bench::instructions::{self, Mode};
 use pto_bench::measure::{Plan, measure};
 use pto_bench::peers::{self, RECIPES, Recipe};
@@ -13,7 +14,6 @@ use pto_bench::runner::peer::Peer;
 use pto_bench::runner::pto::{Die, Pto, Variant, pool};
 use pto_bench::runner::{Error, Runner};
 use pto_bench::sessions::SessionCost;
-use pto_bench::shape::Shape;
 use pto_bench::small::small_run;
 use pto_bench::{metg, probe};
 use pto_host::Hosting;
@@ -92,7 +92,7 @@ fn graphs(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let plan = Plan {
-        shapes: chosen(args, Shape::programs()),
+        families: chosen(args, Family::programs()),
         tasks: if args.scaling { SCALE.to_vec() } else { args.tasks.clone() },
         kernel_us: args.kernel_us.clone(),
         rounds: args.rounds,
@@ -119,7 +119,7 @@ fn graphs(
     Ok(())
 }
 
-fn chosen(args: &BenchArgs, otherwise: impl Iterator<Item = Shape>) -> Vec<Shape> {
+fn chosen(args: &BenchArgs, otherwise: impl Iterator<Item = Family>) -> Vec<Family> {
     if args.graphs.is_empty() { otherwise.collect() } else { args.graphs.clone() }
 }
 
@@ -133,7 +133,7 @@ fn metg(
     programs: &[Built],
     folder: Option<&Path>,
 ) -> Result<Vec<metg::Metg>, Failure> {
-    let shapes = chosen(args, metg::PATTERNS.iter().filter_map(|name| Shape::by_name(name)));
+    let families = chosen(args, metg::PATTERNS.iter().filter_map(|name| Family::by_name(name)));
     let mut runners = Runners::new();
     for &threads in &args.threads {
         for variant in [Variant::Host, Variant::Aicpu(BuildMode::CONCURRENT)] {
@@ -141,7 +141,7 @@ fn metg(
         }
     }
     start_peers(args, programs, &mut runners)?;
-    Ok(metg::measure(&shapes, &mut runners, args.rounds, folder, &mut say(args))?)
+    Ok(metg::measure(&families, &mut runners, args.rounds, folder, &mut say(args))?)
 }
 
 /// Instructions of ours, the sweep and the peers, on one OS thread.
@@ -153,15 +153,16 @@ fn count(
     let program = std::env::current_exe().map_err(Failure::internal)?;
     let mut say = say(args);
     let mut all = Vec::new();
-    for shape in chosen(args, Shape::programs()) {
+    for family in chosen(args, Family::programs()) {
         for mode in Mode::ALL {
-            say(&format!("counting {shape}, {}", mode.name()));
-            let counted = instructions::count(&program, &["bench", COUNTED], mode, shape);
+            say(&format!("counting {family}, {}", mode.name()));
+            let counted = instructions::count(&program, &["bench", COUNTED], mode, family);
             all.push(counted.map_err(Failure::internal)?);
         }
         for built in programs {
-            say(&format!("counting {shape}, {}", built.recipe.name));
-            let counted = instructions::count_peer(built.recipe.name, &built.program, cache, shape);
+            say(&format!("counting {family}, {}", built.recipe.name));
+            let counted =
+                instructions::count_peer(built.recipe.name, &built.program, cache, family);
             all.push(counted.map_err(Failure::internal)?);
         }
     }
@@ -171,10 +172,10 @@ fn count(
 /// The part that Valgrind counts.
 fn counted(mode: &str, graph: &str, tasks: &str, runs: &str) -> Result<Exit, Failure> {
     let mode = Mode::by_name(mode).ok_or_else(|| Failure::usage("no such mode"))?;
-    let shape = graph.parse().map_err(|why: String| Failure::usage(why))?;
+    let family = graph.parse().map_err(|why: String| Failure::usage(why))?;
     let numbers = tasks.parse().ok().zip(runs.parse().ok());
     let (tasks, runs) = numbers.ok_or_else(|| Failure::usage("tasks and runs are numbers"))?;
-    instructions::run(mode, shape, tasks, runs)?;
+    instructions::run(mode, family, tasks, runs)?;
     Ok(Exit::Pass)
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use pto_abi::RuntimeVariant;
 use pto_bench::csr::Csr;
 use pto_bench::device_metg::{DeviceMetg, On, TASKS, WIDTH};
+use pto_bench::family;
 use pto_bench::metg::PATTERNS;
 use pto_bench::runner::pto::Die;
-use pto_bench::shape;
 use pto_examples::host::Prepared;
 use pto_host::virtual_time::{Compute, VirtualOptions, VirtualReport};
 use pto_host::{DeviceOptions, Hosting, RunOptions, StreamCapacities};
@@ -67,7 +67,7 @@ fn known(names: &[String]) -> Result<(), Failure> {
 }
 
 fn pattern(name: &str) -> Result<Csr, Failure> {
-    let graph = NonZeroU32::new(WIDTH).and_then(|width| shape::pattern(name, width, TASKS));
+    let graph = NonZeroU32::new(WIDTH).and_then(|width| family::pattern(name, width, TASKS));
     graph.ok_or_else(|| {
         let what = format!("{name} has no rows of {WIDTH}; this is an error of `pto`: report it");
         Failure::internal(what)

@@ -125,7 +125,7 @@ fn submitted(args: &GraphArgs) -> Result<Graph, Failure> {
     let mut graph = Graph { name, ..Graph::default() };
     for place in shown.tasks {
         let task = &program.tasks[place];
-        let shape = &task.shape;
+        let shape = &task.block_shape;
         let when = shape.when.as_ref().map(|when| program.condition(when));
         let (mix, blocks) = (shape.mix.clone(), shape.blocks);
         let chain: Vec<_> = task.links.iter().map(|link| (link.func, link.times)).collect();

@@ -308,6 +308,6 @@ fn passed_text(options: &SoakOptions, seed: u64, passed: &Passed) -> String {
     let fault = passed.fault.map_or("no fault", |fault| fault.name());
     format!(
         "passed\n  {}, profile {}\n  {injected}{fault}, {} runs, {} tasks completed, trace hash {:016x}",
-        scenario.shape, scenario.options.profile.name, passed.runs, passed.tasks, passed.hash
+        scenario.setup, scenario.options.profile.name, passed.runs, passed.tasks, passed.hash
     )
 }

@@ -203,7 +203,7 @@ impl Example for FileExample {
     fn needs(&self, _: &Params) -> Needs {
         let tasks = &self.submission.program().tasks;
         let runs_on = |kind| tasks.iter().any(|task| task.kind == kind);
-        let beside = tasks.iter().any(|task| !task.shape.mix.is_empty());
+        let beside = tasks.iter().any(|task| !task.block_shape.mix.is_empty());
         let kinds: &[CoreKind] = match (runs_on(CoreKind::AIC), beside || runs_on(CoreKind::AIV)) {
             (true, false) => &[CoreKind::AIC],
             (false, true) => &[CoreKind::AIV],

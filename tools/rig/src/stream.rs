@@ -10,8 +10,8 @@ use pto_abi::stream::{BlockLine, MapEntry, MapGrid, MapRow, SlotNote, StreamHead
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
 use pto_abi::task::CLOSED;
 use pto_abi::{CoreKind, Fault, GmAddr};
+use pto_aicpu_fw::block_shapes::{BlockShapeMemory, LANE_SETS};
 use pto_aicpu_fw::fanout::ConsumerWalk;
-use pto_aicpu_fw::shapes::{LANE_SETS, ShapeMemory};
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 use pto_aicpu_fw::{BuilderHost, DeviceMemory, FanoutPolicy};
@@ -125,8 +125,8 @@ impl StreamWords {
         Ok(body(&mut Stream::new(inputs, &of, run.schedulers, memory, host)))
     }
 
-    fn shapes(&self, room: [u32; LANE_SETS]) -> ShapeMemory<'_> {
-        ShapeMemory {
+    fn shapes(&self, room: [u32; LANE_SETS]) -> BlockShapeMemory<'_> {
+        BlockShapeMemory {
             board: &self.header.board,
             lines: &self.blocks,
             parts: &[],

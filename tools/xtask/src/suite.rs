@@ -49,7 +49,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // One after the other: which mutant is chosen, is so for the whole process.
         Step::cargo(
             "mutants of shaped tasks",
-            "test -p pto-sim-shim --test simulator -- --test-threads=1 virtual_time::shapes virtual_time::gate",
+            "test -p pto-sim-shim --test simulator -- --test-threads=1 virtual_time::block_shapes virtual_time::gate",
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),

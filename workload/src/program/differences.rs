@@ -108,7 +108,7 @@ fn task_count(program: &Program) -> usize {
 /// What a task is beyond one kernel on one core; `None`: nothing.
 fn shape(program: &Program, number: usize) -> Option<String> {
     let Body::Graph(tasks) = program.body() else { return None };
-    tasks.get(number)?.shape.told(program.tensors())
+    tasks.get(number)?.block_shape.told(program.tensors())
 }
 
 fn kernel_names(program: &Program) -> Vec<String> {

@@ -3,10 +3,10 @@
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 
+use super::block_shape::OwnedBlockShape;
 use super::bytes::{Reader, Writer};
 use super::description::TensorDescription;
 use super::error::ProgramError;
-use super::shape::GraphShape;
 
 /// An argument of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,13 @@ pub struct GraphTask {
     /// The tasks that it waits for; each stands in front of it.
     pub producers: Vec<usize>,
     /// What it is beyond one kernel on one core.
-    pub shape: GraphShape,
+    pub block_shape: OwnedBlockShape,
 }
 
 impl GraphTask {
     /// Its kernels with the cores that they run on, its own one first.
     pub fn kernels(&self) -> impl Iterator<Item = (&str, CoreKind)> {
-        let mix = self.shape.mix.iter().map(|name| (name.as_str(), CoreKind::AIV));
+        let mix = self.block_shape.mix.iter().map(|name| (name.as_str(), CoreKind::AIV));
         std::iter::once((self.kernel.as_str(), self.kind)).chain(mix)
     }
 }
@@ -62,7 +62,7 @@ fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -
     if let Some(later) = task.producers.iter().find(|producer| **producer >= number) {
         return Some(format!("waits for task {later}, which does not stand in front of it"));
     }
-    if let Some(what) = task.shape.defect(task.kind, tensors) {
+    if let Some(what) = task.block_shape.defect(task.kind, tensors) {
         return Some(what);
     }
     task.args.iter().find_map(|arg| match arg {
@@ -116,7 +116,7 @@ fn task(reader: &mut Reader<'_>) -> Result<GraphTask, ProgramError> {
         Ok(usize::try_from(reader.number()?).unwrap_or(usize::MAX))
     };
     let producers = (0..reader.count()?).map(|_| producer(reader)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel, kind, args, producers, shape: GraphShape::default() })
+    Ok(GraphTask { kernel, kind, args, producers, block_shape: OwnedBlockShape::default() })
 }
 
 fn argument(reader: &mut Reader<'_>) -> Result<GraphArgument, ProgramError> {

@@ -8,6 +8,7 @@
 //! and [`Layout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
 //! all of them fit each other.
 
+mod block_shape;
 mod bytes;
 mod compile;
 mod content;
@@ -22,10 +23,10 @@ mod native;
 mod needs;
 mod read;
 mod roles;
-mod shape;
 mod version;
 mod write;
 
+pub use block_shape::{GraphCondition, OwnedBlockShape};
 pub use content::{ANY_TARGET, Body, Program};
 pub use description::{Role, TensorDescription};
 pub use differences::{Difference, differences};
@@ -35,5 +36,4 @@ pub use graph::{GraphArgument, GraphTask};
 pub use layout::{Format, Layout, Place, dense_strides};
 pub use native::{NativeKernel, NativeKernels, NativeObject};
 pub use needs::Needs;
-pub use shape::{GraphCondition, GraphShape};
 pub use version::{MAGIC, MAJOR, MINOR};

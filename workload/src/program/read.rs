@@ -3,6 +3,7 @@
 
 use pto_abi::runtime::ABI_MAJOR;
 
+use super::block_shape;
 use super::bytes::Reader;
 use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
@@ -11,7 +12,6 @@ use super::format::{Kind, Sections, short_hash, take_apart};
 use super::graph;
 use super::layout::{Format, Layout, Place};
 use super::native::NativeKernels;
-use super::shape;
 use crate::plan::{Compiled, Places, Stored, SymbolUse};
 use pto_aicore_kernels::tile::DType;
 
@@ -104,8 +104,8 @@ fn body(
         }
         let mut tasks = graph::read(content)?;
         if let Some(content) = sections.get(Kind::Shapes) {
-            let mut shapes: Vec<_> = tasks.iter_mut().map(|task| &mut task.shape).collect();
-            shape::read(content, &mut shapes)?;
+            let mut shapes: Vec<_> = tasks.iter_mut().map(|task| &mut task.block_shape).collect();
+            block_shape::read(content, &mut shapes)?;
         }
         return Ok(Body::Graph(tasks));
     }

@@ -2,13 +2,13 @@
 
 use pto_abi::runtime::ABI_MAJOR;
 
+use super::block_shape;
 use super::bytes::Writer;
 use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
 use super::format::{Kind, put_together, short_hash};
 use super::graph;
 use super::layout::{Format, Place};
-use super::shape;
 use crate::plan::{Compiled, SymbolUse};
 
 impl Program {
@@ -27,7 +27,7 @@ impl Program {
             ]),
             Body::Graph(tasks) => {
                 sections.push((Kind::Graph, graph::write(tasks)));
-                let shapes = shape::write(tasks.iter().map(|task| &task.shape));
+                let shapes = block_shape::write(tasks.iter().map(|task| &task.block_shape));
                 sections.extend(shapes.map(|content| (Kind::Shapes, content)));
             }
         }

@@ -5,8 +5,8 @@ use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
 use pto_workload::program::{
-    Body, Format, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, Place, Program,
-    ProgramError, Role, TensorDescription, differences, seal,
+    Body, Format, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Place,
+    Program, ProgramError, Role, TensorDescription, differences, seal,
 };
 use pto_workload::tile::DType;
 
@@ -181,7 +181,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
             GraphArgument::Word(16),
         ],
         producers: producers.to_vec(),
-        shape: GraphShape::default(),
+        block_shape: OwnedBlockShape::default(),
     };
     let of = |tasks: Vec<GraphTask>| {
         let tensors = vec![tensor("x", Role::Input), tensor("y", Role::Output)];
@@ -200,7 +200,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
 }
 
 /// A program with a task of every shape; `change` changes the last one.
-fn with_shapes(change: impl FnOnce(&mut GraphShape)) -> Result<Program, ProgramError> {
+fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, ProgramError> {
     let tensor = TensorDescription {
         name: "x".to_owned(),
         role: Role::Updated,
@@ -216,7 +216,7 @@ fn with_shapes(change: impl FnOnce(&mut GraphShape)) -> Result<Program, ProgramE
         comparison: Comparison::GREATER,
         value: 7,
     };
-    let mut shape = GraphShape {
+    let mut shape = OwnedBlockShape {
         mix: vec!["add".to_owned()],
         blocks: 3,
         start: StartMode::SYNC,
@@ -229,9 +229,9 @@ fn with_shapes(change: impl FnOnce(&mut GraphShape)) -> Result<Program, ProgramE
         kind: CoreKind::AIV,
         args: vec![GraphArgument::Tensor { tensor: 0, offset: 0 }],
         producers: Vec::new(),
-        shape,
+        block_shape: shape,
     };
-    let tasks = vec![task(GraphShape::default()), task(shape)];
+    let tasks = vec![task(OwnedBlockShape::default()), task(shape)];
     Program::new("shapes", Body::Graph(tasks), vec![tensor])
 }
 
@@ -245,7 +245,7 @@ fn shapes_of_tasks_are_kept_and_compared() {
     };
     assert_eq!(tasks(&read), tasks(&program));
     assert_eq!(differences(&program, &read), []);
-    let changes: [fn(&mut GraphShape); 9] = [
+    let changes: [fn(&mut OwnedBlockShape); 9] = [
         |shape| shape.mix.clear(),
         |shape| shape.blocks = 4,
         |shape| shape.start = StartMode::SPREAD,
@@ -267,12 +267,12 @@ fn shapes_of_tasks_are_kept_and_compared() {
         read.sections().iter().any(|section| section.name == "shapes")
     };
     assert!(has_section(&program));
-    assert!(!has_section(&with_shapes(|shape| *shape = GraphShape::default()).unwrap()));
+    assert!(!has_section(&with_shapes(|shape| *shape = OwnedBlockShape::default()).unwrap()));
 }
 
 #[test]
 fn shapes_that_no_task_can_have_are_refused() {
-    let refused = |change: fn(&mut GraphShape)| with_shapes(change).unwrap_err().to_string();
+    let refused = |change: fn(&mut OwnedBlockShape)| with_shapes(change).unwrap_err().to_string();
     assert!(refused(|shape| shape.blocks = 0).contains("task 1 (add) has 0 blocks"));
     assert!(refused(|shape| shape.mix.push("add".to_owned())).contains("has 2 kernels"));
     let tensor = refused(|shape| shape.when.as_mut().unwrap().tensor = 1);

@@ -103,7 +103,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.check_element(&task, predicate.element(), true)?;
         let number = self.tasks.storage().window().next();
         let id = self.add_chain_now(chain)?;
-        self.tasks.shape_newest(id.slot, spec.kind, &shape);
+        self.tasks.give_block_shape(id.slot, spec.kind, &shape);
         self.read_predicate(&task, predicate, number)?;
         Ok(id)
     }

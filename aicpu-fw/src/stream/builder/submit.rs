@@ -57,7 +57,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         }
         let number = self.tasks.storage().window().next();
         let id = self.add_plain_task(task)?;
-        self.tasks.shape_newest(id.slot, task.kind, &shape);
+        self.tasks.give_block_shape(id.slot, task.kind, &shape);
         if let Some(predicate) = task.block_shape.when() {
             self.read_predicate(task, predicate, number)?;
         }

@@ -244,7 +244,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// The newest task, in `slot`, has a block shape.
-    pub(super) fn shape_newest(&mut self, slot: u32, kind: CoreKind, shape: &BlockSpec) {
+    pub(super) fn give_block_shape(&mut self, slot: u32, kind: CoreKind, shape: &BlockSpec) {
         if let Some(task) = self.storage.window().task_in(slot) {
             task.kind.store(kind.get() | SHAPED, Ordering::Relaxed);
         }

@@ -1,9 +1,9 @@
 //! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
 //! heap, elements.
 
+mod block_shape;
 mod pointers;
 mod recordings;
-mod shape;
 
 use core::ffi::{c_int, c_void};
 
@@ -19,8 +19,8 @@ use pto_abi::{
 };
 use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
 
+use self::block_shape::OwnedBlockShape;
 use self::pointers::{place, value, values};
-use self::shape::Shape;
 use crate::build::{Build, Finder, done, known};
 
 pub use recordings::{begin_recording, end_recording, replay};
@@ -189,7 +189,7 @@ fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64
         // `first` has no more than fit.
         let _: Result<(), TaskId> = after.push(build.id(*producer)?);
     }
-    let shape = Shape::of(&new.task)?;
+    let shape = OwnedBlockShape::of(&new.task)?;
     let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
     let id = build.stream()?.add_tensor_task(&task)?;
     let number = build.note(id)?;

@@ -49,7 +49,7 @@ pub(crate) fn shapes_in_cpp() -> Vec<Scenario> {
                 options: Options { fanout, ..Options::default() },
                 architecture,
             };
-            let way = format!("shapes, in C++, {fanout}, {name}");
+            let way = format!("patterns, in C++, {fanout}, {name}");
             scenarios.push((way, Box::new(move |image: &Image| run.on(image))));
         }
     }

@@ -7,7 +7,7 @@ use pto_abi::{Fault, launch_words};
 
 use crate::core::Conduct;
 use crate::device::{Device, Options, Spoil, Work, call};
-use crate::graphs::{Tables, chain, shapes};
+use crate::graphs::{Tables, chain, patterns};
 use crate::image::Image;
 use crate::scenario::{Scenario, expect_fault, expect_success, expect_way_down};
 
@@ -126,7 +126,7 @@ fn faulty(
 fn bad_core(image: &Image, fault: Fault, conduct: Conduct) -> Result<String, String> {
     const BAD: u32 = 4;
     let mut device = Device::new(Architecture::A2A3);
-    let tables = Tables::upload(&device.gm, &shapes()[3]);
+    let tables = Tables::upload(&device.gm, &patterns()[3]);
     let options = Options { task_budget: Duration::from_millis(300), ..Options::default() };
     device.start_cores(|worker| if worker == BAD { conduct } else { Conduct::Good });
     device.prepare(&tables.builder(), &options, |_| ());

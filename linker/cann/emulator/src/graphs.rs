@@ -12,44 +12,44 @@ use crate::memory::Gm;
 const SEED: u64 = 0x5EED;
 
 /// A graph: the producers of every node, each before it.
-pub(crate) struct Shape {
+pub(crate) struct Pattern {
     pub(crate) name: &'static str,
     pub(crate) producers: Vec<Vec<u32>>,
 }
 
-/// Every shape.
-pub(crate) fn shapes() -> Vec<Shape> {
+/// Every pattern.
+pub(crate) fn patterns() -> Vec<Pattern> {
     vec![chain(300), fork_join(6, 50), wavefront(24, 24), random(2000)]
 }
 
 /// Each node waits for the one before.
-pub(crate) fn chain(nodes: u32) -> Shape {
+pub(crate) fn chain(nodes: u32) -> Pattern {
     let producers = (0..nodes).map(|node| node.checked_sub(1).into_iter().collect()).collect();
-    Shape { name: "chain", producers }
+    Pattern { name: "chain", producers }
 }
 
 /// Rounds of a fork, `width` nodes, and a join that is the next fork.
-fn fork_join(rounds: u32, width: u32) -> Shape {
+fn fork_join(rounds: u32, width: u32) -> Pattern {
     let mut producers = vec![Vec::new()];
     for _ in 0..rounds {
         let fork = producers.len() as u32 - 1;
         producers.extend((0..width).map(|_| vec![fork]));
         producers.push((fork + 1..=fork + width).collect());
     }
-    Shape { name: "fork-join", producers }
+    Pattern { name: "fork-join", producers }
 }
 
 /// Each node of a grid waits for the one above and the one to the left.
-fn wavefront(rows: u32, columns: u32) -> Shape {
+fn wavefront(rows: u32, columns: u32) -> Pattern {
     let above = |node: u32| node.checked_sub(columns);
     let left = |node: u32| (!node.is_multiple_of(columns)).then(|| node - 1);
     let nodes = 0..rows * columns;
     let producers = nodes.map(|node| above(node).into_iter().chain(left(node)).collect()).collect();
-    Shape { name: "wavefront", producers }
+    Pattern { name: "wavefront", producers }
 }
 
 /// Up to seven producers among the 200 nodes before.
-fn random(nodes: u32) -> Shape {
+fn random(nodes: u32) -> Pattern {
     let mut state = SEED;
     let mut draw = |bound: u32| {
         state = mix(state);
@@ -63,10 +63,10 @@ fn random(nodes: u32) -> Shape {
         list.dedup();
         producers.push(if node == 0 { Vec::new() } else { list });
     }
-    Shape { name: "random dag", producers }
+    Pattern { name: "random dag", producers }
 }
 
-/// A shape's tables in GM.
+/// A pattern's tables in GM.
 pub(crate) struct Tables {
     values: GmAddr,
     counters: GmAddr,
@@ -76,18 +76,18 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn upload(gm: &Gm, shape: &Shape) -> Self {
-        let nodes = shape.producers.len();
+    pub(crate) fn upload(gm: &Gm, pattern: &Pattern) -> Self {
+        let nodes = pattern.producers.len();
         let mut first = vec![0_u32];
-        first.extend(shape.producers.iter().scan(0, |end, list| {
+        first.extend(pattern.producers.iter().scan(0, |end, list| {
             *end += list.len() as u32;
             Some(*end)
         }));
-        let flat: Vec<u32> = shape.producers.concat();
+        let flat: Vec<u32> = pattern.producers.concat();
         // Every third node on a cube core.
         let kinds: Vec<u32> = (0..nodes).map(|node| u32::from(node % 3 != 0)).collect();
         let mut expected: Vec<u64> = Vec::new();
-        for (node, list) in shape.producers.iter().enumerate() {
+        for (node, list) in pattern.producers.iter().enumerate() {
             let producers = list.iter().map(|producer| expected[*producer as usize]);
             let value = dag_value(SEED, node as u64, producers);
             expected.push(value);

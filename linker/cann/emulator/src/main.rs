@@ -12,7 +12,7 @@
 //!
 //! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, launch words, launch,
 //! [`examples`] those of `pto run`, [`serve`] orders of another
-//! process, [`graphs`] shapes and their reference, [`scenarios`], [`faults`].
+//! process, [`graphs`] patterns and their reference, [`scenarios`], [`faults`].
 
 #![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
 

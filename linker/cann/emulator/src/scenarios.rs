@@ -7,7 +7,7 @@ use pto_aicore_kernels::dag_value;
 
 use crate::core::Conduct;
 use crate::device::{Device, Options, Work};
-use crate::graphs::{Tables, chain, shapes};
+use crate::graphs::{Tables, chain, patterns};
 use crate::image::Image;
 use crate::scenario::{Scenario, expect_fault, expect_success, expect_way_down};
 
@@ -28,10 +28,10 @@ pub(crate) fn graphs() -> Vec<Scenario> {
         ("aicpu sequential", Variant::Aicpu(BuildMode::SEQUENTIAL)),
         ("aicpu concurrent", Variant::Aicpu(BuildMode::CONCURRENT)),
     ];
-    for shape in 0..shapes().len() {
+    for shape in 0..patterns().len() {
         for (name, variant) in variants {
             for fanout in FanoutStrategy::ALL {
-                let name = format!("{}, {name}, {fanout}, a2a3", shapes()[shape].name);
+                let name = format!("{}, {name}, {fanout}, a2a3", patterns()[shape].name);
                 let run =
                     move |image: &Image| graph(image, shape, variant, *fanout, Architecture::A2A3);
                 scenarios.push((name, Box::new(run)));
@@ -40,7 +40,7 @@ pub(crate) fn graphs() -> Vec<Scenario> {
         let run = move |image: &Image| {
             graph(image, shape, Variant::Host, FanoutStrategy::LOCK_FREE, Architecture::A5)
         };
-        scenarios.push((format!("{}, host, lock-free, a5", shapes()[shape].name), Box::new(run)));
+        scenarios.push((format!("{}, host, lock-free, a5", patterns()[shape].name), Box::new(run)));
     }
     scenarios.push(("cores stay in service".to_owned(), Box::new(in_service)));
     scenarios.push(("a surplus instance has no part".to_owned(), Box::new(surplus)));
@@ -57,7 +57,7 @@ fn graph(
     architecture: Architecture,
 ) -> Result<String, String> {
     let mut device = Device::new(architecture);
-    let tables = Tables::upload(&device.gm, &shapes()[shape]);
+    let tables = Tables::upload(&device.gm, &patterns()[shape]);
     let mut options = Options { fanout, ..Options::default() };
     let work = match variant {
         Variant::Host => tables.image(&device.gm),

@@ -50,8 +50,8 @@ impl Program {
         for (index, node) in self.graph.nodes.iter().enumerate() {
             let id = add(self, graph, index, first_producer, &ids)?;
             first_producer += u64::from(self.reads[index]);
-            // A task with a shape has its edges already.
-            for producer in node.producers.iter().filter(|_| node.shape.is_none()) {
+            // A task with a block shape has its edges already.
+            for producer in node.producers.iter().filter(|_| node.block_shape.is_none()) {
                 graph.add_edge(ids[*producer as usize], id)?;
             }
             ids.push(id);
@@ -90,7 +90,7 @@ impl Program {
         ids: &[TaskId],
     ) -> Result<TaskId, Fault> {
         let node = &self.graph.nodes[index];
-        let Some(shape) = &node.shape else {
+        let Some(shape) = &node.block_shape else {
             return self.add(stream, index, first_producer, ids);
         };
         let after: Vec<TaskId> =

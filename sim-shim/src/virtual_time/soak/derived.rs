@@ -77,7 +77,7 @@ fn add<G: StreamBuilder>(
     let read: Vec<_> = node.producers.iter().map(|producer| cells(*producer as usize)).collect();
     let tensors: Vec<_> = [Arg::Out(&own)].into_iter().chain(read.iter().map(Arg::In)).collect();
     let args = program.args(index, first_producer);
-    let Some(shape) = &node.shape else {
+    let Some(shape) = &node.block_shape else {
         let args: Vec<_> = args.into_iter().map(Arg::Scalar).chain(tensors).collect();
         return stream.add_tensor_task(&TensorTask::new(Program::func_id(node), node.kind, &args));
     };

@@ -15,7 +15,7 @@ use super::graph::RandomGraph;
 use super::judge::{Failure, judge};
 use super::rig::Rig;
 use super::scenario::Scenario;
-use super::shape::{KeepCores, Shape};
+use super::setup::{KeepCores, Setup};
 
 /// What a search gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,25 +40,25 @@ pub struct Exploration {
 /// a run before, so that interleavings of the bring-up are not counted (each alone is; see
 /// [`explore_bring_up`]).
 #[must_use]
-pub fn explore(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    let shape = Shape { keeps_cores: KeepCores::Stay, ..shape };
-    search(graph, shape, limit, Chooser::search())
+pub fn explore(graph: &Arc<RandomGraph>, setup: Setup, limit: u64) -> Exploration {
+    let setup = Setup { keeps_cores: KeepCores::Stay, ..setup };
+    search(graph, setup, limit, Chooser::search())
 }
 
 /// As [`explore`], and goes on from each state once: what schedulers, cores, kernels and checkers have in memory, in lines under
 /// way, and who is due. That an order is not run to its end does not hide a failure: the same steps were made from the same
 /// state. While a builder program runs its stack is part of the state, so that nothing is left out then.
 #[must_use]
-pub fn explore_states(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    let shape = Shape { keeps_cores: KeepCores::Stay, ..shape };
-    search(graph, shape, limit, Chooser::search_states())
+pub fn explore_states(graph: &Arc<RandomGraph>, setup: Setup, limit: u64) -> Exploration {
+    let setup = Setup { keeps_cores: KeepCores::Stay, ..setup };
+    search(graph, setup, limit, Chooser::search_states())
 }
 
 /// As [`explore`], with bring-up and stop of the cores in every run.
 #[must_use]
-pub fn explore_bring_up(graph: &Arc<RandomGraph>, shape: Shape, limit: u64) -> Exploration {
-    let shape = Shape { keeps_cores: KeepCores::Leave, ..shape };
-    search(graph, shape, limit, Chooser::search())
+pub fn explore_bring_up(graph: &Arc<RandomGraph>, setup: Setup, limit: u64) -> Exploration {
+    let setup = Setup { keeps_cores: KeepCores::Leave, ..setup };
+    search(graph, setup, limit, Chooser::search())
 }
 
 /// The options under which everything is an interleaving.
@@ -68,7 +68,7 @@ pub fn explore_options() -> VirtualOptions {
     VirtualOptions { profile: Profile::ideal(), costs, ..VirtualOptions::default() }
 }
 
-fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64, chooser: Chooser) -> Exploration {
+fn search(graph: &Arc<RandomGraph>, setup: Setup, limit: u64, chooser: Chooser) -> Exploration {
     let mut found = Exploration {
         runs: 0,
         is_complete: false,
@@ -78,9 +78,9 @@ fn search(graph: &Arc<RandomGraph>, shape: Shape, limit: u64, chooser: Chooser) 
         traces: 0,
         failure: None,
     };
-    let Some(mut rig) = Rig::new(shape, graph) else { return found };
+    let Some(mut rig) = Rig::new(setup, graph) else { return found };
     let options = explore_options();
-    let scenario = Scenario { seed: 0, graph: Arc::clone(graph), shape, options };
+    let scenario = Scenario { seed: 0, graph: Arc::clone(graph), setup, options };
     rig.run(options, Chooser::seeded(0));
     let start = rig.snapshot();
     let mut traces = HashSet::new();

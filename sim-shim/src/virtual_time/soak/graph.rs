@@ -5,7 +5,7 @@ use pto_aicore_kernels::dag_value;
 use pto_graph::ElementType;
 
 use super::super::random::Random;
-use super::node_shape::NodeShape;
+use super::node_block_shape::NodeBlockShape;
 
 /// Elements from one node's value to the next: each value and each counter has a line of its own, as `dcci`
 /// demands of anything that two cores write.
@@ -19,7 +19,7 @@ pub struct Node {
     /// Indices of the nodes that it waits for, all below its own.
     pub producers: Vec<u32>,
     /// What it is beyond that; in streaming runs only.
-    pub shape: Option<NodeShape>,
+    pub block_shape: Option<NodeBlockShape>,
 }
 
 /// When the builder publishes what it has added.
@@ -72,7 +72,7 @@ impl RandomGraph {
             if random.below(4) > 0 {
                 producers.dedup();
             }
-            Node { kind: random.pick(kinds), producers, shape: None }
+            Node { kind: random.pick(kinds), producers, block_shape: None }
         };
         let nodes = (0..tasks).map(|index| node(index, random)).collect();
         let order = match random.below(6) {
@@ -95,7 +95,7 @@ impl RandomGraph {
         let (first, reads) = (self.first_cells(), self.read_cells());
         let mut values: Vec<(u64, u32)> = Vec::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            let predicate = node.shape.and_then(|shape| shape.when);
+            let predicate = node.block_shape.and_then(|shape| shape.when);
             let runs = predicate.is_none_or(|when| {
                 let (found, _) = values[first[when.producer as usize] as usize];
                 when.comparison.holds(ElementType::U64, found, when.value)
@@ -119,7 +119,7 @@ impl RandomGraph {
             for producer in &mut node.producers {
                 *producer -= u32::from(*producer > index);
             }
-            if let Some(shape) = &mut node.shape {
+            if let Some(shape) = &mut node.block_shape {
                 shape.when = shape.when.filter(|when| when.producer != index);
                 if let Some(when) = &mut shape.when {
                     when.producer -= u32::from(when.producer > index);

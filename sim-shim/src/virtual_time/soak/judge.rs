@@ -84,7 +84,7 @@ pub struct Passed {
 /// What was wrong with one of the runs.
 pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
     let fail = |run, what: String| Failure { run, what };
-    let mut rig = Rig::new(scenario.shape, &scenario.graph)
+    let mut rig = Rig::new(scenario.setup, &scenario.graph)
         .ok_or_else(|| fail(0, "the graph does not fit an arena".to_owned()))?;
     let chooser = Chooser::seeded(scenario.options.seed);
     let first = rig.run(scenario.options, chooser);
@@ -179,12 +179,12 @@ fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), String>
             return Err(format!("node {node} holds a wrong value, or did not run once"));
         }
     }
-    let shape = &scenario.shape;
-    let budgets = shape.task_budget_ns + shape.stall_budget_ns + 2 * shape.bring_up_budget_ns;
+    let setup = &scenario.setup;
+    let budgets = setup.task_budget_ns + setup.stall_budget_ns + 2 * setup.bring_up_budget_ns;
     // A task with everything around it takes less than 20 us of virtual time; on a slow core, its budget.
     let is_slow =
         matches!(scenario.options.injection, Some(Injection { trouble: Trouble::Slow(_), .. }));
-    let task_ns = 20_000 + if is_slow { shape.task_budget_ns } else { 0 };
+    let task_ns = 20_000 + if is_slow { setup.task_budget_ns } else { 0 };
     let parts = scenario.graph.first_cells().last().copied().unwrap_or(0);
     let bound_ns = 2 * budgets + task_ns * u64::from(parts);
     let makespan_ns = run.report.makespan_ns;

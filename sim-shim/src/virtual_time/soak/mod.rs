@@ -15,11 +15,11 @@ mod image;
 mod judge;
 #[cfg(test)]
 mod mutants;
-mod node_shape;
+mod node_block_shape;
 mod program;
 mod rig;
 mod scenario;
-mod shape;
+mod setup;
 mod shaped;
 mod shrink;
 
@@ -36,9 +36,9 @@ use crate::os_threads::default_campaign_threads;
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
 pub use judge::{Failure, Passed, expected, try_scenario};
-pub use node_shape::{NodePredicate, NodeShape};
+pub use node_block_shape::{NodeBlockShape, NodePredicate};
 pub use scenario::{Scenario, TROUBLES, Troubles};
-pub use shape::{KeepCores, Shape};
+pub use setup::{KeepCores, Setup};
 pub use shrink::shrink;
 
 /// What a campaign does.
@@ -82,13 +82,13 @@ impl fmt::Display for FailedSeed {
         writeln!(f, "shrunk to {} tasks: {failure}", scenario.graph.nodes.len())?;
         for (index, node) in scenario.graph.nodes.iter().enumerate() {
             write!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
-            match node.shape {
+            match node.block_shape {
                 Some(shape) => writeln!(f, ", {shape:?}")?,
                 None => writeln!(f)?,
             }
         }
-        let Scenario { shape, options, graph, .. } = scenario;
-        writeln!(f, "  {shape}, publishes {:?}, edges from {:?}", graph.order, graph.edges)?;
+        let Scenario { setup, options, graph, .. } = scenario;
+        writeln!(f, "  {setup}, publishes {:?}, edges from {:?}", graph.order, graph.edges)?;
         let (name, costs) = (&options.profile.name, options.costs);
         write!(f, "  profile {name}, kernels cost {costs:?}")?;
         match options.injection {
@@ -170,9 +170,9 @@ pub fn soak(
     total
 }
 
-/// A campaign of streaming runs only, in which most tasks have shapes; stops at the first failure.
+/// A campaign of streaming runs only, in which most tasks have block shapes; stops at the first failure.
 #[must_use]
-pub fn soak_shapes(seeds: Range<u64>, troubles: Troubles) -> SoakReport {
+pub fn soak_block_shapes(seeds: Range<u64>, troubles: Troubles) -> SoakReport {
     let mut report = SoakReport::default();
     let options = SoakOptions { tasks: 24, troubles, ..SoakOptions::default() };
     for seed in seeds {

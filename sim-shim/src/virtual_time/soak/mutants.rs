@@ -86,7 +86,7 @@ mutant! {
 fn caught<F: FanoutPolicy>(seeds: u64) -> Option<(u64, String)> {
     (0..seeds).find_map(|seed| {
         let scenario = Scenario::draw(seed, 40, Troubles::None);
-        let mut rig = Rig::new(scenario.shape, &scenario.graph)?;
+        let mut rig = Rig::new(scenario.setup, &scenario.graph)?;
         let run = rig.run_with::<F>(scenario.options);
         judge(&scenario, &rig, &run).err().map(|what| (seed, what))
     })
@@ -139,7 +139,7 @@ fn the_real_policies_are_not() {
 #[test]
 fn a_core_that_is_not_free_and_a_queue_without_end_are_found() {
     let scenario = Scenario::draw(1, 4, Troubles::None);
-    let mut rig = Rig::new(scenario.shape, &scenario.graph).unwrap();
+    let mut rig = Rig::new(scenario.setup, &scenario.graph).unwrap();
     let mut world =
         World::new(rig.prepared(), scenario.options, Chooser::seeded(0), std::sync::Arc::default());
     let rules = |world: &mut World| {

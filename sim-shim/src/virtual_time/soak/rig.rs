@@ -26,7 +26,7 @@ use super::builder::BUILDER;
 use super::graph::{RandomGraph, STRIDE};
 use super::image::{NODE_ARGS, image, image_bytes};
 use super::program::{Program, Tables};
-use super::shape::{KeepCores, Shape};
+use super::setup::{KeepCores, Setup};
 use super::shaped;
 
 /// Entries of a tensor map, at least.
@@ -60,7 +60,7 @@ pub(super) struct Rig {
     capacities: Capacities,
     kernels: Box<[u64; MAX_FUNC_ID]>,
     program: Arc<Program>,
-    shape: Shape,
+    setup: Setup,
     epochs: Epochs,
 }
 
@@ -74,10 +74,10 @@ impl Drop for Rig {
 
 impl Rig {
     /// A device for one graph; `None`: the graph is too large for an arena.
-    pub(super) fn new(shape: Shape, graph: &Arc<RandomGraph>) -> Option<Self> {
+    pub(super) fn new(setup: Setup, graph: &Arc<RandomGraph>) -> Option<Self> {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
-        let streams = shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let streams = setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         // With tensors: the words of a part, itself, its producers, and the word behind.
         let most = u64::from(NODE_ARGS) + 3;
         let arg_words = if streams {
@@ -125,7 +125,7 @@ impl Rig {
             Tables { values: at(values), counters: at(counters), producers: at(producers) };
         let program = Arc::new(Program::of(graph, tables));
         let (kernels, epochs) = (kernel_table(), Epochs { run: 0, bring_up: 1 });
-        let rig = Self { memory, arena, layout, capacities, kernels, program, shape, epochs };
+        let rig = Self { memory, arena, layout, capacities, kernels, program, setup, epochs };
         rig.arena.workers().iter().for_each(Handshake::reset);
         rig.write_launch();
         rig.write_producers();
@@ -136,7 +136,7 @@ impl Rig {
 
     /// The memory that a run leaves to the next one, and the numbers of that one.
     pub(super) fn snapshot(&self) -> Snapshot {
-        let workers = (self.shape.aic + self.shape.aiv) as usize;
+        let workers = (self.setup.aic + self.setup.aiv) as usize;
         let read = |(offset, count): (u64, usize)| {
             let mut bytes = vec![0; count];
             self.arena.gm().read_bytes(offset, &mut bytes).unwrap_or_default();
@@ -216,7 +216,7 @@ impl Rig {
             capacities: &self.capacities,
             image_bytes: self.capacities.image_bytes,
             kernels: &self.kernels,
-            cores: [self.shape.aic, self.shape.aiv],
+            cores: [self.setup.aic, self.setup.aiv],
             epochs: self.epochs,
         };
         let written = block.write(&self.arena, &self.layout);
@@ -224,7 +224,7 @@ impl Rig {
     }
 
     fn landed(&mut self, fault: Option<Fault>, report: VirtualReport, chooser: Chooser) -> RigRun {
-        let is_new = fault.is_some() || self.shape.keeps_cores == KeepCores::Leave;
+        let is_new = fault.is_some() || self.setup.keeps_cores == KeepCores::Leave;
         self.epochs.bring_up += u32::from(is_new);
         RigRun { fault, report, chooser, epitaph: self.arena.epitaph() }
     }
@@ -244,22 +244,22 @@ impl Rig {
     }
 
     fn config(&self) -> RunConfig {
-        let shape = &self.shape;
+        let setup = &self.setup;
         RunConfig {
-            variant: shape.variant.get(),
-            build_mode: shape.build_mode.get(),
-            fanout: shape.fanout.get(),
-            flags: match shape.keeps_cores {
+            variant: setup.variant.get(),
+            build_mode: setup.build_mode.get(),
+            fanout: setup.fanout.get(),
+            flags: match setup.keeps_cores {
                 KeepCores::Leave => 0,
                 KeepCores::Stay => RunFlags::KEEP_CORES.bits(),
             },
-            aicpu_instances: shape.aicpu,
+            aicpu_instances: setup.aicpu,
             // Of the cores.
             worker_count: 0,
             builder: symbol(BUILDER),
-            task_budget_ns: shape.task_budget_ns,
-            stall_budget_ns: shape.stall_budget_ns,
-            bring_up_budget_ns: shape.bring_up_budget_ns,
+            task_budget_ns: setup.task_budget_ns,
+            stall_budget_ns: setup.stall_budget_ns,
+            bring_up_budget_ns: setup.bring_up_budget_ns,
             run_budget_ns: 0,
         }
     }

@@ -11,7 +11,7 @@ use super::super::profile::Profile;
 use super::super::random::Random;
 use super::super::trace::Keep;
 use super::graph::{EdgesFrom, RandomGraph};
-use super::shape::{KeepCores, Shape};
+use super::setup::{KeepCores, Setup};
 
 /// Everything that a run depends on.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Scenario {
     /// The graph.
     pub graph: Arc<RandomGraph>,
     /// The device.
-    pub shape: Shape,
+    pub setup: Setup,
     /// The machine.
     pub options: VirtualOptions,
 }
@@ -51,18 +51,18 @@ impl Scenario {
     fn draw_of(seed: u64, tasks: u32, trouble: Troubles, variants: &[RuntimeVariant]) -> Self {
         // Neighbouring seeds must not have neighbouring streams.
         let mut random = Random::new(pto_aicore_kernels::probe::mix(seed));
-        let shape = draw_shape(&mut random, variants);
-        let kinds: &[CoreKind] = match (shape.aic, shape.aiv) {
+        let setup = draw_setup(&mut random, variants);
+        let kinds: &[CoreKind] = match (setup.aic, setup.aiv) {
             (0, _) => &[CoreKind::AIV],
             (_, 0) => &[CoreKind::AIC],
             _ => CoreKind::ALL,
         };
         let mut graph = RandomGraph::draw(&mut random, tasks, kinds);
-        if shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            // Of a stream of its own, so that the rest of the scenario is as without shapes.
+        if setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+            // Of a stream of its own, so that the rest of the scenario is as without block shapes.
             let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed));
             if random.below(3) > 0 {
-                graph.shape_up(&mut random, &shape);
+                graph.shape_up(&mut random, &setup);
             }
         }
         let profile = match random.below(4) {
@@ -74,16 +74,16 @@ impl Scenario {
         let injection = match trouble {
             Troubles::None => None,
             Troubles::Some if random.below(3) == 0 => None,
-            Troubles::Some => Some(draw_injection(&mut random, &shape, tasks)),
+            Troubles::Some => Some(draw_injection(&mut random, &setup, tasks)),
         };
-        if shape.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+        if setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             // As above. What goes wrong while the program waits for a value is another class of stall.
             let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed ^ 1));
             let values = match injection {
                 None => EdgesFrom::TensorsAndValues,
                 Some(_) => EdgesFrom::Tensors,
             };
-            graph.derive_edges(&mut random, &shape, values);
+            graph.derive_edges(&mut random, &setup, values);
         }
         let graph = Arc::new(graph);
         let options = VirtualOptions {
@@ -95,7 +95,7 @@ impl Scenario {
             injection,
             keep: Keep::Hash,
         };
-        Self { seed, graph, shape, options }
+        Self { seed, graph, setup, options }
     }
 }
 
@@ -108,7 +108,7 @@ pub enum Troubles {
     Some,
 }
 
-fn draw_shape(random: &mut Random, variants: &[RuntimeVariant]) -> Shape {
+fn draw_setup(random: &mut Random, variants: &[RuntimeVariant]) -> Setup {
     let clusters = 1 + random.below(5);
     let (aic, aiv) = match random.below(6) {
         0 => (0, 2 * clusters),
@@ -118,7 +118,7 @@ fn draw_shape(random: &mut Random, variants: &[RuntimeVariant]) -> Shape {
     let variant = random.pick(variants);
     // A scheduler needs a cluster; a builder has none.
     let builders = u32::from(variant.has_builder());
-    Shape {
+    Setup {
         variant,
         aicpu: builders + 1 + random.below(clusters.min(4)),
         aic,
@@ -136,14 +136,14 @@ fn draw_shape(random: &mut Random, variants: &[RuntimeVariant]) -> Shape {
     }
 }
 
-fn draw_injection(random: &mut Random, shape: &Shape, tasks: u32) -> Injection {
+fn draw_injection(random: &mut Random, setup: &Setup, tasks: u32) -> Injection {
     let trouble = random.pick(TROUBLES);
-    if trouble.is_builders() && !shape.variant.has_builder() {
+    if trouble.is_builders() && !setup.variant.has_builder() {
         // There is no builder program.
-        return draw_injection(random, shape, tasks);
+        return draw_injection(random, setup, tasks);
     }
     let at = if trouble.is_builders() { random.below(tasks) } else { random.below(4) };
-    Injection { trouble, worker: random.below(shape.aic + shape.aiv), at }
+    Injection { trouble, worker: random.below(setup.aic + setup.aiv), at }
 }
 
 /// Every trouble that a campaign injects.

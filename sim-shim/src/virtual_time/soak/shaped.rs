@@ -12,8 +12,8 @@ use pto_graph::{Arg, Predicate, StreamBuilder, TensorTask, TensorView};
 
 use super::super::random::Random;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph, STRIDE};
-use super::node_shape::NodeShape;
-use super::shape::Shape;
+use super::node_block_shape::NodeBlockShape;
+use super::setup::Setup;
 
 /// The kernels of parts, as they are registered.
 pub(super) const KERNELS: [(FuncId, KernelFn); CoreKind::COUNT] =
@@ -22,20 +22,20 @@ pub(super) const KERNELS: [(FuncId, KernelFn); CoreKind::COUNT] =
 const PART_ARGS: usize = 7;
 
 impl RandomGraph {
-    /// Gives shapes to two of three nodes.
-    pub(super) fn shape_up(&mut self, random: &mut Random, shape: &Shape) {
+    /// Gives block shapes to two of three nodes.
+    pub(super) fn shape_up(&mut self, random: &mut Random, setup: &Setup) {
         for node in &mut self.nodes {
             if random.below(3) > 0 {
-                node.shape = Some(NodeShape::draw(random, shape, &node.producers));
+                node.block_shape = Some(NodeBlockShape::draw(random, setup, &node.producers));
             }
         }
     }
 
     /// Takes the edges from tensors, in two of three.
-    pub(super) fn derive_edges(&mut self, random: &mut Random, shape: &Shape, values: EdgesFrom) {
+    pub(super) fn derive_edges(&mut self, random: &mut Random, setup: &Setup, values: EdgesFrom) {
         if random.below(3) > 0 {
             // Where schedulers wait for the builder it cannot wait for values.
-            let waits = shape.build_mode == BuildMode::SEQUENTIAL;
+            let waits = setup.build_mode == BuildMode::SEQUENTIAL;
             self.edges = if waits { EdgesFrom::Tensors } else { values };
             if matches!(self.order, PublishOrder::Backwards(_)) {
                 self.order = PublishOrder::AtOnce;
@@ -48,7 +48,7 @@ impl RandomGraph {
     pub fn first_cells(&self) -> Vec<u32> {
         let mut cells = vec![0];
         for node in &self.nodes {
-            let count = node.shape.map_or(1, |shape| shape.cells());
+            let count = node.block_shape.map_or(1, |shape| shape.cells());
             cells.push(cells.last().copied().unwrap_or(0) + count);
         }
         cells
@@ -73,10 +73,10 @@ pub(super) struct Submission<'a> {
     pub(super) after: &'a [TaskId],
 }
 
-/// Adds a node with a shape.
+/// Adds a node with a block shape.
 pub(super) fn add<G: StreamBuilder>(
     stream: &mut G,
-    shape: &NodeShape,
+    shape: &NodeBlockShape,
     node: &Submission<'_>,
 ) -> Result<TaskId, Fault> {
     let has_cube = shape.lanes.has(0);

@@ -39,16 +39,17 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
         (0..of.graph.nodes[node].producers.len()).map(move |edge| {
             let mut graph = RandomGraph::clone(&of.graph);
             let producer = graph.nodes[node].producers.remove(edge);
-            if let Some(shape) = &mut graph.nodes[node].shape {
+            if let Some(shape) = &mut graph.nodes[node].block_shape {
                 shape.when = shape.when.filter(|when| when.producer != producer);
             }
             with(graph)
         })
     });
-    let shapes = (0..of.graph.nodes.len()).filter(|node| of.graph.nodes[*node].shape.is_some());
+    let shapes =
+        (0..of.graph.nodes.len()).filter(|node| of.graph.nodes[*node].block_shape.is_some());
     let plainer = shapes.map(move |node| {
         let mut graph = RandomGraph::clone(&of.graph);
-        graph.nodes[node].shape = None;
+        graph.nodes[node].block_shape = None;
         with(graph)
     });
     let calmer = (of.graph.order != PublishOrder::AtOnce).then(|| {
@@ -61,10 +62,10 @@ fn candidates(of: &Scenario) -> impl Iterator<Item = Scenario> + '_ {
         scenario.options.injection = None;
         scenario
     });
-    let fewest = 1 + u32::from(of.shape.variant.has_builder());
-    let fewer = (of.shape.aicpu > fewest).then(|| {
+    let fewest = 1 + u32::from(of.setup.variant.has_builder());
+    let fewer = (of.setup.aicpu > fewest).then(|| {
         let mut scenario = of.clone();
-        scenario.shape.aicpu -= 1;
+        scenario.setup.aicpu -= 1;
         scenario
     });
     halves

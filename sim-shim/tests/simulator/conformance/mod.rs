@@ -2,12 +2,12 @@
 //! variants. One body per property; [`ways::for_every_way`] runs it everywhere.
 
 mod again;
+mod block_shapes;
 mod dag;
 mod faults;
 mod graphs;
 mod image;
 mod logs;
-mod shapes;
 mod stuck;
 mod trace;
 mod ways;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Shape, explore, explore_bring_up,
+    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Setup, explore, explore_bring_up,
     explore_states,
 };
 
@@ -13,14 +13,14 @@ fn graph(producers: &[&[u32]]) -> Arc<RandomGraph> {
     let node = |producers: &&[u32]| Node {
         kind: CoreKind::AIC,
         producers: producers.to_vec(),
-        shape: None,
+        block_shape: None,
     };
     let nodes = producers.iter().map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
-fn shape(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Shape {
-    Shape {
+fn setup(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Setup {
+    Setup {
         variant: RuntimeVariant::AICPU_BUILD_GRAPH,
         aicpu,
         aic,
@@ -35,22 +35,22 @@ fn shape(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Shape {
 }
 
 /// One by one, and each state once: both ways see the same orders.
-fn in_every_interleaving(producers: &[&[u32]], shape: Shape) {
+fn in_every_interleaving(producers: &[&[u32]], setup: Setup) {
     let graph = graph(producers);
-    let found = explore(&graph, shape, 3_000_000);
+    let found = explore(&graph, setup, 3_000_000);
     println!(
         "{producers:?} on {} AICPU, {} AIC, {}: {found:?}",
-        shape.aicpu, shape.aic, shape.fanout
+        setup.aicpu, setup.aic, setup.fanout
     );
     assert_eq!(found.failure, None);
     assert!(found.is_complete, "more than {} interleavings", found.runs);
     assert!(found.traces > 1);
-    assert_eq!(by_states(&graph, shape), found.runs.into());
+    assert_eq!(by_states(&graph, setup), found.runs.into());
 }
 
 /// How many interleavings there are, by states.
-fn by_states(graph: &Arc<RandomGraph>, shape: Shape) -> u128 {
-    let found = explore_states(graph, shape, 3_000_000);
+fn by_states(graph: &Arc<RandomGraph>, setup: Setup) -> u128 {
+    let found = explore_states(graph, setup, 3_000_000);
     println!("by states: {found:?}");
     assert_eq!((found.failure, found.is_complete), (None, true));
     assert!(found.orders > found.runs.into(), "orders meet in states");
@@ -60,33 +60,33 @@ fn by_states(graph: &Arc<RandomGraph>, shape: Shape) -> u128 {
 #[test]
 fn a_chain_of_three() {
     for &fanout in FanoutStrategy::ALL {
-        in_every_interleaving(&[&[], &[0], &[1]], shape(2, 1, fanout));
+        in_every_interleaving(&[&[], &[0], &[1]], setup(2, 1, fanout));
     }
 }
 
 #[test]
 fn two_producers_of_one() {
     for &fanout in FanoutStrategy::ALL {
-        in_every_interleaving(&[&[], &[], &[0, 1]], shape(2, 2, fanout));
+        in_every_interleaving(&[&[], &[], &[0, 1]], setup(2, 2, fanout));
     }
 }
 
 #[test]
 fn two_schedulers_and_one_task() {
     for &fanout in FanoutStrategy::ALL {
-        in_every_interleaving(&[&[]], shape(3, 2, fanout));
+        in_every_interleaving(&[&[]], setup(3, 2, fanout));
     }
 }
 
 #[test]
 fn two_schedulers_share_an_edge() {
-    let orders = by_states(&graph(&[&[], &[0]]), shape(3, 2, FanoutStrategy::LOCK_FREE));
+    let orders = by_states(&graph(&[&[], &[0]]), setup(3, 2, FanoutStrategy::LOCK_FREE));
     assert!(orders > 1_000_000, "{orders}");
 }
 
 #[test]
 fn bring_up_and_stop() {
-    let found = explore_bring_up(&graph(&[&[]]), shape(2, 2, FanoutStrategy::LOCK_FREE), 3_000_000);
+    let found = explore_bring_up(&graph(&[&[]]), setup(2, 2, FanoutStrategy::LOCK_FREE), 3_000_000);
     println!("{found:?}");
     assert!(found.is_complete && found.failure.is_none(), "{found:?}");
 }

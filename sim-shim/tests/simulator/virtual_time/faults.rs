@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, RuntimeVariant};
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Scenario, Shape, TROUBLES, try_scenario,
+    EdgesFrom, KeepCores, Node, PublishOrder, RandomGraph, Scenario, Setup, TROUBLES, try_scenario,
 };
 use pto_sim_shim::virtual_time::{
     Injection, KernelCosts, LineModel, Profile, Trouble, VirtualOptions,
@@ -16,14 +16,14 @@ fn rows() -> Arc<RandomGraph> {
     let node = |index: u32| {
         let row = index / 6;
         let producers = if row == 0 { vec![] } else { (6 * row - 6..6 * row).collect() };
-        Node { kind: CoreKind::AIV, producers, shape: None }
+        Node { kind: CoreKind::AIV, producers, block_shape: None }
     };
     let nodes = (0..24).map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 3, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
 fn scenario(trouble: Trouble, at: u32, profile: &'static Profile) -> Scenario {
-    let shape = Shape {
+    let setup = Setup {
         variant: RuntimeVariant::AICPU_BUILD_GRAPH,
         aicpu: 3,
         aic: 0,
@@ -43,7 +43,7 @@ fn scenario(trouble: Trouble, at: u32, profile: &'static Profile) -> Scenario {
         injection: Some(Injection { trouble, worker: 2, at }),
         ..VirtualOptions::default()
     };
-    Scenario { seed: 0, graph: rows(), shape, options }
+    Scenario { seed: 0, graph: rows(), setup, options }
 }
 
 /// The table: every trouble, at the second task of core 2 (or the ninth of the builder), and its fault.

@@ -5,8 +5,8 @@ use pto_aicore_kernels::func;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec, builder_set};
 
 builder_set! {
-    /// The shapes, by name.
-    pub struct Shapes {
+    /// The patterns, by name.
+    pub struct Patterns {
         "chain" => chain,
         "independent" => independent,
         "fork_join" => fork_join,

@@ -1,6 +1,6 @@
 //! Hosting mode `virtual` behind `Machine`: the same graphs as in every mode, determinism, and what the clock says.
 
-use super::graphs::Shapes;
+use super::graphs::Patterns;
 use crate::common::{Device, Options};
 use pto_abi::arena::Capacities;
 use pto_abi::sync::{AtomicU32, AtomicU64};
@@ -28,7 +28,7 @@ fn capacities(tasks: u32) -> Capacities {
 
 fn device(options: VirtualOptions, tasks: u32, shape: Options) -> Device {
     let shape = Options { capacities: capacities(tasks), ..shape };
-    Device::new(Hosting::Virtual(options), shape, Shapes)
+    Device::new(Hosting::Virtual(options), shape, Patterns)
 }
 
 fn report(outcome: Outcome) -> VirtualReport {

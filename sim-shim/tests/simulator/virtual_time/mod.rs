@@ -1,10 +1,10 @@
 //! The machine in virtual time: its clock and traces, injected faults, searches through all orders, and campaigns.
 
+mod block_shapes;
 mod explore;
 mod faults;
 mod gate;
 mod graphs;
 mod machine;
 mod overhead;
-mod shapes;
 mod soak;

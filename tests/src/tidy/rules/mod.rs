@@ -18,6 +18,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("names say what a thing is", vague_names),
     ("a question changes nothing", questions),
     ("a recording is a build that is kept", recordings),
+    ("a shape is a tensor's extents", shapes),
     ("device crates are no_std", device_roots),
 ];
 
@@ -60,7 +61,7 @@ const RECORDING_PLACES: &[&str] = &[
     "host/src/session/mod.rs",
     "host/src/session/",
     "host/tests/device/sessions/",
-    "host/tests/device/shapes/replays.rs",
+    "host/tests/device/block_shapes/replays.rs",
     "host/tests/device/streaming/pieces.rs",
     "tests/system/held/",
     "tools/bench/benches/submission/",
@@ -90,6 +91,8 @@ const EVENT_PLACES: &[&str] = &[
 const FOREIGN_NAMES: &[&str] = &["log::Record", "record_tensor_pair", "record_device_alloc"];
 /// The words that belong to recordings.
 const WORDS_OF_RECORDINGS: &[&str] = &["record", "records", "recorder", "recorders", "recorded"];
+/// Where a shape that is declared is that of tensors: the sizes of an example's problem, and the example of tasks with block shapes.
+const SHAPE_PLACES: &[&str] = &["examples/src/", "bindings/field/tests/field/main.rs"];
 /// Words that say nothing about a thing.
 const VAGUE: &[&str] =
     &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
@@ -268,9 +271,7 @@ pub fn vague_names(source: &Source) -> Vec<Finding> {
     for (number, _, code) in source.lines() {
         let words: Vec<_> = words(code).collect();
         for pair in words.windows(2) {
-            let declares =
-                matches!(pair[0], "struct" | "enum" | "trait" | "type" | "mod" | "union");
-            if declares && is_vague(pair[1]) {
+            if is_declaration(pair[0]) && is_vague(pair[1]) {
                 let message = format!("{} does not say what it is", pair[1]);
                 findings.push(finding(source, number, &message));
             }
@@ -281,6 +282,32 @@ pub fn vague_names(source: &Source) -> Vec<Finding> {
 
 fn is_vague(name: &str) -> bool {
     parts_of(name).iter().any(|part| VAGUE.contains(&part.as_str()))
+}
+
+/// A shape is the extents of a tensor. What a task needs beyond one kernel on one core is its block shape, and a type or module
+/// for it is called so.
+#[must_use]
+pub fn shapes(source: &Source) -> Vec<Finding> {
+    if is_in(source, SHAPE_PLACES) {
+        return Vec::new();
+    }
+    let message = "a shape is the extents of a tensor: call this a block shape, or by what it is";
+    lines_where(source, message, |code| {
+        let words: Vec<_> = words(code).collect();
+        words.windows(2).any(|pair| is_declaration(pair[0]) && speaks_of_shapes(pair[1]))
+    })
+}
+
+/// Whether `shape` or `shapes` is a part of the name, and no `block` stands before it.
+fn speaks_of_shapes(name: &str) -> bool {
+    let parts = parts_of(name);
+    let is_shape = |at: &usize| matches!(parts[*at].as_str(), "shape" | "shapes");
+    let is_of_blocks = |at: usize| at.checked_sub(1).is_some_and(|at| parts[at] == "block");
+    (0..parts.len()).filter(is_shape).any(|at| !is_of_blocks(at))
+}
+
+fn is_declaration(word: &str) -> bool {
+    matches!(word, "struct" | "enum" | "trait" | "type" | "mod" | "union")
 }
 
 /// The words that a name is made of, in small letters: of `TraceLane`, `trace_lane` and `TRACE_LANE` the same.

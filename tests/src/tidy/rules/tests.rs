@@ -3,7 +3,7 @@
 use super::{ALL, Rule};
 use super::{
     allow_attributes, assembly, atomics, device_roots, opens_with_doc, orderings, questions,
-    recordings, sequential_consistency, unsafe_code, vague_names,
+    recordings, sequential_consistency, shapes, unsafe_code, vague_names,
 };
 use crate::tidy::source::Source;
 
@@ -44,6 +44,13 @@ fn a_word_of_recordings_is_found_elsewhere() {
     let foreign =
         "fn log(&self, entry: &log::Record<'_>)\ncalls.record_tensor_pair(pair);\nRecord::new()";
     assert_eq!(found(recordings, "sim-shim/src/logging.rs", foreign), ["3"]);
+}
+
+#[test]
+fn a_shape_that_is_no_tensors_is_found() {
+    let text = "pub struct NodeShape {\nmod shapes;\nenum Shape {\nstruct BlockShape;\nmod block_shapes;\nlet shape = tensor.shape;\nstruct ShapedTask;";
+    assert_eq!(found(shapes, "host/src/a.rs", text), ["1", "2", "3"]);
+    assert_eq!(found(shapes, "examples/src/moe_layer/inputs.rs", text), NONE);
 }
 
 #[test]

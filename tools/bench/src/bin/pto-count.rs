@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use pto_bench::family::Family;
 use pto_bench::instructions::{self, Mode};
 use pto_bench::memory;
-use pto_bench::shape::Shape;
 use pto_bench::stream::Way;
 
 const TOLERANCE: f64 = 0.02;
@@ -70,10 +70,10 @@ fn count() -> Result<String, String> {
     let mut table =
         String::from("graph        host-built prepared aicpu-built   instructions/task, ours\n");
     for graph in GRAPHS {
-        let shape: Shape = graph.parse()?;
+        let family: Family = graph.parse()?;
         let mut counts = [0.0; 3];
         for (place, mode) in counts.iter_mut().zip(MODES) {
-            *place = instructions::count(&program, &[], mode, shape)?.own_per_task;
+            *place = instructions::count(&program, &[], mode, family)?.own_per_task;
         }
         let [host, prepared, aicpu] = counts;
         // Writing to a String does not fail.

@@ -17,10 +17,10 @@ use pto_abi::BuildMode;
 use serde::Serialize;
 use tempfile::NamedTempFile;
 
+use crate::family::Family;
 use crate::peers;
 use crate::runner::pto::{Die, Pto, Variant, pool};
 use crate::runner::{Error, Loaded, Runner};
-use crate::shape::Shape;
 use crate::stream::{StreamBench, Way};
 
 /// One runner on one graph.
@@ -94,7 +94,7 @@ impl Mode {
 ///
 /// # Errors
 /// Those of the runner.
-pub fn run(mode: Mode, shape: Shape, tasks: u32, runs: u32) -> Result<(), Error> {
+pub fn run(mode: Mode, family: Family, tasks: u32, runs: u32) -> Result<(), Error> {
     let variant = match mode {
         Mode::Host => Variant::Host,
         Mode::Prepared => Variant::Prepared,
@@ -104,7 +104,7 @@ pub fn run(mode: Mode, shape: Shape, tasks: u32, runs: u32) -> Result<(), Error>
         Mode::Sweep => Box::<crate::runner::floor::AtomicSweep>::default(),
         _ => Box::new(Pto::open(pool(1), variant, Die::default())?),
     };
-    let graph = Arc::new(shape.graph(tasks));
+    let graph = Arc::new(family.graph(tasks));
     runner.load(Loaded { graph: &graph, file: None })?;
     for _ in 0..runs {
         runner.sample(0)?;
@@ -135,20 +135,20 @@ pub fn count(
     program: &Path,
     arguments: &[&str],
     mode: Mode,
-    shape: Shape,
+    family: Family,
 ) -> Result<Counted, String> {
     let profiles = RUNS.map(|runs| {
         let written = profile_file()?;
         let mut command = Command::new("valgrind");
         callgrind(&mut command, written.path()).arg(program).args(arguments);
-        command.args([mode.name(), shape.name(), &TASKS.to_string(), &runs.to_string()]);
+        command.args([mode.name(), family.name(), &TASKS.to_string(), &runs.to_string()]);
         profile(command, "", &written)
     });
     let runner = match mode {
         Mode::Sweep => mode.name().to_owned(),
         _ => format!("pto pool-1 {}", mode.name()),
     };
-    per_task(runner, shape.name(), shape.graph(TASKS).tasks(), profiles)
+    per_task(runner, family.name(), family.graph(TASKS).tasks(), profiles)
 }
 
 /// Counts the streaming runtime: `program` is called with the word `stream`, and then way, tasks and runs, which it gives
@@ -175,10 +175,10 @@ pub fn count_peer(
     name: &str,
     peer: &peers::Program,
     folder: &Path,
-    shape: Shape,
+    family: Family,
 ) -> Result<Counted, String> {
     let file = folder.join("counted");
-    shape.graph(TASKS).write(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    family.graph(TASKS).write(&file).map_err(|error| format!("{}: {error}", file.display()))?;
     let profiles = RUNS.map(|runs| {
         let written = profile_file()?;
         let mut command = Command::new("valgrind");
@@ -187,7 +187,7 @@ pub fn count_peer(
         let samples = "sample 0\n".repeat(runs as usize);
         profile(command, &format!("load {}\n{samples}quit\n", file.display()), &written)
     });
-    per_task(format!("{name}, 1"), shape.name(), shape.graph(TASKS).tasks(), profiles)
+    per_task(format!("{name}, 1"), family.name(), family.graph(TASKS).tasks(), profiles)
 }
 
 fn callgrind<'a>(command: &'a mut Command, profile: &Path) -> &'a mut Command {

@@ -184,19 +184,19 @@ fn curve(
 #[cfg(test)]
 mod tests {
     use super::{decades, plot, short};
+    use crate::family::Family;
     use crate::measure::{Plan, measure};
     use crate::runner::Runner;
     use crate::runner::floor::{AtomicSweep, PlainSweep};
-    use crate::shape::Shape;
     use crate::stats::Statistic;
 
     #[test]
     fn every_runner_has_a_curve_in_every_panel() {
         let mut runners: Vec<Box<dyn Runner>> =
             vec![Box::<AtomicSweep>::default(), Box::<PlainSweep>::default()];
-        let shapes = Shape::programs().take(4).collect();
+        let families = Family::programs().take(4).collect();
         let plan =
-            Plan { shapes, tasks: vec![10, 100], kernel_us: vec![0], rounds: 1, folder: None };
+            Plan { families, tasks: vec![10, 100], kernel_us: vec![0], rounds: 1, folder: None };
         let series = measure(&plan, &mut runners, &mut |_| {}).unwrap();
         let svg = plot(&series, Statistic::Least);
         assert_eq!(svg.matches("<title>sweep</title>").count(), 4);

@@ -211,8 +211,8 @@ extern "C" fn kernel(iterations: u64) {
 #[cfg(test)]
 mod tests {
     use super::{AtomicSweep, PlainSweep};
+    use crate::family::Family;
     use crate::runner::{Loaded, Runner};
-    use crate::shape::Shape;
     use std::sync::Arc;
 
     #[test]
@@ -220,11 +220,11 @@ mod tests {
         let runners: [&mut dyn Runner; 2] =
             [&mut AtomicSweep::default(), &mut PlainSweep::default()];
         for runner in runners {
-            for shape in Shape::all() {
-                let graph = Arc::new(shape.graph(2_000));
+            for family in Family::all() {
+                let graph = Arc::new(family.graph(2_000));
                 runner.load(Loaded { graph: &graph, file: None }).unwrap();
                 for _ in 0..2 {
-                    assert_eq!(runner.check().unwrap(), graph.checksum(), "{shape}");
+                    assert_eq!(runner.check().unwrap(), graph.checksum(), "{family}");
                     runner.sample(0).unwrap();
                 }
             }

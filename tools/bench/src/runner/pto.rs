@@ -287,9 +287,9 @@ pub fn pool(os_threads: usize) -> Hosting {
 #[cfg(test)]
 mod tests {
     use super::{Die, Pto, Variant, pool};
+    use crate::family::Family;
     use crate::program::Kernel;
     use crate::runner::{Loaded, Runner};
-    use crate::shape::Shape;
     use pto_abi::BuildMode;
     use pto_host::Hosting;
     use pto_host::virtual_time::VirtualOptions;
@@ -299,7 +299,7 @@ mod tests {
     fn half_of_the_tasks_run_on_each_kind_of_core() {
         let die = Die { aic: 3, aiv: 6, aicpu: 3 };
         let variant = Variant::Aicpu(BuildMode::CONCURRENT);
-        let graph = Arc::new(Shape::all().next().unwrap().graph(100));
+        let graph = Arc::new(Family::all().next().unwrap().graph(100));
         let run = |hosting| {
             let mut runner = Pto::open(hosting, variant, die).unwrap();
             runner.load(Loaded { graph: &graph, file: None }).unwrap();
@@ -324,10 +324,10 @@ mod tests {
         ];
         for (threads, variant) in [1, 2].into_iter().flat_map(|n| modes.map(|mode| (n, mode))) {
             let mut runner = Pto::open(pool(threads), variant, die).unwrap();
-            for shape in Shape::all() {
-                let graph = Arc::new(shape.graph(700));
+            for family in Family::all() {
+                let graph = Arc::new(family.graph(700));
                 runner.load(Loaded { graph: &graph, file: None }).unwrap();
-                assert_eq!(runner.check().unwrap(), graph.checksum(), "{} {shape}", runner.name());
+                assert_eq!(runner.check().unwrap(), graph.checksum(), "{} {family}", runner.name());
                 let sample = runner.sample(1).unwrap();
                 assert_eq!(
                     sample.build.is_some(),

@@ -20,7 +20,8 @@ use super::{
 };
 use crate::memory_map::{HIGHEST, MOST_BYTES};
 use crate::program::{
-    Action, Condition, Place, Program, Publish, Shape, Step, Task, Tensor, View, row_major,
+    Action, Condition, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, View,
+    row_major,
 };
 use crate::recorder::whole;
 use crate::submit::tensor_view;
@@ -306,7 +307,7 @@ impl Reader {
             }
         };
         let shape = self.shape(&line)?;
-        if !self.program.streams() && shape != Shape::default() {
+        if !self.program.streams() && shape != OwnedBlockShape::default() {
             return Err(format!(
                 "mix, blocks, start, priority and when are not for {}",
                 self.program.variant
@@ -314,12 +315,22 @@ impl Reader {
         }
         let kind = core_kind("kind", &line.kind)?;
         let TaskLine { task: id, name, after, .. } = line;
-        self.program.tasks.push(Task { id, name, func, kind, args, after, publish, shape, links });
+        self.program.tasks.push(Task {
+            id,
+            name,
+            func,
+            kind,
+            args,
+            after,
+            publish,
+            block_shape: shape,
+            links,
+        });
         Ok(Action::Add(self.program.tasks.len() - 1))
     }
 
-    fn shape(&self, line: &TaskLine<Value, Value>) -> Result<Shape, Wrong> {
-        let mut shape = Shape { mix: line.mix.clone(), ..Shape::default() };
+    fn shape(&self, line: &TaskLine<Value, Value>) -> Result<OwnedBlockShape, Wrong> {
+        let mut shape = OwnedBlockShape { mix: line.mix.clone(), ..OwnedBlockShape::default() };
         shape.blocks = line.blocks.unwrap_or(1);
         if let Some(name) = &line.start {
             shape.start = start("start", name)?;

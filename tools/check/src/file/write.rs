@@ -109,7 +109,7 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn task(&self, task: &Task) -> TaskLine<ArgLine, ViewLine> {
-        let shape = &task.shape;
+        let shape = &task.block_shape;
         let when = shape.when.as_ref().map(|when| WhenLine {
             element: self.view(&when.element),
             is: when.comparison.name().to_owned(),

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
-    Action, Argument, Place, Program, Publish, Shape, Step, Task, Tensor, Use, View, row_major,
+    Action, Argument, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, Use, View,
+    row_major,
 };
 use pto_graph::{DependencyMode, ElementType};
 
@@ -177,7 +178,7 @@ fn make(seed: u64) -> Made {
         touches.extend(own);
         let after = after.into_iter().map(|task| u32::try_from(task).unwrap()).collect();
         let (id, func, kind) = (u32::try_from(task).unwrap(), 0, CoreKind::AIV);
-        let (publish, shape) = (Publish::Now, Shape::default());
+        let (publish, shape) = (Publish::Now, OwnedBlockShape::default());
         program.steps.push(Step { action: Action::Add(task), line: 0 });
         program.tasks.push(Task {
             id,
@@ -187,7 +188,7 @@ fn make(seed: u64) -> Made {
             args,
             after,
             publish,
-            shape,
+            block_shape: shape,
             links: Vec::new(),
         });
     }
@@ -272,7 +273,7 @@ fn an_edge_less_is_a_race() {
                 args,
                 after: producers.into_iter().collect(),
                 publish: Publish::Now,
-                shape: Shape::default(),
+                block_shape: OwnedBlockShape::default(),
                 links: Vec::new(),
             });
         }

@@ -18,7 +18,7 @@ const LINES: [&str; 9] = [
 ];
 
 fn conditions(program: &Program) -> Vec<String> {
-    let whens = program.tasks.iter().filter_map(|task| task.shape.when.as_ref());
+    let whens = program.tasks.iter().filter_map(|task| task.block_shape.when.as_ref());
     whens.map(|when| program.condition(when)).collect()
 }
 

@@ -3,7 +3,7 @@
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_check::Kind;
 use pto_check::program::{
-    Action, Argument, Place, Program, Publish, Shape, Step, Task, Tensor, View,
+    Action, Argument, OwnedBlockShape, Place, Program, Publish, Step, Task, Tensor, View,
 };
 use pto_graph::{DependencyMode, ElementType};
 
@@ -25,7 +25,7 @@ fn manual(shape: &[u32]) -> Program {
 fn add(program: &mut Program, args: Vec<Argument>, after: Vec<u32>) {
     let place = program.tasks.len();
     let (id, kind) = (u32::try_from(place).unwrap(), CoreKind::AIV);
-    let (publish, shape) = (Publish::Now, Shape::default());
+    let (publish, shape) = (Publish::Now, OwnedBlockShape::default());
     program.tasks.push(Task {
         id,
         name: None,
@@ -34,7 +34,7 @@ fn add(program: &mut Program, args: Vec<Argument>, after: Vec<u32>) {
         args,
         after,
         publish,
-        shape,
+        block_shape: shape,
         links: Vec::new(),
     });
     program.steps.push(Step { action: Action::Add(place), line: 0 });

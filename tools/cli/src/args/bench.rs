@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pto_bench::shape::Shape;
+use pto_bench::family::Family;
 
 use super::value::{MAX_AICPU, MAX_CORES, pair, whole};
 
@@ -12,7 +12,7 @@ use super::value::{MAX_AICPU, MAX_CORES, pair, whole};
 pub(crate) struct BenchArgs {
     /// A graph to measure; may be given several times [default: ten graphs]
     #[arg(long = "graph", value_name = "NAME")]
-    pub(crate) graphs: Vec<Shape>,
+    pub(crate) graphs: Vec<Family>,
     /// Approximate number of tasks of each graph; several numbers are separated by commas
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "100000")]
     #[arg(value_parser = whole(1, pto_abi::limits::MAX_TASKS))]

@@ -8,7 +8,7 @@ use pto_check::program::{
 use pto_check::{Cores, Submission, task_graph, with_kept_heap, without_chains, written};
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
-    Body, GraphArgument, GraphCondition, GraphShape, GraphTask, Layout, Program, Role,
+    Body, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Program, Role,
     TensorDescription,
 };
 use pto_host::workloads::tile::DType;
@@ -114,8 +114,9 @@ fn role(graph: &GraphProgram, place: usize, is_of_heap: bool) -> Role {
         return Role::Input;
     }
     // A task reads its predicate before it does anything.
-    let is_tested =
-        |task: &&Task| task.shape.when.as_ref().is_some_and(|when| when.element.tensor == place);
+    let is_tested = |task: &&Task| {
+        task.block_shape.when.as_ref().is_some_and(|when| when.element.tensor == place)
+    };
     let is_arg = |arg: &&Argument| arg.view().is_some_and(|(view, _)| view.tensor == place);
     let first =
         graph.tasks.iter().find(|task| is_tested(task) || task.args.iter().any(|arg| is_arg(&arg)));
@@ -139,16 +140,16 @@ fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTa
         Ok(kernel.to_owned())
     };
     let (kernel, kind) = (named(task.func, task.kind)?, task.kind);
-    let mix = task.shape.mix.iter().map(|func| named(*func, CoreKind::AIV));
-    let shape = GraphShape {
+    let mix = task.block_shape.mix.iter().map(|func| named(*func, CoreKind::AIV));
+    let shape = OwnedBlockShape {
         mix: mix.collect::<Result<_, _>>()?,
-        blocks: task.shape.blocks,
-        start: task.shape.start,
-        priority: task.shape.priority,
-        when: task.shape.when.as_ref().map(condition),
+        blocks: task.block_shape.blocks,
+        start: task.block_shape.start,
+        priority: task.block_shape.priority,
+        when: task.block_shape.when.as_ref().map(condition),
     };
     let args = task.args.iter().map(|arg| argument(task, arg)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel, kind, args, producers, shape })
+    Ok(GraphTask { kernel, kind, args, producers, block_shape: shape })
 }
 
 fn condition(when: &Condition) -> GraphCondition {

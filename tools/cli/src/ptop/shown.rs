@@ -86,7 +86,7 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
 /// What tasks of a graph are beyond one kernel on one core: their numbers, and what it is in words.
 pub(super) fn shapes(program: &Program) -> Vec<(usize, String)> {
     let Body::Graph(tasks) = program.body() else { return Vec::new() };
-    let shapes = tasks.iter().map(|task| task.shape.told(program.tensors())).enumerate();
+    let shapes = tasks.iter().map(|task| task.block_shape.told(program.tensors())).enumerate();
     shapes.filter_map(|(number, shape)| Some((number, shape?))).collect()
 }
 

@@ -5,11 +5,11 @@ use pto_abi::runtime::Region;
 use pto_abi::stream::{BLOCK_WORDS, StreamPlan};
 use pto_abi::{CoreKind, GmAddr};
 
-use super::ShapeMemory;
+use super::BlockShapeMemory;
+use crate::block_shapes::lanes::{LANE_SETS, Lanes};
 use crate::divide::{ClusterTally, WorkerTable};
-use crate::shapes::lanes::{LANE_SETS, Lanes};
 
-impl<'a> ShapeMemory<'a> {
+impl<'a> BlockShapeMemory<'a> {
     /// The memory in the region at `at`; `None`: there is no such region, or it is not what it says, which
     /// [`StreamMemory::accept`](crate::stream::StreamMemory::accept) reports.
     #[must_use]

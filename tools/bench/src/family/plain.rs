@@ -3,7 +3,7 @@
 use pto_aicore_kernels::mix;
 
 use crate::csr::Csr;
-use crate::shape::width::WIDTH;
+use crate::family::width::WIDTH;
 
 pub(super) fn chain(tasks: u32) -> Csr {
     let mut csr = Csr::with_capacity(tasks, tasks as usize);

@@ -5,32 +5,32 @@
 use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
-use pto_aicpu_fw::shapes::Lanes;
+use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::Priority;
 use pto_sim_shim::virtual_time::soak::{
-    EdgesFrom, Exploration, KeepCores, Node, NodeShape, PublishOrder, RandomGraph, Shape,
+    EdgesFrom, Exploration, KeepCores, Node, NodeBlockShape, PublishOrder, RandomGraph, Setup,
     explore_states,
 };
 
 const CUBE: Lanes = Lanes(1);
 const VECTOR: Lanes = Lanes(2);
 
-fn at_once(lanes: Lanes, blocks: u32) -> NodeShape {
-    NodeShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
+fn at_once(lanes: Lanes, blocks: u32) -> NodeBlockShape {
+    NodeBlockShape { lanes, blocks, starts_at_once: true, priority: Priority::NORMAL, when: None }
 }
 
-fn graph(shapes: &[NodeShape]) -> Arc<RandomGraph> {
-    let node = |shape: &NodeShape| Node {
+fn graph(shapes: &[NodeBlockShape]) -> Arc<RandomGraph> {
+    let node = |shape: &NodeBlockShape| Node {
         kind: CoreKind::AIC,
         producers: Vec::new(),
-        shape: Some(*shape),
+        block_shape: Some(*shape),
     };
     let nodes = shapes.iter().map(node).collect();
     Arc::new(RandomGraph { nodes, seed: 7, order: PublishOrder::AtOnce, edges: EdgesFrom::Program })
 }
 
-fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Shape {
-    Shape {
+fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Setup {
+    Setup {
         variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
         aicpu: 1 + schedulers,
         aic,
@@ -45,7 +45,7 @@ fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Sha
 }
 
 /// In every order of steps, each state once; of the builder too where it runs beside the schedulers.
-fn explored(shapes: &[NodeShape], device: Shape) -> Exploration {
+fn explored(shapes: &[NodeBlockShape], device: Setup) -> Exploration {
     let found = explore_states(&graph(shapes), device, 400_000);
     let Exploration { runs, orders, states, .. } = &found;
     let text: Vec<_> = shapes.iter().map(|s| (s.lanes, s.blocks, s.starts_at_once)).collect();
@@ -58,22 +58,22 @@ mod right {
     use std::sync::Arc;
 
     use super::{CUBE, VECTOR, at_once, device, explored, graph};
-    use super::{NodeShape, Priority, Shape};
+    use super::{NodeBlockShape, Priority, Setup};
     use pto_abi::BuildMode;
-    use pto_aicpu_fw::shapes::Lanes;
+    use pto_aicpu_fw::block_shapes::Lanes;
     use pto_graph::Comparison;
     use pto_sim_shim::virtual_time::soak::{
-        NodePredicate, RandomGraph, Troubles, explore, explore_states, soak_shapes,
+        NodePredicate, RandomGraph, Troubles, explore, explore_states, soak_block_shapes,
     };
 
     const PAIR: Lanes = Lanes(6);
     const ALL: Lanes = Lanes(7);
 
-    fn spread(lanes: Lanes, blocks: u32) -> NodeShape {
-        NodeShape { starts_at_once: false, ..at_once(lanes, blocks) }
+    fn spread(lanes: Lanes, blocks: u32) -> NodeBlockShape {
+        NodeBlockShape { starts_at_once: false, ..at_once(lanes, blocks) }
     }
 
-    fn in_every_order(shapes: &[NodeShape], device: Shape) {
+    fn in_every_order(shapes: &[NodeBlockShape], device: Setup) {
         let found = explored(shapes, device);
         assert_eq!(found.failure, None);
         assert!(found.is_complete, "more than {} runs", found.runs);
@@ -85,11 +85,11 @@ mod right {
     #[test]
     fn two_schedulers() {
         let two = |cores| device(2, cores, BuildMode::SEQUENTIAL);
-        let urgent = NodeShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
+        let urgent = NodeBlockShape { priority: Priority::URGENT, ..spread(CUBE, 2) };
         for second in [at_once(CUBE, 2), at_once(CUBE, 1), urgent] {
             in_every_order(&[at_once(CUBE, 2), second], two((2, 0)));
         }
-        let high = NodeShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
+        let high = NodeBlockShape { priority: Priority::HIGH, ..at_once(CUBE, 3) };
         for second in [at_once(CUBE, 2), high] {
             in_every_order(&[at_once(CUBE, 2), second], two((3, 0)));
         }
@@ -105,8 +105,8 @@ mod right {
         let two = device(2, (2, 0), BuildMode::CONCURRENT);
         in_every_order(&[at_once(CUBE, 2); 2], two);
         // The second one takes the place of the first one at the gate, as long as that has no core.
-        let [low, high] =
-            [Priority::LOW, Priority::HIGH].map(|p| NodeShape { priority: p, ..at_once(CUBE, 2) });
+        let [low, high] = [Priority::LOW, Priority::HIGH]
+            .map(|p| NodeBlockShape { priority: p, ..at_once(CUBE, 2) });
         in_every_order(&[low, high], two);
     }
 
@@ -114,7 +114,7 @@ mod right {
     #[test]
     fn a_builder_under_way_has_a_state() {
         let predicate = NodePredicate { producer: 0, comparison: Comparison::NOT_EQUAL, value: 0 };
-        let behind = NodeShape { when: Some(predicate), ..spread(CUBE, 1) };
+        let behind = NodeBlockShape { when: Some(predicate), ..spread(CUBE, 1) };
         for second in [behind, at_once(CUBE, 1)] {
             let mut graph = RandomGraph::clone(&graph(&[at_once(CUBE, 1), second]));
             graph.nodes[1].producers = second.when.iter().map(|when| when.producer).collect();
@@ -139,7 +139,7 @@ mod right {
     #[test]
     fn random_shapes_pass() {
         for troubles in [Troubles::None, Troubles::Some] {
-            let report = soak_shapes(0..600, troubles);
+            let report = soak_block_shapes(0..600, troubles);
             assert!(report.failures.is_empty(), "{}", report.failures[0]);
             assert!(troubles == Troubles::None || report.faulted > 100, "{report:?}");
         }
@@ -151,7 +151,7 @@ mod wrong {
     use super::{CUBE, VECTOR, at_once, device, explored};
     use pto_abi::BuildMode;
     use pto_aicpu_fw::mutant::{Mutant, choose};
-    use pto_sim_shim::virtual_time::soak::{Troubles, soak_shapes};
+    use pto_sim_shim::virtual_time::soak::{Troubles, soak_block_shapes};
 
     /// Mutant, and a part of what the campaign says.
     const TABLE: &[(Mutant, &str)] = &[
@@ -172,7 +172,7 @@ mod wrong {
     fn every_mutant_is_found() {
         for &(mutant, words) in TABLE {
             choose(mutant);
-            let report = soak_shapes(0..600, Troubles::None);
+            let report = soak_block_shapes(0..600, Troubles::None);
             choose(Mutant::None);
             let found = report.failures.first();
             let text = found.map(|found| found.failure.to_string()).unwrap_or_default();

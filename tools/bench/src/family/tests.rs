@@ -1,40 +1,40 @@
-//! Counts and small known cases of every shape.
+//! Counts and small known cases of every family.
 
-use super::{Shape, TABLE};
+use super::{Family, TABLE};
 
 fn edges(name: &str, tasks: u32) -> Vec<Vec<u32>> {
-    let graph = Shape::by_name(name).unwrap().graph(tasks);
+    let graph = Family::by_name(name).unwrap().graph(tasks);
     graph.iter().map(|(_, producers)| producers.to_vec()).collect()
 }
 
 fn counts(name: &str, tasks: u32) -> (u32, u64) {
-    let graph = Shape::by_name(name).unwrap().graph(tasks);
+    let graph = Family::by_name(name).unwrap().graph(tasks);
     (graph.tasks(), graph.edges())
 }
 
 #[test]
 fn names_are_unique_and_found() {
     for (index, (name, summary, _)) in TABLE.iter().enumerate() {
-        assert_eq!(Shape::by_name(name), Some(Shape(index)), "{name}");
+        assert_eq!(Family::by_name(name), Some(Family(index)), "{name}");
         assert!(!summary.is_empty());
     }
-    assert_eq!((Shape::programs().count(), Shape::task_bench().count()), (10, 11));
-    assert!("diamond".parse::<Shape>().unwrap_err().contains("choose one of chain, "));
+    assert_eq!((Family::programs().count(), Family::task_bench().count()), (10, 11));
+    assert!("diamond".parse::<Family>().unwrap_err().contains("choose one of chain, "));
 }
 
 #[test]
 fn every_graph_has_about_the_tasks_asked_for_and_no_edge_twice() {
-    for shape in Shape::all() {
+    for family in Family::all() {
         for asked in [1, 2, 65, 1_000, 10_000] {
-            let graph = shape.graph(asked);
+            let graph = family.graph(asked);
             let (least, most) =
                 if asked < 1_000 { (1, 164) } else { (asked * 3 / 4, asked * 5 / 4) };
-            assert!((least..=most).contains(&graph.tasks()), "{shape} {asked}: {}", graph.tasks());
+            assert!((least..=most).contains(&graph.tasks()), "{family} {asked}: {}", graph.tasks());
             for (task, producers) in graph.iter() {
                 let mut sorted = producers.to_vec();
                 sorted.sort_unstable();
                 sorted.dedup();
-                assert_eq!(sorted.len(), producers.len(), "{shape} {asked}: task {task}");
+                assert_eq!(sorted.len(), producers.len(), "{family} {asked}: task {task}");
             }
         }
     }
@@ -56,7 +56,7 @@ fn plain_shapes() {
 
 #[test]
 fn random_producers_stand_in_the_window() {
-    let graph = Shape::by_name("random").unwrap().graph(5_000);
+    let graph = Family::by_name("random").unwrap().graph(5_000);
     for (task, producers) in graph.iter() {
         assert_eq!(producers.len(), 4.min(task as usize));
         assert!(producers.iter().all(|producer| task - producer <= 1_000));
@@ -115,7 +115,7 @@ fn rows_of_trees_and_sweeps_grow() {
     assert_eq!(counts("tb_dom", 64 * 64), (64 * 64, 2 * 64 * 63));
 }
 
-/// Of any width: each point needs points of the row above it, itself among them, and of the standard width it is the shape itself.
+/// Of any width: each point needs points of the row above it, itself among them, and of the standard width it is the family itself.
 #[test]
 fn patterns_have_rows_of_any_width() {
     let of = |name, width| super::pattern(name, std::num::NonZeroU32::new(width).unwrap(), 720);
@@ -130,7 +130,7 @@ fn patterns_have_rows_of_any_width() {
             );
             assert!(above.is_none_or(|above| producers.contains(&above)), "{name} {task}");
         }
-        let standard = Shape::by_name(name).unwrap().graph(720);
+        let standard = Family::by_name(name).unwrap().graph(720);
         assert_eq!(of(name, super::width::WIDTH).unwrap(), standard, "{name}");
     }
     assert_eq!(of("tb_tree", 72), None);

@@ -1,6 +1,6 @@
 //! The graphs of the benchmark, by name: one generator each, which everything that is measured builds from.
 //!
-//! Ten shapes of programs, and the dependency patterns of Task Bench (Slaughter and others, SC 2020), whose
+//! Ten families of programs, and the dependency patterns of Task Bench (Slaughter and others, SC 2020), whose
 //! names begin with `tb_`: rows of 64 points, each of which depends on points of the row before.
 
 mod layers;
@@ -18,7 +18,7 @@ pub use width::WIDTH;
 
 /// A family of graphs, one for each number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shape(usize);
+pub struct Family(usize);
 
 type Generator = fn(u32) -> Csr;
 
@@ -65,11 +65,11 @@ const TABLE: &[(&str, &str, Generator)] = &[
     ("tb_all_to_all", "the whole row before", task_bench::all_to_all),
 ];
 
-/// How many shapes are programs; the others are Task Bench's.
+/// How many families are programs; the others are Task Bench's.
 const PROGRAMS: usize = 10;
 
-impl Shape {
-    /// The ten shapes of programs.
+impl Family {
+    /// The ten families of programs.
     pub fn programs() -> impl Iterator<Item = Self> {
         (0..PROGRAMS).map(Self)
     }
@@ -84,7 +84,7 @@ impl Shape {
         (0..TABLE.len()).map(Self)
     }
 
-    /// The shape of this name.
+    /// The family of this name.
     #[must_use]
     pub fn by_name(name: &str) -> Option<Self> {
         TABLE.iter().position(|(known, ..)| *known == name).map(Self)
@@ -123,13 +123,13 @@ pub fn pattern(name: &str, width: NonZeroU32, tasks: u32) -> Option<Csr> {
     Some(generate(width.get().max(2), tasks))
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Shape {
+impl FromStr for Family {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {

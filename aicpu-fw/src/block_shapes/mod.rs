@@ -28,7 +28,7 @@ pub use list::{GATHERS, LEVEL_LISTS, List, WaitsFor};
 
 /// The memory of shaped tasks.
 #[derive(Clone, Copy)]
-pub struct ShapeMemory<'a> {
+pub struct BlockShapeMemory<'a> {
     /// Where they wait.
     pub board: &'a BlockBoard,
     /// A line for each slot.
@@ -43,7 +43,7 @@ pub struct ShapeMemory<'a> {
     pub room: [u32; LANE_SETS],
 }
 
-impl<'a> ShapeMemory<'a> {
+impl<'a> BlockShapeMemory<'a> {
     /// The line of the task in `slot`.
     #[must_use]
     pub fn line(&self, slot: u32) -> Option<&'a BlockLine> {

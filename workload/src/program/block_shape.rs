@@ -11,7 +11,7 @@ use super::error::ProgramError;
 
 /// What a task is beyond one kernel on one core.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphShape {
+pub struct OwnedBlockShape {
     /// The names of kernels that run on vector cores of the same cluster.
     pub mix: Vec<String>,
     /// How many blocks.
@@ -39,14 +39,14 @@ pub struct GraphCondition {
     pub value: u64,
 }
 
-impl Default for GraphShape {
+impl Default for OwnedBlockShape {
     fn default() -> Self {
         let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
         Self { mix: Vec::new(), blocks: 1, start, priority, when: None }
     }
 }
 
-impl GraphShape {
+impl OwnedBlockShape {
     /// Whether it is one kernel on one core.
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -101,7 +101,7 @@ impl GraphShape {
 const SECTION: &str = "shapes";
 
 /// The section of all tasks of a graph; `None`: every task is one kernel on one core.
-pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s GraphShape>) -> Option<Vec<u8>> {
+pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s OwnedBlockShape>) -> Option<Vec<u8>> {
     let shaped: Vec<_> = shapes.enumerate().filter(|(_, shape)| !shape.is_plain()).collect();
     let mut writer = Writer::default();
     writer.count(shaped.len());
@@ -125,7 +125,10 @@ pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s GraphShape>) -> Option<
 }
 
 /// Gives the tasks of a graph the shapes of the section.
-pub(super) fn read(content: &[u8], shapes: &mut [&mut GraphShape]) -> Result<(), ProgramError> {
+pub(super) fn read(
+    content: &[u8],
+    shapes: &mut [&mut OwnedBlockShape],
+) -> Result<(), ProgramError> {
     let mut reader = Reader::new(SECTION, content);
     let count = reader.count()?;
     if count == 0 {
@@ -148,7 +151,7 @@ pub(super) fn read(content: &[u8], shapes: &mut [&mut GraphShape]) -> Result<(),
     reader.end()
 }
 
-fn shape(reader: &mut Reader<'_>) -> Result<GraphShape, ProgramError> {
+fn shape(reader: &mut Reader<'_>) -> Result<OwnedBlockShape, ProgramError> {
     let mix = (0..reader.count()?).map(|_| reader.name()).collect::<Result<_, _>>()?;
     let blocks = u32::try_from(reader.number()?);
     let blocks = blocks.map_err(|_| reader.error("a number of blocks beyond 32 bits"))?;
@@ -156,7 +159,7 @@ fn shape(reader: &mut Reader<'_>) -> Result<GraphShape, ProgramError> {
     let priority = reader.one_of("a priority", Priority::ALL)?;
     let when = reader.truth("whether there is a predicate")?;
     let when = when.then(|| condition(reader)).transpose()?;
-    Ok(GraphShape { mix, blocks, start, priority, when })
+    Ok(OwnedBlockShape { mix, blocks, start, priority, when })
 }
 
 fn condition(reader: &mut Reader<'_>) -> Result<GraphCondition, ProgramError> {

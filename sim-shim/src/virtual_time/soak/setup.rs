@@ -8,7 +8,7 @@ use super::super::spec::time_text;
 
 /// What the device is, and how it is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct Setup {
     /// Who builds the graph.
     pub variant: RuntimeVariant,
     /// AICPU instances, the builder included.
@@ -31,7 +31,7 @@ pub struct Shape {
     pub bring_up_budget_ns: u64,
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { variant, aicpu, aic, aiv, build_mode, fanout, .. } = self;
         write!(f, "{variant}, {build_mode}, {fanout} fanout, {aicpu} AICPU, {aic} AIC, {aiv} AIV")?;

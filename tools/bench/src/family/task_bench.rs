@@ -5,7 +5,7 @@
 use pto_aicore_kernels::mix;
 
 use crate::csr::Csr;
-use crate::shape::width::WIDTH;
+use crate::family::width::WIDTH;
 
 const RADIX: u32 = 5;
 const PERIOD: u32 = 3;

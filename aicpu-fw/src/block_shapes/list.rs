@@ -119,7 +119,7 @@ impl List {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{ARRIVALS, GATHERS, LEVEL_LISTS, List, WaitsFor};
-    use crate::shapes::Lanes;
+    use crate::block_shapes::Lanes;
     use pto_abi::CoreKind;
     use pto_graph::Priority;
 

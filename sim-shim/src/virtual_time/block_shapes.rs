@@ -3,7 +3,7 @@
 use pto_abi::CoreKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::trace::TraceKind;
-use pto_aicpu_fw::shapes::{List, has_predicate};
+use pto_aicpu_fw::block_shapes::{List, has_predicate};
 
 use super::core_machine::part_of;
 use super::ledger::{Rule, Violation};
@@ -175,7 +175,7 @@ impl World {
 
 /// What is wrong with running or skipping a task.
 fn wrong_predicate(
-    shapes: &pto_aicpu_fw::shapes::ShapeMemory<'_>,
+    shapes: &pto_aicpu_fw::block_shapes::BlockShapeMemory<'_>,
     slot: u32,
     runs: bool,
 ) -> Option<super::parts::Found> {

@@ -21,7 +21,7 @@ use pto_abi::stream::{BlockLine, ListEnds, NO_TASK};
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_graph::Priority;
 
-use super::ShapeMemory;
+use super::BlockShapeMemory;
 use super::list::{GATHERS, LEVEL_LISTS, List, MORE_PRESSING, WaitsFor};
 use crate::mutant::{self, Mutant};
 
@@ -93,7 +93,7 @@ fn forget_age(line: &BlockLine) {
     set_age(line, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
 }
 
-impl<'a> ShapeMemory<'a> {
+impl<'a> BlockShapeMemory<'a> {
     /// The lists that may have a task, by their bits: a moment's guess, without the lock.
     #[inline]
     #[must_use]

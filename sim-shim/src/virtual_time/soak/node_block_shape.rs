@@ -1,10 +1,10 @@
 //! What a node of a random graph is beyond one kernel on one core, and how that is drawn.
 
-use pto_aicpu_fw::shapes::Lanes;
+use pto_aicpu_fw::block_shapes::Lanes;
 use pto_graph::{Comparison, Priority};
 
 use super::super::random::Random;
-use super::shape::Shape;
+use super::setup::Setup;
 
 /// What a node depends on whether it runs: the first cell of one of its producers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct NodePredicate {
 
 /// What a node is beyond one kernel on one core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeShape {
+pub struct NodeBlockShape {
     /// Its kernels.
     pub lanes: Lanes,
     /// How many blocks.
@@ -32,7 +32,7 @@ pub struct NodeShape {
     pub when: Option<NodePredicate>,
 }
 
-impl NodeShape {
+impl NodeBlockShape {
     /// How many cells.
     #[must_use]
     pub fn cells(&self) -> u32 {
@@ -41,23 +41,23 @@ impl NodeShape {
 }
 
 /// Blocks with these lanes that a device can run at once.
-pub(super) fn room(shape: &Shape, lanes: Lanes) -> u32 {
+pub(super) fn room(setup: &Setup, lanes: Lanes) -> u32 {
     match lanes.0 {
-        1 => shape.aic,
-        2 => shape.aiv,
-        6 => shape.aiv / 2,
-        _ => shape.aic.min(shape.aiv / 2),
+        1 => setup.aic,
+        2 => setup.aiv,
+        6 => setup.aiv / 2,
+        _ => setup.aic.min(setup.aiv / 2),
     }
 }
 
-impl NodeShape {
-    /// Draws a shape for a node with these producers.
-    pub(super) fn draw(random: &mut Random, shape: &Shape, producers: &[u32]) -> Self {
+impl NodeBlockShape {
+    /// Draws a block shape for a node with these producers.
+    pub(super) fn draw(random: &mut Random, setup: &Setup, producers: &[u32]) -> Self {
         let able: Vec<Lanes> =
-            [1, 2, 3, 6, 7].map(Lanes).into_iter().filter(|l| room(shape, *l) > 0).collect();
+            [1, 2, 3, 6, 7].map(Lanes).into_iter().filter(|l| room(setup, *l) > 0).collect();
         let lanes = random.pick(&able);
         let starts_at_once = random.below(3) == 0;
-        let most = if starts_at_once { room(shape, lanes) } else { 9 };
+        let most = if starts_at_once { room(setup, lanes) } else { 9 };
         let blocks = if random.below(2) == 0 { 1 } else { 1 + random.below(most) };
         let when = (random.below(3) == 0 && !producers.is_empty()).then(|| NodePredicate {
             producer: random.pick(producers),
