@@ -1,7 +1,7 @@
 //! What a task of an expanded plan costs, beside the same task submitted by hand: expansion, submission and scheduling, without
 //! the kernel. One OS thread, one core, two tensors a task.
 //!
-//! `cargo run --release -p pto-examples --example expansion -- [TASKS [NAME]]`. The ratios are taken in one process and mean something
+//! `cargo run --profile dist -p pto-examples --example expansion -- [TASKS [NAME]]`. The ratios are taken in one process and mean something
 //! on a busy machine as well; the times do not. With the name of a row, that row alone runs, once: two numbers of tasks under
 //! `valgrind --tool=callgrind` then give the instructions of a task.
 

@@ -1,5 +1,5 @@
 //! Speed of the virtual-time machine: executions of tasks in a second of wall time, by graph and profile.
-//! `cargo run --release -p pto-sim-shim --example virtual_speed -- [tasks] [profile] [graph] [kernel ns | low..high]`
+//! `cargo run --profile dist -p pto-sim-shim --example virtual_speed -- [tasks] [profile] [graph] [kernel ns | low..high]`
 #[path = "../tests/simulator/common/mod.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod common;

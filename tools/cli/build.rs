@@ -7,6 +7,14 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-env=PTO_COMMIT={}", commit());
+    println!("cargo::rustc-env=PTO_PROFILE={}", profile());
+}
+
+/// The profile's name, from the folder that cargo gives: `PROFILE` says `release` for every profile that inherits it.
+fn profile() -> String {
+    let folder = std::env::var_os("OUT_DIR").map(std::path::PathBuf::from).unwrap_or_default();
+    let name = folder.ancestors().nth(3).and_then(Path::file_name);
+    name.map_or_else(|| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 fn commit() -> String {

@@ -36,6 +36,9 @@ const COUNTED: &str = "--counted";
 
 type Runners = Vec<Box<dyn Runner>>;
 
+/// The profile of cargo that is measured. Others leave out what takes long to compile.
+const MEASURED_PROFILE: &str = "dist";
+
 /// Measures, and says what was measured.
 pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     if let [mode, graph, tasks, runs] = &*args.counted {
@@ -44,6 +47,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.svg {
         output_file::check(path)?;
     }
+    warn_of_the_profile(args);
     let cache = peers::cache().map_err(Failure::usage)?;
     let (programs, missing) = built_peers(args, &cache)?;
     let mut report = Report {
@@ -257,6 +261,17 @@ fn small_runs(args: &BenchArgs) -> Result<Vec<pto_bench::small::SmallRun>, Error
         runs.push(small_run(&mut runner, SMALL_RUNS)?);
     }
     Ok(runs)
+}
+
+/// Says so where this build is slower than the one whose figures the documentation has. Virtual time knows no builds.
+fn warn_of_the_profile(args: &BenchArgs) {
+    let profile = env!("PTO_PROFILE");
+    if profile != MEASURED_PROFILE && args.device_metg.is_none() {
+        eprintln!(
+            "note: this is a build of the profile `{profile}`, which is slower than what is measured in docs/performance.md. \
+             For figures: cargo run --profile {MEASURED_PROFILE} -- bench"
+        );
+    }
 }
 
 /// Says on a terminal what is being done, in one line.

@@ -21,7 +21,7 @@ const LINKER: (&str, &str) =
 pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     cargo(root, target, &["--package", "pto-cann-stand-in"])?;
     let of_device = ["--package", EMULATOR, "--bin", EMULATOR, "--target", TRIPLE, "--release"];
-    cargo(root, target, &[&of_device[..], &["--config", "profile.release.lto=false"]].concat())?;
+    cargo(root, target, &of_device)?;
     let folder = target.join("stand-in");
     lay_out(target, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     println!("{}", folder.display());

@@ -28,7 +28,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         generated_files(root),
         Step::call("AArch64 targets", tools::provide_targets),
         Step::call("emulators and cross tools", tools::provide_programs),
-        // Everything shares this profile; `pto bench` measures with the release profile, by hand.
+        // Everything shares this profile; `pto bench` measures with the profile `dist`, by hand.
         // `--tests` stands for every target that has tests. Benches, and examples that are programs to be tried by hand, have none:
         // clippy compiles them.
         Step::cargo("build everything", "test --workspace --tests --no-run"),
@@ -37,8 +37,11 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
             .with("PTO_SOAK_SEEDS", "100000"),
         mpi_ranks(root),
-        // The release profile: what is counted is what runs.
-        Step::cargo("what a task costs", "run --quiet --release -p pto-bench --bin pto-count"),
+        // The profile of what is measured and shipped.
+        Step::cargo(
+            "what a task costs",
+            "run --quiet --profile dist -p pto-bench --bin pto-count",
+        ),
         Step::cargo("doc tests", "test --workspace --doc"),
         python_package(root),
         checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-handles"),

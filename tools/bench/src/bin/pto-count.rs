@@ -1,5 +1,5 @@
 //! Holds what a task costs: instructions on this processor, and bytes of memory, against `goldens/costs.txt`, with a
-//! tolerance of 2 %. `cargo run --release -p pto-bench --bin pto-count`; after a change that is meant, the same with
+//! tolerance of 2 %. `cargo run --profile dist -p pto-bench --bin pto-count`; after a change that is meant, the same with
 //! `PTO_BLESS=1`. Times are never asserted.
 
 use std::fmt::Write as _;
@@ -60,7 +60,7 @@ fn hold() -> Result<(), String> {
     }
     Err(format!(
         "a task does not cost what it did (more than 2 %). If that is meant, or the compiler is another one: \
-         PTO_BLESS=1 cargo run --release -p pto-bench --bin pto-count\n{}",
+         PTO_BLESS=1 cargo run --profile dist -p pto-bench --bin pto-count\n{}",
         differences.join("\n")
     ))
 }

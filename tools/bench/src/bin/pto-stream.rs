@@ -1,5 +1,5 @@
 //! What a task of the streaming runtime costs end to end, on one OS thread, beside the same graph with explicit edges:
-//! `cargo run --release -p pto-bench --bin pto-stream [TASKS [RUNS]]`. Times are those of the machine; the ratios, in one
+//! `cargo run --profile dist -p pto-bench --bin pto-stream [TASKS [RUNS]]`. Times are those of the machine; the ratios, in one
 //! run, carry over.
 
 use std::process::ExitCode;

@@ -210,3 +210,12 @@ fn values_that_are_no_numbers_are_told() {
     let told = pto(&[&experts[..], &[&files.option("x")]].concat(), 0).stdout;
     assert!(told.contains("NaN: 4,096 values of the result, 4,096 of the reference"), "{told}");
 }
+
+#[test]
+fn a_benchmark_says_that_its_build_is_not_the_measured_one() {
+    let args = ["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"];
+    let told = pto(&args, 0).stderr;
+    assert!(told.contains("--profile dist -- bench"), "{told}");
+    let virtual_time = pto(&["bench", "--device-metg=matmul"], 0).stderr;
+    assert!(!virtual_time.contains("profile"), "{virtual_time}");
+}
