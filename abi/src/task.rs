@@ -59,7 +59,8 @@ shared_struct! {
         32 => generation: AtomicU32,
         /// First chunk of the fanout beyond the inline consumers, or [`NO_CHUNK`].
         36 => first_chunk: AtomicU32,
-        /// Last chunk; the builder's own.
+        /// Last chunk; the builder's own. A launch of a session has no chunks: here is the time that it may take, in
+        /// microseconds, or [`NO_CHUNK`], where it has that of the run.
         40 => last_chunk: AtomicU32,
         /// The first consumers, as slots.
         44 => consumers: [AtomicU32; INLINE_CONSUMERS],

@@ -10,6 +10,7 @@ use pto_abi::runtime::{
     ABI_MAJOR, ABI_MINOR, OrchArgs, RUNTIME_MAGIC, Region, RunConfig, Runtime, RuntimeHeader,
     region,
 };
+use pto_abi::session::board::RESIDENT_SYMBOL;
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::trace::{TraceOwner, WhenFull};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, Fault, FuncId, GmAddr, RuntimeVariant};
@@ -101,6 +102,7 @@ impl<'a> Launch<'a> {
                 task_ns: config.task_budget_ns,
                 stall_ns: config.stall_budget_ns,
                 run_ns: config.run_budget_ns,
+                of_launches: config.builder == RESIDENT_SYMBOL,
             },
             orch,
             regions,

@@ -1,6 +1,6 @@
 //! The progress watchdog of one instance: measures progress with the platform's clock, not idle steps.
 //!
-//! Two watches. A *core* that has had the same task for the task budget runs too long. The *run* stalls when no
+//! Two watches. A *core* that has had the same task for the task budget, or a launch of a session for the time of its stream, runs too long. The *run* stalls when no
 //! counter has moved for the stall budget and no core of any instance is busy; a slow kernel on a busy core
 //! is not a stall. While the instance works, only its cores and the run budget are looked at.
 
@@ -9,6 +9,7 @@ use core::hash::{Hash, Hasher};
 use pto_abi::BuildMode;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
+use pto_abi::task::NO_CHUNK;
 
 use crate::blame::Blame;
 use crate::cores::Cores;
@@ -29,6 +30,19 @@ pub struct Budgets {
     pub stall_ns: u64,
     /// The whole run; zero: no limit.
     pub run_ns: u64,
+    /// Whether the tasks are launches of a session, whose lines say how long each may take.
+    pub of_launches: bool,
+}
+
+impl Budgets {
+    /// How long the task in `slot` may be on a core.
+    fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
+        let task = state.task(slot).filter(|_| self.of_launches);
+        match task.map(|task| task.last_chunk.load(Ordering::Relaxed)) {
+            None | Some(NO_CHUNK) => self.task_ns,
+            Some(microseconds) => self.task_ns.min(u64::from(microseconds) * 1000),
+        }
+    }
 }
 
 pub(crate) struct Watchdog {
@@ -91,11 +105,12 @@ impl Watchdog {
         state: &SharedState<'_>,
     ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
-            let running = what_runs(cores.worker(core), cores.running(core), state);
+            let slot = cores.running(core);
+            let running = what_runs(cores.worker(core), slot, state);
             let seen = self.seen.get_mut(core)?;
             if seen.0 != running {
                 *seen = (running, now);
-            } else if now.saturating_sub(seen.1) > self.budgets.task_ns
+            } else if now.saturating_sub(seen.1) > self.budgets.of(slot, state)
                 && !mutant::is(Mutant::IgnoresSlowCores)
             {
                 return Some((core, now - seen.1));

@@ -149,7 +149,8 @@ impl SharedLines {
 
     /// The scheduler of cores `2 * number` and `2 * number + 1`, from bring-up to the last exit.
     fn schedule<S: Sharing, F: FanoutPolicy>(&self, number: usize, mode: BuildMode) {
-        let budgets = Budgets { task_ns: u64::MAX, stall_ns: u64::MAX, run_ns: 0 };
+        let budgets =
+            Budgets { task_ns: u64::MAX, stall_ns: u64::MAX, run_ns: 0, of_launches: false };
         let line = &self.words.instances[number + 1];
         let mut scheduler: Scheduler<'_, LinesPlatform<'_, S, NoBell>, F> =
             Scheduler::new(self.words.state(), line, mode, GENERATION, budgets);

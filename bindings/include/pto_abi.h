@@ -902,7 +902,7 @@ typedef struct pto_task {
     uint32_t generation;
     /* atomic: First chunk of the fanout beyond the inline consumers, or `NO_CHUNK`. */
     uint32_t first_chunk;
-    /* atomic: Last chunk; the builder's own. */
+    /* atomic: Last chunk; the builder's own. A launch of a session has no chunks: here is the time that it may take, in microseconds, or `NO_CHUNK`, where it has that of the run. */
     uint32_t last_chunk;
     /* atomic: The first consumers, as slots. */
     uint32_t consumers[5];

@@ -10,10 +10,13 @@
 
 use crate::limits::{MAX_ARGS, MAX_STREAMS};
 use crate::shared_struct::shared_struct;
+use crate::symbol::symbol;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// The name of the builder program that is the resident firmware. Its one word is the address of the board.
 pub const RESIDENT_PROGRAM: &str = "pto.session";
+/// Its symbol.
+pub const RESIDENT_SYMBOL: u64 = symbol(RESIDENT_PROGRAM);
 
 /// Argument words of a launch on its way: the arguments, and two contexts of blocks.
 pub const LAUNCH_PAYLOAD_WORDS: u32 = 130;
@@ -82,8 +85,8 @@ shared_struct! {
         40 => skip_to: AtomicU64,
         /// As `LaneLine::handed`: the firmware has the stream again.
         48 => returned: AtomicU64,
-        /// Not used; zero.
-        56 => reserved: AtomicU64,
+        /// How long a kernel of the stream may take, in microseconds; zero: as long as any kernel of the run.
+        56 => kernel_budget_us: AtomicU64,
     }
 }
 

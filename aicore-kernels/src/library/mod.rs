@@ -36,6 +36,8 @@ pub struct LibraryKernel {
     /// The names of its argument words in order. `*_ld` are strides in elements; `f32` scalars are bits in the
     /// low half.
     pub args: &'static [&'static str],
+    /// For each of them whether it is the address of a tensor.
+    pub addresses: &'static [bool],
     /// Whether more argument words may follow these: the kernel reads how many there are.
     pub takes_more: bool,
 }
@@ -60,6 +62,19 @@ macro_rules! operand {
     ($role:ident $arg:ident [$n:expr]) => {
         // SAFETY: the caller keeps the argument contract: so many elements.
         let [$arg] = unsafe { crate::args::vectors([$arg], $n) };
+    };
+}
+
+/// Whether an argument of this role is the address of a tensor.
+macro_rules! is_address {
+    (Size) => {
+        false
+    };
+    (F32) => {
+        false
+    };
+    ($role:ident) => {
+        true
     };
 }
 
@@ -129,6 +144,7 @@ macro_rules! library {
             entry: entry::$name,
             summary: $summary,
             args: &[$(stringify!($arg)),*],
+            addresses: &[$(is_address!($role)),*],
             takes_more: !<[&str]>::is_empty(&[$(stringify!($words))?]),
         }),*];
     };

@@ -56,6 +56,8 @@ pub(super) struct Part<'w, W> {
     pub(super) arg: &'w W,
     /// The context of its block, behind the arguments, where there are several.
     pub(super) context: Option<u64>,
+    /// How long it may take, in microseconds; `NO_CHUNK`: as long as the run says.
+    pub(super) budget_us: u32,
 }
 
 impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<'a, S, F, M, H> {
@@ -163,6 +165,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         let id = TaskId { slot, generation: self.generation };
         let line = TaskLine::added(part.func.0, part.kind.get(), (payload, args), part.kernel.0);
         line.write(task, id);
+        // Launches have no chunks.
+        task.last_chunk.store(part.budget_us, Ordering::Relaxed);
         self.host.added(slot);
         let edges_in = after.map(|after| u32::from(self.follow(after, slot))).sum();
         task.edges_in.store(edges_in, Ordering::Relaxed);

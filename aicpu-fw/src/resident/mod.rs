@@ -16,8 +16,7 @@ mod replay;
 mod visit;
 
 use pto_abi::session::SessionBoard;
-use pto_abi::session::board::{ASLEEP, RESIDENT_PROGRAM, fall_asleep, take_bell, wake_up};
-use pto_abi::symbol::symbol;
+use pto_abi::session::board::{ASLEEP, RESIDENT_SYMBOL, fall_asleep, take_bell, wake_up};
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::{Fault, GmAddr};
 
@@ -36,8 +35,7 @@ const IN_A_ROW: u32 = 64;
 
 /// Whether this is the program's symbol.
 pub(crate) const fn is_program(program: u64) -> bool {
-    const SYMBOL: u64 = symbol(RESIDENT_PROGRAM);
-    program == SYMBOL
+    program == RESIDENT_SYMBOL
 }
 
 /// Serves the session whose board the one orchestration word names, until there is a reason to return. How many tasks there were.

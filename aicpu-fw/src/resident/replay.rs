@@ -75,7 +75,8 @@ impl<'a> Visit<'_, 'a> {
             return Err(Blame::of(Fault::BUILD_EDGES_FULL).detail(number.into(), 0));
         }
         let arg = |index: usize| node.arg(index);
-        let part = Part { func, kind, kernel, args, arg: &arg, context: None };
+        let budget_us = self.budget_us();
+        let part = Part { func, kind, kernel, args, arg: &arg, context: None, budget_us };
         let Some(slot) = launches.begin(&part, producers) else { return Ok(false) };
         recording.set_slot(number, slot);
         let nodes = recording.nodes();

@@ -17,6 +17,7 @@ use pto_abi::session::{
     CommandHead, CommandKind, CommandRing, EventLine, LaneLine, SessionBoard, StreamLine, ValueTest,
 };
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::task::NO_CHUNK;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use super::launches::{Launches, Part};
@@ -325,6 +326,15 @@ impl<'v, 'a> Visit<'v, 'a> {
         (func, kind, blocks, head.words.saturating_sub(LAUNCH_WORDS))
     }
 
+    /// How long a kernel of the stream may take, in microseconds; `NO_CHUNK`: as long as the run says.
+    #[inline]
+    pub(super) fn budget_us(&self) -> u32 {
+        match self.line.kernel_budget_us.load(Ordering::Relaxed) {
+            0 => NO_CHUNK,
+            budget => u32::try_from(budget).unwrap_or(NO_CHUNK),
+        }
+    }
+
     #[inline]
     fn begin_launch<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
         &self,
@@ -388,7 +398,8 @@ impl<'v, 'a> Visit<'v, 'a> {
         let (ring, at) = (self.ring, self.at());
         let arg = |index: usize| ring.word(at, LAUNCH_WORDS + index);
         let context = block.map(BlockContext::word);
-        let part = Part { func, kind, kernel, args, arg: &arg, context };
+        let budget_us = self.budget_us();
+        let part = Part { func, kind, kernel, args, arg: &arg, context, budget_us };
         let Some(slot) = launches.begin(&part, after.into_iter()) else { return Ok(false) };
         let is_last = block.is_none_or(|block| block.block + 1 == blocks);
         self.note(launches, slot, head, (blocks, is_last));

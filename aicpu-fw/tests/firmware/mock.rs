@@ -206,7 +206,8 @@ impl<const SLOTS: usize> RunsAtOnce for Mock<SLOTS> {}
 
 impl<const SLOTS: usize> Predicates for Mock<SLOTS> {}
 
-pub(crate) const BUDGETS: Budgets = Budgets { task_ns: 10_000, stall_ns: 1_000, run_ns: 0 };
+pub(crate) const BUDGETS: Budgets =
+    Budgets { task_ns: 10_000, stall_ns: 1_000, run_ns: 0, of_launches: false };
 
 /// The number that worker `core` of instance `instance` has on the device.
 pub(crate) fn worker_of(instance: usize, core: usize) -> u32 {

@@ -15,7 +15,8 @@ const AIV: CoreKind = CoreKind::AIV;
 const SIZE: Size = Size { tasks: 256, arg_words: 0, edges: 512, instances: 3 };
 /// How long the kernel of these tests takes.
 const KERNEL_NS: u64 = 1_000;
-const BUDGETS: Budgets = Budgets { task_ns: 100_000, stall_ns: 100_000, run_ns: 0 };
+const BUDGETS: Budgets =
+    Budgets { task_ns: 100_000, stall_ns: 100_000, run_ns: 0, of_launches: false };
 
 type Two<'a, F> = (Scheduler<'a, Mock<2>, F>, Mock<2>);
 

@@ -216,7 +216,7 @@ fn a_long_list_is_counted<F: FanoutPolicy>() {
     assert_eq!(named, expected);
 }
 
-const RUN: Budgets = Budgets { task_ns: 10_000, stall_ns: 10_000, run_ns: 500 };
+const RUN: Budgets = Budgets { task_ns: 10_000, stall_ns: 10_000, run_ns: 500, of_launches: false };
 
 fn the_run_budget_ends_an_idle_run<F: FanoutPolicy>() {
     let words = Words::new(SIZE);

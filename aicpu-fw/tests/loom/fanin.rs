@@ -55,7 +55,7 @@ type Core<S> = Stub<S, OneCore>;
 type OneScheduler<S> = (Scheduler<'static, Core<S>, LockFree>, Core<S>);
 
 fn scheduler<S: Sharing>(run: &'static Run, instance: usize) -> OneScheduler<S> {
-    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0, of_launches: false };
     let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
     let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
     scheduler.add_core(0, CoreKind::AIV).unwrap();

@@ -79,7 +79,7 @@ fn look_at_work<P: Proof>() {
             builder.add_edge(first, waits).unwrap();
             builder.publish(waits).unwrap();
             builder.publish(first).unwrap();
-            let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+            let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0, of_launches: false };
             let (line, mode) = (&words.instances[1], BuildMode::CONCURRENT);
             let mut core = Stub::<Shared, _>::new(1, Core);
             let mut scheduler =

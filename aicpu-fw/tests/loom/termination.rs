@@ -37,7 +37,7 @@ fn scheduler<S: Sharing, F: FanoutPolicy>(
     instance: usize,
     cores: u32,
 ) -> OneScheduler<S, F> {
-    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0 };
+    let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0, of_launches: false };
     let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
     let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
     (0..cores).for_each(|worker| scheduler.add_core(worker, CoreKind::AIV).unwrap());

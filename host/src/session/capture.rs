@@ -31,44 +31,35 @@ pub(super) struct KernelCall {
     pub(super) args: Vec<u64>,
 }
 
-impl KernelCall {
-    /// Adds its tasks to the words of a recording, one a block, behind `after`; returns their numbers.
-    fn write_to(&self, words: &mut RecordedWords, after: &[usize]) -> Vec<usize> {
-        let kernel = (self.func_id, self.kind);
-        if self.blocks == 1 {
-            return vec![words.add(kernel, &self.args, after)];
-        }
-        let mut args = self.args.clone();
-        args.push(0);
-        let block = |block| {
-            // As in `add_to`.
-            let context = BlockContext { block, blocks: self.blocks, lane: 0 };
-            args.last_mut().into_iter().for_each(|word| *word = context.word());
-            words.add(kernel, &args, after)
-        };
-        (0..self.blocks).map(block).collect()
-    }
+/// A task of a recording: a launch, or a block of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordedTask {
+    pub(crate) func_id: FuncId,
+    pub(crate) kind: CoreKind,
+    /// Its arguments, with the context of its block behind them, where there are several.
+    pub(crate) args: Vec<u64>,
+    /// Whether its last argument is that context.
+    pub(crate) is_block: bool,
+    /// The tasks that it waits for; each stands in front of it.
+    pub(crate) after: Vec<usize>,
+}
 
-    /// Adds its tasks, one a block, behind `after`; returns them.
-    pub(super) fn add_to(
-        &self,
-        graph: &mut HostGraph<'_>,
-        after: &[TaskId],
-    ) -> Result<Vec<TaskId>, pto_abi::Fault> {
-        if self.blocks == 1 {
-            let task = TaskSpec::new(self.func_id, self.kind, &self.args);
-            return Ok(vec![graph.submit(task, after)?]);
-        }
-        let mut args = self.args.clone();
-        args.push(0);
-        (0..self.blocks)
-            .map(|block| {
-                // The word behind the arguments is where a kernel looks for its block.
-                let context = BlockContext { block, blocks: self.blocks, lane: 0 };
-                args.last_mut().into_iter().for_each(|word| *word = context.word());
-                graph.submit(TaskSpec::new(self.func_id, self.kind, &args), after)
-            })
-            .collect()
+impl KernelCall {
+    /// Its tasks, one a block, behind `after`.
+    fn tasks(&self, after: &[usize]) -> impl Iterator<Item = RecordedTask> {
+        (0..self.blocks).map(|block| {
+            // The word behind the arguments is where a kernel looks for its block.
+            let context = BlockContext { block, blocks: self.blocks, lane: 0 };
+            let is_block = self.blocks > 1;
+            let args = self.args.iter().copied().chain(is_block.then(|| context.word()));
+            RecordedTask {
+                func_id: self.func_id,
+                kind: self.kind,
+                args: args.collect(),
+                is_block,
+                after: after.to_vec(),
+            }
+        })
     }
 }
 
@@ -214,14 +205,25 @@ impl Recording {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// Its tasks, with each argument that is the first of a pair replaced by the second.
+    pub(crate) fn tasks(&self, bindings: &[(GmAddr, GmAddr)]) -> Vec<RecordedTask> {
+        let mut tasks: Vec<RecordedTask> = Vec::with_capacity(self.0.nodes.len());
+        let mut of_node: Vec<std::ops::Range<usize>> = Vec::with_capacity(self.0.nodes.len());
+        for node in &self.0.nodes {
+            let after: Vec<_> =
+                node.after.iter().flat_map(|before| of_node[*before].clone()).collect();
+            let first = tasks.len();
+            tasks.extend(bound(&node.call, bindings).tasks(&after));
+            of_node.push(first..tasks.len());
+        }
+        tasks
+    }
+
     /// The words from which the firmware begins it, with each argument that is the first of a pair replaced by the second. `None`: it does not.
     pub(super) fn words(&self, bindings: &[(GmAddr, GmAddr)]) -> Option<Vec<u64>> {
         let mut words = RecordedWords::default();
-        let mut tasks: Vec<Vec<usize>> = Vec::with_capacity(self.0.nodes.len());
-        for node in &self.0.nodes {
-            let after: Vec<_> =
-                node.after.iter().flat_map(|before| &tasks[*before]).copied().collect();
-            tasks.push(bound(&node.call, bindings).write_to(&mut words, &after));
+        for task in self.tasks(bindings) {
+            words.add((task.func_id, task.kind), &task.args, &task.after);
         }
         words.finish()
     }
@@ -248,12 +250,10 @@ impl Recording {
 
     fn build(&self, device: &Device, bindings: &[(GmAddr, GmAddr)]) -> Result<GraphImage, Error> {
         HostGraph::build(device, &[], |graph| {
-            let mut tasks: Vec<Vec<TaskId>> = Vec::with_capacity(self.0.nodes.len());
-            for node in &self.0.nodes {
-                let call = bound(&node.call, bindings);
-                let after: Vec<_> =
-                    node.after.iter().flat_map(|before| &tasks[*before]).copied().collect();
-                tasks.push(call.add_to(graph, &after)?);
+            let mut ids: Vec<TaskId> = Vec::with_capacity(self.0.nodes.len());
+            for task in self.tasks(bindings) {
+                let after: Vec<_> = task.after.iter().map(|before| ids[*before]).collect();
+                ids.push(graph.submit(TaskSpec::new(task.func_id, task.kind, &task.args), &after)?);
             }
             Ok(())
         })

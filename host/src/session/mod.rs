@@ -48,6 +48,7 @@ mod stream;
 mod stream_core;
 mod work;
 
+pub(crate) use capture::RecordedTask;
 pub use capture::Recording;
 pub use error::{Cause, CommandFailure, SessionError};
 pub use event::{Event, EventFuture};

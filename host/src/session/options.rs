@@ -74,8 +74,19 @@ pub struct StreamOptions {
     /// How long a command is waited for room in the ring for, before the call gives up.
     pub room_budget: Duration,
     /// How long a wait of the stream may last, for an event, a word of GM or other streams, before it fails with the cause `TimedOut`; `None`: for
-    /// ever. How long a kernel may take is `RunOptions::task_budget`.
+    /// ever.
     pub wait_budget: Option<Duration>,
+    /// How long a kernel of the stream may be on a core, before its command fails with the fault `STALL_CORE`: in launches, recordings, and runs
+    /// without options of their own. 1 us to `RunOptions::task_budget` of the session, in whole microseconds; `None`: that budget.
+    pub kernel_budget: Option<Duration>,
+}
+
+impl StreamOptions {
+    /// The budget of a kernel in microseconds, as the firmware is told it; zero: it has that of the run.
+    pub(super) fn kernel_budget_us(&self) -> u64 {
+        let budget = self.kernel_budget.map_or(0, |budget| budget.as_micros());
+        u64::try_from(budget).unwrap_or(u64::MAX)
+    }
 }
 
 /// The priority that is served last.
@@ -88,6 +99,7 @@ impl Default for StreamOptions {
             on_failure: OnFailure::default(),
             room_budget: Duration::from_secs(60),
             wait_budget: None,
+            kernel_budget: None,
         }
     }
 }

@@ -173,11 +173,19 @@ impl Stream {
         options: Option<RunOptions>,
     ) -> Result<(u64, RunTicket), SessionError> {
         let ticket = RunTicket::default();
+        let of_stream =
+            || self.core.options.kernel_budget.map(|task_budget| self.own_options(task_budget));
+        let options = options.or_else(of_stream);
         let command = RunCommand { work, options, ticket: ticket.clone() };
         let side = self.uncaptured("a run")?;
         let number =
             self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
         Ok((number, ticket))
+    }
+
+    /// The run options of the session, with this time for each kernel.
+    fn own_options(&self, task_budget: Duration) -> RunOptions {
+        RunOptions { task_budget, ..self.shared.options.run.clone() }
     }
 
     /// Copies `from` to `to`. A buffer is read when the copy's turn comes; a vector or a slice is taken over by this call.

@@ -66,6 +66,7 @@ impl StreamCore {
         let line = board.stream(place);
         line.priority.store(options.priority.into(), LineOrdering::Relaxed);
         line.skip_to.store(0, LineOrdering::Relaxed);
+        line.kernel_budget_us.store(options.kernel_budget_us(), LineOrdering::Relaxed);
         memory.put_into(line);
         Self {
             id,

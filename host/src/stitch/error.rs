@@ -169,6 +169,16 @@ pub enum StitchError {
         /// The kernel.
         kernel: String,
     },
+    /// A recording cannot become a program.
+    #[error("program {program}: task {task} of the recording {what}")]
+    Recording {
+        /// The program.
+        program: String,
+        /// The number of the task: a launch, or a block of one.
+        task: usize,
+        /// What it does, and what to do.
+        what: String,
+    },
     /// A kernel that a program calls is not in the library of this device.
     #[error(
         "program {program} calls kernel {kernel}, which the library does not have; build the program for this version"

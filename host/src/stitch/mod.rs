@@ -7,6 +7,7 @@
 //!                               run(&program, inputs) -> Outputs      inputs.rs, outputs.rs
 //!                               to_layout, converted     conversion.rs: a workload of its own, which the device runs
 //!                |--place--> PlacedProgram              placed.rs: on memory that the caller has
+//!                |--program_of--> Program               of_recording.rs: what was captured of a stream
 //! Tensor: owns its block; a dropped one goes back to the pool            tensor.rs, pool.rs
 //! Sequence: which tensor is converted where, in a round of programs      sequence.rs
 //! Counters: what was copied, converted, bounced, allocated               counters.rs
@@ -22,6 +23,7 @@ mod held;
 mod host_tensor;
 mod inputs;
 mod loaded;
+mod of_recording;
 mod outputs;
 mod placed;
 mod pool;

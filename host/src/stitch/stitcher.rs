@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use pto_workload::program::{Body, Program};
+use pto_abi::GmAddr;
+use pto_workload::program::{Body, Program, TensorDescription};
 
 use super::conversion::Conversions;
 use super::counters::Counters;
 use super::error::StitchError;
 use super::held::Held;
 use super::loaded::LoadedProgram;
+use super::of_recording;
 use super::placed::PlacedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
 use crate::kernel::Kernel;
-use crate::session::{OnFailure, Session, StreamOptions};
+use crate::session::{OnFailure, Recording, Session, StreamOptions};
 
 /// How programs are stitched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +107,21 @@ impl<'s> Stitcher<'s> {
             return Ok(());
         }
         Err(StitchError::BlockShapes { program: program.name().to_owned(), task, shape, device })
+    }
+
+    /// A program that does what was recorded, on the tensors that stood at these addresses while it was captured: it can be written into a file, and
+    /// run on others. An argument that is an address becomes a byte of the tensor that stands there.
+    ///
+    /// # Errors
+    /// `Recording`: a kernel is none of the library, or has an address where none of the tensors is; `Program`: a tensor cannot be as described.
+    pub fn program_of(
+        &self,
+        name: &str,
+        recording: &Recording,
+        tensors: &[(TensorDescription, GmAddr)],
+    ) -> Result<Program, StitchError> {
+        let registered = self.session.with_device(|device| device.describe().kernels);
+        of_recording::program(name, recording, tensors, &registered)
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.

@@ -26,7 +26,8 @@ use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
 use crate::buffer::DeviceBuffer;
 use crate::options::RunOptions;
-use crate::session::{HostBuffer, OwnedWork, SessionError, Stream, StreamId};
+use crate::report::RunReport;
+use crate::session::{HostBuffer, OwnedWork, RunTicket, SessionError, Stream, StreamId};
 use crate::shaped_graph;
 use crate::workload::for_plans;
 
@@ -48,6 +49,8 @@ struct State {
     pending: Vec<[u64; orch::COUNT]>,
     /// What has run or is to run since the last synchronise, by the address of the binding: who may have left a fault.
     used: HashMap<usize, (Arc<Loaded>, Arc<Bound>)>,
+    /// For the report of the last launch.
+    last: Option<RunTicket>,
 }
 
 /// A tensor of a run.
@@ -251,21 +254,24 @@ impl<'s> ProgramStream<'s> {
             }
             Bound::Graph(image) => {
                 self.flush()?;
-                self.stream.run(Arc::clone(image))?;
-                self.shared.counts.launches.add(1);
+                self.launched(self.stream.run(Arc::clone(image))?);
                 false
             }
             Bound::Shaped(words) => {
                 self.flush()?;
-                self.stream
-                    .run_with(shaped_work(words), plan_options(self.session.run_options()))?;
-                self.shared.counts.launches.add(1);
+                let options = plan_options(self.session.run_options());
+                self.launched(self.stream.run_with(shaped_work(words), options)?);
                 false
             }
         };
         let key = Arc::as_ptr(&bound).addr();
         self.state().used.insert(key, (Arc::clone(loaded), bound));
         if is_full { self.flush() } else { Ok(()) }
+    }
+
+    fn launched(&self, ticket: RunTicket) {
+        self.shared.counts.launches.add(1);
+        self.state().last = Some(ticket);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -288,8 +294,15 @@ impl<'s> ProgramStream<'s> {
         );
         self.shared.submitted(pending.len() as u64);
         self.shared.counts.launches.add(1);
-        submitted?;
+        self.state().last = Some(submitted?);
         Ok(())
+    }
+
+    /// Takes the report of the last launch, with its timeline, where the options of the session ask for one. `None`: the launch is not over, has failed,
+    /// or its report was taken. [`synchronize`](Self::synchronize) waits for it.
+    #[must_use]
+    pub fn take_report(&self) -> Option<RunReport> {
+        self.state().last.as_ref()?.take_report()
     }
 
     /// Waits until everything that was asked is over. Nothing that a program computed comes to the host before.

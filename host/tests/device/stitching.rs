@@ -17,7 +17,7 @@ use pto_host::workloads::program::{
     NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
 };
 use pto_host::workloads::tile::DType;
-use pto_host::{Device, DeviceOptions, Hosting, Kernel};
+use pto_host::{Device, DeviceOptions, Hosting, Kernel, func};
 
 builder_set! {
     struct Builders {}
@@ -360,6 +360,64 @@ fn a_graph_is_a_program_like_any_other() {
     assert_eq!(values(&stream, &third.take("Y").unwrap()), expected);
 }
 
+/// What was captured of two streams is a program: it goes through a file, and runs in another session on other tensors.
+#[test]
+fn a_recording_is_a_program_like_any_other() {
+    let described = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![64],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let session_of_capture = session();
+    let [x, y] = [0; 2].map(|_| session_of_capture.zeroed::<f32>(64).unwrap());
+    let (stream, other) =
+        (session_of_capture.stream().unwrap(), session_of_capture.stream().unwrap());
+    let (fork, join) = (session_of_capture.event().unwrap(), session_of_capture.event().unwrap());
+    let [of_x, of_y] = [&x, &y].map(|buffer| buffer.address().0);
+    let add = |from, value: f32, to, len| [from, value.to_bits().into(), to, len];
+    stream.begin_capture().unwrap();
+    stream.launch(func::ADD_SCALAR, &add(of_x, 1.0, of_y, 64)).unwrap();
+    stream.record(&fork).unwrap();
+    other.wait(&fork).unwrap();
+    other.launch(func::ADD_SCALAR, &add(of_y, 10.0, of_y, 32)).unwrap();
+    other.record(&join).unwrap();
+    stream.launch(func::ADD_SCALAR, &add(of_y + 128, 20.0, of_y + 128, 32)).unwrap();
+    stream.wait(&join).unwrap();
+    stream.launch_blocks(func::EMPTY_AIV, 3, &[]).unwrap();
+    stream.launch(func::ADD, &[of_y, of_x, of_y, 64]).unwrap();
+    let recording = stream.end_capture().unwrap();
+
+    let stitcher = Stitcher::new(&session_of_capture).unwrap();
+    let tensors =
+        [(described("X", Role::Input), x.address()), (described("Y", Role::Output), y.address())];
+    let program = stitcher.program_of("captured", &recording, &tensors).unwrap();
+    let missing = stitcher.program_of("captured", &recording, &tensors[..1]).unwrap_err();
+    let told = missing.to_string();
+    assert!(
+        told.contains("task 0 of the recording") && told.contains("none of the tensors"),
+        "{told}"
+    );
+    let file = program.to_bytes();
+
+    for hosting in
+        [Hosting::default(), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let session = session_on(hosting);
+        let stitcher = Stitcher::new(&session).unwrap();
+        let loaded = stitcher.load(Program::from_bytes(&file).unwrap()).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let given = HostTensor::of_f32(&[64], &numbers(64)).unwrap();
+        let x = stream.to_device(&given, &loaded.input_layout("X").unwrap()).unwrap();
+        let y = stream.run(&loaded, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
+        let expected = numbers(64).into_iter().enumerate();
+        let expected = expected.map(|(at, x)| x + 1.0 + if at < 32 { 10.0 } else { 20.0 } + x);
+        assert_eq!(values(&stream, &y), expected.collect::<Vec<_>>(), "{hosting}");
+    }
+}
+
 /// Both programs as one.
 fn both(rows: u64) -> String {
     let tiles = rows.div_ceil(8);
@@ -375,46 +433,45 @@ fn both(rows: u64) -> String {
     )
 }
 
+/// Each call a task, and as many calls in a dispatch as the device thinks right; on few cores and on many.
 #[test]
 fn two_stitched_programs_overlap_as_one_does() {
     const ROWS: u64 = 8 * 100;
-    let virtual_time = Hosting::Virtual(VirtualOptions::default());
-    let makespan = |run: &dyn Fn(&Stitcher<'_>, &Session)| {
-        let session = session_on(virtual_time);
-        let stitcher = Stitcher::new(&session).unwrap();
-        run(&stitcher, &session);
-        session.now().as_secs_f64()
-    };
-    let input = || {
-        HostTensor::of_f32(&[ROWS, 16], &vec![1.0; usize::try_from(ROWS * 16).unwrap()]).unwrap()
-    };
-    // Each call is a task: what a dispatch of several calls reads is written when the last of them has ended.
-    let alone = || Inputs::new().grain(1);
-    let stitched = |overlap| {
-        makespan(&move |stitcher, _| {
-            let add = stitcher.load(compiled(&add_one(ROWS))).unwrap();
+    let ones = vec![1.0; usize::try_from(ROWS * 16).unwrap()];
+    let input = HostTensor::of_f32(&[ROWS, 16], &ones).unwrap();
+    let (add, both) = (compiled(&add_one(ROWS)), compiled(&both(ROWS)));
+    for (grain, aiv) in [(1, 8), (0, 8), (0, 48)] {
+        let makespan = |programs: &[&Program], overlap| {
+            let hosting = Hosting::Virtual(VirtualOptions::default());
+            let options = DeviceOptions { aic: aiv / 2, aiv, gm_bytes: 1 << 30, hosting };
+            let mut device = Device::open_sim(options, Builders).unwrap();
+            device.register_library().unwrap();
+            let session = device.session(SessionOptions::default()).unwrap();
+            let stitcher = Stitcher::new(&session).unwrap();
             let stream = stitcher.overlapping_stream(overlap).unwrap();
-            let x = stream.to_device(&input(), &Layout::device()).unwrap();
-            let mut first = stream.run(&add, alone().borrow("X", &x)).unwrap();
-            let y = first.take("Y").unwrap();
-            let mut second = stream.run(&add, alone().borrow("X", &y)).unwrap();
-            let z = values(&stream, &second.take("Y").unwrap());
+            let mut x = stream.to_device(&input, &Layout::device()).unwrap();
+            stream.synchronize().unwrap();
+            let before = session.now();
+            for program in programs {
+                let loaded = stitcher.load((*program).clone()).unwrap();
+                let inputs = Inputs::new().grain(grain).give("X", x);
+                let mut outputs = stream.run(&loaded, inputs).unwrap();
+                x = outputs.take(if programs.len() == 1 { "Z" } else { "Y" }).unwrap();
+            }
+            stream.synchronize().unwrap();
+            let took = (session.now() - before).as_secs_f64();
+            let z = values(&stream, &x);
             assert!(z.iter().all(|z| (*z - 3.0).abs() < f32::EPSILON));
-        })
-    };
-    let one = makespan(&|stitcher, _| {
-        let both = stitcher.load(compiled(&both(ROWS))).unwrap();
-        let stream = stitcher.stream().unwrap();
-        let x = stream.to_device(&input(), &Layout::device()).unwrap();
-        drop(stream.run(&both, alone().borrow("X", &x)).unwrap());
-        stream.synchronize().unwrap();
-    });
-    let (overlapped, apart) = (stitched(2), stitched(1));
-    println!(
-        "one program {one:.9} s, stitched {overlapped:.9} s, one after the other {apart:.9} s"
-    );
-    assert!(overlapped <= 1.05 * one, "{overlapped} of {one}");
-    assert!(apart > 1.05 * one, "without overlap the second one waits: {apart} of {one}");
+            took
+        };
+        let one = makespan(&[&both], 1);
+        let (overlapped, apart) = (makespan(&[&add, &add], 2), makespan(&[&add, &add], 1));
+        println!(
+            "grain {grain}, {aiv} cores: one program {one:.9} s, stitched {overlapped:.9} s, apart {apart:.9} s"
+        );
+        assert!(overlapped <= 1.05 * one, "grain {grain}, {aiv}: {overlapped} of {one}");
+        assert!(apart > overlapped, "without overlap the second one waits: {apart}");
+    }
 }
 
 #[test]

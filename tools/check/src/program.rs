@@ -194,6 +194,11 @@ impl View {
         Some(view)
     }
 
+    /// The same part of another tensor, so many elements further on.
+    pub(crate) fn moved(self, tensor: usize, elements: u64) -> Self {
+        Self { tensor, offset: self.offset.saturating_add(elements), ..self }
+    }
+
     /// Extents.
     #[must_use]
     pub fn shape(&self) -> &[u32] {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
+use pto_host::session::SessionError;
 use pto_host::{RunOptions, SessionOptions};
 use serde_json::{Map, Value, json};
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         ..RunOptions::default()
     };
     let options = SessionOptions { run, ..SessionOptions::default() };
-    let session = device.session(options).map_err(Failure::faulted)?;
+    let session = device.session(options).map_err(refused)?;
     let mut training = Training::new(&session, sizes, layouts).map_err(Failure::faulted)?;
     let begun = Instant::now();
     for _ in 0..sizes.iterations {
@@ -51,6 +52,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         || text(&report, &failures, took),
         || as_json(&report, &failures, took),
     )
+}
+
+/// Why there is no session: a value of the command line, or the device.
+fn refused(error: SessionError) -> Failure {
+    match error {
+        SessionError::Option { .. } => Failure::usage(error),
+        _ => Failure::faulted(error),
+    }
 }
 
 /// AICPU instances, where the command line does not say: not more than there are clusters for.

@@ -49,6 +49,8 @@ struct Program<'s> {
     copies: Vec<(HostBuffer, Vec<f32>)>,
     /// Commands of each stream so far.
     commands: [u64; STREAMS],
+    /// Commands of streams that were closed.
+    closed: u64,
 }
 
 impl<'s> Program<'s> {
@@ -63,6 +65,7 @@ impl<'s> Program<'s> {
             expected: vec![ones; STREAMS],
             copies: Vec::new(),
             commands: [0; STREAMS],
+            closed: 0,
         })
     }
 
@@ -81,7 +84,7 @@ impl<'s> Program<'s> {
 
     fn step(&mut self, random: &mut Seeded) -> Result<(), SessionError> {
         let (one, other) = (random.below(STREAMS), random.below(STREAMS));
-        match random.below(10) {
+        match random.below(11) {
             0 | 1 => self.between(one, other, random, |program| program.add(one, other)),
             2 if one != other => {
                 self.between(one, other, random, |program| program.copy(one, other))
@@ -94,6 +97,7 @@ impl<'s> Program<'s> {
             6 => self.fetch(one),
             7 => self.replay(one, other),
             8 => self.barrier(random),
+            9 => self.reopen(one),
             _ => self.nap(one),
         }
     }
@@ -230,6 +234,17 @@ impl<'s> Program<'s> {
         Ok(())
     }
 
+    /// Another stream goes on with the buffer, behind the commands of the one that is closed.
+    fn reopen(&mut self, one: usize) -> Result<(), SessionError> {
+        let (fresh, event) = (self.session.stream()?, self.session.event()?);
+        let last = self.streams[one].record(&event)?;
+        let first = fresh.wait(&event)?;
+        self.streams[one] = fresh;
+        self.closed += last;
+        self.took(one, first);
+        Ok(())
+    }
+
     fn nap(&mut self, one: usize) -> Result<(), SessionError> {
         let number = self.streams[one].call(std::thread::yield_now)?;
         self.took(one, number);
@@ -257,7 +272,8 @@ impl<'s> Program<'s> {
                 format!("{} has completed {completed} of {commands} commands", stream.id())
             })?;
         }
-        Ok(Outcome { commands: self.commands.iter().sum(), told: 0, hash })
+        let commands = self.closed + self.commands.iter().sum::<u64>();
+        Ok(Outcome { commands, told: 0, hash })
     }
 }
 

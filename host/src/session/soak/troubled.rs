@@ -29,6 +29,8 @@ const STEPS: usize = 12;
 /// Iterations of a kernel that is at it for longer than it may, in virtual time.
 const FOR_EVER: u64 = 40_000;
 const WAIT_BUDGET: Duration = Duration::from_micros(300);
+/// What the kernels of some streams have, in virtual time: half of what the session allows.
+const KERNEL_BUDGET: Duration = Duration::from_micros(20);
 /// Bytes of a copy that a copy worker does.
 const LARGE: usize = 1 << 14;
 
@@ -44,7 +46,7 @@ pub(super) fn run(
     }
     let told = program.check()?;
     program.check_reset()?;
-    let commands = program.submitted.iter().sum();
+    let commands = program.closed + program.submitted.iter().sum::<u64>();
     Ok(Outcome { commands, told, hash: mixed(told) })
 }
 
@@ -64,7 +66,9 @@ struct Expected {
 struct Program<'s> {
     session: &'s Session,
     streams: Vec<Stream>,
-    has_budget: [bool; STREAMS],
+    options: [StreamOptions; STREAMS],
+    /// Commands of streams that were closed.
+    closed: u64,
     events: Vec<Event>,
     words: DeviceBuffer<u64>,
     large: DeviceBuffer<u8>,
@@ -83,21 +87,22 @@ impl<'s> Program<'s> {
         is_injected: bool,
     ) -> Result<Self, SessionError> {
         let choices = [OnFailure::Continue, OnFailure::Stop, OnFailure::StopAll];
-        let mut has_budget = [false; STREAMS];
-        let mut streams = Vec::new();
-        for has_budget in &mut has_budget {
-            *has_budget = random.below(2) == 0;
-            streams.push(session.stream_with(StreamOptions {
-                on_failure: choices[random.below(choices.len())],
-                priority: u8::try_from(random.below(8)).unwrap_or(0),
-                wait_budget: has_budget.then_some(WAIT_BUDGET),
-                ..StreamOptions::default()
-            })?);
-        }
+        let is_virtual = session.with_device(Device::has_virtual_clock);
+        let options = [(); STREAMS].map(|()| StreamOptions {
+            wait_budget: (random.below(2) == 0).then_some(WAIT_BUDGET),
+            on_failure: choices[random.below(choices.len())],
+            priority: u8::try_from(random.below(8)).unwrap_or(0),
+            kernel_budget: (random.below(3) == 0 && is_virtual).then_some(KERNEL_BUDGET),
+            ..StreamOptions::default()
+        });
         Ok(Self {
             session,
-            streams,
-            has_budget,
+            streams: options
+                .iter()
+                .map(|one| session.stream_with(*one))
+                .collect::<Result<_, _>>()?,
+            options,
+            closed: 0,
             events: (0..EVENTS).map(|_| session.event()).collect::<Result<_, _>>()?,
             words: session.zeroed(2)?,
             large: session.zeroed(LARGE)?,
@@ -120,17 +125,18 @@ impl<'s> Program<'s> {
 
     fn step(&mut self, random: &mut Seeded) -> Result<(), SessionError> {
         let at = random.below(STREAMS);
-        let result = match random.below(20) {
+        let result = match random.below(21) {
             kind @ 0..=12 => self.ordinary(at, kind, random),
             13 => self.replay(at, random),
             14 => self.fail(at),
             15 => self.spin(at),
             16 => self.wait_long(at, random),
             17 => return self.circle(at, (at + 1 + random.below(STREAMS - 1)) % STREAMS),
-            kind => {
+            kind @ 18..=19 => {
                 self.abort(at, kind == 18);
                 return Ok(());
             }
+            _ => return self.reopen(at),
         };
         self.took(at, result)
     }
@@ -192,7 +198,7 @@ impl<'s> Program<'s> {
     /// A wait that nobody may meet, in a stream that does not wait for ever.
     fn wait_long(&mut self, at: usize, random: &mut Seeded) -> Result<u64, SessionError> {
         let [_, word] = self.words();
-        if !self.has_budget[at] {
+        if !self.has_budget(at) {
             return self.streams[at].launch(func::EMPTY_AIC, &[]);
         }
         self.expected[at].of_time = true;
@@ -211,7 +217,7 @@ impl<'s> Program<'s> {
         let (first, second) = (self.session.event()?, self.session.event()?);
         for at in [one, other] {
             self.expected[at].of_circle = true;
-            self.expected[at].of_time |= self.has_budget[at];
+            self.expected[at].of_time |= self.has_budget(at);
         }
         let calls = [
             (one, true, &first),
@@ -225,6 +231,17 @@ impl<'s> Program<'s> {
             self.took(at, result)?;
         }
         Ok(())
+    }
+
+    /// A stream is closed with whatever it has to do, and another one is opened in its place.
+    fn reopen(&mut self, at: usize) -> Result<(), SessionError> {
+        self.streams[at] = self.session.stream_with(self.options[at])?;
+        self.closed += std::mem::take(&mut self.submitted[at]);
+        Ok(())
+    }
+
+    fn has_budget(&self, at: usize) -> bool {
+        self.options[at].wait_budget.is_some()
     }
 
     fn abort(&mut self, at: usize, is_one: bool) {
@@ -268,7 +285,7 @@ impl<'s> Program<'s> {
         let expected = self.expected[at];
         match failure.cause {
             Cause::HostFunction(_) => expected.of_command,
-            Cause::TimedOut(_) => expected.of_time || self.has_budget[at],
+            Cause::TimedOut(_) => expected.of_time || self.has_budget(at),
             Cause::Deadlock(_) => self.expected.iter().any(|other| other.of_circle),
             _ if is_of_device(failure) => self.may_fault || self.is_injected,
             _ => false,

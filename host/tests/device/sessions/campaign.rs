@@ -15,8 +15,9 @@ const A_SESSION: u64 = 100;
 #[test]
 fn troubles_in_virtual_time() {
     let seeds = std::env::var("PTO_SESSION_SEEDS").ok().and_then(|text| text.parse().ok());
-    let seeds = seeds.unwrap_or(20_000);
-    let report = soak::soak(0..seeds, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
+    let seeds = seeds.unwrap_or(100_000);
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let report = soak::soak(0..seeds, threads, |_| ControlFlow::Continue(()));
     println!("{report:?}");
     assert!(report.failures.is_empty(), "{}", report.failures[0]);
     assert_eq!(report.seeds, seeds);

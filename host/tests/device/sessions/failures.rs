@@ -1,15 +1,17 @@
 //! Commands that fail: who is told what, who goes on, and what a reset does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::func;
+use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::session::{
     Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions, ValueTest,
 };
-use pto_host::{Hosting, Kernel, RunOptions, Session};
+use pto_host::{HostGraph, Hosting, Kernel, RunOptions, Session};
 
-use super::support::{LONG, device, on_each, options, pool, session};
+use super::support::{LONG, device, on_each, options, pool, session, virtual_time};
 
 /// Spins for longer than any task budget here.
 const FOR_EVER: u64 = 2_000_000_000;
@@ -113,6 +115,67 @@ fn a_wait_has_the_time_of_its_stream() {
         }
         session.reset().unwrap();
     });
+}
+
+/// A kernel has the time of its stream, in a launch, in a recording and in a run; a kernel as long as that of a stream beside it goes on.
+#[test]
+fn a_kernel_has_the_time_of_its_stream() {
+    // How long a kernel may take in the session and in the stream, and for how many iterations one is at it for longer than the latter.
+    let settings =
+        [(virtual_time(3), 100, 5, 20_000_000_u64), (Hosting::Threads, 60_000, 100, 500_000_000)];
+    for (hosting, session_ms, budget_ms, iterations) in settings {
+        let run = RunOptions { task_budget: Duration::from_millis(session_ms), ..options().run };
+        let session = device(hosting).session(SessionOptions { run, ..options() }).unwrap();
+        let kernel_budget = Some(Duration::from_millis(budget_ms));
+        let short = StreamOptions { kernel_budget, ..StreamOptions::default() };
+        let (stream, patient) = (session.stream_with(short).unwrap(), session.stream().unwrap());
+        let long = [iterations];
+        patient.launch(func::SPIN_AIV, &long).unwrap();
+        patient.synchronize_within(LONG).expect("the session allows it");
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+        stream.synchronize_within(LONG).unwrap();
+        let failed = |what: &str, number: u64| {
+            let Err(error) = stream.synchronize_within(LONG) else {
+                panic!("{hosting}: {what} is done in spite of its stream's budget")
+            };
+            let SessionError::Failed(failure) = &error else { panic!("{what}: {error}") };
+            assert_eq!(failure.command, number, "{what}: {error}");
+            let fault = error.fault().unwrap();
+            assert!([Fault::STALL_CORE, Fault::STALL_INSTANCE].contains(&fault), "{error}");
+        };
+        let number = stream.launch(func::SPIN_AIV, &long).unwrap();
+        failed("a launch", number);
+        stream.begin_capture().unwrap();
+        stream.launch(func::SPIN_AIV, &long).unwrap();
+        let recording = stream.end_capture().unwrap();
+        let number = stream.launch_recording(&recording, &[]).unwrap();
+        failed("a recording", number);
+        patient.launch_recording(&recording, &[]).unwrap();
+        patient.synchronize_within(LONG).expect("the budget is the stream's, not the recording's");
+        let graph = session.with_device(|device| {
+            HostGraph::build(device, &[], |graph| {
+                graph.submit(TaskSpec::new(func::SPIN_AIV, CoreKind::AIV, &long), &[])?;
+                Ok(())
+            })
+        });
+        stream.run(Arc::new(graph.unwrap())).unwrap();
+        failed("a run", stream.completed() + 1);
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+        stream.synchronize_within(LONG).expect("the stream goes on");
+    }
+}
+
+#[test]
+fn a_budget_of_kernels_that_nothing_could_keep_is_refused() {
+    let session = impatient();
+    for budget in [0, 999, 31_000_000].map(Duration::from_nanos) {
+        let kernel_budget = Some(budget);
+        let refused =
+            session.stream_with(StreamOptions { kernel_budget, ..StreamOptions::default() });
+        let error = refused.unwrap_err();
+        let is_told = matches!(&error, SessionError::Option { option: "kernel_budget", .. });
+        assert!(is_told && error.to_string().contains("30ms"), "{error}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Records and replays: their tasks are checked as if they were submitted.
 
-use pto_check::Kind;
-use pto_check::program::Program;
+use pto_check::program::{Action, Program};
+use pto_check::{Cores, Kind, task_graph, without_recordings};
 
 use crate::{checked, only, standard, streaming};
 
@@ -100,4 +100,42 @@ fn shapes_within_a_recording_are_checked() {
     let race =
         only(&program("manual"), Kind::Race, &["task 2 of replay 1 (func 2, its predicate)"]);
     assert_eq!(race.bytes, Some([4 * 19, 4 * 20]), "of the tensor that is bound");
+}
+
+/// The tasks and edges of replays, with other names.
+#[test]
+fn a_program_without_its_recordings_has_the_same_edges() {
+    let replays = [replay([0, 0]), replay([1, 0]), replay([0, 3])];
+    let program = program("derived", &[&replays[0], &replays[1], &replays[0], &replays[2]]);
+    let flat = without_recordings(&program).unwrap();
+    let is_of_recording = |action: &Action| {
+        matches!(
+            action,
+            Action::BeginRecording { .. } | Action::EndRecording | Action::Replay { .. }
+        )
+    };
+    assert!(!flat.steps.iter().any(|step| is_of_recording(&step.action)), "{:?}", flat.steps);
+    let edges = |of: &Program| task_graph(of, Cores::default()).unwrap().edges;
+    assert_eq!(edges(&flat), edges(&program));
+    assert_eq!((flat.tasks.len(), flat.tensors.len()), (8, 2 + 4), "each replay has its own");
+    let offsets: Vec<_> =
+        flat.tasks.iter().map(|task| task.args[0].view().unwrap().0.offset).collect();
+    assert_eq!(offsets, [0, 0, 8, 0, 0, 0, 0, 0]);
+    let (before, after) = (checked(&program, standard()), checked(&flat, standard()));
+    assert!(after.is_clean(), "{:#?}", after.findings);
+    assert_eq!((before.tasks, before.accesses), (after.tasks, after.accesses));
+}
+
+#[test]
+fn a_replay_that_binds_too_little_is_told() {
+    let refused = |line: &str, words: &str| {
+        let told = without_recordings(&program("derived", &[line])).unwrap_err();
+        assert!(told.contains(words) && told.contains("line 11"), "{told}");
+    };
+    let views = r#"[{"tensor": 0, "shape": [8]}, {"tensor": 1, "shape": [8]}]"#;
+    refused(&format!(r#"{{"replay": 4, "tensors": {views}}}"#), "binds 0 words");
+    refused(
+        r#"{"replay": 4, "tensors": [{"tensor": 0, "shape": [8]}], "scalars": [1]}"#,
+        "binds 1 tensors",
+    );
 }

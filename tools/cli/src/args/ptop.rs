@@ -166,6 +166,9 @@ pub(crate) struct ProgramRunArgs {
     /// Writes each output to a NumPy file in this folder, which is created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub(crate) save: Option<PathBuf>,
+    /// Writes the timeline of the last run to a file, for `pto view` and `pto analyze`, with what all runs have copied, converted and allocated
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) trace: Option<PathBuf>,
     /// How the simulator uses the threads of this machine
     #[arg(long, value_name = "MODE", value_enum, default_value = "pool")]
     pub(crate) hosting: HostingMode,

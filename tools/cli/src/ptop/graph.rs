@@ -5,7 +5,9 @@ use std::path::Path;
 use pto_check::program::{
     Action, Argument, Condition, Place, Program as GraphProgram, Task, Tensor, Use, View,
 };
-use pto_check::{Cores, Submission, task_graph, with_kept_heap, without_chains, written};
+use pto_check::{
+    Cores, Submission, task_graph, with_kept_heap, without_chains, without_recordings, written,
+};
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
     Body, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Program, Role,
@@ -25,6 +27,7 @@ pub(super) fn program_of(path: &Path, kernels: &Kernels) -> Result<Program, Fail
         Failure::usage(format!("'{shown}' cannot become a program: {what}"))
     };
     check_steps(&of_file).map_err(|what| refused(&what))?;
+    let of_file = without_recordings(&of_file).map_err(|what| refused(&what))?;
     // A program file has no chains.
     let (graph, _) = with_kept_heap(&without_chains(&of_file));
     check_memory(&graph).map_err(|what| refused(&what))?;
@@ -44,17 +47,12 @@ pub(super) fn program_of(path: &Path, kernels: &Kernels) -> Result<Program, Fail
 /// Refuses what a program with a graph does not hold.
 fn check_steps(graph: &GraphProgram) -> Result<(), String> {
     for step in &graph.steps {
-        let what = match &step.action {
-            Action::Get(_) | Action::Set(..) => "reads or writes a value while it builds",
-            Action::BeginRecording { .. } | Action::EndRecording | Action::Replay { .. } => {
-                "records or replays a part of itself"
-            }
-            _ => continue,
-        };
-        return Err(format!(
-            "line {} {what}; a program file holds tasks with edges alone",
-            step.line
-        ));
+        if let Action::Get(_) | Action::Set(..) = &step.action {
+            return Err(format!(
+                "line {} reads or writes a value while it builds; a program file holds tasks with edges alone",
+                step.line
+            ));
+        }
     }
     Ok(())
 }

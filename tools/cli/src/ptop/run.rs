@@ -12,14 +12,18 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
 use pto_host::workloads::tile::element::bits_of;
-use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
+use pto_host::{
+    DeviceOptions, Hosting, RunOptions, RunReport, Session, SessionOptions, TraceOptions,
+};
+use pto_timeline::Trace;
 
 use super::file_tensor::file_tensor;
 use super::judge::{Judged, judge};
 use super::told::{Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
 use crate::errors::{Exit, Failure};
-use crate::{npy, output_file};
+use crate::text::grouped;
+use crate::{npy, output_file, timeline};
 
 /// Runs a program.
 pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failure> {
@@ -30,7 +34,8 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         std::fs::create_dir_all(folder)
             .map_err(|error| Failure::internal(format!("'{}': {error}", folder.display())))?;
     }
-    let session = session(args.hosting)?;
+    args.trace.as_deref().map_or(Ok(()), output_file::check)?;
+    let session = session(args)?;
     let before_run = session.memory().user_bytes();
     let ran = run_on(&session, args, (program, &given))?;
     let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
@@ -42,7 +47,10 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         Some(folder) => ran.save(folder)?,
         None => Vec::new(),
     };
-    let Ran { name, outputs, before, after, times, virtual_time } = ran;
+    if let Some(path) = &args.trace {
+        timeline::write_run(&ran.timeline(args)?, path)?;
+    }
+    let Ran { name, outputs, before, after, times, virtual_time, report: _ } = ran;
     let told = Told {
         program: name,
         loops: args.loops,
@@ -65,9 +73,29 @@ struct Ran {
     after: Counters,
     times: Vec<Duration>,
     virtual_time: Option<Duration>,
+    /// Of the last run.
+    report: Option<RunReport>,
 }
 
 impl Ran {
+    /// The timeline of the last run, with the counters of all of them.
+    fn timeline(&self, args: &ProgramRunArgs) -> Result<Trace, Failure> {
+        let trace = self.report.as_ref().and_then(|report| report.trace.as_deref()).cloned();
+        let mut trace = trace.ok_or_else(|| {
+            Failure::internal("the run has left no timeline; this is an error of the runtime")
+        })?;
+        let counted = self.after.since(&self.before).all().into_iter();
+        let counted = counted.map(|(name, value)| (name.to_owned(), grouped(value)));
+        let facts = [
+            ("program", self.name.clone()),
+            ("runs", grouped(args.loops)),
+            ("pto", env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+        trace.run.extend(counted);
+        Ok(trace)
+    }
+
     fn output(&self, name: &str) -> Result<&HostTensor, Failure> {
         let found = self.outputs.iter().find(|(known, _)| known == name).map(|(_, tensor)| tensor);
         found.ok_or_else(|| {
@@ -99,15 +127,18 @@ impl Ran {
     }
 }
 
-fn session(hosting: HostingMode) -> Result<Session, Failure> {
-    let hosting = match hosting {
+fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
+    let hosting = match args.hosting {
         HostingMode::Pool => Hosting::default(),
         HostingMode::Threads => Hosting::Threads,
         HostingMode::Virtual => Hosting::Virtual(VirtualOptions::default()),
     };
     let mut device = open_sim(DeviceOptions { hosting, ..DeviceOptions::default() })?;
     device.register_library()?;
-    device.session(SessionOptions::default()).map_err(Failure::internal)
+    let trace = args.trace.as_ref().map(|_| TraceOptions::default());
+    let run = RunOptions { trace, ..RunOptions::default() };
+    let options = SessionOptions { run, ..SessionOptions::default() };
+    device.session(options).map_err(Failure::internal)
 }
 
 fn run_on(
@@ -135,6 +166,7 @@ fn run_on(
         outputs = Some(of_run);
     }
     let (after, end) = (stitcher.counters(), session.now());
+    let report = stream.take_report();
     let mut found = Vec::new();
     for tensor in program.program().tensors() {
         let taken = outputs.as_mut().and_then(|outputs| outputs.take(&tensor.name).ok());
@@ -147,7 +179,7 @@ fn run_on(
     let is_virtual = args.hosting == HostingMode::Virtual;
     let virtual_time = is_virtual.then(|| end.saturating_sub(start));
     let name = program.program().name().to_owned();
-    Ok(Ran { name, outputs: found, before, after, times, virtual_time })
+    Ok(Ran { name, outputs: found, before, after, times, virtual_time, report })
 }
 
 /// What the program has to be given, on the device, in its layouts.

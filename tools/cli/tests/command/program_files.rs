@@ -43,6 +43,17 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     assert_eq!((&ran["left_bytes"], &ran["compared"][0]["is_right"]), (&0.into(), &true.into()));
     assert_eq!(ran["counters"]["binding_hits"], 2, "the second and the third run");
     assert!(fs::metadata(format!("{saved}/Y.npy")).is_ok());
+    let trace = path("trace.json");
+    pto(&[&run[..], &["--trace", &trace]].concat(), 0);
+    let told = answers("analyze", &["analyze", &trace]);
+    let counted = |name: &str| told["run"][name].as_str().map(ToOwned::to_owned);
+    assert_eq!(counted("program").as_deref(), Some("softmax"));
+    assert_eq!((counted("runs"), counted("binding_hits")), (Some("3".into()), Some("2".into())));
+    assert_eq!(counted("copied_to_host_bytes").as_deref(), Some("0"));
+    assert!(pto(&["analyze", &trace], 0).stdout.contains("copied_on_device_bytes"));
+    let page = path("page.html");
+    pto(&["view", &trace, "-o", &page], 0);
+    assert!(fs::read_to_string(&page).expect("a page").contains("bounced_bytes"));
     let wrong = ["program", "run", &softmax, "--param=scale=0.7", "--input", &input];
     let told = pto(&[&wrong[..], &["--expect", &expected]].concat(), 1).stdout;
     assert!(told.contains("FAIL") && told.contains("PCC"), "{told}");
@@ -66,6 +77,37 @@ fn a_graph_file_becomes_a_program() {
     pto(&["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", graph], 0);
     let told = pto(&["program", "run", graph, "--json"], 0).stdout;
     assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
+}
+
+/// A part of the graph is recorded, and replayed on each half of the matrix.
+#[test]
+fn a_graph_file_with_a_recording_becomes_a_program() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (source, program) = (path("halves.jsonl"), path("halves.ptop"));
+    let lines = [
+        r#"{"format": "pto-graph", "version": 1, "name": "halves", "variant": "tensormap_and_ringbuffer"}"#,
+        r#"{"tensor": 0, "name": "matrix", "element": "f32", "shape": [64, 64]}"#,
+        r#"{"tensor": 1, "name": "sums", "element": "f32", "shape": [64]}"#,
+        r#"{"record": 0, "tensors": [{"tensor": 10, "element": "f32", "shape": [32, 64]}, {"tensor": 11, "element": "f32", "shape": [32]}]}"#,
+        r#"{"task": 0, "func": 5, "kind": "aiv", "args": [{"in": 10}, {"out": 11}, {"bound": 0}, 64, 64]}"#,
+        r#"{"end": "record"}"#,
+        r#"{"replay": 0, "tensors": [{"tensor": 0, "shape": [32, 64]}, {"tensor": 1, "shape": [32]}], "scalars": [32]}"#,
+        r#"{"replay": 0, "tensors": [{"tensor": 0, "offset": 2048, "shape": [32, 64]}, {"tensor": 1, "offset": 32, "shape": [32]}], "scalars": [32]}"#,
+    ];
+    fs::write(&source, lines.join("\n") + "\n").expect("a file");
+    answers("program_build", &["program", "build", &source, "-o", &program]);
+    let files = Files::new();
+    let rows = (0_u16..64).flat_map(|row| [f32::from(row); 64]).collect::<Vec<_>>();
+    let sums = (0_u16..64).map(|row| 64.0 * f32::from(row)).collect::<Vec<_>>();
+    files.put("matrix", &[64, 64], &rows);
+    files.put("sums", &[64], &sums);
+    let run = ["program", "run", &program, "--input", &files.option("matrix")];
+    answers("program_run", &[&run[..], &["--expect", &files.option("sums")]].concat());
+
+    let short = lines.join("\n").replace(r#", "scalars": [32]"#, "");
+    fs::write(&source, short + "\n").expect("a file");
+    refused(&["program", "build", &source, "-o", &program], 2, &["line 7", "binds 0 words"]);
 }
 
 /// A predicate, a priority and blocks reach the device, and are shown.
@@ -195,4 +237,6 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     let told = answers("training_loop", &[&differ[..], &small, &few].concat());
     assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
     refused(&["run", "training_loop", "--param=tile=33"], 2, &["must divide"]);
+    let many = ["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"];
+    refused(&many, 2, &["run.aicpu_instances", "4 on a device with 1 clusters"]);
 }
