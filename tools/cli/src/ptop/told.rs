@@ -38,7 +38,7 @@ pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
     answer(Form::from(json), exit, || text(told), || as_json(told))
 }
 
-/// How many elements are NaN.
+/// How many elements are NaN; only those of `f32` are counted.
 fn nans(tensor: &HostTensor) -> u64 {
     let values = tensor.to_f32().unwrap_or_default();
     values.iter().filter(|value| value.is_nan()).count() as u64

@@ -230,7 +230,8 @@ fn nan_of_a_program_is_told() {
     let text = pto(&["program", "run", &out, "--input", &input], 0).stdout;
     assert!(text.contains("matrix: 4,096 of its values are NaN"), "{text}");
     let told = answers("program_run", &["program", "run", &out, "--input", &input]);
-    assert_eq!(told["outputs"][1]["nan"], 64);
+    // The file writes element 31 twice and leaves the last one out, so that `pto check` has something to find.
+    assert_eq!(told["outputs"][1]["nan"], 63);
     refused(&["run", &out], 2, &["pto program run"]);
 }
 
