@@ -264,6 +264,29 @@ pub(crate) fn of_image(error: &ImageError) -> Failure {
     }
 }
 
+/// A refusal of the request, or a fault of the run.
+impl From<pto_host::SessionError> for Failure {
+    fn from(error: pto_host::SessionError) -> Self {
+        use pto_host::SessionError as E;
+        match &error {
+            E::Option { .. } | E::Argument { .. } => Self::usage(error),
+            E::Device(_) if error.fault().is_none() => Self::usage(error),
+            _ => Self::faulted(error),
+        }
+    }
+}
+
+impl From<pto_host::stitch::StitchError> for Failure {
+    fn from(error: pto_host::stitch::StitchError) -> Self {
+        use pto_host::stitch::StitchError as E;
+        match error {
+            E::Session(error) => error.into(),
+            E::Fault { .. } => Self::faulted(error),
+            other => Self::usage(other),
+        }
+    }
+}
+
 impl From<pto_host::fw::StoreError> for Failure {
     fn from(error: pto_host::fw::StoreError) -> Self {
         use pto_host::fw::StoreError as E;

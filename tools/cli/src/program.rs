@@ -77,6 +77,9 @@ impl<'a> Named<'a> {
             None if !path.exists() => {
                 Err(Failure::from(unknown).and("There is no file of that name either."))
             }
+            Some(extension) if extension == PROGRAM => Err(Failure::usage(format!(
+                "'{name}' is a program file; run it with `pto program run {name}`, and see its graph with `pto program inspect {name}`"
+            ))),
             Some(extension) if extension == WORKLOAD => Ok(Self::Workload(workload(path)?)),
             _ => Ok(Self::Graph(path)),
         }
@@ -85,6 +88,9 @@ impl<'a> Named<'a> {
 
 /// The extension of a file that holds a workload.
 const WORKLOAD: &str = "workload";
+
+/// The extension of a program file.
+const PROGRAM: &str = "ptop";
 
 /// The workload in a file.
 fn workload(path: &Path) -> Result<&'static WorkloadFile, Failure> {

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
-use pto_host::session::SessionError;
 use pto_host::{RunOptions, SessionOptions};
 use serde_json::{Map, Value, json};
 
@@ -22,8 +21,16 @@ pub(crate) fn is_asked(args: &RunArgs) -> bool {
 
 /// Trains.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    refuse_others(args)?;
     let (sizes, layouts) = params(args)?;
     let wanted = Wanted::of(args)?;
+    for (kind, name) in [(CoreKind::AIC, "AIC"), (CoreKind::AIV, "AIV")] {
+        if wanted.cores(kind) == 0 {
+            return Err(Failure::usage(format!(
+                "'{NAME}' has tasks for AIC and AIV cores, and the device has no {name} core; give it at least one"
+            )));
+        }
+    }
     let mut device = wanted.open(None)?;
     device.register_library()?;
     let run = RunOptions {
@@ -35,15 +42,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         ..RunOptions::default()
     };
     let options = SessionOptions { run, ..SessionOptions::default() };
-    let session = device.session(options).map_err(refused)?;
-    let mut training = Training::new(&session, sizes, layouts).map_err(Failure::faulted)?;
+    let session = device.session(options)?;
+    let mut training = Training::new(&session, sizes, layouts)?;
     let begun = Instant::now();
     for _ in 0..sizes.iterations {
-        training.round().map_err(Failure::faulted)?;
+        training.round()?;
     }
-    training.parts().0.synchronize().map_err(Failure::faulted)?;
+    training.parts().0.synchronize()?;
     let took = begun.elapsed();
-    let report = training.finish().map_err(Failure::faulted)?;
+    let report = training.finish()?;
     let failures = report.failures();
     let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
     answer(
@@ -54,12 +61,66 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     )
 }
 
-/// Why there is no session: a value of the command line, or the device.
-fn refused(error: SessionError) -> Failure {
-    match error {
-        SessionError::Option { .. } => Failure::usage(error),
-        _ => Failure::faulted(error),
+/// Options that belong to a run of one graph.
+fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
+    let given = [
+        ("--input", !args.inputs.is_empty()),
+        ("--output", !args.outputs.is_empty()),
+        ("--expect", !args.expect.is_empty()),
+        ("--dump", args.dump.is_some()),
+        ("--predict", args.predict),
+        ("--trace", args.trace.is_some()),
+        ("--gantt", args.gantt),
+        ("--kernels", args.kernels.is_some()),
+        ("--runtime", args.runtime.is_some()),
+        ("--build-mode", args.build_mode.is_some()),
+        ("--rounds", args.rounds > 1),
+        ("--window", args.window.is_some()),
+        ("--heap-bytes", args.heap_bytes.is_some()),
+        ("--fault", args.virtual_time.fault.is_some()),
+        ("--no-compute", args.virtual_time.no_compute),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Failure::usage(format!(
+            "{option} is for a run of one graph, and {NAME} runs three programs many times; leave {option} out"
+        ))),
+        None => Ok(()),
     }
+}
+
+/// The longest side of a matrix.
+const MOST_EXTENT: u64 = 1 << 16;
+/// The most elements of a matrix.
+const MOST_ELEMENTS: u64 = 1 << 26;
+/// The most rounds: each keeps its loss.
+const MOST_ROUNDS: u64 = 1_000_000;
+
+/// Sizes whose matrices this machine and the device can hold.
+fn check_sizes(sizes: &Sizes) -> Result<(), Failure> {
+    let Sizes { batch, inner, outer, tile, iterations, rate, .. } = *sizes;
+    let bounds = [
+        ("batch", batch, MOST_EXTENT),
+        ("inner", inner, MOST_EXTENT),
+        ("outer", outer, MOST_EXTENT),
+        ("tile", tile, MOST_EXTENT),
+        ("iterations", iterations, MOST_ROUNDS),
+    ];
+    if let Some((name, value, most)) = bounds.into_iter().find(|(_, value, most)| value > most) {
+        return Err(Failure::usage(format!("--param {name}={value}: it must be 1 to {most}")));
+    }
+    let products = [("batch", batch, "batch", batch), ("batch", batch, "inner", inner)];
+    let more = [("batch", batch, "outer", outer), ("inner", inner, "outer", outer)];
+    for (left, rows, right, columns) in products.into_iter().chain(more) {
+        if rows * columns > MOST_ELEMENTS {
+            return Err(Failure::usage(format!(
+                "a matrix of {left}={rows} by {right}={columns} is too large; it may have {MOST_ELEMENTS} elements"
+            )));
+        }
+    }
+    if !rate.is_finite() {
+        return Err(Failure::usage(format!("--param rate={rate}: it must be finite")));
+    }
+    Ok(())
 }
 
 /// AICPU instances, where the command line does not say: not more than there are clusters for.
@@ -102,6 +163,7 @@ fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
             }
         }
     }
+    check_sizes(&sizes)?;
     if !sizes.inner.is_multiple_of(sizes.tile) || !sizes.outer.is_multiple_of(sizes.tile) {
         return Err(Failure::usage(format!(
             "--param tile={} must divide inner={} and outer={}",

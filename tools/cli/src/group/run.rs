@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use pto_examples::host::{self, Example, Inputs, Member, Params, Prepared, Tensor, Verdict};
+use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, Tensor, Verdict};
 use pto_host::group::{GroupOptions, GroupReport, GroupTarget, GroupWork};
 use pto_host::{DeviceOptions, RunOptions};
 use serde_json::{Value, json};
 
 use super::open::{Opened, cores};
-use crate::args::RunArgs;
+use crate::args::{DeviceChoice, RunArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -41,6 +41,9 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
 /// Options that belong to a run of one device.
 fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
     let given = [
+        ("--device", args.device != DeviceChoice::A2a3sim),
+        ("--pool-threads", args.pool_threads.is_some()),
+        ("--build-mode", args.build_mode.is_some()),
         ("--output", !args.outputs.is_empty()),
         ("--expect", !args.expect.is_empty()),
         ("--dump", args.dump.is_some()),
@@ -54,8 +57,9 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
         ("--window", args.window.is_some()),
         ("--heap-bytes", args.heap_bytes.is_some()),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::usage(format!(
+    let given = given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option);
+    match given.or_else(|| args.virtual_time.given()) {
+        Some(option) => Err(Failure::usage(format!(
             "{option} is for a run of one device; leave it out, or leave --group out"
         ))),
         None => Ok(()),
@@ -178,6 +182,14 @@ impl Told {
                 grouped(verdict.checked),
                 grouped(verdict.wrong)
             );
+            let nans = verdict.nans;
+            if nans != Nans::default() {
+                text += &format!(
+                    "    NaN: {} values of the result, {} of the reference\n",
+                    grouped(nans.found),
+                    grouped(nans.expected)
+                );
+            }
             if let Some(place) = verdict.place.as_ref().filter(|_| !verdict.passed()) {
                 text += &format!("    {place}\n");
             }
@@ -201,6 +213,7 @@ impl Told {
                 "makespan_ns": ran.map_or(0, |one| nanoseconds(one.run.makespan)),
                 "values": verdict.checked,
                 "wrong": verdict.wrong,
+                "nan": { "found": verdict.nans.found, "expected": verdict.nans.expected },
                 "passed": verdict.passed(),
             })
         });

@@ -105,7 +105,8 @@ fn python_program(
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
-    let unreadable = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+    let unreadable =
+        |error| Failure::internal(format!("{} cannot be read: {error}", path.display()));
     if !path.is_dir() {
         fs::metadata(path).map_err(unreadable)?;
         files.push(path.to_path_buf());
@@ -123,8 +124,9 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", path.display())))?;
+    let bytes = fs::read(path).map_err(|error| {
+        Failure::internal(format!("{} cannot be read: {error}", path.display()))
+    })?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

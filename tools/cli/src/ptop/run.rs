@@ -54,6 +54,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
     let told = Told {
         program: name,
         loops: args.loops,
+        given: given.iter().map(|(name, file)| (name.clone(), file.not_finite().nan)).collect(),
         outputs: outputs.iter().map(|(name, tensor)| (name.clone(), tensor.clone())).collect(),
         judged,
         counters: after.since(&before),
@@ -138,7 +139,7 @@ fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
     let trace = args.trace.as_ref().map(|_| TraceOptions::default());
     let run = RunOptions { trace, ..RunOptions::default() };
     let options = SessionOptions { run, ..SessionOptions::default() };
-    device.session(options).map_err(Failure::internal)
+    Ok(device.session(options)?)
 }
 
 fn run_on(
@@ -146,22 +147,22 @@ fn run_on(
     args: &ProgramRunArgs,
     (program, given): (Program, &[(String, FileTensor)]),
 ) -> Result<Ran, Failure> {
-    let stitcher = Stitcher::new(session).map_err(refused)?;
-    let stream = stitcher.stream().map_err(refused)?;
+    let stitcher = Stitcher::new(session)?;
+    let stream = stitcher.stream()?;
     let native = pto_native::program::kernels(&program);
     let native = native.map_err(|failure| Failure::usage(failure.message))?;
-    let program = stitcher.load_with(program, native).map_err(refused)?;
+    let program = stitcher.load_with(program, native)?;
     let mut tensors = tensors(&stream, args, (&program, given))?;
     let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
-    stream.synchronize().map_err(refused)?;
+    stream.synchronize()?;
     let (before, start) = (stitcher.counters(), session.now());
     for _ in 0..args.loops {
         // The outputs of the run before go back to the pool.
         drop(outputs.take());
         let begun = Instant::now();
         let inputs = inputs(args, program.program(), &mut tensors)?;
-        let of_run = stream.run(&program, inputs).map_err(refused)?;
-        stream.synchronize().map_err(refused)?;
+        let of_run = stream.run(&program, inputs)?;
+        stream.synchronize()?;
         times.push(begun.elapsed());
         outputs = Some(of_run);
     }
@@ -173,7 +174,7 @@ fn run_on(
         let updated =
             tensors.iter().find(|(name, role, _)| *name == tensor.name && *role == Role::Updated);
         if let Some(from) = taken.as_ref().or(updated.map(|(_, _, tensor)| tensor)) {
-            found.push((tensor.name.clone(), stream.to_host(from).map_err(refused)?));
+            found.push((tensor.name.clone(), stream.to_host(from)?));
         }
     }
     let is_virtual = args.hosting == HostingMode::Virtual;
@@ -194,7 +195,7 @@ fn tensors(
             Some((_, file)) => of_file(wanted, file)?,
             None => drawn(wanted, args.seed)?,
         };
-        let tensor = stream.to_device(&host, &wanted.layout).map_err(refused)?;
+        let tensor = stream.to_device(&host, &wanted.layout)?;
         Ok((wanted.name.clone(), wanted.role, tensor))
     };
     needed.map(tensor).collect()
@@ -211,7 +212,7 @@ fn of_file(wanted: &TensorDescription, file: &FileTensor) -> Result<HostTensor, 
             wanted.shape
         )));
     }
-    HostTensor::new(wanted.dtype, &wanted.shape, file.bytes()).map_err(refused)
+    Ok(HostTensor::new(wanted.dtype, &wanted.shape, file.bytes())?)
 }
 
 fn drawn(wanted: &TensorDescription, seed: u64) -> Result<HostTensor, Failure> {
@@ -225,7 +226,7 @@ fn drawn(wanted: &TensorDescription, seed: u64) -> Result<HostTensor, Failure> {
             element.copy_from_slice(&bits[..size]);
         }
     }
-    HostTensor::new(wanted.dtype, &wanted.shape, elements).map_err(refused)
+    Ok(HostTensor::new(wanted.dtype, &wanted.shape, elements)?)
 }
 
 fn inputs<'t>(
@@ -290,13 +291,4 @@ fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> 
 
 fn read_all(files: &[(String, std::path::PathBuf)]) -> Result<Vec<(String, FileTensor)>, Failure> {
     files.iter().map(|(name, path)| Ok((name.clone(), npy::read(path)?))).collect()
-}
-
-/// A refusal of the request, or a fault of the run.
-fn refused(error: pto_host::stitch::StitchError) -> Failure {
-    use pto_host::stitch::StitchError;
-    match error {
-        StitchError::Fault { .. } | StitchError::Session(_) => Failure::faulted(error),
-        other => Failure::usage(other),
-    }
 }

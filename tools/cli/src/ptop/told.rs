@@ -15,6 +15,8 @@ use crate::text::{duration, grouped, table};
 pub(super) struct Told {
     pub(super) program: String,
     pub(super) loops: u64,
+    /// The tensors that were given, with how many of their elements are NaN.
+    pub(super) given: Vec<(String, u64)>,
     pub(super) outputs: Vec<(String, HostTensor)>,
     pub(super) judged: Vec<Judged>,
     pub(super) counters: Counters,
@@ -34,6 +36,12 @@ pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
         false => Exit::Wrong,
     };
     answer(Form::from(json), exit, || text(told), || as_json(told))
+}
+
+/// How many elements are NaN; only those of `f32` are counted.
+fn nans(tensor: &HostTensor) -> u64 {
+    let values = tensor.to_f32().unwrap_or_default();
+    values.iter().filter(|value| value.is_nan()).count() as u64
 }
 
 /// The shortest, the median, and the longest of the runs.
@@ -61,8 +69,15 @@ fn text(told: &Told) -> String {
         bytes => format!("{} bytes were NOT given back", grouped(bytes)),
     };
     row("device memory", leak);
+    for (name, nan) in told.given.iter().filter(|(_, nan)| *nan > 0) {
+        row("given", format!("{name}: {} of its values are NaN", grouped(*nan)));
+    }
     for (name, tensor) in &told.outputs {
-        row("gives", format!("{name} {}{:?}", tensor.dtype(), tensor.shape()));
+        let nans = match nans(tensor) {
+            0 => String::new(),
+            nan => format!(", {} of its values are NaN", grouped(nan)),
+        };
+        row("gives", format!("{name} {}{:?}{nans}", tensor.dtype(), tensor.shape()));
     }
     for one in &told.judged {
         let Judged { name, elements, wrong, largest_error, pcc, is_right } = one;
@@ -101,7 +116,7 @@ fn as_json(told: &Told) -> Value {
             "is_right": one.is_right,
         })
     };
-    let output = |(name, tensor): &(String, HostTensor)| json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape() });
+    let output = |(name, tensor): &(String, HostTensor)| json!({ "name": name, "dtype": tensor.dtype().name(), "shape": tensor.shape(), "nan": nans(tensor) });
     json!({
         "program": told.program,
         "loops": told.loops,

@@ -1,7 +1,9 @@
 //! `--group local:N` and `pto comm bench` in one process: what they say, and what they refuse.
 
 use crate::examples::{all, borrowed};
+use crate::program_files::write_nan;
 use crate::pto::{pto, refused};
+use crate::schema::answers;
 
 #[test]
 fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
@@ -25,10 +27,26 @@ fn what_a_group_cannot_do_is_refused_with_what_to_do() {
     refused(&["run", "tp_decoder", "--group=local:3"], 2, &["kv_heads = 8", "3 ranks"]);
     refused(&["run", "tp_decoder", "--group=virtual:2:lan"], 2, &["'lan'", "a3-pod"]);
     refused(&["run", "tp_decoder", "--group=tcp:3"], 2, &["local:RANKS"]);
-    refused(&["run", "tp_decoder", "--group=local:2", "--gantt"], 2, &["--gantt"]);
+    for option in ["--gantt", "--device=virt", "--build-mode=0", "--pool-threads=2", "--no-compute"]
+    {
+        let name = option.split('=').next().unwrap_or(option);
+        refused(&["run", "tp_decoder", "--group=local:2", option], 2, &[name]);
+    }
     refused(&["run", "tp_decoder", "--group=mpi"], 2, &["mpirun -n 8"]);
     refused(&["comm", "bench", "--from=64", "--to=32"], 2, &["--from 64", "--to 32"]);
     refused(&["comm", "bench", "--collective=gossip"], 2, &["all_reduce"]);
+}
+
+#[test]
+fn nan_of_a_group_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("nan.npy").to_str().expect("UTF-8").to_owned();
+    write_nan(&file, [128, 64]);
+    let input = format!("--input=x={file}");
+    let run = ["run", "dp_training", "--param=steps=1", "--group=local:2", &input];
+    let text = pto(&run, 0).stdout;
+    assert!(text.contains("NaN: 4,096 values of the result, 4,096 of the reference"), "{text}");
+    assert_eq!(answers("group_run", &run)["ranks_of_this_process"][0]["nan"]["found"], 4096);
 }
 
 #[test]

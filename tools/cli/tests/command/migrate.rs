@@ -50,5 +50,5 @@ fn programs_are_judged_line_by_line() {
 fn a_folder_without_programs_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     refused(&["migrate", folder.path().to_str().expect("a path")], 2, &["has no programs"]);
-    refused(&["migrate", "nowhere"], 2, &["nowhere cannot be read"]);
+    refused(&["migrate", "nowhere"], 4, &["nowhere cannot be read"]);
 }

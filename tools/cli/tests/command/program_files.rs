@@ -240,3 +240,53 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     let many = ["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"];
     refused(&many, 2, &["run.aicpu_instances", "4 on a device with 1 clusters"]);
 }
+
+/// A request that cannot be met is refused before anything runs, and an option that does nothing is not taken.
+#[test]
+fn the_training_loop_refuses_what_it_cannot_do() {
+    let refuses = |option: &str, words: &[&str]| {
+        refused(&["run", "training_loop", "--param=iterations=1", option], 2, words);
+    };
+    refused(&["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"], 2, &["1 clusters"]);
+    refuses("--aic=0", &["no AIC core"]);
+    refuses("--aiv=0", &["no AIV core"]);
+    refuses("--param=batch=99999999999999999", &["batch", "1 to 65536"]);
+    refuses("--param=outer=65536", &["too large"]);
+    refuses("--param=rate=nan", &["rate", "finite"]);
+    for option in ["--trace=x.json", "--predict", "--gantt", "--rounds=7", "--output=a=x.npy"] {
+        refuses(option, &["three programs", "leave --"]);
+    }
+    let once = ["run", "training_loop", "--param=iterations=1", "--param=inner=64"];
+    let small = ["--param=outer=64", "--param=tile=32", "--aic=4", "--aiv=8"];
+    let told = answers("training_loop", &[&once[..], &small].concat());
+    assert!(told["pcc"]["losses"].is_null(), "one loss has no correlation");
+}
+
+#[test]
+fn nan_of_a_program_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let graph = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
+    let (out, matrix) = (path("sums.ptop"), path("nan.npy"));
+    pto(&["program", "build", graph, "-o", &out], 0);
+    write_nan(&matrix, [64, 64]);
+    let input = format!("matrix={matrix}");
+    let text = pto(&["program", "run", &out, "--input", &input], 0).stdout;
+    assert!(text.contains("matrix: 4,096 of its values are NaN"), "{text}");
+    let told = answers("program_run", &["program", "run", &out, "--input", &input]);
+    // The file writes element 31 twice and leaves the last one out, so that `pto check` has something to find.
+    assert_eq!(told["outputs"][1]["nan"], 63);
+    refused(&["run", &out], 2, &["pto program run"]);
+}
+
+/// Writes a NumPy file of `f32` that holds nothing but NaN.
+pub(crate) fn write_nan(path: &str, shape: [usize; 2]) {
+    let [rows, columns] = shape;
+    let head =
+        format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
+    let head = format!("{head:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    bytes.extend(head.as_bytes());
+    bytes.extend((0..rows * columns).flat_map(|_| f32::NAN.to_le_bytes()));
+    fs::write(path, bytes).expect("a file");
+}
