@@ -116,6 +116,17 @@ void stream_cases(void) {
 }
 
 /* What an event means that was never recorded. */
+/* The limit of all waits for events: that of a wait which names none. */
+static void waits_end(aclrtStream stream) {
+    aclrtEvent never;
+    OK(aclrtSetOpWaitTimeout(1));
+    OK(aclrtCreateEventWithFlag(&never, ACL_EVENT_SYNC));
+    OK(aclrtStreamWaitEvent(stream, never));
+    IS(107019, aclrtSynchronizeStream(stream));
+    OK(aclrtDestroyEvent(never));
+    OK(aclrtSetOpWaitTimeout(0));
+}
+
 static void never_recorded(aclrtStream stream) {
     aclrtEvent plain, flagged, fresh, timed;
     aclrtEventRecordedStatus status;
@@ -224,6 +235,7 @@ void event_cases(void) {
     OK(aclrtStreamWaitEventWithTimeout(stream, fresh, 5));
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtSetOpWaitTimeout(10));
+    waits_end(stream);
     /* External flags are for captures. */
     IS(107029, aclrtRecordEventWithFlag(fresh, stream, ACL_EVENT_RECORD_EXTERNAL));
     IS(107029, aclrtStreamWaitEventWithFlag(stream, fresh, 0, ACL_EVENT_WAIT_EXTERNAL));
