@@ -5,8 +5,8 @@
 use std::ffi::c_void;
 use std::time::Instant;
 
-// The library is linked for its symbols.
-use ascendcl as _;
+// The plug-in is linked for its symbols; the library of entry points adds one jump.
+use pto_acl_a2a3sim as _;
 use pto_host::{DeviceOptions, SessionOptions};
 
 unsafe extern "C" {

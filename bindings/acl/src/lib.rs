@@ -1,4 +1,5 @@
-//! `libascendcl.so`: implements the interface `aclrt*` on the devices of the PTO Runtime. `docs/acl.md` says which functions work.
+//! `libpto_acl_a2a3sim.so`: the plug-in of `libascendcl.so` that implements the interface `aclrt*` on simulated devices. `docs/acl.md` says
+//! which functions work; `entry/` has the library that programs link.
 //!
 //! ```text
 //! api/      entry points: they check arguments, and turn errors into codes and messages

@@ -1,4 +1,4 @@
-//! `pto acl run`: a program on our library for the CANN interface.
+//! `pto acl run`: a program on our library for the CANN interface. `pto acl replay`: the calls of a program without the program.
 //!
 //! Programs link or load the library under several names. A folder with links of these names stands in front of the library path; the
 //! settings of the library go through the environment (docs/acl.md).
@@ -11,24 +11,45 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::args::{AclArgs, AclCommand, AclRunArgs};
+use crate::args::{AclArgs, AclCommand, AclSettings};
 use crate::errors::{Exit, Failure};
 
 /// The names that programs know the library by.
-const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so"];
+const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
 const FILE: &str = "libascendcl.so";
+/// The program that makes the calls of a record.
+const REPLAY: &str = "pto-acl-replay";
 
 /// Runs a program, and ends as the program does.
 pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
-    let AclCommand::Run(args) = &args.command;
-    let library = library(args.library.as_deref())?;
+    match &args.command {
+        AclCommand::Run(args) => {
+            let (program, arguments) =
+                args.program.split_first().unwrap_or_else(|| unreachable!("clap asks for one"));
+            let mut command = Command::new(program);
+            command.args(arguments);
+            if let Some(record) = &args.record {
+                command.env("PTO_ACL_RECORD", absolute(record));
+            }
+            run(command, &args.settings)
+        }
+        AclCommand::Replay(args) => {
+            let mut command = Command::new(beside(REPLAY).ok_or_else(|| {
+                Failure::usage(format!("there is no {REPLAY} beside this command; build it (`cargo build -p pto-acl-replay`)"))
+            })?);
+            command.arg(&args.record);
+            run(command, &args.settings)
+        }
+    }
+}
+
+fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
+    let library = library(settings.library.as_deref())?;
     let folder = links(&library)?;
-    let (program, arguments) =
-        args.program.split_first().unwrap_or_else(|| unreachable!("clap asks for one"));
-    let mut command = Command::new(program);
-    command.args(arguments).env("LD_LIBRARY_PATH", path(folder.path())).envs(settings(args));
+    command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));
     let status = command.status().map_err(|error| {
-        Failure::usage(format!("cannot start '{}': {error}", Path::new(program).display()))
+        let program = Path::new(command.get_program()).display();
+        Failure::usage(format!("cannot start '{program}': {error}"))
     })?;
     drop(folder);
     // A program that a signal ended: as a shell says it.
@@ -36,18 +57,29 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
     std::process::exit(status.code().or(signalled).unwrap_or(1))
 }
 
+/// A file beside this command, or in `../lib`.
+fn beside(name: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    let own = own.parent()?;
+    [own.join(name), own.join("../lib").join(name)].into_iter().find(|file| file.is_file())
+}
+
+/// The program may work in another folder.
+fn absolute(file: &Path) -> OsString {
+    std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf()).into_os_string()
+}
+
 /// The library: as named, or beside this command.
 fn library(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().ok();
-    let own = own.as_deref().and_then(Path::parent);
-    let beside = own.into_iter().flat_map(|own| [own.join(FILE), own.join("../lib").join(FILE)]);
-    let mut candidates =
-        named.map(Path::to_path_buf).into_iter().chain(beside.filter(|_| named.is_none()));
-    let found = candidates.find(|file| file.is_file()).and_then(|file| file.canonicalize().ok());
+    let found = match named {
+        Some(file) => Some(file.to_path_buf()).filter(|file| file.is_file()),
+        None => beside(FILE),
+    };
+    let found = found.and_then(|file| file.canonicalize().ok());
     found.ok_or_else(|| match named {
         Some(file) => Failure::usage(format!("there is no library '{}'", file.display())),
         None => Failure::usage(format!(
-            "there is no {FILE} beside this command; build it (`cargo build -p pto-acl`), or name it with --library"
+            "there is no {FILE} beside this command; build it (`cargo build -p pto-acl -p pto-acl-entry`), or name it with --library"
         )),
     })
 }
@@ -75,7 +107,7 @@ fn path(folder: &Path) -> OsString {
 }
 
 /// The settings that options ask for.
-fn settings(args: &AclRunArgs) -> Vec<(&'static str, OsString)> {
+fn variables(args: &AclSettings) -> Vec<(&'static str, OsString)> {
     let mut settings = Vec::new();
     settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string().into())));
     settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string().into())));
@@ -86,9 +118,7 @@ fn settings(args: &AclRunArgs) -> Vec<(&'static str, OsString)> {
         settings.push(("PTO_ACL_CHECK", if args.strict { "strict" } else { "report" }.into()));
     }
     if let Some(trace) = &args.trace {
-        // The program may work in another folder.
-        let file = std::path::absolute(trace).unwrap_or_else(|_| trace.clone());
-        settings.push(("PTO_ACL_TRACE", file.into_os_string()));
+        settings.push(("PTO_ACL_TRACE", absolute(trace)));
     }
     if !args.fails.is_empty() {
         let fails: Vec<String> = args.fails.iter().map(ToString::to_string).collect();

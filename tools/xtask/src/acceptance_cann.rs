@@ -144,7 +144,9 @@ pub(crate) fn run(root: &Path, target: &Path, folder: &Path) -> Result<(), Strin
 }
 
 fn build() -> Result<(), String> {
-    let built = Command::new(env!("CARGO")).args(["build", "--quiet", "-p", "pto-acl"]).status();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "pto-acl", "-p", "pto-acl-entry"])
+        .status();
     match built {
         Ok(status) if status.success() => Ok(()),
         other => Err(format!("the library was not built: {other:?}")),
@@ -160,7 +162,7 @@ impl Places {
     fn link_libraries(&self) -> Result<(), String> {
         let folder = self.libraries();
         fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        for name in ["libascendcl.so", "libacl_rt.so"] {
+        for name in ["libascendcl.so", "libacl_rt.so", "libruntime.so"] {
             let link = folder.join(name);
             // It may not be there yet.
             let _ = fs::remove_file(&link);

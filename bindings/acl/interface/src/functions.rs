@@ -9,6 +9,22 @@ const NAME: usize = 3;
 const OWN: &[&str] =
     &["ptoAclKernelFromFunction", "ptoAclLaunch", "ptoAclLaunchException", "ptoAclModelBind"];
 
+/// Functions `rt*` of `libruntime.so` that the library has beside those of the table.
+const RUNTIME: &[&str] = &[
+    "rtSetDevice",
+    "rtEventDestroy",
+    "rtsBinaryLoadFromFile",
+    "rtsFuncGetByName",
+    "rtsLaunchCpuKernel",
+    "rtRegisterAllKernel",
+    "rtKernelLaunchWithHandleV2",
+    "rtGetC2cCtrlAddr",
+    "rtAicpuKernelLaunchExWithArgs",
+];
+
+/// The version of the table of functions between the library of entry points and a plug-in.
+pub const PLUGIN_VERSION: u32 = 1;
+
 /// Functions that have no way to say that they failed, and why.
 const NEVER_FAIL: &[(&str, &str)] = &[
     ("aclFloat16ToFloat", "it converts a number, and every result is one"),
@@ -43,10 +59,15 @@ pub fn all() -> impl Iterator<Item = Function> {
     rows.chain(OWN.iter().map(|name| Function { name, has_code: true }))
 }
 
+/// The functions of `libruntime.so` that the library has.
+pub fn runtime() -> impl Iterator<Item = Function> {
+    RUNTIME.iter().map(|name| Function { name, has_code: true })
+}
+
 impl Function {
     /// The function with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        all().find(|function| function.name == name)
+        all().chain(runtime()).find(|function| function.name == name)
     }
 
     /// Why it cannot fail; `None`: it can.

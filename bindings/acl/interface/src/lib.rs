@@ -1,8 +1,10 @@
-//! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, and the
-//! faults that a user can ask for.
+//! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, the
+//! faults that a user can ask for, and what a record of calls looks like.
 
+mod calls;
 mod faults;
 mod functions;
 
+pub use calls::{Argument, Call, HEADER, Memory, Unreadable, Value, read};
 pub use faults::{Fault, Strike, Unsound, list};
-pub use functions::{Function, all};
+pub use functions::{Function, PLUGIN_VERSION, all, runtime};

@@ -14,7 +14,7 @@ use crate::device::kernel::{BINARIES, Binary};
 /// `aclrtBinaryLoadOptions`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Options {
+pub(super) struct Options {
     list: *const LoadOption,
     count: usize,
 }
@@ -34,13 +34,7 @@ const _: () = assert!(size_of::<LoadOption>() == 20);
 
 api! {
     fn aclrtBinaryLoadFromFile(path: Text, options: In<Options>, binary: Out<Handle>) {
-        let place = binary.place("binary")?;
-        let path = path.read("path")?;
-        let bytes = std::fs::read(&path).map_err(|error| {
-            Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
-        })?;
-        place.set(load(bytes, path, &options)?);
-        Ok(())
+        load_file(&path, &options, binary)
     }
 
     fn aclrtBinaryLoadFromData(bytes: In<u8>, count: usize, options: In<Options>, binary: Out<Handle>) {
@@ -52,11 +46,7 @@ api! {
     }
 
     fn aclrtBinaryGetFunction(binary: Handle, name: Text, function: Out<Handle>) {
-        let place = function.place("function")?;
-        let name = name.read("name")?;
-        require(binary != 0, || Refusal::argument("binary is null; load one first"))?;
-        place.set(BINARIES.get(binary)?.function(&name)?);
-        Ok(())
+        function_of(binary, &name, function)
     }
 
     fn aclrtBinaryUnLoad(binary: Handle) {
@@ -71,6 +61,26 @@ api! {
         place.set(Address::of(binary.bytes.as_ptr().expose_provenance()));
         bytes.put("bytes", binary.bytes.len())
     }
+}
+
+/// Loads the object in a file.
+pub(super) fn load_file(path: &Text, options: &In<Options>, binary: Out<Handle>) -> Answer {
+    let place = binary.place("binary")?;
+    let path = path.read("path")?;
+    let bytes = std::fs::read(&path).map_err(|error| {
+        Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
+    })?;
+    place.set(load(bytes, path, options)?);
+    Ok(())
+}
+
+/// Gives the function of an object that has this name.
+pub(super) fn function_of(binary: Handle, name: &Text, function: Out<Handle>) -> Answer {
+    let place = function.place("function")?;
+    let name = name.read("name")?;
+    require(binary != 0, || Refusal::argument("binary is null; load one first"))?;
+    place.set(BINARIES.get(binary)?.function(&name)?);
+    Ok(())
 }
 
 fn load(bytes: Vec<u8>, name: String, options: &In<Options>) -> Answer<Handle> {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::limits;
 use super::time::{limit, seconds};
 use crate::common::argument::Out;
 use crate::common::codes;
@@ -46,7 +47,7 @@ api! {
     }
 
     fn aclrtStreamWaitEvent(stream: Handle, event: Handle) {
-        wait(stream, event, false, None)
+        wait(stream, event, false, limits::of_waits())
     }
 
     fn aclrtStreamWaitEventWithTimeout(stream: Handle, event: Handle, timeout: i32) {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use super::time::seconds;
 use crate::common::argument::Out;
 use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -120,6 +122,11 @@ api! {
         TIMES.lock().unwrap_or_else(PoisonError::into_inner).1 = seconds;
         Ok(())
     }
+}
+
+/// How long a stream waits for an event where the call names no limit: as `aclrtSetOpWaitTimeout` says.
+pub(super) fn of_waits() -> Option<Duration> {
+    seconds(TIMES.lock().unwrap_or_else(PoisonError::into_inner).1)
 }
 
 fn index(kind: u32) -> Answer<usize> {

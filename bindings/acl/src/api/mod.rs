@@ -24,6 +24,7 @@ mod notify;
 mod peer;
 mod profile;
 mod ranges;
+mod runtime;
 mod sharing;
 mod stream;
 mod time;

@@ -8,12 +8,11 @@ use super::data_set::extents;
 use crate::common::argument::{Address, In, Out, Text};
 use crate::common::codes;
 use crate::common::entry::api;
-use crate::common::order::{Touch, Use};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::lane::{Command, Engine, Work};
-use crate::device::model::{self, Extent};
+use crate::device::model;
 use crate::device::{current, places};
 
 api! {
@@ -70,7 +69,7 @@ api! {
         current::check_uncaptured()?;
         let (inputs, outputs) = (extents("input", inputs)?, extents("output", outputs)?);
         let addresses = model.addresses(&inputs, &outputs)?;
-        races::host_uses(&touches(&inputs, &outputs));
+        races::host_uses(&model.touches(&addresses));
         model.run(&addresses)
     }
 
@@ -84,7 +83,7 @@ api! {
             let text = format!("the model is on device {own}, and the stream on device {here}");
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
-        let touches = touches(&inputs, &outputs);
+        let touches = model.touches(&addresses);
         let work: Work = Arc::new(move |lane| model.submit(lane, &addresses));
         stream.submit(Command::new(Engine::Cores, "model", work).using(touches))
     }
@@ -92,13 +91,6 @@ api! {
     fn ptoAclModelBind(model: u32, name: Text, value: f64) {
         model::get(model)?.bind(&name.read("name")?, value)
     }
-}
-
-/// The memory that a run uses.
-fn touches(inputs: &[Extent], outputs: &[Extent]) -> Vec<Touch> {
-    let touch = |how| move |extent: &Extent| Touch::new(how, extent.address, extent.bytes);
-    let read = inputs.iter().map(touch(Use::Reads));
-    read.chain(outputs.iter().map(touch(Use::Writes))).collect()
 }
 
 /// The program in a file.

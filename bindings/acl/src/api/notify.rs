@@ -8,6 +8,7 @@ use super::facts::current_open;
 use super::sharing::{allow_all, key, parse};
 use super::time::seconds;
 use crate::common::argument::{Address, In, Out, Text, put_text};
+use crate::common::calls::{Note, Noted};
 use crate::common::codes;
 use crate::common::entry::api;
 use crate::common::races;
@@ -153,6 +154,12 @@ api! {
 /// `aclrtIpcEventHandle`, which is passed by value.
 #[repr(C)]
 struct EventKey([u8; 64]);
+
+impl Noted for EventKey {
+    fn note(&self) -> Note {
+        Note::Foreign
+    }
+}
 
 fn checked(notify: Handle) -> Answer<Arc<Notify>> {
     require(notify != 0, || Refusal::argument("notify is null; pass a notify"))?;

@@ -13,6 +13,11 @@ pub(crate) struct Out<T>(*mut T);
 pub(crate) struct Place<T>(*mut T);
 
 impl<T> Out<T> {
+    /// Where the place is.
+    pub(crate) fn address(&self) -> usize {
+        self.0.expose_provenance()
+    }
+
     /// Checks the place, before anything is done.
     pub(crate) fn place(self, name: &str) -> Answer<Place<T>> {
         require(!self.0.is_null(), || null(name))?;
@@ -61,6 +66,13 @@ impl<T: Copy> Place<T> {
 #[repr(transparent)]
 pub(crate) struct In<T>(*const T);
 
+impl<T> In<T> {
+    /// Where it stands.
+    pub(crate) fn address(&self) -> usize {
+        self.0.expose_provenance()
+    }
+}
+
 impl<T: Copy> In<T> {
     pub(crate) fn get(&self, name: &str) -> Answer<T> {
         require(!self.0.is_null(), || null(name))?;
@@ -95,6 +107,11 @@ impl<T: Copy> In<T> {
 pub(crate) struct Text(*const c_char);
 
 impl Text {
+    /// Where it stands.
+    pub(crate) fn address(&self) -> usize {
+        self.0.expose_provenance()
+    }
+
     pub(crate) fn read(&self, name: &str) -> Answer<String> {
         self.optional().ok_or_else(|| null(name))
     }

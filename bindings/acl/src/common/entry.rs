@@ -16,7 +16,12 @@ macro_rules! api {
         // SAFETY: the name is that of the interface, and no other function here has it.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> i32 {
-            $crate::common::entry::answer(stringify!($name), move || $body)
+            let begun = $crate::common::calls::begin(stringify!($name), || {
+                [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
+            });
+            let code = $crate::common::entry::answer(stringify!($name), move || $body);
+            $crate::common::calls::end(begun, u64::from(code.cast_unsigned()));
+            code
         }
     )*};
 }
@@ -28,7 +33,12 @@ macro_rules! values {
         // SAFETY: the name is that of the interface, and no other function here has it.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> $result {
-            $crate::common::entry::give(stringify!($name), $otherwise, move || $body)
+            let begun = $crate::common::calls::begin(stringify!($name), || {
+                [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
+            });
+            let given = $crate::common::entry::give(stringify!($name), $otherwise, move || $body);
+            $crate::common::calls::end(begun, $crate::common::calls::Given::number(given));
+            given
         }
     )*};
 }
@@ -60,6 +70,7 @@ fn watched<T>(call: &'static str, act: impl FnOnce() -> Answer<T>) -> Answer<T> 
         if is_watched {
             faults::check(call)?;
         }
+        check_fork(call)?;
         act()
     };
     let outcome = attempt(tried);
@@ -87,12 +98,20 @@ fn refuse(call: &'static str, refusal: &Refusal) -> i32 {
     refusal.code
 }
 
-fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
+/// What a child of `fork` may call: it asks no device.
+const WITHOUT_DEVICE: &[&str] = &["aclDataTypeSize", "aclrtGetSocName"];
+
+/// Refuses a call in a child of `fork`.
+fn check_fork(call: &str) -> Answer {
     // Relaxed: the child of a fork has one thread.
-    if FORKED.load(Ordering::Relaxed) {
+    if FORKED.load(Ordering::Relaxed) && !WITHOUT_DEVICE.contains(&call) {
         let text = "this process is a child of fork, where the devices of its parent do not run; call exec, or start the library in the child";
         return Err(Refusal::new(codes::INTERNAL, text));
     }
+    Ok(())
+}
+
+fn attempt<T>(act: impl FnOnce() -> Answer<T>) -> Answer<T> {
     let panicked = |_| {
         Refusal::new(
             codes::INTERNAL,

@@ -1,6 +1,7 @@
 //! The common library: handles, messages, threads, arguments. It knows no device, and calls nothing above it.
 
 pub(crate) mod argument;
+pub(crate) mod calls;
 pub(crate) mod checks;
 pub(crate) mod codes;
 pub(crate) mod entry;

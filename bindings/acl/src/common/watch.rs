@@ -3,12 +3,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{checks, faults, log};
+use super::{calls, checks, faults, log};
 
 /// A watcher of calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Watcher {
-    /// What the environment asks for: the validation layer, the log, faults.
+    /// What the environment asks for: the validation layer, the log, faults, a record of the calls.
     Environment = 1,
     /// The calls of each thread with their times.
     Times = 2,
@@ -48,7 +48,7 @@ pub(crate) fn look_at_environment() {
     if WATCHERS.load(Ordering::Relaxed) & UNKNOWN == 0 {
         return;
     }
-    if checks::is_on() || log::is_on() || faults::are_asked_for() {
+    if checks::is_on() || log::is_on() || faults::are_asked_for() || calls::are_recorded() {
         add(Watcher::Environment);
     }
     // Relaxed: a thread that looks at the same moment finds the same.

@@ -16,6 +16,7 @@ use super::lane::{Engine, Lane, NO_STREAM};
 use super::open::{Open, gm};
 use super::places;
 use crate::common::codes;
+use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
 
 /// Multiples in which sizes of memory are told.
@@ -76,6 +77,11 @@ pub(crate) const fn is_input(role: Role) -> bool {
 /// Whether a tensor is one of the outputs.
 pub(crate) const fn is_output(role: Role) -> bool {
     matches!(role, Role::Output)
+}
+
+/// Whether a run changes a tensor: an output, or an input that it updates in place.
+const fn is_written(role: Role) -> bool {
+    matches!(role, Role::Output | Role::Updated)
 }
 
 /// Loads a model onto a device; its number is returned.
@@ -205,6 +211,17 @@ impl Model {
             ))
         })?;
         Ok(address)
+    }
+
+    /// The memory that a run uses, with the buffers as [`Model::addresses`] has checked them.
+    pub(crate) fn touches(&self, addresses: &[usize]) -> Vec<Touch> {
+        let touch = |(tensor, address): (&TensorDescription, &usize)| {
+            let bytes = usize::try_from(tensor.bytes()).unwrap_or(usize::MAX);
+            // What a run updates in place is an input, and written all the same.
+            let how = if is_written(tensor.role) { Use::Writes } else { Use::Reads };
+            Touch::new(how, *address, bytes)
+        };
+        self.placed.outside().zip(addresses).map(touch).collect()
     }
 
     /// Submits a run to a lane of the device. What the program says of a fault stands behind what the device says.

@@ -21,11 +21,37 @@ pub(crate) enum AclCommand {
     /// Runs a program on the simulator's library for the CANN interface; the exit code is that of the program
     #[command(after_help = help::ACL_RUN)]
     Run(AclRunArgs),
+    /// Makes the calls of a record again, without the program; the exit code is 1 if a call ends otherwise than it did then
+    #[command(after_help = help::ACL_REPLAY)]
+    Replay(AclReplayArgs),
 }
 
 /// How the program is run.
 #[derive(Args, Debug)]
 pub(crate) struct AclRunArgs {
+    #[command(flatten)]
+    pub(crate) settings: AclSettings,
+    /// Writes every call of the program to a file, which `pto acl replay` reads
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// How a record is replayed.
+#[derive(Args, Debug)]
+pub(crate) struct AclReplayArgs {
+    #[command(flatten)]
+    pub(crate) settings: AclSettings,
+    /// The record: what `pto acl run --record` wrote
+    #[arg(value_name = "FILE")]
+    pub(crate) record: PathBuf,
+}
+
+/// What the library is told.
+#[derive(Args, Debug)]
+pub(crate) struct AclSettings {
     /// The library [default: libascendcl.so beside this command, or in ../lib]
     #[arg(long, value_name = "FILE.so")]
     pub(crate) library: Option<PathBuf>,
@@ -55,7 +81,4 @@ pub(crate) struct AclRunArgs {
     /// poisoned-device (every command); may be given several times
     #[arg(long = "fail", value_name = "FUNCTION:N:CODE|FAULT:N")]
     pub(crate) fails: Vec<Fault>,
-    /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    pub(crate) program: Vec<OsString>,
 }

@@ -24,7 +24,7 @@ use pto_host::group::GroupTarget;
 use crate::form::Form;
 use crate::help::{self, VERSION};
 
-pub(crate) use acl::{AclArgs, AclCommand, AclRunArgs};
+pub(crate) use acl::{AclArgs, AclCommand, AclSettings};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand, CommScalingArgs};

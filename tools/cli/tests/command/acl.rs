@@ -27,11 +27,11 @@ fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
     (answer.code, answer.stdout)
 }
 
-const SETTINGS: &str = "echo $PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE";
+const SETTINGS: &str = "echo $PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE$PTO_ACL_RECORD";
 
 #[test]
 fn options_become_settings_of_the_library() {
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&[], "////\n"),
         (&["--devices", "2", "--memory", "1G"], "2/1073741824///\n"),
         (&["--virtual"], "//0//\n"),
@@ -43,6 +43,7 @@ fn options_become_settings_of_the_library() {
         (&["--fail", "aicore-exception:2"], "////aicore-exception:2\n"),
         (&["--strict"], "///strict/\n"),
         (&["--trace", "/a/trace.json"], "/////a/trace.json\n"),
+        (&["--record", "/a/calls"], "/////a/calls\n"),
     ];
     for (options, expected) in cases {
         assert_eq!(shell(options, SETTINGS), (Some(0), expected.to_owned()), "{options:?}");
@@ -51,9 +52,9 @@ fn options_become_settings_of_the_library() {
 
 #[test]
 fn the_library_stands_in_front_under_its_names() {
-    let script = "folder=${LD_LIBRARY_PATH%%:*}; cd $folder && cat libascendcl.so libacl_rt.so libmsprofiler.so; \
+    let script = "folder=${LD_LIBRARY_PATH%%:*}; cd $folder && cat libascendcl.so libacl_rt.so libmsprofiler.so libruntime.so; \
                   echo; echo ${LD_LIBRARY_PATH#*:}";
-    let said = "a librarya librarya library\n/of/the/user\n";
+    let said = "a librarya librarya librarya library\n/of/the/user\n";
     assert_eq!(shell(&[], script), (Some(0), said.to_owned()));
 }
 

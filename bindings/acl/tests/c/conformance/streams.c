@@ -116,6 +116,27 @@ void stream_cases(void) {
 }
 
 /* What an event means that was never recorded. */
+static void sleeps(void *argument) {
+    (void)argument;
+    usleep(1500000);
+}
+
+/* The limit of all waits for events: that of a wait which names none. Functions of the host take no virtual time. */
+static void waits_end(aclrtStream stream, aclrtStream second) {
+    aclrtEvent late;
+    OK(aclrtSetOpWaitTimeout(1));
+    OK(aclrtCreateEventExWithFlag(&late, ACL_EVENT_SYNC));
+    OK(aclrtLaunchHostFunc(second, sleeps, NULL));
+    OK(aclrtRecordEvent(late, second));
+    OK(aclrtStreamWaitEvent(stream, late));
+    IS(is_virtual ? 0 : 107019, aclrtSynchronizeStream(stream));
+    OK(aclrtSetOpWaitTimeout(0));
+    OK(aclrtSynchronizeStream(second));
+    OK(aclrtStreamWaitEvent(stream, late));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtDestroyEvent(late));
+}
+
 static void never_recorded(aclrtStream stream) {
     aclrtEvent plain, flagged, fresh, timed;
     aclrtEventRecordedStatus status;
@@ -224,6 +245,7 @@ void event_cases(void) {
     OK(aclrtStreamWaitEventWithTimeout(stream, fresh, 5));
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtSetOpWaitTimeout(10));
+    waits_end(stream, second);
     /* External flags are for captures. */
     IS(107029, aclrtRecordEventWithFlag(fresh, stream, ACL_EVENT_RECORD_EXTERNAL));
     IS(107029, aclrtStreamWaitEventWithFlag(stream, fresh, 0, ACL_EVENT_WAIT_EXTERNAL));

@@ -206,7 +206,10 @@ static void model_stays(const char *path) {
 }
 
 /* The device is poisoned: streams are drained without an error and nothing is done, until it is reset by force. */
-static void device_is_poisoned(void) {
+static void device_is_poisoned(const char *path) {
+    enum { TENSOR = 4 * 8 * 64 * 4 };
+    uint32_t model;
+    char *x, *y;
     static volatile int64_t seen;
     static volatile int calls;
     uint64_t words[] = {(uintptr_t)&seen, 7};
@@ -214,6 +217,12 @@ static void device_is_poisoned(void) {
     begin();
     OK(aclrtMallocHost((void **)&pinned, 8));
     *pinned = 5;
+    OK(aclmdlLoadFromFile(path, &model));
+    OK(aclrtMalloc((void **)&x, TENSOR, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMalloc((void **)&y, TENSOR, ACL_MEM_MALLOC_HUGE_FIRST));
+    aclmdlDataset *inputs = aclmdlCreateDataset(), *outputs = aclmdlCreateDataset();
+    OK(aclmdlAddDatasetBuffer(inputs, aclCreateDataBuffer(x, TENSOR)));
+    OK(aclmdlAddDatasetBuffer(outputs, aclCreateDataBuffer(y, TENSOR)));
     for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
     IS(AICPU_EXCEPTION, aclrtSynchronizeStream(stream));
     OK(fill(1, other));
@@ -231,6 +240,19 @@ static void device_is_poisoned(void) {
     IS(DRIVER, aclrtMemcpy2d(marks, 8, device, 8, 8, COUNT, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(DRIVER, aclrtMemsetD32(device, sizeof marks, 1, 1));
     IS(5, marks[0]);
+    /* Models and batches of copies as well. */
+    void *to[] = {pinned}, *from[] = {device};
+    size_t sizes[] = {8}, firsts[] = {0}, failed;
+    aclrtMemcpyBatchAttr attribute;
+    memset(&attribute, 0, sizeof attribute);
+    attribute.dstLoc.type = ACL_MEM_LOCATION_TYPE_HOST;
+    attribute.srcLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    IS(DRIVER, aclmdlExecute(model, inputs, outputs));
+    IS(DRIVER, aclrtMemcpyBatch(to, sizes, from, sizes, 1, &attribute, firsts, 1, &failed));
+    OK(aclmdlExecuteAsync(model, inputs, outputs, other));
+    OK(aclrtMemcpyBatchAsync(to, sizes, from, sizes, 1, &attribute, firsts, 1, &failed, other));
+    OK(aclrtSynchronizeStream(other));
+    IS(5, *pinned);
     /* Not by a reset alone. */
     OK(aclrtResetDevice(0));
     OK(aclrtSetDevice(0));
@@ -266,7 +288,7 @@ int main(int count, char **arguments) {
     else if (strcmp(way, "destroy-force") == 0) stuck_device_is_reset(1, 1);
     else if (strcmp(way, "branch") == 0) branch_is_stuck();
     else if (strcmp(way, "unload") == 0) model_stays(arguments[3]);
-    else if (strcmp(way, "poisoned") == 0) device_is_poisoned();
+    else if (strcmp(way, "poisoned") == 0) device_is_poisoned(arguments[3]);
     else HOLDS(!"a way that there is");
     printf("%d failed\n", failures);
     return failures != 0;

@@ -1,0 +1,141 @@
+//! Which plug-in takes the calls.
+//!
+//! | `PTO_ACL_DEVICE` | what is loaded |
+//! |---|---|
+//! | `a2a3sim`, and without it | `libpto_acl_a2a3sim.so` beside this library: the simulator, in real or in virtual time |
+//! | `a2a3` | the vendor's `libacl_rt.so` or `libascendcl.so` in `$ASCEND_HOME_PATH/lib64`, by its absolute path |
+//! | another name | `libpto_acl_NAME.so` beside this library |
+//!
+//! Where nothing can be loaded, every call fails with 507000, and `aclGetRecentErrMsg` says why.
+
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+
+use pto_acl_interface::PLUGIN_VERSION;
+
+use super::entries::{self, ROWS};
+use super::loader::{Library, Names, own_file};
+use super::refusing;
+
+const DEVICE: &str = "PTO_ACL_DEVICE";
+const HOME: &str = "ASCEND_HOME_PATH";
+/// What a missing function of the vendor's may be called in the line that tells it, at most so many.
+const MOST_NAMES: usize = 8;
+
+/// Loads the plug-in of the device that the environment names.
+pub(crate) extern "C" fn load() {
+    // No panic may leave a function that the loader calls.
+    let loaded = std::panic::catch_unwind(|| {
+        let device = std::env::var(DEVICE).ok().filter(|name| !name.is_empty());
+        match device.as_deref().unwrap_or("a2a3sim") {
+            "a2a3" => vendor(),
+            name => own(name),
+        }
+    });
+    let why = match loaded {
+        Ok(Ok(())) => return,
+        Ok(Err(why)) => why,
+        Err(_) => "the library panicked while it loaded a plug-in; report it".to_owned(),
+    };
+    eprintln!("pto acl: every call fails: {why}");
+    refusing::keep(&why);
+    fill(refusing::without_plugin);
+}
+
+fn fill(target: impl Fn(&entries::Row) -> *mut c_void) {
+    for (index, row) in ROWS.iter().enumerate() {
+        entries::set(index, target(row));
+    }
+}
+
+/// A plug-in of this project, which has every function.
+fn own(name: &str) -> Result<(), String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.chars().all(is_name) {
+        return Err(format!(
+            "{DEVICE} is \"{name}\", which is no name of a device; use a2a3sim or a2a3"
+        ));
+    }
+    let own = own_file().ok_or("the folder of libascendcl.so cannot be found")?;
+    let file = own.with_file_name(format!("libpto_acl_{name}.so"));
+    let library = Library::open(&file, Names::OfProcess).map_err(|why| {
+        format!("the plug-in of the device {name} cannot be loaded: {why}; build it (`cargo build -p pto-acl`), or set {DEVICE}")
+    })?;
+    let version = library.symbol(c"ptoAclPlugin").map(|function| {
+        // SAFETY: a plug-in has a function of this type under this name.
+        let version =
+            unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> u32>(function) };
+        version()
+    });
+    if version != Some(PLUGIN_VERSION) {
+        let found = version.map_or("none".to_owned(), |version| version.to_string());
+        return Err(format!(
+            "{} has version {found} of the table of functions, and this library version {PLUGIN_VERSION}; build both from the same source",
+            file.display()
+        ));
+    }
+    let lacks = ROWS.iter().find(|row| library.symbol(row.name).is_none());
+    if let Some(row) = lacks {
+        return Err(format!(
+            "{} lacks the function {}",
+            file.display(),
+            row.name.to_string_lossy()
+        ));
+    }
+    fill(|row| library.symbol(row.name).unwrap_or_else(|| refusing::without_plugin(row)));
+    Ok(())
+}
+
+/// The vendor's library. It has the names of ours: files and symbols. So it gets a name space of its own, and is named by its path.
+fn vendor() -> Result<(), String> {
+    let home = std::env::var_os(HOME).map(PathBuf::from).filter(|home| home.is_absolute());
+    let home = home.ok_or_else(|| {
+        format!("the device a2a3 needs the vendor's libraries; set {HOME} to the absolute path of the folder that has lib64")
+    })?;
+    let mut tried = Vec::new();
+    for name in ["libacl_rt.so", "libascendcl.so"] {
+        let file = home.join("lib64").join(name);
+        match open_vendor(&file) {
+            Ok(library) => {
+                tell_missing(&library, &file);
+                fill(|row| library.symbol(row.name).unwrap_or_else(|| refusing::lacking(row)));
+                return Ok(());
+            }
+            Err(why) => tried.push(why),
+        }
+    }
+    Err(format!("no library of the vendor's can be loaded: {}", tried.join("; ")))
+}
+
+fn open_vendor(file: &Path) -> Result<Library, String> {
+    let is_own = file.canonicalize().ok().is_some_and(|file| own_file() == Some(file));
+    if is_own {
+        return Err(format!("{} is this library itself", file.display()));
+    }
+    let library = Library::open(file, Names::OfItsOwn)?;
+    if library.symbol(c"ptoAclLaunch").is_some() {
+        return Err(format!("{} is a copy of this library", file.display()));
+    }
+    if library.symbol(c"aclInit").is_none() {
+        return Err(format!("{} lacks the function aclInit", file.display()));
+    }
+    Ok(library)
+}
+
+/// Says once what is not there.
+fn tell_missing(library: &Library, file: &Path) {
+    let is_missing = |row: &&entries::Row| library.symbol(row.name).is_none();
+    let missing: Vec<_> =
+        ROWS.iter().filter(is_missing).map(|row| row.name.to_string_lossy()).collect();
+    if missing.is_empty() {
+        return;
+    }
+    let named = missing.iter().take(MOST_NAMES).map(AsRef::as_ref).collect::<Vec<&str>>();
+    let more = if missing.len() > MOST_NAMES { ", .." } else { "" };
+    eprintln!(
+        "pto acl: {} lacks {} functions, which return 207000: {}{more}",
+        file.display(),
+        missing.len(),
+        named.join(", ")
+    );
+}

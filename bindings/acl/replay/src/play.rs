@@ -1,0 +1,324 @@
+//! Makes the calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::CString;
+use std::fmt;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use pto_acl_interface::{Call, Memory, Value};
+
+use super::library::{Library, MOST_ARGUMENTS};
+use super::places::Places;
+
+/// Bytes behind an address whose length no argument says.
+const SOME_BYTES: u64 = 4096;
+/// Room behind a structure, for what a library reads behind its end.
+const ROOM: usize = 64;
+
+/// Why a record cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure(String);
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A call that ended otherwise than in the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The line of the record.
+    pub line: usize,
+    /// The function.
+    pub function: String,
+    /// What is otherwise.
+    pub what: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}: {}", self.line, self.function, self.what)
+    }
+}
+
+/// How a replay ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The calls that were made.
+    pub calls: usize,
+    /// Those that ended otherwise, in the order of the record.
+    pub differences: Vec<Difference>,
+}
+
+/// Makes the calls of the record in `file` again.
+///
+/// # Errors
+/// [`Failure`]: the record cannot be read, it has a call that no replay can make, or the library cannot be loaded. Nothing was called then.
+pub fn replay(file: &Path) -> Result<Outcome, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure(error.to_string()))?;
+    let calls = pto_acl_interface::read(&text).map_err(|error| Failure(error.to_string()))?;
+    let mut calls: Vec<(usize, Call)> =
+        calls.into_iter().enumerate().map(|(index, call)| (index + 2, call)).collect();
+    for (line, call) in &calls {
+        check(call).map_err(|why| Failure(format!("line {line}: {}: {why}", call.function)))?;
+    }
+    calls.sort_by_key(|(_, call)| call.begin);
+    let names: BTreeSet<&str> = calls.iter().map(|(_, call)| call.function.as_str()).collect();
+    let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());
+    let with_code =
+        functions.filter(|function| function.has_code).map(|function| function.name).collect();
+    let stage = Stage {
+        library: Library::load(names.into_iter()).map_err(Failure)?,
+        with_code,
+        state: Mutex::default(),
+        turn: Condvar::new(),
+    };
+    Ok(stage.play(&calls))
+}
+
+/// Refuses what no replay can do.
+fn check(call: &Call) -> Result<(), String> {
+    let is_kernel = call.function == "ptoAclKernelFromFunction" && call.result == 0;
+    if is_kernel {
+        return Err("the kernel is a function of the program; load kernels from an object (aclrtBinaryLoadFromFile) for a record".to_owned());
+    }
+    if call.arguments.iter().any(|argument| argument.value == Value::Foreign) {
+        return Err(
+            "it opens what another process has made, which is not there in a replay".to_owned()
+        );
+    }
+    if call.arguments.len() > MOST_ARGUMENTS {
+        return Err(format!("it has more than {MOST_ARGUMENTS} arguments"));
+    }
+    Ok(())
+}
+
+/// Where the calls are made.
+struct Stage {
+    library: Library,
+    with_code: BTreeSet<&'static str>,
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    places: Places,
+    /// Threads of the record that have one here.
+    threads: usize,
+    /// Begins of the calls that are made, and those of them that are not over: all before the first are over.
+    waiting: BTreeMap<u64, u64>,
+    differences: Vec<Difference>,
+}
+
+extern "C" fn nothing() {}
+
+impl Stage {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn play(&self, calls: &[(usize, Call)]) -> Outcome {
+        let mut threads: BTreeMap<u64, Vec<&(usize, Call)>> = BTreeMap::new();
+        for call in calls {
+            threads.entry(call.1.thread).or_default().push(call);
+        }
+        self.state().waiting = calls.iter().map(|(_, call)| (call.end, call.begin)).collect();
+        let count = threads.len();
+        std::thread::scope(|scope| {
+            for (thread, calls) in &threads {
+                scope.spawn(move || self.play_thread(*thread, count, calls));
+            }
+        });
+        let mut differences = std::mem::take(&mut self.state().differences);
+        differences.sort_by_key(|difference| difference.line);
+        Outcome { calls: calls.len(), differences }
+    }
+
+    fn play_thread(&self, thread: u64, count: usize, calls: &[&(usize, Call)]) {
+        // SAFETY: the call has no preconditions.
+        let here = unsafe { libc::pthread_self() };
+        let mut state = self.state();
+        state.places.put(thread, 1, here);
+        state.threads += 1;
+        self.turn.notify_all();
+        // Calls name threads: each has its number before the first call.
+        while state.threads < count {
+            state = self.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        for (line, call) in calls {
+            let mut state = self.state();
+            // The first call that is not over ended behind this one's begin.
+            while state.waiting.first_key_value().is_some_and(|(end, _)| *end < call.begin) {
+                state = self.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(state);
+            let what = self.make(call);
+            let mut state = self.state();
+            state.waiting.remove(&call.end);
+            if let Err(what) = what {
+                let function = call.function.clone();
+                state.differences.push(Difference { line: *line, function, what });
+            }
+            self.turn.notify_all();
+        }
+    }
+
+    /// Makes a call; what is otherwise.
+    fn make(&self, call: &Call) -> Result<(), String> {
+        let mut prepared = Prepared::of(call, &mut self.state().places)?;
+        let result = self.library.call(&call.function, &prepared.words, prepared.number);
+        let has_code = self.with_code.contains(call.function.as_str());
+        let mut state = self.state();
+        if has_code {
+            let (then, now) = (low(call.result), low(result));
+            if then != now {
+                let message = self.library.message();
+                let why = if message.is_empty() { String::new() } else { format!(": {message}") };
+                return Err(format!("the record has {then}, and it gives {now}{why}"));
+            }
+        } else if call.result >> 48 != 0 || call.function.contains("Create") {
+            state.places.put(call.result, 1, result);
+        }
+        prepared.take_results(call, &mut state.places);
+        let is_equal = |memory: &&Memory| {
+            let here = state.places.word(memory.address);
+            read(here, memory.bytes.len()) != memory.bytes
+        };
+        match call.writes.iter().find(is_equal) {
+            Some(memory) => Err(format!(
+                "the {} bytes that it copies to the host are not those of the record",
+                memory.bytes.len()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The code of a call: the lower half of the register.
+fn low(register: u64) -> i32 {
+    let [a, b, c, d, ..] = register.to_le_bytes();
+    i32::from_le_bytes([a, b, c, d])
+}
+
+/// The words of a call, and the memory that they point to.
+struct Prepared {
+    words: Vec<u64>,
+    number: f64,
+    structures: Vec<(usize, Vec<u64>)>,
+    _texts: Vec<CString>,
+}
+
+impl Prepared {
+    fn of(call: &Call, places: &mut Places) -> Result<Self, String> {
+        for memory in &call.reads {
+            let here = places.address(memory.address, memory.bytes.len() as u64)?;
+            write(here, &memory.bytes);
+        }
+        let mut prepared =
+            Self { words: Vec::new(), number: 0.0, structures: Vec::new(), _texts: Vec::new() };
+        for argument in &call.arguments {
+            let word = match &argument.value {
+                Value::Word(word) => places.word(*word),
+                Value::Address(there) => places.address(*there, length(call))?,
+                Value::Text(None) | Value::Foreign | Value::Function(0) => 0,
+                Value::Text(Some(text)) => {
+                    let text = CString::new(text.clone())
+                        .map_err(|_| "a text has a zero within".to_owned())?;
+                    let at = text.as_ptr().expose_provenance() as u64;
+                    prepared._texts.push(text);
+                    at
+                }
+                Value::Function(_) => nothing as *const () as u64,
+                Value::Double(bits) => {
+                    prepared.number = f64::from_bits(*bits);
+                    continue;
+                }
+                Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _)
+                    if memory.address == 0 =>
+                {
+                    0
+                }
+                Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _) => {
+                    let index = prepared.words.len();
+                    prepared.structure(index, &places.translated(&memory.bytes))
+                }
+            };
+            prepared.words.push(word);
+        }
+        Ok(prepared)
+    }
+
+    /// A structure with room behind it, aligned to eight bytes.
+    fn structure(&mut self, index: usize, bytes: &[u8]) -> u64 {
+        let mut held = vec![0_u64; bytes.len().div_ceil(8) + ROOM];
+        for (word, chunk) in held.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_ne_bytes(whole);
+        }
+        let at = held.as_mut_ptr().expose_provenance() as u64;
+        self.structures.push((index, held));
+        at
+    }
+
+    /// Handles and addresses that the call gave.
+    fn take_results(&mut self, call: &Call, places: &mut Places) {
+        let arguments: Vec<&Value> = call
+            .arguments
+            .iter()
+            .map(|argument| &argument.value)
+            .filter(|value| !matches!(value, Value::Double(_)))
+            .collect();
+        for (index, _) in &self.structures {
+            let (behind, bytes) = match arguments.get(*index) {
+                Some(Value::Out(_, behind)) => (behind, 1),
+                Some(Value::OutAddress(_, behind)) => (behind, length(call)),
+                _ => continue,
+            };
+            let Ok(there) = <[u8; 8]>::try_from(behind.as_slice()) else { continue };
+            let there = u64::from_ne_bytes(there);
+            let is_address = matches!(arguments.get(*index), Some(Value::OutAddress(..)));
+            if is_address || there >> 48 != 0 {
+                let here = read(self.words[*index], 8);
+                places.put(there, bytes, u64::from_ne_bytes(here.try_into().unwrap_or_default()));
+            }
+        }
+    }
+}
+
+/// The bytes that a call reaches behind an address.
+fn length(call: &Call) -> u64 {
+    let word = |name: &str| {
+        let found = call.arguments.iter().find(|argument| argument.name == name);
+        match found.map(|argument| &argument.value) {
+            Some(Value::Word(word)) => *word,
+            _ => 0,
+        }
+    };
+    let pitch = word("to_pitch").max(word("from_pitch"));
+    let rows = pitch.saturating_mul(word("height"));
+    [word("bytes"), word("room"), word("count"), rows, SOME_BYTES]
+        .into_iter()
+        .max()
+        .unwrap_or(SOME_BYTES)
+}
+
+fn write(here: u64, bytes: &[u8]) {
+    let place = std::ptr::with_exposed_provenance_mut::<u8>(usize::try_from(here).unwrap_or(0));
+    // SAFETY: `Places::address` has given as many bytes, of memory of this run that lives on.
+    unsafe { place.copy_from(bytes.as_ptr(), bytes.len()) };
+}
+
+fn read(here: u64, bytes: usize) -> Vec<u8> {
+    let place = std::ptr::with_exposed_provenance::<u8>(usize::try_from(here).unwrap_or(0));
+    let mut held = vec![0; bytes];
+    // SAFETY: a call has just written as many bytes there, or memory of this run has them.
+    unsafe { place.copy_to(held.as_mut_ptr(), bytes) };
+    held
+}

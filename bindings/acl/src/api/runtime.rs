@@ -1,0 +1,60 @@
+//! The functions `rt*` of `libruntime.so` that programs and this project's own host name. Those with a counterpart in `aclrt*` do the same;
+//! the others start images and cores of a real device, and are refused by name.
+
+use crate::common::argument::{In, Out, Text};
+use crate::common::entry::{answer, api};
+use crate::common::refusal::Refusal;
+use crate::common::table::Handle;
+use crate::device::current;
+use crate::device::event::EVENTS;
+
+/// Tells the library of entry points which table of functions this plug-in has.
+// SAFETY: no other function of the plug-in has the name.
+#[unsafe(no_mangle)]
+extern "C" fn ptoAclPlugin() -> u32 {
+    pto_acl_interface::PLUGIN_VERSION
+}
+
+api! {
+    fn rtSetDevice(device: i32) {
+        current::set_device(device)
+    }
+
+    fn rtEventDestroy(event: Handle) {
+        super::event::checked(event)?;
+        EVENTS.take(event).map(drop)
+    }
+
+    fn rtsBinaryLoadFromFile(path: Text, options: In<super::binary::Options>, binary: Out<Handle>) {
+        super::binary::load_file(&path, &options, binary)
+    }
+
+    fn rtsFuncGetByName(binary: Handle, name: Text, function: Out<Handle>) {
+        super::binary::function_of(binary, &name, function)
+    }
+}
+
+/// Functions that a simulated device cannot have. Their arguments are not looked at.
+macro_rules! refuse {
+    ($($name:ident,)*) => {$(
+        // SAFETY: the name is that of the interface, and no other function here has it. It reads none of its arguments.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> i32 {
+            answer(stringify!($name), || Err(refusal(stringify!($name))))
+        }
+    )*};
+}
+
+fn refusal(name: &str) -> Refusal {
+    Refusal::unsupported(format!(
+        "{name} starts images and cores of a real device, and this one is simulated; launch kernels with aclrtLaunchKernel, or set PTO_ACL_DEVICE=a2a3"
+    ))
+}
+
+refuse! {
+    rtsLaunchCpuKernel,
+    rtRegisterAllKernel,
+    rtKernelLaunchWithHandleV2,
+    rtGetC2cCtrlAddr,
+    rtAicpuKernelLaunchExWithArgs,
+}

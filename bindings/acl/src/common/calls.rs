@@ -1,0 +1,435 @@
+//! Writes a record of the calls, which `pto acl replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it stands for the number of
+//! the process. `pto_acl_interface` says what stands in a line.
+//!
+//! What a call reads and writes is looked up by the system, so that a pointer to nothing does not end the process here.
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_void};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use pto_acl_interface::{Argument, Call, HEADER, Memory, Value};
+
+use super::argument::{Address, In, Out, Text};
+use super::thread;
+use super::watch;
+
+const VARIABLE: &str = "PTO_ACL_RECORD";
+/// The longest piece of memory that a line holds.
+const MOST_BYTES: usize = 1 << 30;
+/// A structure of two words that names an array has at most so many elements, of so many bytes.
+const MOST_NESTED: u64 = 64;
+const NESTED_BYTES: usize = 64;
+
+/// What an argument is, before the call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    Word(u64),
+    Address(usize),
+    Text(usize),
+    Function(usize),
+    Double(f64),
+    /// Where it stands, and the bytes of an element.
+    In(usize, usize),
+    Out(usize, usize),
+    OutAddress(usize),
+    Foreign,
+}
+
+/// An argument that can stand in a record.
+pub(crate) trait Noted {
+    /// What it is.
+    fn note(&self) -> Note;
+}
+
+macro_rules! words {
+    ($($type:ty),*) => {$(
+        impl Noted for $type {
+            fn note(&self) -> Note {
+                // Negative numbers are extended by their sign, as a register has them.
+                #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless, reason = "a register has 64 bits")]
+                Note::Word(*self as i64 as u64)
+            }
+        }
+    )*};
+}
+
+words!(i8, u8, i16, u16, i32, u32, i64, u64, usize, bool);
+
+impl Noted for f64 {
+    fn note(&self) -> Note {
+        Note::Double(*self)
+    }
+}
+
+impl Noted for Address {
+    fn note(&self) -> Note {
+        Note::Address(self.number())
+    }
+}
+
+impl Noted for Text {
+    fn note(&self) -> Note {
+        Note::Text(self.address())
+    }
+}
+
+impl<T> Noted for In<T> {
+    fn note(&self) -> Note {
+        Note::In(self.address(), size_of::<T>())
+    }
+}
+
+impl<T> Noted for Out<T> {
+    fn note(&self) -> Note {
+        if std::any::type_name::<T>() == std::any::type_name::<Address>() {
+            Note::OutAddress(self.address())
+        } else {
+            Note::Out(self.address(), size_of::<T>())
+        }
+    }
+}
+
+impl<T> Noted for *const T {
+    fn note(&self) -> Note {
+        if std::any::type_name::<T>() == std::any::type_name::<c_char>() {
+            Note::Text(self.addr())
+        } else {
+            Note::In(self.addr(), size_of::<T>())
+        }
+    }
+}
+
+impl<T> Noted for *mut T {
+    fn note(&self) -> Note {
+        Note::Out(self.addr(), size_of::<T>())
+    }
+}
+
+impl<T> Noted for Option<extern "C" fn(T)> {
+    fn note(&self) -> Note {
+        Note::Function(self.map_or(0, |function| function as usize))
+    }
+}
+
+impl<T, U, V> Noted for Option<extern "C" fn(T, U, V)> {
+    fn note(&self) -> Note {
+        Note::Function(self.map_or(0, |function| function as usize))
+    }
+}
+
+/// What a function gives that returns no code.
+pub(crate) trait Given: Copy {
+    /// As a register has it.
+    fn number(self) -> u64;
+}
+
+macro_rules! numbers_given {
+    ($($type:ty),*) => {$(
+        impl Given for $type {
+            fn number(self) -> u64 {
+                match self.note() {
+                    Note::Word(word) => word,
+                    _ => 0,
+                }
+            }
+        }
+    )*};
+}
+
+numbers_given!(i32, u32, u64, usize);
+
+impl Given for Address {
+    fn number(self) -> u64 {
+        Address::number(self) as u64
+    }
+}
+
+impl<T> Given for *const T {
+    fn number(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+impl<T> Given for *mut T {
+    fn number(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+/// A call that has begun.
+pub(crate) struct Begun {
+    call: Call,
+    notes: Vec<(&'static str, Note)>,
+}
+
+/// The file, and what the record has to know.
+struct Record {
+    file: Option<File>,
+    moment: u64,
+    /// Memory of devices: its start, and its bytes.
+    blocks: BTreeMap<usize, usize>,
+}
+
+fn record() -> Option<&'static Mutex<Record>> {
+    static RECORD: OnceLock<Option<Mutex<Record>>> = OnceLock::new();
+    RECORD
+        .get_or_init(|| {
+            let name = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())?;
+            let name = name.replace("%p", &std::process::id().to_string());
+            let made = File::create(&name).and_then(|mut file| {
+                writeln!(file, "{HEADER}")?;
+                Ok(file)
+            });
+            match made {
+                Ok(file) => {
+                    let file = Some(file);
+                    Some(Mutex::new(Record { file, moment: 0, blocks: BTreeMap::new() }))
+                }
+                Err(error) => {
+                    eprintln!(
+                        "pto acl: there is no record of calls: {name} cannot be written: {error}"
+                    );
+                    None
+                }
+            }
+        })
+        .as_ref()
+}
+
+/// Whether calls are recorded.
+pub(crate) fn are_recorded() -> bool {
+    record().is_some()
+}
+
+/// A call begins, where somebody records calls.
+#[inline]
+pub(crate) fn begin<const N: usize>(
+    function: &str,
+    notes: impl FnOnce() -> [(&'static str, Note); N],
+) -> Option<Box<Begun>> {
+    if watch::is_watched() { start(function, &notes()) } else { None }
+}
+
+#[cold]
+fn start(function: &str, notes: &[(&'static str, Note)]) -> Option<Box<Begun>> {
+    let mut record = record()?.lock().unwrap_or_else(PoisonError::into_inner);
+    record.file.as_ref()?;
+    let count = elements(notes);
+    let arguments = notes
+        .iter()
+        .map(|(name, note)| Argument { name: (*name).to_owned(), value: value(*note, count) });
+    let mut call = Call {
+        begin: record.next(),
+        end: 0,
+        thread: thread::number(),
+        function: function.to_owned(),
+        result: 0,
+        arguments: arguments.collect(),
+        reads: Vec::new(),
+        writes: Vec::new(),
+    };
+    call.reads = record.reads(&call, notes);
+    Some(Box::new(Begun { call, notes: notes.to_vec() }))
+}
+
+/// A call is over, with this result.
+pub(crate) fn end(begun: Option<Box<Begun>>, result: u64) {
+    if let Some(begun) = begun {
+        finish(*begun, result);
+    }
+}
+
+#[cold]
+fn finish(begun: Begun, result: u64) {
+    let Begun { mut call, notes } = begun;
+    let Some(record) = record() else { return };
+    let mut record = record.lock().unwrap_or_else(PoisonError::into_inner);
+    call.result = result;
+    for argument in &mut call.arguments {
+        if let Value::Out(before, behind) | Value::OutAddress(before, behind) = &mut argument.value
+        {
+            *behind = look(before.address, before.bytes.len());
+        }
+    }
+    call.end = record.next();
+    record.allocated(&call);
+    call.writes = record.writes(&call, &notes);
+    let mut line = String::new();
+    // Text in memory can be written.
+    let _ = writeln!(line, "{call}");
+    let written = record.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()));
+    if let Err(error) = written {
+        eprintln!("pto acl: the record of calls ends before {}: {error}", call.function);
+        record.file = None;
+    }
+}
+
+/// The elements of the arrays of a call: the parameter that counts them.
+fn elements(notes: &[(&'static str, Note)]) -> usize {
+    let counts = ["count", "bytes", "length"];
+    let found = notes.iter().find_map(|(name, note)| match note {
+        Note::Word(word) if counts.contains(name) => usize::try_from(*word).ok(),
+        _ => None,
+    });
+    found.unwrap_or(1)
+}
+
+fn value(note: Note, count: usize) -> Value {
+    let memory =
+        |at: usize, bytes: usize| Memory { address: at as u64, bytes: look(at as u64, bytes) };
+    match note {
+        Note::Word(word) => Value::Word(word),
+        Note::Address(at) => Value::Address(at as u64),
+        Note::Text(0) => Value::Text(None),
+        Note::Text(at) => Value::Text(Some(text(at))),
+        Note::Function(at) => Value::Function(at as u64),
+        Note::Double(number) => Value::Double(number.to_bits()),
+        Note::In(at, bytes) => {
+            Value::In(memory(at, bytes.saturating_mul(count.max(1)).min(MOST_BYTES)))
+        }
+        Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
+        Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
+        Note::Foreign => Value::Foreign,
+    }
+}
+
+/// The bytes up to a zero.
+fn text(at: usize) -> Vec<u8> {
+    let mut held = Vec::new();
+    loop {
+        // A page at most, so that a text at the end of memory is found.
+        let more = look((at + held.len()) as u64, 4096 - (at + held.len()) % 4096);
+        let end = more.iter().position(|byte| *byte == 0);
+        held.extend_from_slice(&more[..end.unwrap_or(more.len())]);
+        if end.is_some() || more.is_empty() {
+            return held;
+        }
+    }
+}
+
+/// The bytes there, as far as there is memory.
+fn look(at: u64, bytes: usize) -> Vec<u8> {
+    let mut held = vec![0_u8; bytes.min(MOST_BYTES)];
+    let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
+    let place = usize::try_from(at).unwrap_or(0);
+    let from = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut::<c_void>(place),
+        iov_len: held.len(),
+    };
+    // SAFETY: the call has no preconditions.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: the buffer is as long as is said; the system checks the other address.
+    let read = unsafe { libc::process_vm_readv(process, &raw const to, 1, &raw const from, 1, 0) };
+    held.truncate(usize::try_from(read).unwrap_or(0));
+    held
+}
+
+impl Record {
+    fn next(&mut self) -> u64 {
+        self.moment += 1;
+        self.moment - 1
+    }
+
+    fn is_of_device(&self, at: u64) -> bool {
+        let at = usize::try_from(at).unwrap_or(0);
+        let below = self.blocks.range(..=at).next_back();
+        below.is_some_and(|(start, bytes)| at - start < *bytes)
+    }
+
+    /// Keeps where memory of devices is.
+    fn allocated(&mut self, call: &Call) {
+        let name = call.function.as_str();
+        let is_device = name.starts_with("aclrtMalloc") && !name.contains("Host")
+            || name == "aclrtReserveMemAddress";
+        if call.result != 0 || !is_device {
+            return;
+        }
+        let address = call.arguments.iter().find_map(|argument| match &argument.value {
+            Value::OutAddress(_, behind) => {
+                Some(usize::from_ne_bytes(behind.as_slice().try_into().ok()?))
+            }
+            _ => None,
+        });
+        if let Some(address) = address {
+            self.blocks.insert(address, usize::try_from(word(call, "bytes")).unwrap_or(0));
+        }
+    }
+
+    /// Memory of the host that a call reads behind its arguments.
+    fn reads(&self, call: &Call, notes: &[(&'static str, Note)]) -> Vec<Memory> {
+        let mut pieces: Vec<(u64, u64)> = Vec::new();
+        for (name, note) in notes {
+            if let (&"from", Note::Address(at)) = (name, note) {
+                pieces.push((*at as u64, copied(call, "from_pitch")));
+            }
+        }
+        let list = |wanted: &str| {
+            let found = call.arguments.iter().find(|argument| argument.name == wanted);
+            match found.map(|argument| &argument.value) {
+                Some(Value::In(memory)) => numbers(&memory.bytes),
+                _ => Vec::new(),
+            }
+        };
+        if call.function.starts_with("aclrtMemcpyBatch") {
+            pieces.extend(list("from").into_iter().zip(list("sizes")));
+        }
+        for argument in &call.arguments {
+            // A structure of an array and its length.
+            if let Value::In(memory) = &argument.value
+                && let [array, count @ 1..=MOST_NESTED] = numbers(&memory.bytes)[..]
+                && memory.bytes.len() == 16
+                && array != 0
+            {
+                pieces.push((array, count * NESTED_BYTES as u64));
+            }
+        }
+        self.pieces(pieces)
+    }
+
+    /// Memory of the host that a call has written when it returns.
+    fn writes(&self, call: &Call, notes: &[(&'static str, Note)]) -> Vec<Memory> {
+        if call.result != 0 || !matches!(&*call.function, "aclrtMemcpy") {
+            return Vec::new();
+        }
+        let to = notes.iter().find_map(|(name, note)| match note {
+            Note::Address(at) if *name == "to" => Some(*at as u64),
+            _ => None,
+        });
+        self.pieces(to.map(|to| (to, copied(call, "to_pitch"))))
+    }
+
+    fn pieces(&self, pieces: impl IntoIterator<Item = (u64, u64)>) -> Vec<Memory> {
+        let held = pieces.into_iter().filter(|(at, bytes)| *bytes > 0 && !self.is_of_device(*at));
+        held.map(|(address, bytes)| {
+            let bytes = usize::try_from(bytes).unwrap_or(MOST_BYTES);
+            Memory { address, bytes: look(address, bytes) }
+        })
+        .collect()
+    }
+}
+
+/// The bytes from the first to the last that a copy reaches.
+fn copied(call: &Call, pitch: &str) -> u64 {
+    match (word(call, "height"), word(call, pitch)) {
+        (0, _) => word(call, "bytes"),
+        (rows, pitch) => (rows - 1).saturating_mul(pitch).saturating_add(word(call, "width")),
+    }
+}
+
+fn word(call: &Call, name: &str) -> u64 {
+    let found = call.arguments.iter().find(|argument| argument.name == name);
+    match found.map(|argument| &argument.value) {
+        Some(Value::Word(word)) => *word,
+        _ => 0,
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<u64> {
+    bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()))
+        .collect()
+}

@@ -1,0 +1,281 @@
+//! The library of entry points and its plug-ins, a record of calls and its replay: programs in C, as in `programs.rs`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use pto_host::workloads::program::Program;
+use pto_host::workloads::tree::Workload;
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the library and its plug-in: beside this test.
+fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().expect("and a folder").to_path_buf();
+    for file in ["libascendcl.so", "libpto_acl_a2a3sim.so"] {
+        assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
+    }
+    folder
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
+}
+
+/// What a program writes to its two outputs, and its code.
+fn said(command: &mut Command) -> (String, String, Option<i32>) {
+    let output = output(command);
+    let [out, errors] =
+        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
+    (out, errors, output.status.code())
+}
+
+fn compile(source: &str, options: &[&str], to: &Path) {
+    let mut command = Command::new("cc");
+    command.args([
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        "-std=c11",
+        "-pthread",
+        "-I",
+    ]);
+    command.arg(here().join("include")).arg(here().join("tests/c").join(source)).arg("-o").arg(to);
+    let (out, errors, code) = said(command.args(options));
+    assert_eq!(code, Some(0), "{out}{errors}");
+}
+
+fn program(source: &str, folder: &Path) -> PathBuf {
+    let to = folder.join(source.trim_end_matches(".c"));
+    let libraries = library_folder();
+    compile(source, &["-L", &libraries.to_string_lossy(), "-lascendcl"], &to);
+    to
+}
+
+fn start(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library_folder());
+    command
+}
+
+#[test]
+fn the_vendors_library_has_a_name_space_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let asks = program("asks.c", folder.path());
+    let home = folder.path().join("cann");
+    std::fs::create_dir_all(home.join("lib64")).expect("a folder");
+    let file = home.join("lib64/libascendcl.so");
+    // With the name that ours has, in the file and within.
+    compile("vendor.c", &["-shared", "-fPIC", "-Wl,-soname,libascendcl.so"], &file);
+    let ask = |home: &Path| {
+        let mut command = start(&asks);
+        said(command.envs([("PTO_ACL_DEVICE", "a2a3")]).env("ASCEND_HOME_PATH", home))
+    };
+    let (out, errors, code) = ask(&home);
+    // Its own call reaches its own function, although the process had ours first.
+    assert_eq!((&*out, code), ("0 0 4711 the vendor's\n207000 0.0\nnone\n", Some(0)), "{errors}");
+    assert!(
+        errors.contains("cann/lib64/libascendcl.so lacks")
+            && errors.contains("which return 207000: "),
+        "{errors}"
+    );
+    // What cannot be: no absolute path, no library, ours.
+    for (home, why) in [
+        (PathBuf::from("cann"), "set ASCEND_HOME_PATH to the absolute path"),
+        (folder.path().to_path_buf(), "no library of the vendor's can be loaded"),
+        (copy_of_ours(folder.path()), "is a copy of this library"),
+    ] {
+        let (out, errors, code) = ask(&home);
+        assert!(out.starts_with("507000 507000 0 none\n507000 0.0\n") && code == Some(0), "{out}");
+        assert!(errors.contains(why) && out.contains(why), "{out}{errors}");
+    }
+}
+
+/// A folder of the vendor's in which our library stands.
+fn copy_of_ours(folder: &Path) -> PathBuf {
+    let home = folder.join("copy");
+    std::fs::create_dir_all(home.join("lib64")).expect("a folder");
+    std::fs::copy(library_folder().join("libascendcl.so"), home.join("lib64/libascendcl.so"))
+        .expect("a file");
+    home
+}
+
+#[test]
+fn a_plug_in_that_cannot_work_is_refused_and_named() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let asks = program("asks.c", folder.path());
+    let own = folder.path().join("libascendcl.so");
+    std::fs::copy(library_folder().join("libascendcl.so"), &own).expect("a file");
+    compile("plugin.c", &["-shared", "-fPIC"], &folder.path().join("libpto_acl_undefined.so"));
+    compile("vendor.c", &["-shared", "-fPIC"], &folder.path().join("libpto_acl_foreign.so"));
+    for (device, why) in [
+        ("undefined", "undefined symbol: a_function_that_is_not_there"),
+        ("foreign", "has version none of the table of functions"),
+        ("absent", "libpto_acl_absent.so"),
+        ("../up", "is no name of a device"),
+    ] {
+        let mut command = Command::new(&asks);
+        command.env("LD_LIBRARY_PATH", folder.path()).env("PTO_ACL_DEVICE", device);
+        let (out, errors, code) = said(&mut command);
+        assert!(
+            out.starts_with("507000 507000 0 none\n507000 0.0\n") && code == Some(0),
+            "{device}: {out}"
+        );
+        assert!(errors.contains(why) && out.contains(why), "{device}: {out}{errors}");
+    }
+}
+
+#[test]
+fn a_plug_in_calls_nothing_above_it_and_the_entry_points_have_no_state_of_threads() {
+    let folder = library_folder();
+    let undefined = |file: &str| {
+        let (out, errors, code) =
+            said(Command::new("nm").args(["-D", "--undefined-only"]).arg(folder.join(file)));
+        assert_eq!(code, Some(0), "{errors}");
+        out
+    };
+    for line in undefined("libpto_acl_a2a3sim.so").lines() {
+        let name = line.rsplit(' ').next().unwrap_or_default();
+        assert!(
+            !name.starts_with("acl") && !name.starts_with("rt"),
+            "the plug-in needs {name} from above"
+        );
+    }
+    // The library of entry points knows no device: it is small.
+    let bytes = std::fs::metadata(folder.join("libascendcl.so")).expect("a file").len();
+    let plugin = std::fs::metadata(folder.join("libpto_acl_a2a3sim.so")).expect("a file").len();
+    assert!(bytes * 2 < plugin, "{bytes} and {plugin}");
+}
+
+#[test]
+fn functions_of_libruntime_work_or_are_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let asks = program("asks.c", folder.path());
+    let (out, errors, code) = said(start(&asks).arg("runtime"));
+    assert!(out.starts_with("0 0 8 Ascend910B1\n0 0 107017 207000\n"), "{out}{errors}");
+    assert!(
+        out.contains("rtRegisterAllKernel: rtRegisterAllKernel starts images") && code == Some(0),
+        "{out}"
+    );
+}
+
+/// The program that makes the calls of a record: where cargo puts programs.
+fn replay() -> PathBuf {
+    let program = library_folder().parent().expect("a folder above").join("pto-acl-replay");
+    if !program.is_file() {
+        let built =
+            Command::new(env!("CARGO")).args(["build", "--quiet", "-p", "pto-acl-replay"]).status();
+        assert!(built.is_ok_and(|status| status.success()), "pto-acl-replay cannot be built");
+    }
+    program
+}
+
+#[test]
+fn the_calls_of_a_record_are_made_again_without_the_program() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (calls, object) = (program("calls.c", folder.path()), folder.path().join("kernels.so"));
+    compile("conformance/object.c", &["-shared", "-fPIC"], &object);
+    let record = folder.path().join("record");
+    let (out, errors, code) = said(start(&calls).arg(&object).env("PTO_ACL_RECORD", &record));
+    assert_eq!((&*out, &*errors, code), ("calls: 1\n", "", Some(0)));
+    let text = std::fs::read_to_string(&record).expect("a record");
+    let count = text.lines().count() - 1;
+    assert!(text.starts_with("pto-acl-calls 1\n") && count > 40, "{text}");
+    std::fs::remove_file(&calls).expect("the replay does without the program");
+    let again = |record: &Path, variables: &[(&str, &str)]| {
+        said(
+            start(Path::new("timeout"))
+                .arg("60")
+                .arg(replay())
+                .arg(record)
+                .envs(variables.iter().copied()),
+        )
+    };
+    let well = format!("{count} calls, 0 end otherwise\n");
+    for variables in [&[][..], &[("PTO_ACL_SEED", "7")], &[("PTO_ACL_SEED", "8")]] {
+        let (out, errors, code) = again(&record, variables);
+        assert_eq!((&*out, code), (&*well, Some(0)), "{errors}");
+    }
+    // A call that ends otherwise is told with its line.
+    let (out, _, code) = again(&record, &[("PTO_ACL_FAIL", "aclrtMalloc:1:207001")]);
+    assert!(
+        out.contains("aclrtMalloc: the record has 0, and it gives 207001: [207001]")
+            && code == Some(1),
+        "{out}"
+    );
+    // So is a result that is otherwise.
+    let changed = folder.path().join("changed");
+    let needle = "\t>";
+    let line = text.lines().find(|line| line.contains(needle)).expect("a copy to the host");
+    let (head, tail) = line.rsplit_once(':').expect("bytes");
+    let other = format!("{head}:{}{}", if tail.starts_with('0') { 'F' } else { '0' }, &tail[1..]);
+    std::fs::write(&changed, text.replace(line, &other)).expect("a file");
+    let (out, _, code) = again(&changed, &[]);
+    assert!(
+        out.contains("the 4096 bytes that it copies to the host are not those of the record")
+            && code == Some(1),
+        "{out}"
+    );
+    // What no replay can do, and what is no record.
+    for (more, why) in [
+        ("F0\tF1\t1\tptoAclKernelFromFunction\t0", "the kernel is a function of the program"),
+        ("F0\tF1\t1\taclrtIpcOpenEventHandle\t0\thandle=x", "what another process has made"),
+        ("F0\tF1\t1\taclrtNoSuch\t0", "the library lacks the function aclrtNoSuch"),
+        ("F0\tF1", "the thread is missing"),
+    ] {
+        std::fs::write(&changed, format!("{text}{more}\n")).expect("a file");
+        let (out, errors, code) = again(&changed, &[]);
+        assert!(errors.contains(why) && out.is_empty() && code == Some(2), "{more}: {out}{errors}");
+    }
+    let (_, errors, code) = said(
+        start(&program("calls.c", folder.path()))
+            .arg(&object)
+            .env("PTO_ACL_RECORD", "/no/such/file"),
+    );
+    assert!(
+        errors.contains("there is no record of calls: /no/such/file cannot be written")
+            && code == Some(0),
+        "{errors}"
+    );
+}
+
+/// A model that adds its tensor to itself.
+const IN_PLACE: &str = "workload doubled {
+  schedule round_robin workers 4 window 8192 stall
+  tensor X : f32[4, 8, 64]
+  kernel double(x: inout f32[8, 64]) {
+    %0 = load x : f32[8, 64]
+    %1 = add %0, %0 : f32[8, 64]
+    store x, %1
+  }
+  do parallel i in dyn n default 4 {
+    double[i](x = X[i])
+  }
+}
+";
+
+#[test]
+fn a_tensor_that_a_model_updates_in_place_takes_part_in_races() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, model) =
+        (program("in_place.c", folder.path()), folder.path().join("doubled.ptop"));
+    let checked = Workload::parse(IN_PLACE).expect("a workload").check().expect("a sound one");
+    std::fs::write(&model, Program::of_workload(&checked).expect("a program").to_bytes())
+        .expect("a file");
+    let check = |way: &str| {
+        said(start(&program).arg(&model).args(["8192", way]).env("PTO_ACL_CHECK", "report"))
+    };
+    let (out, errors, _) = check("race");
+    assert!(
+        out == "0\n"
+            && errors.contains("ACL-RACE-01: aclrtMemcpyAsync")
+            && errors.contains("written"),
+        "{out}{errors}"
+    );
+    let (out, errors, _) = check("wait");
+    assert_eq!((&*out, &*errors), ("0\n", ""));
+}
