@@ -1,16 +1,10 @@
 //! The entry points: each jumps to what the table has for it. So it needs to know neither the arguments nor the result.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::refusing;
-
-/// What the build knows of a function.
-pub(crate) struct Row {
-    pub(crate) name: &'static CStr,
-    /// Whether it returns an error code.
-    pub(crate) has_code: bool,
-}
+use super::row::Row;
 
 /// Where the calls go, in the order of `ROWS`. Before a plug-in is loaded they are refused.
 static TABLE: [AtomicPtr<c_void>; ROWS.len()] =

@@ -11,6 +11,7 @@ mod entries;
 mod loader;
 mod plugin;
 mod refusing;
+mod row;
 
 /// The loader of the system calls this before the program can call anything.
 #[used]

@@ -16,6 +16,7 @@ use pto_acl_interface::PLUGIN_VERSION;
 use super::entries::{self, ROWS};
 use super::loader::{Library, Names, own_file};
 use super::refusing;
+use super::row::Row;
 
 const DEVICE: &str = "PTO_ACL_DEVICE";
 const HOME: &str = "ASCEND_HOME_PATH";
@@ -42,7 +43,7 @@ pub(crate) extern "C" fn load() {
     fill(refusing::without_plugin);
 }
 
-fn fill(target: impl Fn(&entries::Row) -> *mut c_void) {
+fn fill(target: impl Fn(&Row) -> *mut c_void) {
     for (index, row) in ROWS.iter().enumerate() {
         entries::set(index, target(row));
     }
@@ -124,7 +125,7 @@ fn open_vendor(file: &Path) -> Result<Library, String> {
 
 /// Says once what is not there.
 fn tell_missing(library: &Library, file: &Path) {
-    let is_missing = |row: &&entries::Row| library.symbol(row.name).is_none();
+    let is_missing = |row: &&Row| library.symbol(row.name).is_none();
     let missing: Vec<_> =
         ROWS.iter().filter(is_missing).map(|row| row.name.to_string_lossy()).collect();
     if missing.is_empty() {

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
-use super::entries::Row;
+use super::row::Row;
 
 /// The code of a library that cannot work.
 const INTERNAL: i32 = 507_000;

@@ -14,7 +14,6 @@ use pto_acl_interface::{Argument, Call, HEADER, Memory, Value};
 
 use super::argument::{Address, In, Out, Text};
 use super::thread;
-use super::watch;
 
 const VARIABLE: &str = "PTO_ACL_RECORD";
 /// The longest piece of memory that a line holds.
@@ -45,18 +44,29 @@ pub(crate) trait Noted {
 }
 
 macro_rules! words {
-    ($($type:ty),*) => {$(
+    ($($type:ty: $word:expr),* $(,)?) => {$(
         impl Noted for $type {
             fn note(&self) -> Note {
-                // Negative numbers are extended by their sign, as a register has them.
-                #[allow(clippy::cast_sign_loss, clippy::cast_possible_wrap, clippy::cast_lossless, reason = "a register has 64 bits")]
-                Note::Word(*self as i64 as u64)
+                let word: fn($type) -> u64 = $word;
+                Note::Word(word(*self))
             }
         }
     )*};
 }
 
-words!(i8, u8, i16, u16, i32, u32, i64, u64, usize, bool);
+// Negative numbers are extended by their sign, as a register has them.
+words! {
+    i8: |number| i64::from(number).cast_unsigned(),
+    i16: |number| i64::from(number).cast_unsigned(),
+    i32: |number| i64::from(number).cast_unsigned(),
+    i64: |number| number.cast_unsigned(),
+    u8: u64::from,
+    u16: u64::from,
+    u32: u64::from,
+    u64: |number| number,
+    usize: |number| number as u64,
+    bool: u64::from,
+}
 
 impl Noted for f64 {
     fn note(&self) -> Note {
@@ -204,17 +214,9 @@ pub(crate) fn are_recorded() -> bool {
     record().is_some()
 }
 
-/// A call begins, where somebody records calls.
-#[inline]
-pub(crate) fn begin<const N: usize>(
-    function: &str,
-    notes: impl FnOnce() -> [(&'static str, Note); N],
-) -> Option<Box<Begun>> {
-    if watch::is_watched() { start(function, &notes()) } else { None }
-}
-
+/// A call begins. Nothing, where nobody records calls.
 #[cold]
-fn start(function: &str, notes: &[(&'static str, Note)]) -> Option<Box<Begun>> {
+pub(crate) fn begin(function: &str, notes: &[(&'static str, Note)]) -> Option<Box<Begun>> {
     let mut record = record()?.lock().unwrap_or_else(PoisonError::into_inner);
     record.file.as_ref()?;
     let count = elements(notes);

@@ -3,8 +3,9 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::calls::{Begun, Note};
 use super::refusal::{Answer, Refusal};
-use super::{checks, codes, faults, log, spans, thread, watch};
+use super::{calls, checks, codes, faults, log, spans, thread, watch};
 
 /// Set in a child of `fork`: the threads of the devices are not there.
 static FORKED: AtomicBool = AtomicBool::new(false);
@@ -16,7 +17,7 @@ macro_rules! api {
         // SAFETY: the name is that of the interface, and no other function here has it.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> i32 {
-            let begun = $crate::common::calls::begin(stringify!($name), || {
+            let begun = $crate::common::entry::begun(stringify!($name), || {
                 [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
             });
             let code = $crate::common::entry::answer(stringify!($name), move || $body);
@@ -33,7 +34,7 @@ macro_rules! values {
         // SAFETY: the name is that of the interface, and no other function here has it.
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> $result {
-            let begun = $crate::common::calls::begin(stringify!($name), || {
+            let begun = $crate::common::entry::begun(stringify!($name), || {
                 [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
             });
             let given = $crate::common::entry::give(stringify!($name), $otherwise, move || $body);
@@ -43,6 +44,15 @@ macro_rules! values {
     )*};
 }
 pub(crate) use values;
+
+/// A call begins, where somebody records calls.
+#[inline]
+pub(crate) fn begun<const N: usize>(
+    function: &str,
+    notes: impl FnOnce() -> [(&'static str, Note); N],
+) -> Option<Box<Begun>> {
+    if watch::is_watched() { calls::begin(function, &notes()) } else { None }
+}
 
 /// Runs a call.
 pub(crate) fn answer(call: &'static str, act: impl FnOnce() -> Answer) -> i32 {

@@ -41,6 +41,12 @@ const UNSAFE_PLACES: &[&str] = &[
     // Calls the C interface as C does.
     "tools/fuzz/src/targets/",
 ];
+/// Where assembly may stand.
+const ASSEMBLY_PLACES: &[&str] = &[
+    "linker/",
+    // A jump that knows neither the arguments nor the result of a function cannot be written in Rust.
+    "bindings/acl/entry/src/entries.rs",
+];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
 /// Where builds are recorded, to be built again, and may be called so.
@@ -60,7 +66,9 @@ const RECORDING_PLACES: &[&str] = &[
     "graph/src/tensor.rs",
     "host/src/session/mod.rs",
     "host/src/session/",
+    "host/src/stitch/of_recording.rs",
     "host/tests/device/sessions/",
+    "host/tests/device/stitching.rs",
     "host/tests/device/block_shapes/replays.rs",
     "host/tests/device/streaming/pieces.rs",
     "tests/system/held/",
@@ -86,6 +94,9 @@ const EVENT_PLACES: &[&str] = &[
     "tests/system/virt.rs",
     "tools/bench/src/sessions/",
     "host/examples/serve",
+    // Calls of `aclrt*` are kept and made again; other tools for such interfaces call this record and replay, too.
+    "tools/cli/src/acl.rs",
+    "tools/cli/src/args/acl.rs",
 ];
 /// Names of other people's interfaces: the crate `log`, and the field's class `Runtime`.
 const FOREIGN_NAMES: &[&str] = &["log::Record", "record_tensor_pair", "record_device_alloc"];
@@ -129,7 +140,7 @@ pub fn opens_with_doc(source: &Source) -> Vec<Finding> {
 /// Assembly belongs to the images.
 #[must_use]
 pub fn assembly(source: &Source) -> Vec<Finding> {
-    if is_in(source, &["linker/"]) {
+    if is_in(source, ASSEMBLY_PLACES) {
         return Vec::new();
     }
     let is_assembly = |word: &str| matches!(word, "asm" | "global_asm" | "naked_asm");

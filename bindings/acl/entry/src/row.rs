@@ -1,0 +1,10 @@
+//! A function of the interface, as the table of the entry points has it.
+
+use std::ffi::CStr;
+
+/// What the build knows of a function.
+pub(crate) struct Row {
+    pub(crate) name: &'static CStr,
+    /// Whether it returns an error code.
+    pub(crate) has_code: bool,
+}
