@@ -31,7 +31,7 @@ typedef struct pto_task_id {
 #define PTO_GRAPH_MAGIC UINT64_C(0x32464152474f5450)         /* GraphHeader.magic */
 #define PTO_ABI_MAJOR UINT32_C(1)                            /* host and firmware agree on it */
 #define PTO_ABI_MINOR UINT32_C(8)                            /* the firmware takes this one and lower ones */
-#define PTO_LAYOUT_HASH UINT64_C(0xa41394f86dccd5cc)         /* hash over names, offsets and sizes of all shared structs */
+#define PTO_LAYOUT_HASH UINT64_C(0xd4bde48ac811b544)         /* hash over names, offsets and sizes of all shared structs */
 
 /* Limits */
 #define PTO_MAX_TASKS UINT32_C(33554432)                     /* tasks alive at once */
@@ -1983,8 +1983,8 @@ typedef struct pto_stream_line {
     uint64_t skip_to;
     /* atomic: As `LaneLine::handed`: the firmware has the stream again. */
     uint64_t returned;
-    /* atomic: Not used; zero. */
-    uint64_t reserved;
+    /* atomic: How long a kernel of the stream may take, in microseconds; zero: as long as any kernel of the run. */
+    uint64_t kernel_budget_us;
 } pto_stream_line;
 PTO_STATIC_ASSERT(sizeof(pto_stream_line) == 64, "size of pto_stream_line");
 PTO_STATIC_ASSERT(offsetof(pto_stream_line, producer) == 0, "offset of pto_stream_line.producer");
@@ -1994,7 +1994,7 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_line, entry_count) == 24, "offset of pto_s
 PTO_STATIC_ASSERT(offsetof(pto_stream_line, priority) == 32, "offset of pto_stream_line.priority");
 PTO_STATIC_ASSERT(offsetof(pto_stream_line, skip_to) == 40, "offset of pto_stream_line.skip_to");
 PTO_STATIC_ASSERT(offsetof(pto_stream_line, returned) == 48, "offset of pto_stream_line.returned");
-PTO_STATIC_ASSERT(offsetof(pto_stream_line, reserved) == 56, "offset of pto_stream_line.reserved");
+PTO_STATIC_ASSERT(offsetof(pto_stream_line, kernel_budget_us) == 56, "offset of pto_stream_line.kernel_budget_us");
 
 /* How far the firmware is with a stream. The firmware's line while one is up. */
 typedef struct pto_lane_line {
