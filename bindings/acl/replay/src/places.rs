@@ -57,6 +57,27 @@ impl Places {
         (offset.saturating_add(needed) <= block.bytes).then(|| block.here.wrapping_add(offset))
     }
 
+    /// Makes room for these addresses, each with so many bytes behind it. Ranges that overlap get one piece of memory.
+    pub(crate) fn reserve(
+        &mut self,
+        ranges: impl Iterator<Item = (u64, u64)>,
+    ) -> Result<(), String> {
+        let is_new =
+            |(there, bytes): &(u64, u64)| *there != 0 && self.find(*there, *bytes).is_none();
+        let mut ranges: Vec<(u64, u64)> = ranges.filter(is_new).collect();
+        ranges.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (there, bytes) in ranges {
+            match joined.last_mut() {
+                Some((start, length)) if there - *start < *length => {
+                    *length = (*length).max((there - *start).saturating_add(bytes));
+                }
+                _ => joined.push((there, bytes)),
+            }
+        }
+        joined.into_iter().try_for_each(|(there, bytes)| self.address(there, bytes).map(|_| ()))
+    }
+
     /// An address with so many bytes behind it: in a block that is known, or in new memory of the host.
     pub(crate) fn address(&mut self, there: u64, bytes: u64) -> Result<u64, String> {
         if there == 0 {

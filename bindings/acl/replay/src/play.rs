@@ -216,6 +216,11 @@ struct Prepared {
 
 impl Prepared {
     fn of(call: &Call, places: &mut Places) -> Result<Self, String> {
+        // First the room for all that the call may reach: memory that has to become larger is made anew, and is empty then.
+        places.reserve(call.arguments.iter().filter_map(|argument| match argument.value {
+            Value::Address(there) => Some((there, length(call))),
+            _ => None,
+        }))?;
         for memory in &call.reads {
             let here = places.address(memory.address, memory.bytes.len() as u64)?;
             write(here, &memory.bytes);
@@ -321,4 +326,42 @@ fn read(here: u64, bytes: usize) -> Vec<u8> {
     // SAFETY: a call has just written as many bytes there, or memory of this run has them.
     unsafe { place.copy_to(held.as_mut_ptr(), bytes) };
     held
+}
+
+#[cfg(test)]
+mod tests {
+    use pto_acl_interface::{Argument, Call, Memory, Value};
+
+    use super::{Prepared, read};
+    use crate::places::Places;
+
+    #[test]
+    fn what_a_call_reads_stands_where_its_argument_points() {
+        copies(0x7F00_1234_5110, 0x7F00_1234_5150);
+        copies(0x7F00_1234_5150, 0x7F00_1234_5110);
+    }
+
+    fn copies(from: u64, to: u64) {
+        let argument = |name: &str, value| Argument { name: name.to_owned(), value };
+        let call = Call {
+            begin: 0,
+            end: 1,
+            thread: 1,
+            function: "aclrtMemcpy".to_owned(),
+            result: 0,
+            arguments: vec![
+                argument("to", Value::Address(to)),
+                argument("room", Value::Word(64)),
+                argument("from", Value::Address(from)),
+                argument("bytes", Value::Word(64)),
+            ],
+            reads: vec![Memory { address: from, bytes: vec![7; 64] }],
+            writes: Vec::new(),
+        };
+        let mut places = Places::default();
+        let prepared = Prepared::of(&call, &mut places).expect("memory");
+        assert_eq!(read(prepared.words[2], 64), [7; 64]);
+        // Pieces that were neighbours are neighbours.
+        assert_eq!(prepared.words[0].wrapping_sub(prepared.words[2]), to.wrapping_sub(from));
+    }
 }

@@ -33,6 +33,10 @@ const INSTEAD: &[(&str, Instead)] = &[
     ("fw build", Instead::Elsewhere("tests/command/firmware.rs builds images")),
     ("fw flash", Instead::Elsewhere("tests/command/firmware.rs flashes images")),
     ("bench", Instead::Elsewhere("times on a shared machine say nothing")),
+    (
+        "acl replay",
+        Instead::Elsewhere("bindings/acl/tests/plugins.rs makes the calls of a record again"),
+    ),
     ("valgrind", Instead::Elsewhere("it is counted by hand")),
     ("--rounds 11", Instead::Elsewhere("times on a shared machine say nothing")),
     ("--hosting threads", Instead::Smaller("tasks=2000", "tasks=200")),
