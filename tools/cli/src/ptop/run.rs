@@ -43,13 +43,12 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         .iter()
         .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, args))
         .collect::<Result<Vec<Judged>, Failure>>()?;
-    let saved = match &args.save {
-        Some(folder) => ran.save(folder)?,
-        None => Vec::new(),
+    // Whatever becomes of the files, the run is told.
+    let saved = args.save.as_deref().map_or(Ok(Vec::new()), |folder| ran.save(folder));
+    let traced = match &args.trace {
+        Some(path) => ran.timeline(args).and_then(|trace| timeline::write_run(&trace, path)),
+        None => Ok(()),
     };
-    if let Some(path) = &args.trace {
-        timeline::write_run(&ran.timeline(args)?, path)?;
-    }
     let Ran { name, outputs, before, after, times, virtual_time, report: _ } = ran;
     let told = Told {
         program: name,
@@ -61,9 +60,10 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         times,
         virtual_time,
         left_bytes,
-        saved,
+        saved: saved.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
     };
-    answer_run(args.json, &told)
+    let exit = answer_run(args.json, &told)?;
+    saved.and(traced).map(|()| exit)
 }
 
 /// What came of a run.

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use pto_host::stitch::{Counters, HostTensor};
+use pto_host::workloads::tile::DType;
+use pto_host::workloads::tile::element::{bf16, f16};
 use serde_json::{Map, Value, json};
 
 use super::judge::Judged;
@@ -38,10 +40,19 @@ pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
     answer(Form::from(json), exit, || text(told), || as_json(told))
 }
 
-/// How many elements are NaN; only those of `f32` are counted.
+/// How many elements are NaN.
 fn nans(tensor: &HostTensor) -> u64 {
-    let values = tensor.to_f32().unwrap_or_default();
-    values.iter().filter(|value| value.is_nan()).count() as u64
+    fn count<const SIZE: usize>(bytes: &[u8], is_nan: fn([u8; SIZE]) -> bool) -> u64 {
+        bytes.as_chunks().0.iter().filter(|element| is_nan(**element)).count() as u64
+    }
+    match tensor.dtype() {
+        DType::F16 => count(tensor.bytes(), |element| f16::from_le_bytes(element).is_nan()),
+        DType::BF16 => count(tensor.bytes(), |element| bf16::from_le_bytes(element).is_nan()),
+        DType::F32 => count(tensor.bytes(), |element| f32::from_le_bytes(element).is_nan()),
+        DType::F64 => count(tensor.bytes(), |element| f64::from_le_bytes(element).is_nan()),
+        // Integers are always numbers.
+        _ => 0,
+    }
 }
 
 /// The shortest, the median, and the longest of the runs.
@@ -128,4 +139,29 @@ fn as_json(told: &Told) -> Value {
         "left_bytes": told.left_bytes,
         "saved": told.saved,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use pto_host::stitch::HostTensor;
+    use pto_host::workloads::tile::DType;
+
+    use super::nans;
+
+    #[test]
+    fn nan_of_every_float_is_counted() {
+        // All bits set: a NaN of each float, and -1 of an integer; then zeros.
+        for (dtype, size, found) in [
+            (DType::F16, 2, 1),
+            (DType::BF16, 2, 1),
+            (DType::F32, 4, 1),
+            (DType::F64, 8, 1),
+            (DType::I32, 4, 0),
+        ] {
+            let mut bytes = vec![0xFF; size];
+            bytes.extend(vec![0; 2 * size]);
+            let tensor = HostTensor::new(dtype, &[3], bytes).expect("three elements");
+            assert_eq!(nans(&tensor), found, "{dtype}");
+        }
+    }
 }

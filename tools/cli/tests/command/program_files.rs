@@ -45,6 +45,10 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     assert!(fs::metadata(format!("{saved}/Y.npy")).is_ok());
     let trace = path("trace.json");
     pto(&[&run[..], &["--trace", &trace]].concat(), 0);
+    // A disk that is full loses the file, and not the report.
+    let told = pto(&[&run[..], &["--trace", "/dev/full"]].concat(), 4);
+    assert!(told.stdout.contains("gives"), "{}", told.stdout);
+    assert!(told.stderr.contains("/dev/full"), "{}", told.stderr);
     let told = answers("analyze", &["analyze", &trace]);
     let counted = |name: &str| told["run"][name].as_str().map(ToOwned::to_owned);
     assert_eq!(counted("program").as_deref(), Some("softmax"));
