@@ -63,24 +63,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 
 /// Options that belong to a run of one graph.
 fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
-    let given = [
+    let own = [
         ("--input", !args.inputs.is_empty()),
-        ("--output", !args.outputs.is_empty()),
-        ("--expect", !args.expect.is_empty()),
-        ("--dump", args.dump.is_some()),
-        ("--predict", args.predict),
-        ("--trace", args.trace.is_some()),
-        ("--gantt", args.gantt),
-        ("--kernels", args.kernels.is_some()),
-        ("--runtime", args.runtime.is_some()),
-        ("--build-mode", args.build_mode.is_some()),
-        ("--rounds", args.rounds > 1),
-        ("--window", args.window.is_some()),
-        ("--heap-bytes", args.heap_bytes.is_some()),
         ("--fault", args.virtual_time.fault.is_some()),
         ("--no-compute", args.virtual_time.no_compute),
     ];
-    match given.iter().find(|(_, is_given)| *is_given) {
+    match own.into_iter().chain(args.of_one_graph()).find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::usage(format!(
             "{option} is for a run of one graph, and {NAME} runs three programs many times; leave {option} out"
         ))),

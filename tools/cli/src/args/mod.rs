@@ -285,6 +285,26 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
 }
 
+impl RunArgs {
+    /// The options that only a run of one graph on one device has, and whether each is given.
+    pub(crate) fn of_one_graph(&self) -> [(&'static str, bool); 12] {
+        [
+            ("--build-mode", self.build_mode.is_some()),
+            ("--output", !self.outputs.is_empty()),
+            ("--expect", !self.expect.is_empty()),
+            ("--dump", self.dump.is_some()),
+            ("--predict", self.predict),
+            ("--trace", self.trace.is_some()),
+            ("--gantt", self.gantt),
+            ("--kernels", self.kernels.is_some()),
+            ("--runtime", self.runtime.is_some()),
+            ("--rounds", self.rounds > 1),
+            ("--window", self.window.is_some()),
+            ("--heap-bytes", self.heap_bytes.is_some()),
+        ]
+    }
+}
+
 /// Which events a full ring keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeptEvents {

@@ -40,24 +40,13 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
 
 /// Options that belong to a run of one device.
 fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
-    let given = [
+    let own = [
         ("--device", args.device != DeviceChoice::A2a3sim),
         ("--pool-threads", args.pool_threads.is_some()),
-        ("--build-mode", args.build_mode.is_some()),
-        ("--output", !args.outputs.is_empty()),
-        ("--expect", !args.expect.is_empty()),
-        ("--dump", args.dump.is_some()),
-        ("--predict", args.predict),
-        ("--trace", args.trace.is_some()),
-        ("--gantt", args.gantt),
-        ("--kernels", args.kernels.is_some()),
         ("--hosting", args.hosting.is_some()),
-        ("--runtime", args.runtime.is_some()),
-        ("--rounds", args.rounds > 1),
-        ("--window", args.window.is_some()),
-        ("--heap-bytes", args.heap_bytes.is_some()),
     ];
-    let given = given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option);
+    let mut options = own.into_iter().chain(args.of_one_graph());
+    let given = options.find(|(_, is_given)| *is_given).map(|(option, _)| option);
     match given.or_else(|| args.virtual_time.given()) {
         Some(option) => Err(Failure::usage(format!(
             "{option} is for a run of one device; leave it out, or leave --group out"
