@@ -115,26 +115,39 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
     /// One bounded turn; only a builder program takes as long as it takes.
     pub fn step<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
-        if self.phase == Phase::Schedule {
-            // The hot path.
-            return match self.scheduler.step(&mut self.platform) {
-                Ok(Step::Worked) => Progressed::Worked,
-                Ok(Step::Idle) => Progressed::Idle,
-                Ok(Step::Done) => self.wind_down(),
-                Err(fault) => self.fail(self.scheduler.blame(fault)),
-            };
+        match self.phase {
+            Phase::Schedule => self.schedule(),
+            Phase::Build => self.build(builders, host),
+            _ => self.step_around(),
         }
-        self.step_around(builders, host)
+    }
+
+    /// One bounded turn of an instance that does not build: each one but the first. The builder programs are not compiled
+    /// for it.
+    pub fn step_beside(&mut self) -> Progressed {
+        if self.phase == Phase::Schedule { self.schedule() } else { self.step_around() }
+    }
+
+    /// The hot path.
+    #[inline]
+    fn schedule(&mut self) -> Progressed {
+        match self.scheduler.step(&mut self.platform) {
+            Ok(Step::Worked) => Progressed::Worked,
+            Ok(Step::Idle) => Progressed::Idle,
+            Ok(Step::Done) => self.wind_down(),
+            Err(fault) => self.fail(self.scheduler.blame(fault)),
+        }
     }
 
     /// What is before and after the schedule: out of the way of the hot path, whose stack it would fill.
     #[inline(never)]
-    fn step_around<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
+    fn step_around(&mut self) -> Progressed {
         match self.phase {
             Phase::Start => self.start(),
             Phase::AwaitCores { next, since_ns } => self.await_cores(next, since_ns),
-            Phase::Build => self.build(builders, host),
             Phase::StopCores { next, since_ns } => self.stop_cores(next, since_ns),
+            // Who builds is stepped with the programs.
+            Phase::Build => Progressed::Idle,
             Phase::Schedule | Phase::Returned => {
                 Progressed::Returned(self.launch.state.fault.first())
             }
@@ -208,6 +221,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         Ok(())
     }
 
+    #[inline(never)]
     fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
         let launch = &self.launch;
         let host = OnInstance { platform: &mut self.platform, host };

@@ -30,6 +30,8 @@ const LOOK_AGAIN_AFTER: u32 = 8;
 /// Publishes between two turns of the schedulers while a builder program runs. 128: the tasks of that many publishes stay
 /// in the first-level cache.
 const PUBLISHES_A_TURN: u32 = 128;
+/// Where the schedulers wait until the builder program is done: no count of publishes gives them a turn.
+const NO_TURN: u32 = u32::MAX;
 /// Steps that an instance makes one after the other while each one rings one core: a chain does not pay for the
 /// siblings' turns.
 const STEPS_A_TURN: u32 = 16;
@@ -123,10 +125,9 @@ fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
     cores: &Arc<Cores>,
 ) -> Box<dyn Role<B>> {
-    if launch.is_traced() {
+    if launch.is_traced() || launch.flags.contains(RunFlags::KERNEL_TIMES) {
+        // Where only times are wanted, there is no writer.
         Box::new(Scheduling::<F, Option<TraceWriter<'static>>, false>::new(launch, cores))
-    } else if launch.flags.contains(RunFlags::KERNEL_TIMES) {
-        Box::new(Scheduling::<F, NoTrace, false>::new(launch, cores))
     } else {
         Box::new(Scheduling::<F, NoTrace, true>::new(launch, cores))
     }
@@ -184,12 +185,11 @@ where
         let Self { seats, rung, builds_meanwhile } = self;
         let work_shared = rung.take_work_shared();
         let Some((first, rest)) = seats.split_first_mut() else { return false };
-        let mut worked = if *builds_meanwhile {
-            let run = hands.run;
-            first.step(run, work_shared, StepOthers { seats: rest, rung, hands, publishes: 0 })
-        } else {
-            first.step(hands.run, work_shared, ())
-        };
+        let run = hands.run;
+        let turn_every = if *builds_meanwhile { PUBLISHES_A_TURN } else { NO_TURN };
+        let others = StepOthers { seats: rest, rung, hands, publishes: 0, turn_every };
+        let mut worked =
+            first.step(run, work_shared, |instance| instance.step(&*run.builders, others));
         worked |= hands.run_rung(rung);
         for seat in rest {
             worked |= seat.steps(hands, rung, work_shared);
@@ -209,7 +209,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
     ) -> bool {
         let mut worked = false;
         for _ in 0..STEPS_A_TURN {
-            if !self.step(hands.run, work_shared, ()) {
+            if !self.step(hands.run, work_shared, Instance::step_beside) {
                 break;
             }
             worked = true;
@@ -221,12 +221,13 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
         worked
     }
 
+    /// Steps the instance with `step`, unless it has nothing to do; whether anything moved.
     #[inline]
-    fn step<B: BuilderSet, H: BuilderHost>(
+    fn step<B: BuilderSet>(
         &mut self,
         run: &PoolRun<B>,
         work_shared: bool,
-        host: H,
+        step: impl FnOnce(&mut PoolInstance<F, T, AT_ONCE>) -> Progressed,
     ) -> bool {
         if self.has_returned {
             return false;
@@ -237,7 +238,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
             return false;
         }
         logging::set_ring(self.log_ring);
-        match self.instance.step(&*run.builders, host) {
+        match step(&mut self.instance) {
             Progressed::Worked => {
                 self.idle_turns = 0;
                 true
@@ -255,12 +256,14 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
     }
 }
 
-/// The machine under a builder program: now and then the schedulers get a turn.
+/// The machine under a builder program: now and then the schedulers get a turn, where tasks may run while it builds.
 struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE: bool> {
     seats: &'s mut [Seat<F, T, AT_ONCE>],
     rung: &'s Rung,
     hands: &'s mut Hands<'r, B>,
     publishes: u32,
+    /// Publishes between two turns of the schedulers; [`NO_TURN`] where they wait until the program is done.
+    turn_every: u32,
 }
 
 impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> BuilderHost
@@ -269,7 +272,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
     #[inline]
     fn published(&mut self) {
         self.publishes += 1;
-        if self.publishes >= PUBLISHES_A_TURN {
+        if self.publishes >= self.turn_every {
             self.publishes = 0;
             self.step_others();
             // Long kernels are for the others, while there are others that ask, until the program is done or waits.
@@ -278,6 +281,9 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
     }
 
     fn relax(&mut self) {
+        if self.turn_every == NO_TURN {
+            return;
+        }
         let worked = self.step_others() | self.hands.run_kept();
         self.hands.rest(worked);
     }
@@ -291,7 +297,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
         self.hands.beat();
         let mut worked = false;
         for seat in &mut *self.seats {
-            worked |= seat.step(self.hands.run, true, ());
+            worked |= seat.step(self.hands.run, true, Instance::step_beside);
         }
         worked | self.hands.run_rung(self.rung)
     }

@@ -46,9 +46,11 @@ const NAPS_A_BUDGET: u64 = 512;
 
 type Shared = Rc<RefCell<World>>;
 
+type VirtualInstance<F> = Instance<'static, VirtualPlatform, F>;
+
 /// An instance, and what it did.
 struct Seat<F: FanoutPolicy> {
-    instance: Instance<'static, VirtualPlatform, F>,
+    instance: VirtualInstance<F>,
     log_ring: Option<LogRing<'static>>,
     has_returned: bool,
     report: InstanceReport,
@@ -211,7 +213,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let at = me.wrapping_sub(self.first);
         if me > 0 {
             if let Some(seat) = self.seats.get_mut(at) {
-                seat.step(me, time_ns, self.world, self.builders, (), self.nap_ns);
+                seat.step(me, time_ns, self.world, self.nap_ns, Instance::step_beside);
             }
             return;
         }
@@ -221,19 +223,19 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let crew = Crew { seats: others, first: 1, world, builders, nap_ns, builder: None };
         let (log_ring, state) = (seat.log_ring, None);
         let host = Host { crew, publishes: 0, log_ring, image: None, state };
-        seat.step(0, time_ns, world, builders, host, nap_ns);
+        seat.step(0, time_ns, world, nap_ns, |instance| instance.step(builders, host));
     }
 }
 
 impl<F: FanoutPolicy> Seat<F> {
-    fn step<B: BuilderSet, H: BuilderHost>(
+    /// Steps the instance with `step` at `time_ns`, and sees to when its next turn is.
+    fn step(
         &mut self,
         me: usize,
         time_ns: u64,
         world: &Shared,
-        builders: &Tapped<B>,
-        host: H,
         nap_ns: u64,
+        step: impl FnOnce(&mut VirtualInstance<F>) -> Progressed,
     ) {
         if self.has_returned {
             return;
@@ -245,7 +247,7 @@ impl<F: FanoutPolicy> Seat<F> {
         let start_ns = self.begin(me, time_ns, world);
         logging::set_ring(self.log_ring);
         logging::set_virtual_time(Some(start_ns));
-        let progressed = self.instance.step(builders, host);
+        let progressed = step(&mut self.instance);
         let platform = self.instance.platform();
         let mut shared = world.borrow_mut();
         // What the step has built, where it is the builder's: what it waited for in between is no work.
