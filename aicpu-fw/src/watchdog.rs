@@ -9,7 +9,7 @@ use core::hash::{Hash, Hasher};
 use pto_abi::BuildMode;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
-use pto_abi::task::NO_CHUNK;
+use pto_abi::task::{NO_CHUNK, Task};
 
 use crate::blame::Blame;
 use crate::cores::Cores;
@@ -37,11 +37,16 @@ pub struct Budgets {
 impl Budgets {
     /// How long the task in `slot` may be on a core.
     fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
-        let task = state.task(slot).filter(|_| self.of_launches);
-        match task.map(|task| task.last_chunk.load(Ordering::Relaxed)) {
-            None | Some(NO_CHUNK) => self.task_ns,
-            Some(microseconds) => self.task_ns.min(u64::from(microseconds) * 1000),
-        }
+        let of_launch = state.task(slot).and_then(|task| self.of_launch(task));
+        of_launch.map_or(self.task_ns, |budget_ns| self.task_ns.min(budget_ns))
+    }
+
+    /// How long a task may be on a core, where it is a launch of a session whose stream has a time of its own.
+    #[must_use]
+    pub fn of_launch(&self, task: &Task) -> Option<u64> {
+        let budget_us = Some(task.last_chunk.load(Ordering::Relaxed));
+        let budget_us = budget_us.filter(|budget_us| self.of_launches && *budget_us != NO_CHUNK);
+        budget_us.map(|budget_us| u64::from(budget_us) * 1000)
     }
 }
 

@@ -100,6 +100,7 @@ impl World {
             agenda,
             cores,
             naps,
+            shortest_nap_ns,
             ledger,
             trace: _,
             tracer: _,
@@ -123,7 +124,7 @@ impl World {
         (builder_ns, build_noticed, fault_noticed, rung).hash(into);
         agenda.hash_state(into);
         cores.iter().for_each(|core| core.hash_state(into));
-        naps.hash(into);
+        (naps, shortest_nap_ns).hash(into);
         ledger.hash_state(into);
         parts.hash_state(into);
         self.hash_memory(into, builder);

@@ -40,10 +40,6 @@ use crate::group::RunPort;
 use crate::logging;
 use crate::supervisor::Beat;
 
-/// A watchdog looks at the clock every 64 idle steps; with naps of this part of the smallest budget it does so
-/// eight times within each. Naps become longer while nothing happens, see [`Nap::length_ns`].
-const NAPS_A_BUDGET: u64 = 512;
-
 type Shared = Rc<RefCell<World>>;
 
 type VirtualInstance<F> = Instance<'static, VirtualPlatform, F>;
@@ -63,7 +59,6 @@ struct Crew<'e, F: FanoutPolicy, B> {
     first: usize,
     world: &'e Shared,
     builders: &'e Tapped<B>,
-    nap_ns: u64,
     /// Of the builder program on the stack, as far as it is known.
     builder: Option<u128>,
 }
@@ -93,16 +88,8 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
         }
     }
     let tapped = Tapped(Arc::clone(builders));
-    let nap_ns = nap_ns(launch);
-    let seats_of_all = &mut seats;
-    let mut crew = Crew {
-        seats: seats_of_all,
-        first: 0,
-        world: &world,
-        builders: &tapped,
-        nap_ns,
-        builder: None,
-    };
+    let mut crew =
+        Crew { seats: &mut seats, first: 0, world: &world, builders: &tapped, builder: None };
     // Nothing is done before the first turn: what comes first must not depend on which OS thread does.
     world.borrow_mut().wait_for_others(u64::MAX - 1);
     crew.run(u64::MAX - 1, Rival::Nobody);
@@ -124,13 +111,6 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
 fn leave_group<F: FanoutPolicy>(world: &Shared, seats: &[Seat<F>]) {
     let end_ns = seats.iter().map(|seat| seat.report.returned_ns).max().unwrap_or(0);
     world.borrow_mut().leave_group(end_ns);
-}
-
-fn nap_ns(launch: &Launch<'static>) -> u64 {
-    let budgets = &launch.budgets;
-    let all = [budgets.task_ns, budgets.stall_ns, budgets.run_ns, launch.bring_up_budget_ns];
-    let smallest = all.into_iter().filter(|budget| *budget > 0).min().unwrap_or(u64::MAX);
-    (smallest / NAPS_A_BUDGET).max(1_000)
 }
 
 fn seat<F: FanoutPolicy>(launch: &Launch<'static>, me: usize, world: &Shared) -> Seat<F> {
@@ -200,7 +180,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         }
         let mut world = self.world.borrow_mut();
         let nap = world.naps[me];
-        let nap_ns = nap.length_ns(self.nap_ns);
+        let nap_ns = nap.length_ns(world.shortest_nap_ns);
         let due_ns = if nap.is_asleep { nap.from_ns + nap_ns } else { time_ns + nap_ns };
         if due_ns <= time_ns {
             world.wake_after(me, time_ns);
@@ -213,17 +193,17 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let at = me.wrapping_sub(self.first);
         if me > 0 {
             if let Some(seat) = self.seats.get_mut(at) {
-                seat.step(me, time_ns, self.world, self.nap_ns, Instance::step_beside);
+                seat.step(me, time_ns, self.world, Instance::step_beside);
             }
             return;
         }
         let Some((seat, others)) = self.seats.split_first_mut() else { return };
-        let (world, builders, nap_ns) = (self.world, self.builders, self.nap_ns);
+        let (world, builders) = (self.world, self.builders);
         // Only instance 0 builds.
-        let crew = Crew { seats: others, first: 1, world, builders, nap_ns, builder: None };
+        let crew = Crew { seats: others, first: 1, world, builders, builder: None };
         let (log_ring, state) = (seat.log_ring, None);
         let host = Host { crew, publishes: 0, log_ring, image: None, state };
-        seat.step(0, time_ns, world, nap_ns, |instance| instance.step(builders, host));
+        seat.step(0, time_ns, world, |instance| instance.step(builders, host));
     }
 }
 
@@ -234,7 +214,6 @@ impl<F: FanoutPolicy> Seat<F> {
         me: usize,
         time_ns: u64,
         world: &Shared,
-        nap_ns: u64,
         step: impl FnOnce(&mut VirtualInstance<F>) -> Progressed,
     ) {
         if self.has_returned {
@@ -273,7 +252,8 @@ impl<F: FanoutPolicy> Seat<F> {
                 let worked_ns = shared.naps[me].worked_ns;
                 let nap = Nap { is_asleep: true, from_ns: now_ns, period_ns, worked_ns };
                 shared.naps[me] = nap;
-                shared.agenda.schedule(Agent::Alarm(me), now_ns + nap.length_ns(nap_ns));
+                let nap_ns = nap.length_ns(shared.shortest_nap_ns);
+                shared.agenda.schedule(Agent::Alarm(me), now_ns + nap_ns);
                 drop(shared);
                 let report_ns = platform.next_report_ns(start_ns);
                 shared = world.borrow_mut();
@@ -377,6 +357,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let kind = u32::from(task.kind.load(Relaxed) & !SHAPED);
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
+        world.heed_budget_of(task);
         world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         world.charge(Note::Publish(slot));
     }

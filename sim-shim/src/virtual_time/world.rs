@@ -42,6 +42,19 @@ pub(super) struct Nap {
     pub(super) worked_ns: u64,
 }
 
+/// A watchdog looks at the clock every 64 idle steps; with naps of this part of the smallest budget it does so eight times within each.
+const NAPS_A_BUDGET: u64 = 512;
+/// No nap is shorter, as far as the budgets of the run decide it.
+const SHORTEST_OF_RUNS_NS: u64 = 1_000;
+
+/// How long an instance that has just worked naps at least, in a run with these budgets.
+fn shortest_nap_ns(launch: &Launch<'_>) -> u64 {
+    let budgets = &launch.budgets;
+    let all = [budgets.task_ns, budgets.stall_ns, budgets.run_ns, launch.bring_up_budget_ns];
+    let smallest = all.into_iter().filter(|budget| *budget > 0).min().unwrap_or(u64::MAX);
+    (smallest / NAPS_A_BUDGET).max(SHORTEST_OF_RUNS_NS)
+}
+
 /// Naps in the time since an instance last moved something.
 const NAPS_SINCE_WORK: u64 = 512;
 /// How much longer than the shortest a nap becomes.
@@ -70,6 +83,8 @@ pub(super) struct World {
     pub(super) agenda: Agenda,
     pub(super) cores: Vec<Core>,
     pub(super) naps: Vec<Nap>,
+    /// How long a nap is while something happens; it becomes longer when nothing does, see [`Nap::length_ns`].
+    pub(super) shortest_nap_ns: u64,
     pub(super) ledger: Ledger,
     pub(super) trace: Trace,
     pub(super) tracer: Tracer,
@@ -134,6 +149,7 @@ impl World {
             fault_noticed: false,
             rung: vec![0; cores.len()],
             start_ns: options.profile.core_start_ns(),
+            shortest_nap_ns: shortest_nap_ns(&launch),
             seat: None,
             beats,
             cores,
@@ -352,6 +368,14 @@ impl World {
             if self.launch.state.shapes.is_some() {
                 self.parts.plain_ready(slot, kind, Release::of(task));
             }
+        }
+    }
+
+    /// A launch of a session is published, and its stream may allow it less time than the run does: from now on the watchdogs look often
+    /// enough for that. As often as the device's do for the shortest of them, because an idle step lasts longer than such a nap.
+    pub(super) fn heed_budget_of(&mut self, task: &Task) {
+        if let Some(budget_ns) = self.launch.budgets.of_launch(task) {
+            self.shortest_nap_ns = self.shortest_nap_ns.min((budget_ns / NAPS_A_BUDGET).max(1));
         }
     }
 

@@ -165,6 +165,37 @@ fn a_kernel_has_the_time_of_its_stream() {
     }
 }
 
+/// In virtual time the watchdog looks as often as the budgets of streams need, not as those of the session: a kernel that takes somewhat
+/// longer than its stream allows does not end before it is found, and one that takes less is left alone.
+#[test]
+fn a_stream_finds_a_kernel_in_time_in_virtual_time() {
+    let session = device(virtual_time(3)).session(options()).unwrap();
+    let spun = |session: &Session, iterations: u64| {
+        let (patient, before) = (session.stream().unwrap(), session.now());
+        patient.launch(func::SPIN_AIV, &[iterations]).unwrap();
+        patient.synchronize_within(LONG).unwrap();
+        session.now() - before
+    };
+    let iterations = 2_000_000;
+    let a_million =
+        (spun(&session, iterations + 1_000_000) - spun(&session, iterations)).as_nanos();
+    for budget_us in [300, 2_000, 10_000] {
+        let kernel_budget = Some(Duration::from_micros(budget_us));
+        let stream =
+            session.stream_with(StreamOptions { kernel_budget, ..StreamOptions::default() });
+        let stream = stream.unwrap();
+        let of_budget = |percent: u64| {
+            u64::try_from(u128::from(budget_us * 10 * percent) * 1_000_000 / a_million).unwrap()
+        };
+        stream.launch(func::SPIN_AIV, &[of_budget(90)]).unwrap();
+        stream.synchronize_within(LONG).expect("it takes less than the budget");
+        stream.launch(func::SPIN_AIV, &[of_budget(140)]).unwrap();
+        let told = stream.synchronize_within(LONG);
+        let error = told.expect_err(&format!("140 % of a budget of {budget_us} us"));
+        assert_eq!(error.fault(), Some(Fault::STALL_CORE), "{error}");
+    }
+}
+
 #[test]
 fn a_budget_of_kernels_that_nothing_could_keep_is_refused() {
     let session = impatient();
