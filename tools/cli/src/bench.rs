@@ -45,7 +45,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         return counted(mode, graph, tasks, runs);
     }
     if let Some(path) = &args.svg {
-        output_file::check(path)?;
+        output_file::check_form(path, "svg")?;
     }
     warn_of_the_profile(args);
     let cache = peers::cache().map_err(Failure::usage)?;

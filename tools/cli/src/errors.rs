@@ -15,7 +15,7 @@ use pto_timeline::Trace;
 use serde_json::{Value, json};
 
 use crate::form::Form;
-use crate::text::plain;
+use crate::text::{plain, plain_json};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,9 +135,15 @@ impl Failure {
     /// Says what went wrong, in JSON on standard output as well; the code to exit with.
     pub(crate) fn report(&self, form: Form) -> ExitCode {
         self.tell();
+        self.answer(form)
+    }
+
+    /// Says what went wrong in JSON on standard output, if that was asked for; the code to exit with.
+    fn answer(&self, form: Form) -> ExitCode {
         if form == Form::Json {
             // As above.
-            let _ = writeln!(std::io::stdout().lock(), "{:#}", self.json());
+            let _ =
+                writeln!(std::io::stdout().lock(), "{}", plain_json(&format!("{:#}", self.json())));
         }
         self.exit.into()
     }
@@ -161,15 +167,21 @@ impl Failure {
 
 /// What clap says of a command line: help and version are answers, everything else is refused.
 pub(crate) fn refused_arguments(error: &clap::Error, form: Form) -> ExitCode {
-    // Where standard output or error are gone, there is nobody to tell.
-    let _ = error.print();
-    if error.use_stderr() && form == Form::Json {
-        let text = error.to_string();
-        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        let object = Failure::usage(text).json();
-        let _ = writeln!(std::io::stdout().lock(), "{object:#}");
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    let refused = Failure::usage(text);
+    if !error.use_stderr() {
+        // Where standard output is gone, there is nobody to tell.
+        let _ = error.print();
+        return Exit::Pass.into();
     }
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Pass.into() }
+    if plain(text) == text {
+        // In colours, where standard error has some.
+        let _ = error.print();
+    } else {
+        refused.tell();
+    }
+    refused.answer(form)
 }
 
 /// A fault without a post-mortem: the host has refused a graph.

@@ -17,7 +17,7 @@ use crate::output::answer;
 use crate::progress::Phase;
 use crate::replay;
 use crate::session_soak;
-use crate::text::{duration, grouped, table};
+use crate::text::{counted, duration, grouped, table};
 
 /// Runs a campaign, or one seed of it.
 pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
@@ -307,7 +307,11 @@ fn passed_text(options: &SoakOptions, seed: u64, passed: &Passed) -> String {
     };
     let fault = passed.fault.map_or("no fault", |fault| fault.name());
     format!(
-        "passed\n  {}, profile {}\n  {injected}{fault}, {} runs, {} tasks completed, trace hash {:016x}",
-        scenario.setup, scenario.options.profile.name, passed.runs, passed.tasks, passed.hash
+        "passed\n  {}, profile {}\n  {injected}{fault}, {}, {} completed, trace hash {:016x}",
+        scenario.setup,
+        scenario.options.profile.name,
+        counted(passed.runs, "run"),
+        counted(passed.tasks, "task"),
+        passed.hash
     )
 }
