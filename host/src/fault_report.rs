@@ -309,7 +309,7 @@ fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
     let unnamed = (epitaph.blocked_count as usize).saturating_sub(named.len());
     if unnamed > 0 {
         let wait = if unnamed == 1 { "task waits" } else { "tasks wait" };
-        to.push(format!("{unnamed} more {wait}; the epitaph has no room to name all."));
+        to.push(format!("{unnamed} more {wait}; the report has no room to name all."));
     }
 }
 

@@ -75,7 +75,7 @@ fn header(trace: &Trace) -> Vec<String> {
     let size =
         format!("{} in {}", counted(trace.tasks.len() as u64, "task"), time(trace.makespan_ns));
     let mut lines = vec![size + &ended.unwrap_or_default()];
-    let mut gap = "  ";
+    let mut gap = "; ";
     for (name, fact) in &trace.run {
         let fact = format!("{name}: {fact}");
         match lines.last_mut() {

@@ -9,7 +9,10 @@ use pto_abi::runtime::NOBODY;
 use pto_abi::{CoreKind, Fault, TaskId};
 use pto_host::FaultReport;
 use pto_host::fw::ImageError;
+use pto_host::group::GroupError;
+use pto_host::session::Cause;
 use pto_host::virtual_time::VirtualReport;
+use pto_host::workloads::plan::RunFault;
 use pto_timeline::Trace;
 
 use serde_json::{Value, json};
@@ -69,6 +72,20 @@ impl Failure {
         Self::new(Exit::Fault, message)
     }
 
+    /// The run ended with a fault, of which the error of a device tells, or with another error of it.
+    fn faulted_by(message: impl fmt::Display, cause: &pto_host::Error) -> Self {
+        let failure = Self::faulted(message);
+        let pto_host::Error::Fault { report, .. } = cause else {
+            return Self { fault: cause.fault().map(fault_json).map(Box::new), ..failure };
+        };
+        Self {
+            fault: Some(Box::new(fault_report_json(report))),
+            trace: report.trace.clone(),
+            virtual_report: report.virtual_report.clone(),
+            ..failure
+        }
+    }
+
     /// A result is not what it must be.
     pub(crate) fn wrong(message: impl fmt::Display) -> Self {
         Self::new(Exit::Wrong, message)
@@ -104,6 +121,11 @@ impl Failure {
     /// Takes the timeline up to the fault.
     pub(crate) fn take_trace(&mut self) -> Option<Trace> {
         self.trace.take().map(|trace| *trace)
+    }
+
+    /// Whether there is a timeline up to the fault.
+    pub(crate) fn has_trace(&self) -> bool {
+        self.trace.is_some()
     }
 
     /// What the machine saw in virtual time.
@@ -283,6 +305,11 @@ impl From<pto_host::SessionError> for Failure {
         match &error {
             E::Option { .. } | E::Argument { .. } => Self::usage(error),
             E::Device(_) if error.fault().is_none() => Self::usage(error),
+            E::Device(cause) => Self::faulted_by(&error, cause),
+            E::Failed(failed) | E::Stopped { cause: failed, .. } => match &failed.cause {
+                Cause::Device(cause) | Cause::Interrupted(cause) => Self::faulted_by(&error, cause),
+                _ => Self::faulted(error),
+            },
             _ => Self::faulted(error),
         }
     }
@@ -293,8 +320,29 @@ impl From<pto_host::stitch::StitchError> for Failure {
         use pto_host::stitch::StitchError as E;
         match error {
             E::Session(error) => error.into(),
-            E::Fault { .. } => Self::faulted(error),
+            E::Fault { ref fault, .. } => {
+                let code = match **fault {
+                    RunFault::Expansion { fault, .. } => fault,
+                    RunFault::Kernel(_) => Fault::PLAN_KERNEL,
+                };
+                Self { fault: Some(Box::new(fault_json(code))), ..Self::faulted(error) }
+            }
             other => Self::usage(other),
+        }
+    }
+}
+
+/// The fault of the rank that is nearest to the cause.
+impl From<GroupError> for Failure {
+    fn from(error: GroupError) -> Self {
+        let cause = match &error {
+            GroupError::Failed { failures } => failures.first().map(|failure| &failure.error),
+            GroupError::Rank { source, .. } => Some(source),
+            _ => None,
+        };
+        match cause {
+            Some(cause) => Self::faulted_by(&error, cause),
+            None => Self::faulted(&error),
         }
     }
 }

@@ -147,19 +147,16 @@ fn alone(
     )
 }
 
-/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
+/// The commands that try what an interrupted campaign has not, one behind the other; `None`: it had tried everything.
 fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
     let last = done.last()?;
     let from = args.from + last.report.seeds;
-    let words = match (from < end, last.troubles) {
-        // Everything of this phase that is left, and of the phases behind it.
-        (true, troubles) => campaign_words(args, troubles, from, end - from),
-        (false, Troubles::Some) if !args.faults => {
-            campaign_words(args, Troubles::None, args.from, end - args.from)
-        }
-        (false, _) => return None,
-    };
-    Some(words)
+    let rest = (from < end).then(|| campaign_words(args, last.troubles, from, end - from));
+    let is_behind = last.troubles == Troubles::Some && !args.faults;
+    let behind =
+        is_behind.then(|| campaign_words(args, Troubles::None, args.from, end - args.from));
+    let commands: Vec<_> = rest.into_iter().chain(behind).collect();
+    (!commands.is_empty()).then(|| commands.join(" && "))
 }
 
 /// A campaign of a phase as a command.

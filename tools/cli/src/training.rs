@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
-use pto_host::{RunOptions, SessionOptions};
+use pto_host::{RunOptions, Session, SessionOptions};
 use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;
@@ -14,6 +14,7 @@ use crate::form::Form;
 use crate::output::answer;
 use crate::request::check_unique;
 use crate::text::{bytes, counted, duration, grouped, table};
+use crate::virtual_time;
 
 /// What it is, in the list of examples.
 pub(crate) const SUMMARY: &str =
@@ -81,14 +82,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let options = SessionOptions { run, ..SessionOptions::default() };
     let session = device.session(options)?;
-    let mut training = Training::new(&session, sizes, layouts)?;
-    let begun = Instant::now();
-    for _ in 0..sizes.iterations {
-        training.round()?;
-    }
-    training.parts().0.synchronize()?;
-    let took = begun.elapsed();
-    let report = training.finish()?;
+    let (report, took) = trained(&session, sizes, layouts)
+        .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))?;
     let failures = report.failures();
     let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
     answer(
@@ -97,6 +92,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         || text(&report, &failures, took),
         || as_json(&report, &failures, took),
     )
+}
+
+/// All rounds, and what they took on this machine.
+fn trained(
+    session: &Session,
+    sizes: Sizes,
+    layouts: Layouts,
+) -> Result<(Report, Duration), Failure> {
+    let mut training = Training::new(session, sizes, layouts)?;
+    let begun = Instant::now();
+    for _ in 0..sizes.iterations {
+        training.round()?;
+    }
+    training.parts().0.synchronize()?;
+    let took = begun.elapsed();
+    Ok((training.finish()?, took))
 }
 
 /// Options that belong to a run of one graph.

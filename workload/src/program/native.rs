@@ -182,7 +182,7 @@ mod tests {
         assert!(refused(&["a"], &[]).contains("at least"));
         assert!(refused(&["a", "b", "a"], &["x86_64"]).contains("kernel a is there twice"));
         assert!(refused(&["a"], &["x86_64", "x86_64"]).contains("two objects"));
-        assert!(refused(&["a\n"], &["x86_64"]).contains("no name"));
+        assert!(refused(&["a\n"], &["x86_64"]).contains("control characters"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
 use crate::program::example;
+use crate::replay;
 use crate::request::request;
 use crate::text::{bytes, counted, duration, grouped};
 
@@ -110,7 +111,11 @@ impl Job {
         let words = |rank: u32| own.get((rank - first) as usize).cloned().unwrap_or_default();
         let builder = self.prepared.first().map_or("", Prepared::builder);
         let work = GroupWork { builder, args: &words };
-        let report = self.opened.group.run(&work, &options).map_err(Failure::faulted)?;
+        let report = self.opened.group.run(&work, &options).map_err(Failure::from);
+        let report = report.map_err(|failure| match args.group {
+            Some(GroupTarget::Virtual(..)) => failure.replayed_by(replay::this_command()),
+            _ => failure,
+        })?;
         self.judge(report)
     }
 

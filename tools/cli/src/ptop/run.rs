@@ -24,7 +24,7 @@ use crate::args::{HostingMode, ProgramRunArgs};
 use crate::errors::{Exit, Failure};
 use crate::request::check_unique;
 use crate::text::grouped;
-use crate::{npy, output_file, timeline};
+use crate::{npy, output_file, replay, timeline};
 
 /// Runs a program.
 pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failure> {
@@ -41,7 +41,9 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
     args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let session = session(args)?;
     let before_run = session.memory().user_bytes();
-    let ran = run_on(&session, args, (program, &given))?;
+    let name = program.name().to_owned();
+    let ran = run_on(&session, args, (program, &given));
+    let ran = ran.map_err(|failure| told_of_a_fault(failure, args, &name))?;
     let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
     let judged = expected
         .iter()
@@ -90,12 +92,7 @@ impl Ran {
         })?;
         let counted = self.after.since(&self.before).all().into_iter();
         let counted = counted.map(|(name, value)| (name.to_owned(), grouped(value)));
-        let facts = [
-            ("program", self.name.clone()),
-            ("runs", grouped(args.loops)),
-            ("pto", env!("CARGO_PKG_VERSION").to_owned()),
-        ];
-        trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+        trace = with_facts(trace, args, &self.name);
         trace.run.extend(counted);
         Ok(trace)
     }
@@ -120,6 +117,33 @@ impl Ran {
         }
         files
     }
+}
+
+/// What every timeline of a program says.
+fn with_facts(mut trace: Trace, args: &ProgramRunArgs, program: &str) -> Trace {
+    let facts = [
+        ("program", program.to_owned()),
+        ("runs", grouped(args.loops)),
+        ("pto", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+    trace
+}
+
+/// A run that ended with a fault keeps its timeline, and says in virtual time how it is repeated.
+fn told_of_a_fault(failure: Failure, args: &ProgramRunArgs, program: &str) -> Failure {
+    let path = args.trace.as_deref();
+    let had_trace = failure.has_trace();
+    let mut failure = timeline::keep_in(failure, path, |trace| with_facts(trace, args, program));
+    if let Some(path) = path.filter(|_| failure.is_fault() && !had_trace) {
+        let left = "because the run left no timeline";
+        failure = failure.and(format!("'{}' was not written, {left}.", path.display()));
+    }
+    if args.hosting != HostingMode::Virtual || !failure.is_fault() {
+        return failure;
+    }
+    let replay = replay::this_command();
+    failure.and(format!("To replay it: {replay}")).replayed_by(replay)
 }
 
 /// Writes an output; the name of its file.

@@ -24,6 +24,7 @@ fn unknown_names_are_answered_with_the_known_and_the_nearest() {
     refused(&["list", "kernel"], 2, &["kernels"]);
     refused(&["info", "nothing"], 2, &["limits"]);
     refused(&["rum"], 2, &["'run'"]);
+    refused(&["bench", "--peer=taskflow=/dev/null/x"], 2, &["no folder '/dev/null/x'"]);
     // A loop of programs is no graph, and is known nevertheless.
     refused(&["run", "training_lop"], 2, &["did you mean 'training_loop'?"]);
     for command in ["check", "graph"] {

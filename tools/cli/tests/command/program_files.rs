@@ -297,6 +297,48 @@ fn nan_of_a_program_is_told() {
     refused(&["run", &out], 2, &["pto program run"]);
 }
 
+/// A fault of a program, of a loop of programs and of a group has the fields that a fault of a run has.
+#[test]
+fn a_fault_has_its_fields_in_every_command_that_runs_something() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (source, program) = (path("indexed.workload"), path("indexed.ptop"));
+    fs::write(&source, INDEXED).expect("a file");
+    pto(&["program", "build", &source, "-o", &program], 0);
+    let run = ["program", "run", &program, "--param=n=9", "--hosting=virtual"];
+    let told = answers("failure", &run);
+    assert_eq!((&told["exit_code"], &told["fault"]["name"]), (&3.into(), &"PLAN_INDEX".into()));
+    assert!(told["fault"]["remedy"].is_string(), "{told}");
+    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("--param=n=9")), "{told}");
+    let group = ["run", "tp_decoder", "--group=local:2", "--run-budget-ms=1"];
+    let untraced = pto(&[&run[..], &["--trace", &path("t.json")]].concat(), 3).stderr;
+    assert!(untraced.contains("t.json' was not written"), "{untraced}");
+    let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=1"];
+    let slow = ["--hosting=virtual", "--kernel-cost=3ms", "--run-budget-ms=1"];
+    let training = [&["run", "training_loop"][..], &small, &slow].concat();
+    let told = answers("failure", &training);
+    assert_eq!(told["trace_hash"].as_str().map(str::len), Some(16), "{told}");
+    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("3ms")), "{told}");
+    for run in [&group[..], &training] {
+        let told = answers("failure", run);
+        assert_eq!(told["exit_code"], 3, "{told}");
+        assert_eq!(told["fault"]["name"], "STALL_RUN_BUDGET", "{told}");
+        assert!(told["fault"]["instance"].is_u64(), "{told}");
+    }
+}
+
+/// A workload whose loop leaves its tensor if `n` is more than 4.
+const INDEXED: &str = "workload indexed {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[4, 16]
+  kernel clear(x: out f32[1, 16]) {
+    %0 = zeros : f32[1, 16]
+    store x, %0
+  }
+  do each i in dyn n default 4 { clear[i](x = X[i]) }
+}
+";
+
 /// A request that cannot be met is refused before the program runs.
 #[test]
 fn what_no_output_can_be_compared_with_is_refused() {
