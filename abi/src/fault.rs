@@ -240,24 +240,24 @@ faults! {
         0x04 CORE_WRONG_STATUS: "A core reported a dispatch that it was not given.",
             "Look for a kernel that writes outside its buffers.";
         0x05 CORE_NOT_STOPPED: "A core did not leave its loop when it was asked to.",
-            "The kernel that it runs does not return: the epitaph names it.";
+            "The kernel that it runs does not return: the report names it.";
         0x06 CORE_EXCEPTION: "A core took an exception in a kernel.",
             "Check the task's arguments against the kernel's; the report says where and at which address.";
     }
     /// No progress.
     STALL = 0x0006 {
         0x01 STALL_CORE: "A task runs on a core for longer than the task budget.",
-            "The epitaph names kernel and core; raise the task budget if the kernel is right.";
+            "The report names kernel and core; raise the task budget if the kernel is right.";
         0x02 STALL_READY: "Tasks are ready and cores of their kind are idle.",
             "This is an error of the runtime: report it with the graph and the options.";
         0x03 STALL_DEADLOCK: "Tasks wait for producers that can never complete: a cycle, or a lost edge.",
-            "The epitaph names tasks and producers; look for a cycle among them.";
+            "The report names tasks and producers; look for a cycle among them.";
         0x04 STALL_BUILDER: "The builder has not returned and adds nothing.",
             "Look for an endless loop in the builder, or raise the stall budget.";
         0x05 STALL_RUN_BUDGET: "The run took longer than its budget.",
-            "Raise the run budget, or look at what the epitaph names.";
+            "Raise the run budget, or look at what the report names.";
         0x06 STALL_INSTANCE: "An AICPU instance does not return from a step.",
-            "A kernel or builder that runs on it does not return: the epitaph names it.";
+            "A kernel or builder that runs on it does not return: the report names it.";
         0x07 STALL_TRACE: "A trace ring is full, and the host does not read it.",
             "Is the host stopped? Else record into larger rings, or into ones that drop events when they are full.";
     }
@@ -373,7 +373,7 @@ faults! {
         0x01 PLAN_HEADER: "The words are no plan, or one of another version or length.",
             "Compile the workload again with this release.";
         0x02 PLAN_LIMIT: "A plan has more of something than the builder has room for.",
-            "Make two workloads of it; the plan's epitaph says what there is too much of.";
+            "Make two workloads of it; the report says what there is too much of.";
         0x03 PLAN_LENGTH: "A part of a plan does not end where the plan says that it does.",
             "Compile the workload again; the plan was damaged.";
         0x04 PLAN_CODE: "A word of a plan has a code that is not known.",
@@ -387,24 +387,24 @@ faults! {
         0x08 PLAN_BINDINGS: "The bindings are not in GM, or not those of the plan.",
             "Bind the workload again, with memory that the device allocated.";
         0x10 PLAN_DIVISION: "An expression of a workload divides by zero.",
-            "The plan's epitaph says where; keep the divisor from zero there.";
+            "The report says where; keep the divisor from zero there.";
         0x11 PLAN_INDEX: "An index of a workload is not in the dimension of its tensor.",
-            "The plan's epitaph says where; compare the sizes of the loops with those of the tensor.";
+            "The report says where; compare the sizes of the loops with those of the tensor.";
         0x12 PLAN_TILE: "A tile of a workload leaves its tensor.",
-            "The plan's epitaph says where; give the view a range, so that the tile is partial, or choose another tile.";
+            "The report says where; give the view a range, so that the tile is partial, or choose another tile.";
         0x13 PLAN_ARRAY: "An array of an axis is shorter than the axis needs.",
-            "Bind an array of the length that the plan's epitaph names.";
+            "Bind an array of the length that the report names.";
         0x14 PLAN_ELEMENT: "An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it.",
-            "The plan's epitaph says which; correct it.";
+            "The report says which; correct it.";
         0x20 PLAN_KERNEL: "A tile kernel ended with a fault.",
-            "The plan's epitaph names kernel, operand and index.";
+            "The report names kernel, operand and index.";
     }
     /// Transfers between the devices of a group.
     TRANSFER = 0x000C {
         0x01 TRANSFER_FAILED: "A transfer to or from another rank has failed.",
             "The report of the group names ranks, hosts and the cause.";
         0x02 TRANSFER_STALL: "A transfer waits for longer than the stall budget, and nothing else gets on.",
-            "The epitaph names the task; look why the other rank does not do its part, or raise the stall budget.";
+            "The report names the task; look why the other rank does not do its part, or raise the stall budget.";
         0x03 TRANSFER_NO_ENGINE: "A transfer is ready, and nothing on this device moves it.",
             "Run the program on a member of a group: Group::open_local, or Group::join.";
         0x04 TRANSFER_RANK: "A call names a rank that the communicator does not have.",

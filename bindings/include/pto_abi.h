@@ -319,21 +319,21 @@ typedef struct pto_task_id {
 #define PTO_FAULT_CORE_WRONG_KIND UINT32_C(0x00050003)
 /* A core reported a dispatch that it was not given. Look for a kernel that writes outside its buffers. */
 #define PTO_FAULT_CORE_WRONG_STATUS UINT32_C(0x00050004)
-/* A core did not leave its loop when it was asked to. The kernel that it runs does not return: the epitaph names it. */
+/* A core did not leave its loop when it was asked to. The kernel that it runs does not return: the report names it. */
 #define PTO_FAULT_CORE_NOT_STOPPED UINT32_C(0x00050005)
 /* A core took an exception in a kernel. Check the task's arguments against the kernel's; the report says where and at which address. */
 #define PTO_FAULT_CORE_EXCEPTION UINT32_C(0x00050006)
-/* A task runs on a core for longer than the task budget. The epitaph names kernel and core; raise the task budget if the kernel is right. */
+/* A task runs on a core for longer than the task budget. The report names kernel and core; raise the task budget if the kernel is right. */
 #define PTO_FAULT_STALL_CORE UINT32_C(0x00060001)
 /* Tasks are ready and cores of their kind are idle. This is an error of the runtime: report it with the graph and the options. */
 #define PTO_FAULT_STALL_READY UINT32_C(0x00060002)
-/* Tasks wait for producers that can never complete: a cycle, or a lost edge. The epitaph names tasks and producers; look for a cycle among them. */
+/* Tasks wait for producers that can never complete: a cycle, or a lost edge. The report names tasks and producers; look for a cycle among them. */
 #define PTO_FAULT_STALL_DEADLOCK UINT32_C(0x00060003)
 /* The builder has not returned and adds nothing. Look for an endless loop in the builder, or raise the stall budget. */
 #define PTO_FAULT_STALL_BUILDER UINT32_C(0x00060004)
-/* The run took longer than its budget. Raise the run budget, or look at what the epitaph names. */
+/* The run took longer than its budget. Raise the run budget, or look at what the report names. */
 #define PTO_FAULT_STALL_RUN_BUDGET UINT32_C(0x00060005)
-/* An AICPU instance does not return from a step. A kernel or builder that runs on it does not return: the epitaph names it. */
+/* An AICPU instance does not return from a step. A kernel or builder that runs on it does not return: the report names it. */
 #define PTO_FAULT_STALL_INSTANCE UINT32_C(0x00060006)
 /* A trace ring is full, and the host does not read it. Is the host stopped? Else record into larger rings, or into ones that drop events when they are full. */
 #define PTO_FAULT_STALL_TRACE UINT32_C(0x00060007)
@@ -433,7 +433,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
 /* The words are no plan, or one of another version or length. Compile the workload again with this release. */
 #define PTO_FAULT_PLAN_HEADER UINT32_C(0x000b0001)
-/* A plan has more of something than the builder has room for. Make two workloads of it; the plan's epitaph says what there is too much of. */
+/* A plan has more of something than the builder has room for. Make two workloads of it; the report says what there is too much of. */
 #define PTO_FAULT_PLAN_LIMIT UINT32_C(0x000b0002)
 /* A part of a plan does not end where the plan says that it does. Compile the workload again; the plan was damaged. */
 #define PTO_FAULT_PLAN_LENGTH UINT32_C(0x000b0003)
@@ -447,21 +447,21 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_NAME UINT32_C(0x000b0007)
 /* The bindings are not in GM, or not those of the plan. Bind the workload again, with memory that the device allocated. */
 #define PTO_FAULT_PLAN_BINDINGS UINT32_C(0x000b0008)
-/* An expression of a workload divides by zero. The plan's epitaph says where; keep the divisor from zero there. */
+/* An expression of a workload divides by zero. The report says where; keep the divisor from zero there. */
 #define PTO_FAULT_PLAN_DIVISION UINT32_C(0x000b0010)
-/* An index of a workload is not in the dimension of its tensor. The plan's epitaph says where; compare the sizes of the loops with those of the tensor. */
+/* An index of a workload is not in the dimension of its tensor. The report says where; compare the sizes of the loops with those of the tensor. */
 #define PTO_FAULT_PLAN_INDEX UINT32_C(0x000b0011)
-/* A tile of a workload leaves its tensor. The plan's epitaph says where; give the view a range, so that the tile is partial, or choose another tile. */
+/* A tile of a workload leaves its tensor. The report says where; give the view a range, so that the tile is partial, or choose another tile. */
 #define PTO_FAULT_PLAN_TILE UINT32_C(0x000b0012)
-/* An array of an axis is shorter than the axis needs. Bind an array of the length that the plan's epitaph names. */
+/* An array of an axis is shorter than the axis needs. Bind an array of the length that the report names. */
 #define PTO_FAULT_PLAN_ARRAY UINT32_C(0x000b0013)
-/* An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it. The plan's epitaph says which; correct it. */
+/* An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it. The report says which; correct it. */
 #define PTO_FAULT_PLAN_ELEMENT UINT32_C(0x000b0014)
-/* A tile kernel ended with a fault. The plan's epitaph names kernel, operand and index. */
+/* A tile kernel ended with a fault. The report names kernel, operand and index. */
 #define PTO_FAULT_PLAN_KERNEL UINT32_C(0x000b0020)
 /* A transfer to or from another rank has failed. The report of the group names ranks, hosts and the cause. */
 #define PTO_FAULT_TRANSFER_FAILED UINT32_C(0x000c0001)
-/* A transfer waits for longer than the stall budget, and nothing else gets on. The epitaph names the task; look why the other rank does not do its part, or raise the stall budget. */
+/* A transfer waits for longer than the stall budget, and nothing else gets on. The report names the task; look why the other rank does not do its part, or raise the stall budget. */
 #define PTO_FAULT_TRANSFER_STALL UINT32_C(0x000c0002)
 /* A transfer is ready, and nothing on this device moves it. Run the program on a member of a group: Group::open_local, or Group::join. */
 #define PTO_FAULT_TRANSFER_NO_ENGINE UINT32_C(0x000c0003)

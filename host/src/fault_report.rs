@@ -70,7 +70,7 @@ impl FaultReport {
         let mut sentences = vec![fault.to_string()];
         match &epitaph {
             Some(epitaph) => tell(epitaph, fault, context, &mut sentences),
-            None => sentences.push("The firmware left no epitaph.".to_owned()),
+            None => sentences.push("The firmware did not say more about the fault.".to_owned()),
         }
         if fault == Fault::BUILD_NO_BUILDER {
             sentences.push(tell_builders(context));
@@ -122,7 +122,7 @@ fn tell(epitaph: &Epitaph, fault: Fault, context: &Context<'_>, to: &mut Vec<Str
     if epitaph.fault != fault.code()
         && let Some(other) = Fault::from_code(epitaph.fault)
     {
-        to.push(format!("The epitaph is that of another fault: {other}"));
+        to.push(format!("What follows is about another fault: {other}"));
     }
     to.push(tell_who(epitaph));
     match epitaph.ring {
@@ -309,7 +309,7 @@ fn tell_blocked(epitaph: &Epitaph, to: &mut Vec<String>) {
     let unnamed = (epitaph.blocked_count as usize).saturating_sub(named.len());
     if unnamed > 0 {
         let wait = if unnamed == 1 { "task waits" } else { "tasks wait" };
-        to.push(format!("{unnamed} more {wait}; the epitaph has no room to name all."));
+        to.push(format!("{unnamed} more {wait}; the report has no room to name all."));
     }
 }
 
@@ -375,7 +375,7 @@ mod tests {
             "task 41, kernel exp (func id 3) at 0x1003.",
             "It concerns core 2 (aiv, cluster 0).",
             "Of the tasks 100 were added",
-            "What to do: The epitaph names kernel and core",
+            "What to do: The report names kernel and core",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
@@ -425,7 +425,7 @@ mod tests {
     fn a_missing_builder_is_told_with_those_that_exist() {
         let text = told(Fault::BUILD_NO_BUILDER, None);
         assert!(text.contains("builder \"tre\"; the firmware has: chain, tree."), "{text}");
-        assert!(text.contains("left no epitaph"), "{text}");
+        assert!(text.contains("did not say more"), "{text}");
     }
 
     #[test]

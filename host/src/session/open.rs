@@ -114,7 +114,8 @@ fn check_instances(instances: u32, clusters: u32) -> Result<(), SessionError> {
     if instances.saturating_sub(1) <= clusters {
         return Ok(());
     }
-    let found = format!("{instances} on a device with {clusters} clusters");
+    let plural = if clusters == 1 { "" } else { "s" };
+    let found = format!("{instances} on a device with {clusters} cluster{plural}");
     let allowed = "at most one more than the device has clusters of cores (1 AIC and 2 AIV)";
     Err(refuse("run.aicpu_instances", found, allowed))
 }

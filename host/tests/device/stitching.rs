@@ -243,7 +243,8 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
     let foreign = elsewhere.load(compiled(&add_one(32))).unwrap();
     let told = refused(&other, &foreign, Inputs::new().borrow("X", &x));
     assert!(told.contains("belongs to another session"), "{told}");
-    let refused = stitcher.load(compiled(DOUBLE).for_target("a5")).map(|_| ()).unwrap_err();
+    let refused =
+        stitcher.load(compiled(DOUBLE).for_target("a5").unwrap()).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("target 'a5'"), "{refused}");
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::analysis::{Analysis, Chain, KindTime};
 use crate::bound::Bound;
 use crate::model::Trace;
-use crate::text::{percent, table, time};
+use crate::text::{counted, grouped, percent, table, time};
 
 /// Tasks of the chain that are told one by one; of a longer one, the first and the last half of them.
 const CHAIN_SHOWN: usize = 12;
@@ -29,8 +29,9 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
     let _ = writeln!(
         text,
-        "\n  scheduler overhead: an idle core and a ready task of its kind at once for {}, {overhead} of the makespan",
-        time(analysis.overhead_ns)
+        "\n  scheduler overhead: an idle core and a ready task of its kind at once for {}, {overhead} of the makespan{}",
+        time(analysis.overhead_ns),
+        overhead_by_kind(trace, analysis)
     );
     text += "\nthe chain that the last task waited for\n";
     text += &chain(trace, &analysis.chain);
@@ -43,6 +44,18 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     text
 }
 
+/// The overhead of each kind, as a run in virtual time tells it; nothing if there is one kind alone.
+fn overhead_by_kind(trace: &Trace, analysis: &Analysis) -> String {
+    let kind = |kind: &KindTime| {
+        let share = percent(kind.overhead_span_ns, analysis.makespan_ns);
+        format!("{} {share}", trace.kind_name(kind.kind))
+    };
+    match &analysis.kinds[..] {
+        [] | [_] => String::new(),
+        kinds => format!(" ({})", kinds.iter().map(kind).collect::<Vec<_>>().join(", ")),
+    }
+}
+
 fn head(trace: &Trace, analysis: &Analysis) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -50,27 +63,26 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
     };
     let parts = match analysis.parts {
         0 => String::new(),
-        parts => format!(", {parts} parts of tasks with several"),
+        parts => format!(", {} of tasks with several", counted(parts as u64, "part")),
     };
     let skipped = match analysis.tasks_skipped {
         0 => String::new(),
         skipped => format!(", {skipped} skipped by their predicates"),
     };
-    line("tasks", format!("{}{skipped}, {} edges{parts}", analysis.tasks, analysis.edges));
+    let [tasks, edges] = [analysis.tasks, analysis.edges].map(|count| count as u64);
+    let edges = counted(edges, "edge");
+    line("tasks", format!("{}{skipped}, {edges}{parts}", grouped(tasks)));
     let known = analysis.tasks_timed + analysis.tasks_skipped;
     if known < analysis.tasks {
-        let left = analysis.tasks - known;
-        line("INCOMPLETE", format!("{left} tasks have no start or no end, and are left out"));
+        let left = counted((analysis.tasks - known) as u64, "task");
+        line("INCOMPLETE", format!("{left} without a start or an end: left out"));
     }
     if analysis.events_dropped > 0 {
-        let dropped = analysis.events_dropped;
-        line(
-            "INCOMPLETE",
-            format!("{dropped} events were dropped: record with larger --trace-events"),
-        );
+        let dropped = counted(analysis.events_dropped, "event");
+        line("INCOMPLETE", format!("{dropped} dropped: record with larger --trace-events"));
     }
     line("makespan", time(analysis.makespan_ns));
-    let tasks = analysis.critical_path.len();
+    let tasks = counted(analysis.critical_path.len() as u64, "task");
     let bounds = &analysis.bounds;
     let path = percent(bounds.critical_path_ns, analysis.makespan_ns);
     let critical = time(bounds.critical_path_ns);
@@ -78,17 +90,15 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
         // The edges from tasks that had retired are not in the trace.
         let traced = time(bounds.traced_path_ns);
         line("lower bounds", format!("critical path {critical}, {path}"));
-        line("", format!("of which the edges of the trace show {traced}: {tasks} tasks"));
+        line("", format!("of which the edges of the trace show {traced}: {tasks}"));
     } else {
-        line("lower bounds", format!("critical path {critical}, {path}: {tasks} tasks"));
+        line("lower bounds", format!("critical path {critical}, {path}: {tasks}"));
     }
     for work in &bounds.work {
         let share = percent(work.bound_ns, analysis.makespan_ns);
-        let (bound, sum, cores) = (time(work.bound_ns), time(work.work_ns), work.cores);
-        line(
-            "",
-            format!("{} work {bound}, {share}: {sum} on {cores} cores", trace.kind_name(work.kind)),
-        );
+        let (bound, sum) = (time(work.bound_ns), time(work.work_ns));
+        let (kind, cores) = (trace.kind_name(work.kind), counted(work.cores as u64, "core"));
+        line("", format!("{kind} work {bound}, {share}: {sum} on {cores}"));
     }
     let ratio = analysis.over_bound();
     line("", format!("the makespan is {ratio:.2} times the largest of them"));
@@ -134,8 +144,8 @@ fn kind_row(trace: &Trace, kind: &KindTime, makespan_ns: u64) -> Vec<String> {
 
 fn chain(trace: &Trace, chain: &Chain) -> String {
     let mut text = format!(
-        "  {} tasks: builder {}, seeing ends {}, dispatching {}, starting {}, running {}\n",
-        chain.links.len(),
+        "  {}: builder {}, seeing ends {}, dispatching {}, starting {}, running {}\n",
+        counted(chain.links.len() as u64, "task"),
         time(chain.building_ns),
         time(chain.collecting_ns),
         time(chain.dispatching_ns),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::analysis::Analysis;
 use crate::model::{Task, Trace};
-use crate::text::{escaped, time};
+use crate::text::{counted, escaped, time};
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 70.0;
@@ -72,9 +72,10 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
 /// Size and facts, in as many lines as they need; at least one. A fact that is longer than a line has one of its own.
 fn header(trace: &Trace) -> Vec<String> {
     let ended = trace.fault_text().map(|fault| format!(", ended by the fault {fault}"));
-    let size = format!("{} tasks in {}", trace.tasks.len(), time(trace.makespan_ns));
+    let size =
+        format!("{} in {}", counted(trace.tasks.len() as u64, "task"), time(trace.makespan_ns));
     let mut lines = vec![size + &ended.unwrap_or_default()];
-    let mut gap = "  ";
+    let mut gap = "; ";
     for (name, fact) in &trace.run {
         let fact = format!("{name}: {fact}");
         match lines.last_mut() {

@@ -151,8 +151,13 @@ impl FromStr for Injection {
     fn from_str(text: &str) -> Result<Self, SpecError> {
         let (trouble, place) = text.split_once(':').unwrap_or((text, ""));
         let mut injection = Self { trouble: trouble.parse()?, worker: 0, at: 0 };
+        let mut keys = Vec::new();
         for part in place.split(',').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if keys.contains(&key) {
+                return wrong(format!("'{key}' is given twice; give it once"));
+            }
+            keys.push(key);
             let Ok(number) = value.parse() else {
                 return wrong(format!("'{part}' is not core=N or task=N"));
             };
@@ -306,6 +311,7 @@ mod tests {
             ("hang:core", "core=N or task=N"),
             ("hang:instance=3", "core=N or task=N"),
             ("builder-stops:core=1", "has no core"),
+            ("hang:core=3,task=1,core=4", "'core' is given twice"),
         ] {
             let error = bad.parse::<Injection>().unwrap_err().to_string();
             assert!(error.contains(words), "{bad}: {error}");

@@ -101,9 +101,12 @@ pub fn check(program: &Program, options: &Options) -> Report {
         }
     };
     if layout.undeclared > 0 {
-        let count = layout.undeclared;
+        let which = match layout.undeclared {
+            1 => "1 task does".to_owned(),
+            count => format!("{count} tasks do"),
+        };
         check.found.notes.push(format!(
-            "{count} tasks do not declare which tensors they read and write: races with them are not looked for"
+            "{which} not declare which tensors are read and written: races there are not looked for"
         ));
     }
     tell::unused(program, &layout, &mut check.found.warnings);

@@ -19,14 +19,18 @@ pub(crate) fn cycle(program: &Program, layout: &Layout, cycle: &[u32], left: usi
     let ids: Vec<u32> = ids.collect();
     let mut way: Vec<String> = ids.iter().take(NAMED).map(ToString::to_string).collect();
     if ids.len() > NAMED {
-        way.push(format!("({} more tasks)", ids.len() - NAMED));
+        let more = ids.len() - NAMED;
+        way.push(format!("({more} more {})", if more == 1 { "task" } else { "tasks" }));
     }
     way.extend(ids.first().map(ToString::to_string));
+    let behind = match left - cycle.len() {
+        0 => String::new(),
+        1 => ", nor can 1 task behind them".to_owned(),
+        behind => format!(", nor can {behind} tasks behind them"),
+    };
     let message = format!(
-        "tasks wait for each other: {}; none of them can start, nor can {} tasks behind them. \
-         Take out one of these edges",
+        "tasks wait for each other: {}; none of them can start{behind}. Take out one of these edges",
         way.join(" -> "),
-        left - cycle.len(),
     );
     let line = cycle.first().map_or(0, |node| layout.nodes[*node as usize].line);
     Finding::new(Kind::Cycle, message).line(line).tasks(ids)

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::args::{AclArgs, AclCommand, AclSettings};
 use crate::errors::{Exit, Failure};
+use crate::output_file;
 
 /// The names that programs know the library by.
 const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
@@ -29,6 +30,7 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
             let mut command = Command::new(program);
             command.args(arguments);
             if let Some(record) = &args.record {
+                output_file::check(record)?;
                 command.env("PTO_ACL_RECORD", absolute(record));
             }
             run(command, &args.settings)
@@ -44,6 +46,7 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
 }
 
 fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
+    settings.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let library = library(settings.library.as_deref())?;
     let folder = links(&library)?;
     command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));

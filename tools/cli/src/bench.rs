@@ -45,11 +45,11 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         return counted(mode, graph, tasks, runs);
     }
     if let Some(path) = &args.svg {
-        output_file::check(path)?;
+        output_file::check_form(path, "svg")?;
     }
-    warn_of_the_profile(args);
     let cache = peers::cache().map_err(Failure::usage)?;
     let (programs, missing) = built_peers(args, &cache)?;
+    warn_of_the_profile(args);
     let mut report = Report {
         machine: Machine::this(),
         statistic: args.by.into(),
@@ -201,6 +201,12 @@ fn built_peers(args: &BenchArgs, cache: &Path) -> Result<(Vec<Built>, Vec<String
         return Err(Failure::usage(format!(
             "--peer knows no library {name:?}; choose one of {}",
             named.join(", ")
+        )));
+    }
+    if let Some((name, folder)) = args.peer.iter().find(|(_, folder)| !folder.is_dir()) {
+        return Err(Failure::usage(format!(
+            "--peer {name}: there is no folder '{}'; name the library's source folder",
+            folder.display()
         )));
     }
     let mut say = say(args);

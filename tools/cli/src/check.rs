@@ -20,7 +20,7 @@ use crate::output::answer;
 use crate::output_file;
 use crate::program::{How, Source};
 use crate::tensor_folder::{self, Heading, Located};
-use crate::text::{filled, grouped, table};
+use crate::text::{counted, filled, grouped, table};
 
 /// Findings that are told to people; all of them are in the JSON.
 const TOLD: usize = 20;
@@ -28,7 +28,7 @@ const TOLD: usize = 20;
 /// Checks a program.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(path) = &args.save {
-        output_file::check(path)?;
+        output_file::check_form(path, "jsonl")?;
     }
     if let Some(folder) = &args.save_inputs {
         tensor_folder::check("--save-inputs", folder)?;
@@ -123,8 +123,10 @@ fn text(report: &Report, how: How, args: &CheckArgs) -> String {
     row("tasks", count(report.tasks));
     let (stated, derived) = (count(report.stated_edges), count(report.derived_edges));
     row("edges", format!("{stated} stated, {derived} derived"));
-    let [accesses, parts, tensors] = [report.accesses, report.parts, report.tensors].map(count);
-    row("accesses", format!("{accesses} to {parts} parts of {tensors} tensors"));
+    let accesses = count(report.accesses);
+    let [parts, tensors] = [(report.parts, "part"), (report.tensors, "tensor")]
+        .map(|(count, what)| counted(count as u64, what));
+    row("accesses", format!("{accesses} to {parts} of {tensors}"));
     let rings: Vec<String> = report
         .rings
         .iter()
@@ -165,14 +167,15 @@ fn title<'r>(report: &'r Report, args: &'r CheckArgs) -> &'r str {
 }
 
 fn verdict(report: &Report) -> String {
-    let many = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{} {what}s", grouped(count as u64)),
-    };
+    let many = |count: usize, what: &str| counted(count as u64, what);
     let warnings = many(report.warnings.len(), "warning");
     let more = match report.more_races {
         0 => String::new(),
-        more => format!(", and {} more races", grouped(more as u64)),
+        more => format!(
+            ", and {} more {}",
+            grouped(more as u64),
+            if more == 1 { "race" } else { "races" }
+        ),
     };
     match (report.findings.len(), report.warnings.len()) {
         (0, 0) => "CLEAN".to_owned(),

@@ -24,6 +24,7 @@ use crate::program::Recordable;
 use crate::programs::Programs;
 use crate::target::Target;
 use crate::tensor_folder::{self, Heading, Located};
+use crate::text::counted;
 
 /// What is written after a run.
 pub(crate) struct Dump {
@@ -53,7 +54,8 @@ impl WrittenDump<'_> {
     /// For people.
     pub(crate) fn text(&self) -> String {
         let index = tensor_folder::index_of(self.folder);
-        let written = format!("{} tensors, {} says which", self.count, index.display());
+        let written =
+            format!("{}, {} says which", counted(self.count as u64, "tensor"), index.display());
         match (&self.unwritten, self.left_out) {
             (Some(_), _) => format!("the tensors to {}", self.folder.display()),
             (None, 0) => written,

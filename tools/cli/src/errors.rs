@@ -9,13 +9,16 @@ use pto_abi::runtime::NOBODY;
 use pto_abi::{CoreKind, Fault, TaskId};
 use pto_host::FaultReport;
 use pto_host::fw::ImageError;
+use pto_host::group::GroupError;
+use pto_host::session::Cause;
 use pto_host::virtual_time::VirtualReport;
+use pto_host::workloads::plan::RunFault;
 use pto_timeline::Trace;
 
 use serde_json::{Value, json};
 
 use crate::form::Form;
-use crate::text::plain;
+use crate::text::{plain, plain_json};
 
 /// How a command ended, for scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,20 @@ impl Failure {
         Self::new(Exit::Fault, message)
     }
 
+    /// The run ended with a fault, of which the error of a device tells, or with another error of it.
+    fn faulted_by(message: impl fmt::Display, cause: &pto_host::Error) -> Self {
+        let failure = Self::faulted(message);
+        let pto_host::Error::Fault { report, .. } = cause else {
+            return Self { fault: cause.fault().map(fault_json).map(Box::new), ..failure };
+        };
+        Self {
+            fault: Some(Box::new(fault_report_json(report))),
+            trace: report.trace.clone(),
+            virtual_report: report.virtual_report.clone(),
+            ..failure
+        }
+    }
+
     /// A result is not what it must be.
     pub(crate) fn wrong(message: impl fmt::Display) -> Self {
         Self::new(Exit::Wrong, message)
@@ -106,6 +123,11 @@ impl Failure {
         self.trace.take().map(|trace| *trace)
     }
 
+    /// Whether there is a timeline up to the fault.
+    pub(crate) fn has_trace(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// What the machine saw in virtual time.
     pub(crate) fn virtual_report(&self) -> Option<&VirtualReport> {
         self.virtual_report.as_deref()
@@ -135,9 +157,15 @@ impl Failure {
     /// Says what went wrong, in JSON on standard output as well; the code to exit with.
     pub(crate) fn report(&self, form: Form) -> ExitCode {
         self.tell();
+        self.answer(form)
+    }
+
+    /// Says what went wrong in JSON on standard output, if that was asked for; the code to exit with.
+    fn answer(&self, form: Form) -> ExitCode {
         if form == Form::Json {
             // As above.
-            let _ = writeln!(std::io::stdout().lock(), "{:#}", self.json());
+            let _ =
+                writeln!(std::io::stdout().lock(), "{}", plain_json(&format!("{:#}", self.json())));
         }
         self.exit.into()
     }
@@ -161,15 +189,21 @@ impl Failure {
 
 /// What clap says of a command line: help and version are answers, everything else is refused.
 pub(crate) fn refused_arguments(error: &clap::Error, form: Form) -> ExitCode {
-    // Where standard output or error are gone, there is nobody to tell.
-    let _ = error.print();
-    if error.use_stderr() && form == Form::Json {
-        let text = error.to_string();
-        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        let object = Failure::usage(text).json();
-        let _ = writeln!(std::io::stdout().lock(), "{object:#}");
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    let refused = Failure::usage(text);
+    if !error.use_stderr() {
+        // Where standard output is gone, there is nobody to tell.
+        let _ = error.print();
+        return Exit::Pass.into();
     }
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Pass.into() }
+    if plain(text) == text {
+        // In colours, where standard error has some.
+        let _ = error.print();
+    } else {
+        refused.tell();
+    }
+    refused.answer(form)
 }
 
 /// A fault without a post-mortem: the host has refused a graph.
@@ -271,6 +305,11 @@ impl From<pto_host::SessionError> for Failure {
         match &error {
             E::Option { .. } | E::Argument { .. } => Self::usage(error),
             E::Device(_) if error.fault().is_none() => Self::usage(error),
+            E::Device(cause) => Self::faulted_by(&error, cause),
+            E::Failed(failed) | E::Stopped { cause: failed, .. } => match &failed.cause {
+                Cause::Device(cause) | Cause::Interrupted(cause) => Self::faulted_by(&error, cause),
+                _ => Self::faulted(error),
+            },
             _ => Self::faulted(error),
         }
     }
@@ -281,8 +320,29 @@ impl From<pto_host::stitch::StitchError> for Failure {
         use pto_host::stitch::StitchError as E;
         match error {
             E::Session(error) => error.into(),
-            E::Fault { .. } => Self::faulted(error),
+            E::Fault { ref fault, .. } => {
+                let code = match **fault {
+                    RunFault::Expansion { fault, .. } => fault,
+                    RunFault::Kernel(_) => Fault::PLAN_KERNEL,
+                };
+                Self { fault: Some(Box::new(fault_json(code))), ..Self::faulted(error) }
+            }
             other => Self::usage(other),
+        }
+    }
+}
+
+/// The fault of the rank that is nearest to the cause.
+impl From<GroupError> for Failure {
+    fn from(error: GroupError) -> Self {
+        let cause = match &error {
+            GroupError::Failed { failures } => failures.first().map(|failure| &failure.error),
+            GroupError::Rank { source, .. } => Some(source),
+            _ => None,
+        };
+        match cause {
+            Some(cause) => Self::faulted_by(&error, cause),
+            None => Self::faulted(&error),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pto_examples::host::check::{Expected, compare};
+use pto_examples::host::check::{Expected, Nans, compare};
 use pto_examples::host::{self, Elements, Example, Place, Prepared, Tensor, Verdict};
 
 use crate::args::RunArgs;
@@ -89,9 +89,7 @@ impl Golden {
                         compare(name, shape, found, &bounds)
                     }
                     (Elements::F64(found), Elements::F64(values)) => {
-                        differences(name, found, values, |found, value| {
-                            (found - value).abs() <= bound(*value) || found == value
-                        })
+                        doubles(name, found, values, bound)
                     }
                     $((Elements::$integer(found), Elements::$integer(values)) => {
                         differences(name, found, values, |found, value| found == value)
@@ -103,6 +101,21 @@ impl Golden {
         }
         compared! { I8 U8 I16 U16 I32 U32 I64 U64 }
     }
+}
+
+/// As floats of 32 bits are compared: NaN is right where the file has it, and counted.
+fn doubles(
+    name: &'static str,
+    found: &[f64],
+    expected: &[f64],
+    bound: impl Fn(f64) -> f64,
+) -> Verdict {
+    let verdict = differences(name, found, expected, |found, value| {
+        let both_nan = found.is_nan() && value.is_nan();
+        both_nan || found == value || (found - value).abs() <= bound(*value)
+    });
+    let count = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count() as u64;
+    Verdict { nans: Nans { found: count(found), expected: count(expected) }, ..verdict }
 }
 
 /// Each element is as it should be, or wrong.
@@ -121,4 +134,19 @@ fn differences<T: std::fmt::Display>(
         expected: expected.to_string(),
     });
     Verdict::exact(expected.len() as u64, wrong.count() as u64, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Nans, doubles};
+
+    #[test]
+    fn nan_of_doubles_is_right_where_the_file_has_it_and_counted() {
+        let nan = f64::NAN;
+        let of = |found: &[f64], expected: &[f64]| doubles("x", found, expected, |_| 0.5);
+        let both = of(&[1.0, nan], &[1.25, nan]);
+        assert_eq!((both.wrong, both.nans), (0, Nans { found: 1, expected: 1 }));
+        let one = of(&[1.0, nan], &[2.0, 1.0]);
+        assert_eq!((one.wrong, one.nans), (2, Nans { found: 1, expected: 0 }));
+    }
 }

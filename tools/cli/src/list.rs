@@ -3,6 +3,7 @@
 use pto_abi::{FanoutStrategy, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 use pto_examples::host::{EXAMPLES, Example, ParamSpec, TensorSpec};
+use pto_examples::training_loop::NAME;
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, Listed};
@@ -10,6 +11,7 @@ use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
 use crate::text::{filled, grouped, table};
+use crate::training;
 
 /// Devices that this build can open: name, what it is.
 const DEVICES: &[(&str, &str)] = &[
@@ -33,7 +35,9 @@ fn text(what: Option<Listed>) -> String {
     match what {
         None => overview(),
         Some(Listed::Examples) => {
-            let examples: Vec<_> = EXAMPLES.iter().map(|example| example_text(*example)).collect();
+            let mut examples: Vec<_> =
+                EXAMPLES.iter().map(|example| example_text(*example)).collect();
+            examples.push(loop_text());
             examples.join("\n")
         }
         Some(Listed::Runtimes) => table(&runtimes(), &[]),
@@ -45,6 +49,7 @@ fn text(what: Option<Listed>) -> String {
 fn json(what: Option<Listed>) -> Value {
     let all = [
         (Listed::Examples, "examples", examples_json as fn() -> Value),
+        (Listed::Examples, "loops", loops_json),
         (Listed::Runtimes, "runtimes", runtimes_json),
         (Listed::Devices, "devices", devices_json),
         (Listed::Kernels, "kernels", kernels_json),
@@ -59,7 +64,9 @@ fn json(what: Option<Listed>) -> Value {
 fn overview() -> String {
     let examples: Vec<_> = EXAMPLES
         .iter()
-        .map(|example| vec![example.name().to_owned(), example.summary().to_owned()])
+        .map(|example| [example.name(), example.summary()])
+        .chain([[NAME, training::SUMMARY]])
+        .map(|row| row.map(str::to_owned).to_vec())
         .collect();
     let names: Vec<_> = LIBRARY.iter().map(|kernel| kernel.name).collect();
     let kernels: Vec<_> = filled(&names).into_iter().map(|line| vec![line]).collect();
@@ -77,9 +84,6 @@ fn overview() -> String {
 
 fn example_text(example: &dyn Example) -> String {
     let mut text = format!("{}\n  {}\n", example.name(), example.summary());
-    let indented = |rows: Vec<Vec<String>>, right: &[usize]| {
-        table(&rows, right).lines().map(|line| format!("  {line}\n")).collect::<String>()
-    };
     text += "  parameters (--param name=value)\n";
     text += &indented(example.params().iter().map(param_row).collect(), &[1]);
     for (specs, title) in [
@@ -92,6 +96,17 @@ fn example_text(example: &dyn Example) -> String {
         }
     }
     text
+}
+
+/// The loop of programs, which has no tensors that a user could give.
+fn loop_text() -> String {
+    let rows = training::parameters().map(|param| param.to_vec()).to_vec();
+    let head = format!("{NAME}\n  {}\n  parameters (--param name=value)\n", training::SUMMARY);
+    head + &indented(rows, &[1])
+}
+
+fn indented(rows: Vec<Vec<String>>, right: &[usize]) -> String {
+    table(&rows, right).lines().map(|line| format!("  {line}\n")).collect()
 }
 
 fn param_row(spec: &ParamSpec) -> Vec<String> {
@@ -155,6 +170,15 @@ fn examples_json() -> Value {
     EXAMPLES.iter().map(example).collect()
 }
 
+fn loops_json() -> Value {
+    let param = |[name, default, range, help]: training::Param| json!({ "name": name, "default": default, "range": range, "help": help });
+    json!([{
+        "name": NAME,
+        "summary": training::SUMMARY,
+        "params": training::parameters().into_iter().map(param).collect::<Vec<_>>(),
+    }])
+}
+
 fn runtimes_json() -> Value {
     let fanout: Vec<_> = FanoutStrategy::ALL.iter().map(|strategy| strategy.name()).collect();
     let runtime = |variant: &RuntimeVariant| json!({ "name": variant.name(), "summary": summary_of(*variant), "fanout": fanout });
@@ -188,9 +212,9 @@ mod tests {
     fn every_list_has_text_and_json() {
         for what in [Listed::Examples, Listed::Runtimes, Listed::Devices, Listed::Kernels] {
             assert!(text(Some(what)).lines().count() >= 1, "{what:?}");
-            assert_eq!(json(Some(what)).as_object().unwrap().len(), 1, "{what:?}");
+            assert!(!json(Some(what)).as_object().unwrap().is_empty(), "{what:?}");
         }
-        assert_eq!(json(None).as_object().unwrap().len(), 4);
+        assert_eq!(json(None).as_object().unwrap().len(), 5);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use log::{LevelFilter, Log, Metadata};
 use pto_host::LogMessage;
 
 use crate::errors::Failure;
+use crate::text::plain;
 
 /// Installs the program's logger; messages up to `level` are shown.
 pub(crate) fn install(level: LevelFilter) -> Result<(), Failure> {
@@ -18,7 +19,7 @@ pub(crate) fn show(messages: &[LogMessage], dropped: u64) {
     let mut stderr = stderr().lock();
     // Where standard error is gone, there is nobody to tell.
     for message in messages.iter().filter(|message| message.level <= log::max_level()) {
-        let _ = writeln!(stderr, "{message}");
+        let _ = writeln!(stderr, "{}", plain(&message.to_string()));
     }
     if dropped > 0 {
         let _ = writeln!(stderr, "{dropped} older messages of the firmware were overwritten");
@@ -34,7 +35,8 @@ impl Log for StandardError {
 
     fn log(&self, entry: &log::Record<'_>) {
         if self.enabled(entry.metadata()) {
-            let _ = writeln!(stderr().lock(), "{:>5} host: {}", entry.level(), entry.args());
+            let said = plain(&entry.args().to_string());
+            let _ = writeln!(stderr().lock(), "{:>5} host: {said}", entry.level());
         }
     }
 

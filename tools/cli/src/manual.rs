@@ -1,11 +1,13 @@
 //! `pto completions` and `pto man`: what a shell and `man` know of this command, made from what clap knows.
 
 use std::fs;
+use std::io::{Result as IoResult, Write};
 
 use clap::CommandFactory;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::errors::{Exit, Failure};
+use crate::help::VERSION;
 use crate::output::say;
 use crate::output_file;
 
@@ -19,6 +21,7 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
 /// Writes the manual pages.
 pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     let folder = &args.folder;
+    output_file::check_folder("the folder", folder)?;
     fs::create_dir_all(folder).map_err(|error| {
         Failure::internal(format!("cannot make the folder '{}': {error}", folder.display()))
     })?;
@@ -27,9 +30,24 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     pages(command, "pto", &mut |name, page| {
         let path = folder.join(format!("{name}.1"));
         written.push(path.display().to_string());
-        output_file::write(&path, |to| page.render(to))
+        output_file::write(&path, |to| to.write_all(rendered(&page)?.as_bytes()))
     })?;
     say(written.join("\n"))
+}
+
+/// A page with the sections that readers of manuals look for: what stands behind the options are examples and exit codes, line by line.
+fn rendered(page: &clap_mangen::Man) -> IoResult<String> {
+    let mut roff = Vec::new();
+    page.render(&mut roff)?;
+    let roff = String::from_utf8_lossy(&roff);
+    let Some((front, behind)) = roff.split_once(".SH EXTRA\nExamples:\n") else {
+        return Ok(roff.into_owned());
+    };
+    let (examples, rest) = behind.split_once("\n.SH").unwrap_or((behind, ""));
+    let rest = if rest.is_empty() { String::new() } else { format!("\n.SH{rest}") };
+    let examples =
+        examples.trim_end().replace("\n\nExit codes:\n", "\n.fi\n.SH EXIT STATUS\n.nf\n");
+    Ok(format!("{front}.SH EXAMPLES\n.nf\n{examples}\n.fi\n{}", rest.trim_start()))
 }
 
 /// The page of a command, then those of the commands that it has.
@@ -40,7 +58,7 @@ fn pages(
 ) -> Result<(), Failure> {
     let inner: Vec<_> = command.get_subcommands().cloned().collect();
     // For the rest of the process: clap keeps names as they are.
-    let page = command.name(&*Box::leak(name.to_owned().into_boxed_str()));
+    let page = command.name(&*Box::leak(name.to_owned().into_boxed_str())).version(VERSION);
     write(name, clap_mangen::Man::new(page))?;
     for command in inner {
         let name = format!("{name}-{}", command.get_name());

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::text::plain;
+use crate::text::{plain, plain_json};
 
 /// Answers in the form that was asked for; the code to exit with, which stands in every JSON object.
 pub(crate) fn answer(
@@ -17,7 +17,7 @@ pub(crate) fn answer(
 ) -> Result<Exit, Failure> {
     let mut answer = match form {
         Form::Text => plain(&text()),
-        Form::Json => format!("{:#}", with_exit(json(), exit)),
+        Form::Json => plain_json(&format!("{:#}", with_exit(json(), exit))),
     };
     if !answer.ends_with('\n') {
         answer.push('\n');

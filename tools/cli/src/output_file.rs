@@ -1,7 +1,8 @@
 //! The files that commands write: whole or not at all. A file is written beside its place and renamed, so that what
 //! was there before stays until the new one is complete. What can be checked is checked before anything runs.
 //!
-//! [`check`] asks, [`write()`] writes, [`form_of`] says what a file's name asks for.
+//! [`check`] asks, [`check_form`] also for a name of the right form, [`check_folder`] for a folder, [`write()`] writes, [`form_of`] says
+//! what a file's name asks for.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Error, ErrorKind, Result as IoResult, Write};
@@ -35,6 +36,31 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     }
     // Removed again at once.
     beside(&target).map(drop).map_err(|error| refused(path, &target, &error))
+}
+
+/// Endings that promise a form which programs know. A file that is written in another form does not get one of them.
+const PROMISES: &[&str] = &[
+    "csv", "dot", "gif", "gv", "htm", "html", "img", "jpeg", "jpg", "json", "jsonl", "npy", "npz",
+    "pdf", "png", "ptop", "so", "svg", "toml", "webp", "workload",
+];
+
+/// As [`check`], for a file that is always of one form, such as `json`. Its name may end in any way that promises no other form.
+pub(crate) fn check_form(path: &Path, form: &str) -> Result<(), Failure> {
+    let extension = extension_of(path);
+    match extension.filter(|extension| PROMISES.contains(&extension.as_str())) {
+        Some(_) => form_of(path, &[(form, ())]).and_then(|_| check(path)),
+        None => check(path),
+    }
+}
+
+/// Nothing runs for a folder that is called like standard output.
+pub(crate) fn check_folder(option: &str, folder: &Path) -> Result<(), Failure> {
+    if is_standard_output(folder) {
+        return Err(Failure::usage(format!(
+            "{option} '-': standard output is no folder; name a folder (a folder called '-' is './-')"
+        )));
+    }
+    Ok(())
 }
 
 /// Writes a file: what `body` writes, or nothing.
@@ -120,21 +146,24 @@ fn cannot(what: &str, path: &Path, why: &dyn std::fmt::Display) -> Failure {
 
 /// What the extension of a file asks for, of what there is; `None`: it has no extension, or is standard output.
 pub(crate) fn form_of<T: Copy>(path: &Path, known: &[(&str, T)]) -> Result<Option<T>, Failure> {
-    let Some(extension) = path.extension().filter(|_| !is_standard_output(path)) else {
-        return Ok(None);
-    };
-    let extension = extension.to_string_lossy().to_ascii_lowercase();
+    let Some(extension) = extension_of(path) else { return Ok(None) };
     match known.iter().find(|(name, _)| *name == extension) {
         Some((_, form)) => Ok(Some(*form)),
         None => {
             let names: Vec<_> = known.iter().map(|(name, _)| format!(".{name}")).collect();
             Err(Failure::usage(format!(
-                "'{}' would be a .{extension} file, which this command cannot write; use {}",
+                "'{}' would be a .{extension} file, and this command writes none there; use {}",
                 path.display(),
                 alternatives(&names)
             )))
         }
     }
+}
+
+/// What the name ends with, in small letters; `None`: nothing, or it stands for standard output.
+fn extension_of(path: &Path) -> Option<String> {
+    let extension = path.extension().filter(|_| !is_standard_output(path))?;
+    Some(extension.to_string_lossy().to_ascii_lowercase())
 }
 
 /// `.a, .b or .c`.
@@ -147,7 +176,7 @@ fn alternatives(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{check, form_of, write};
+    use super::{check, check_folder, check_form, form_of, write};
     use std::fs;
     use std::io::{Error, ErrorKind, Write};
     use std::path::Path;
@@ -193,6 +222,20 @@ mod tests {
         check(&folder.path().join("file")).expect("it can be written");
         check(Path::new("/dev/null")).expect("it can be written");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn a_name_that_promises_another_form_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let told = |name: &str| check_form(&folder.path().join(name), "json");
+        assert!(told("a.png").unwrap_err().message().ends_with("writes none there; use .json"));
+        assert!(told("a.NPY").is_err());
+        for name in ["a.json", "a.JSON", "a", "run.2", "a.trace"] {
+            assert!(told(name).is_ok(), "{name}");
+        }
+        assert!(check_form(Path::new("-"), "json").is_err());
+        assert!(check_folder("--dump", Path::new("-")).is_err());
+        assert!(check_folder("--dump", Path::new("./-")).is_ok());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use pto_check::{
 };
 use pto_examples::Builders;
 use pto_examples::host::{self, Example, Params, Prepared};
+use pto_examples::training_loop;
 use pto_examples::workload::WorkloadFile;
 use pto_graph::BuilderSet;
 use pto_graph::plan::task;
@@ -68,15 +69,13 @@ pub(crate) enum Named<'a> {
 impl<'a> Named<'a> {
     /// The example of this name, or the file.
     pub(crate) fn find(name: &'a str) -> Result<Self, Failure> {
-        let unknown = match host::find(name) {
+        let unknown = match example(name) {
             Ok(example) => return Ok(Self::Example(example)),
             Err(unknown) => unknown,
         };
         let path = Path::new(name);
         match path.extension() {
-            None if !path.exists() => {
-                Err(Failure::from(unknown).and("There is no file of that name either."))
-            }
+            None if !path.exists() => Err(unknown.and("There is no file of that name either.")),
             Some(extension) if extension == PROGRAM => Err(Failure::usage(format!(
                 "'{name}' is a program file; run it with `pto program run {name}`, and see its graph with `pto program inspect {name}`"
             ))),
@@ -84,6 +83,19 @@ impl<'a> Named<'a> {
             _ => Ok(Self::Graph(path)),
         }
     }
+}
+
+/// The example of this name.
+pub(crate) fn example(name: &str) -> Result<&'static dyn Example, Failure> {
+    if name == training_loop::NAME {
+        return Err(Failure::usage(format!(
+            "{name} is three programs in a loop, and this command takes one graph; run the loop with `pto run {name}`"
+        )));
+    }
+    host::find(name).map_err(|_| {
+        let known = host::EXAMPLES.iter().map(|example| example.name());
+        host::Error::unknown("example", name, known.chain([training_loop::NAME])).into()
+    })
 }
 
 /// The extension of a file that holds a workload.

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let example = target.example;
     let outputs = check_outputs(example, &args.outputs)?;
     if let Some(path) = &args.trace {
-        output_file::check(path)?;
+        output_file::check_form(path, "json")?;
     }
     if let Some(folder) = &args.dump {
         tensor_folder::check("--dump", folder)?;
@@ -153,7 +153,7 @@ fn check_outputs<'a>(
             let known = example.outputs().iter().map(|spec| spec.name);
             return Err(host::Error::unknown("output", name, known).into());
         }
-        output_file::check(path)?;
+        output_file::check_form(path, "npy")?;
     }
     Ok(outputs.iter().map(|(name, path)| (name.as_str(), path.as_path())).collect())
 }

@@ -17,7 +17,7 @@ use crate::output::answer;
 use crate::progress::Phase;
 use crate::replay;
 use crate::session_soak;
-use crate::text::{duration, grouped, table};
+use crate::text::{counted, duration, grouped, table};
 
 /// Runs a campaign, or one seed of it.
 pub(crate) fn soak(args: &SoakArgs) -> Result<Exit, Failure> {
@@ -147,19 +147,16 @@ fn alone(
     )
 }
 
-/// The command that tries what an interrupted campaign has not; `None`: it had tried everything.
+/// The commands that try what an interrupted campaign has not, one behind the other; `None`: it had tried everything.
 fn go_on(args: &SoakArgs, end: u64, done: &[Campaign]) -> Option<String> {
     let last = done.last()?;
     let from = args.from + last.report.seeds;
-    let words = match (from < end, last.troubles) {
-        // Everything of this phase that is left, and of the phases behind it.
-        (true, troubles) => campaign_words(args, troubles, from, end - from),
-        (false, Troubles::Some) if !args.faults => {
-            campaign_words(args, Troubles::None, args.from, end - args.from)
-        }
-        (false, _) => return None,
-    };
-    Some(words)
+    let rest = (from < end).then(|| campaign_words(args, last.troubles, from, end - from));
+    let is_behind = last.troubles == Troubles::Some && !args.faults;
+    let behind =
+        is_behind.then(|| campaign_words(args, Troubles::None, args.from, end - args.from));
+    let commands: Vec<_> = rest.into_iter().chain(behind).collect();
+    (!commands.is_empty()).then(|| commands.join(" && "))
 }
 
 /// A campaign of a phase as a command.
@@ -307,7 +304,11 @@ fn passed_text(options: &SoakOptions, seed: u64, passed: &Passed) -> String {
     };
     let fault = passed.fault.map_or("no fault", |fault| fault.name());
     format!(
-        "passed\n  {}, profile {}\n  {injected}{fault}, {} runs, {} tasks completed, trace hash {:016x}",
-        scenario.setup, scenario.options.profile.name, passed.runs, passed.tasks, passed.hash
+        "passed\n  {}, profile {}\n  {injected}{fault}, {}, {} completed, trace hash {:016x}",
+        scenario.setup,
+        scenario.options.profile.name,
+        counted(passed.runs, "run"),
+        counted(passed.tasks, "task"),
+        passed.hash
     )
 }

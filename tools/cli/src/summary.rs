@@ -17,7 +17,7 @@ use crate::kernels::Kernels;
 use crate::predict::Prediction;
 use crate::replay;
 use crate::round::Round;
-use crate::text::{bytes, duration, filled, grouped, rate, table};
+use crate::text::{bytes, counted, duration, filled, grouped, rate, table};
 use crate::virtual_time::VirtualRun;
 
 /// What it means that an injected fault did not happen.
@@ -46,7 +46,7 @@ impl GivenInput {
             .map(|(count, what)| format!("{} {what}", grouped(count)))
             .collect();
         let parts = (!parts.is_empty()).then(|| parts.join(" and "))?;
-        Some(format!("{}: of {} values are {parts}", self.name, grouped(of)))
+        Some(format!("{}: {parts}, of {}", self.name, counted(of, "value")))
     }
 
     fn json(&self) -> Value {
@@ -259,22 +259,21 @@ impl Summary<'_> {
         if verdict.checked == 0 {
             return "none: nothing says what is right; --expect NAME=FILE.npy does".to_owned();
         }
-        let checked = grouped(verdict.checked);
+        let checked = counted(verdict.checked, "value");
         if verdict.passed() {
             return match verdict.tolerance {
                 _ if verdict.nans.expected >= verdict.checked => {
-                    format!("PASS, none of {checked} values is a number, as the reference says")
+                    format!("PASS, none of {checked} is a number, as the reference says")
                 }
-                0.0 if verdict.largest_error == 0.0 => format!("PASS, {checked} values are exact"),
-                _ => format!("PASS, {}, {checked} values", errors(verdict)),
+                0.0 if verdict.largest_error == 0.0 => format!("PASS, {checked}, exact"),
+                _ => format!("PASS, {}, {checked}", errors(verdict)),
             };
         }
         let rounds = match self.rounds.len() {
             1 => String::new(),
             rounds => format!(" in {} of {rounds} rounds", self.wrong_rounds()),
         };
-        let mut text =
-            format!("FAIL{rounds}, {} of {checked} values are wrong", grouped(verdict.wrong));
+        let mut text = format!("FAIL{rounds}, {} of {checked} wrong", grouped(verdict.wrong));
         if verdict.tolerance > 0.0 {
             text += &format!(", {}", errors(verdict));
         }
@@ -354,7 +353,7 @@ impl Summary<'_> {
 fn dropped(trace: &Trace) -> String {
     match trace.dropped() {
         0 => String::new(),
-        count => format!(", INCOMPLETE: {} events were dropped", grouped(count)),
+        count => format!(", INCOMPLETE: {} dropped", counted(count, "event")),
     }
 }
 
@@ -381,11 +380,11 @@ fn start_json(times: StartTimes) -> Value {
 /// What is not a number in the result, or should not be; `None`: nothing.
 fn nans(verdict: &Verdict) -> Option<String> {
     let Nans { found, expected } = verdict.nans;
-    let [found, expected] = match (found, expected) {
-        (0, 0) => return None,
-        both => [both.0, both.1].map(grouped),
-    };
-    Some(format!("NaN: {found} values of the result, {expected} of the reference"))
+    if (found, expected) == (0, 0) {
+        return None;
+    }
+    let (found, expected) = (counted(found, "value"), grouped(expected));
+    Some(format!("NaN: {found} of the result, {expected} of the reference"))
 }
 
 fn errors(verdict: &Verdict) -> String {

@@ -36,6 +36,7 @@ pub(crate) struct Located<'a> {
 
 /// Makes the folder, where it is not there; nothing runs for one that cannot be filled in the end.
 pub(crate) fn check(option: &str, folder: &Path) -> Result<(), Failure> {
+    output_file::check_folder(option, folder)?;
     let shown = folder.display();
     if folder.exists() && !folder.is_dir() {
         return Err(Failure::usage(format!("{option} '{shown}' is a file; name a folder")));

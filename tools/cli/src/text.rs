@@ -2,18 +2,7 @@
 
 use std::time::Duration;
 
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+pub(crate) use pto_timeline::text::{counted, grouped};
 
 /// A duration with three significant digits and a unit that fits.
 pub(crate) fn duration(duration: Duration) -> String {
@@ -107,22 +96,44 @@ pub(crate) fn plain(text: &str) -> String {
     for letter in text.chars() {
         match letter {
             '\n' | '\t' => safe.push(letter),
-            letter if letter.is_control() => safe.extend(letter.escape_default()),
+            letter if is_obeyed(letter) => safe.extend(letter.escape_default()),
             letter => safe.push(letter),
         }
     }
     safe
 }
 
+/// JSON without what a terminal would obey. Such letters stand in strings alone, and JSON has a form of its own for them.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            '\n' | '\t' => safe.push(letter),
+            // All of them have four digits.
+            letter if is_obeyed(letter) => safe.push_str(&format!("\\u{:04x}", letter as u32)),
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+/// Whether a terminal does something else than show the letter: control characters, and those that turn the direction of what follows,
+/// so that a name looks like another one.
+fn is_obeyed(letter: char) -> bool {
+    let turns = matches!(letter, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    letter.is_control() || turns
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{bytes, duration, filled, grouped, plain, rate, table};
+    use super::{bytes, counted, duration, filled, grouped, plain, plain_json, rate, table};
     use std::time::Duration;
 
     #[test]
     fn numbers_have_three_digits_and_a_unit() {
         let numbers = [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")];
         assert!(numbers.iter().all(|(number, text)| grouped(*number) == *text));
+        assert_eq!([0, 1, 1_000].map(|n| counted(n, "run")), ["0 runs", "1 run", "1,000 runs"]);
         let of = |nanos| duration(Duration::from_nanos(nanos));
         assert_eq!(
             [0, 1_230, 12_345_678, 1_500_000_000].map(of),
@@ -151,5 +162,10 @@ mod tests {
     #[test]
     fn a_terminal_is_told_nothing_that_it_obeys() {
         assert_eq!(plain("a\u{1b}[31m\tb\r\n\u{9b}2J ü"), "a\\u{1b}[31m\tb\\r\n\\u{9b}2J ü");
+        assert_eq!(plain("npy.\u{202e}exe"), "npy.\\u{202e}exe");
+        let name = "a\u{7f}\u{9b}2J\u{202e} ü\u{1b}";
+        let json = plain_json(&serde_json::Value::from(name).to_string());
+        assert!(json.contains("\\u007f\\u009b2J\\u202e ü"), "{json}");
+        assert_eq!(serde_json::from_str::<String>(&json).expect("it is JSON"), name);
     }
 }

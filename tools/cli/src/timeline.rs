@@ -57,12 +57,21 @@ pub(crate) fn write_run(trace: &Trace, path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the timeline of a run that did not, and says so with the fault.
-pub(crate) fn keep(mut failure: Failure, args: &RunArgs, device: &Wanted) -> Failure {
-    let (Some(trace), Some(path)) = (failure.take_trace(), &args.trace) else { return failure };
+pub(crate) fn keep(failure: Failure, args: &RunArgs, device: &Wanted) -> Failure {
+    keep_in(failure, args.trace.as_deref(), |trace| with_facts(trace, args, device))
+}
+
+/// Writes the timeline up to a fault to a file, if one was asked for, with what `facts` adds to it.
+pub(crate) fn keep_in(
+    mut failure: Failure,
+    path: Option<&Path>,
+    facts: impl FnOnce(Trace) -> Trace,
+) -> Failure {
+    let (Some(trace), Some(path)) = (failure.take_trace(), path) else { return failure };
     if trace.tasks.is_empty() {
         return failure;
     }
-    let trace = with_facts(trace, args, device);
+    let trace = facts(trace);
     match output_file::write(path, |to| file::write(&trace, to)) {
         Ok(()) => {
             let told = format!("The timeline up to the fault is in {}.", path.display());

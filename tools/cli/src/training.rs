@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
-use pto_host::{RunOptions, SessionOptions};
+use pto_host::{RunOptions, Session, SessionOptions};
 use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;
@@ -12,7 +12,46 @@ use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
-use crate::text::{bytes, duration, grouped, table};
+use crate::request::check_unique;
+use crate::text::{bytes, counted, duration, grouped, table};
+use crate::virtual_time;
+
+/// What it is, in the list of examples.
+pub(crate) const SUMMARY: &str =
+    "a model, trained by three programs in a loop that were compiled apart; both kinds of cores";
+
+/// A parameter, as the list of examples tells it: name, default, what is allowed, what it is.
+pub(crate) type Param = [String; 4];
+
+/// The parameters.
+pub(crate) fn parameters() -> [Param; 8] {
+    let Sizes { batch, inner, outer, tile, iterations, rate, seed } = Sizes::default();
+    let size = |name: &str, default: u64, most: u64, what: &str| {
+        let range = format!("1 to {}", grouped(most));
+        [name.to_owned(), grouped(default), range, what.to_owned()]
+    };
+    let text = |parts: [&str; 4]| parts.map(str::to_owned);
+    [
+        size("iterations", iterations, MOST_ROUNDS, "rounds"),
+        size("batch", batch, MOST_EXTENT, "rows of the data"),
+        size("inner", inner, MOST_EXTENT, "columns of the data, rows of the weights"),
+        size("outer", outer, MOST_EXTENT, "columns of the weights"),
+        size(
+            "tile",
+            tile,
+            MOST_EXTENT,
+            "rows and columns of a tile of the weights; it divides both",
+        ),
+        text(["rate", &rate.to_string(), "a number", "the step, times inner"]),
+        text(["seed", &seed.to_string(), "1 to 2^64 - 1", "of the data and the first weights"]),
+        text([
+            "layouts",
+            "same",
+            "same, differ",
+            "whether the optimiser takes tiles, which are converted",
+        ]),
+    ]
+}
 
 /// Whether a run asks for the loop.
 pub(crate) fn is_asked(args: &RunArgs) -> bool {
@@ -43,14 +82,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let options = SessionOptions { run, ..SessionOptions::default() };
     let session = device.session(options)?;
-    let mut training = Training::new(&session, sizes, layouts)?;
-    let begun = Instant::now();
-    for _ in 0..sizes.iterations {
-        training.round()?;
-    }
-    training.parts().0.synchronize()?;
-    let took = begun.elapsed();
-    let report = training.finish()?;
+    let (report, took) = trained(&session, sizes, layouts)
+        .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))?;
     let failures = report.failures();
     let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
     answer(
@@ -59,6 +92,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         || text(&report, &failures, took),
         || as_json(&report, &failures, took),
     )
+}
+
+/// All rounds, and what they took on this machine.
+fn trained(
+    session: &Session,
+    sizes: Sizes,
+    layouts: Layouts,
+) -> Result<(Report, Duration), Failure> {
+    let mut training = Training::new(session, sizes, layouts)?;
+    let begun = Instant::now();
+    for _ in 0..sizes.iterations {
+        training.round()?;
+    }
+    training.parts().0.synchronize()?;
+    let took = begun.elapsed();
+    Ok((training.finish()?, took))
 }
 
 /// Options that belong to a run of one graph.
@@ -120,6 +169,7 @@ fn aicpu(wanted: &Wanted) -> u32 {
 
 /// The parameters: `layouts=differ`, and numbers.
 fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
+    check_unique("--param", args.params.iter().map(|(name, _)| name))?;
     let (mut sizes, mut layouts) = (Sizes::default(), Layouts::Same);
     for (name, text) in &args.params {
         let wrong = |what: &str| Failure::usage(format!("--param {name}: '{text}' is not {what}"));
@@ -145,9 +195,9 @@ fn params(args: &RunArgs) -> Result<(Sizes, Layouts), Failure> {
                 }
             }
             _ => {
-                return Err(Failure::usage(format!(
-                    "{NAME} has no parameter '{name}'; it has iterations, batch, inner, outer, tile, rate, seed and layouts"
-                )));
+                let known = parameters().map(|[name, ..]| name);
+                let known = known.iter().map(String::as_str);
+                return Err(pto_examples::host::Error::unknown("parameter", name, known).into());
             }
         }
     }
@@ -167,8 +217,8 @@ fn text(report: &Report, failures: &[String], took: Duration) -> String {
     row(
         "training_loop",
         format!(
-            "{} rounds of 3 programs, weights of {}",
-            report.rounds,
+            "{} of 3 programs, weights of {}",
+            counted(report.rounds, "round"),
             bytes(report.weight_bytes)
         ),
     );

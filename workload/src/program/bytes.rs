@@ -1,6 +1,6 @@
 //! The content of sections: numbers, texts and lists, written and read without trust.
 
-use super::description::NAME_BYTES;
+use super::description::name_defect;
 use super::error::ProgramError;
 
 /// Writes the content of a section.
@@ -89,9 +89,10 @@ impl<'s> Reader<'s> {
 
     pub(super) fn name(&mut self) -> Result<String, ProgramError> {
         let text = self.text()?;
-        let is_name = !text.is_empty() && text.len() <= NAME_BYTES;
-        let is_name = is_name && !text.chars().any(char::is_control);
-        if is_name { Ok(text) } else { Err(self.error("a name that is none")) }
+        match name_defect(&text) {
+            None => Ok(text),
+            Some(what) => Err(self.error(format!("{text:?} {what}"))),
+        }
     }
 
     pub(super) fn numbers(&mut self) -> Result<Vec<u64>, ProgramError> {

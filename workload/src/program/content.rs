@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 
-use super::description::{Role, TensorDescription};
+use super::description::{Role, TensorDescription, name_defect};
 use super::error::ProgramError;
 use super::format::Section;
 use super::graph::{self, GraphTask};
@@ -51,7 +51,7 @@ impl Program {
     /// A program for every target, without constants. The tensors of a plan stand in its order, and have its names.
     ///
     /// # Errors
-    /// A tensor cannot be as described; the body does not fit the tensors.
+    /// A file cannot hold the name; a tensor cannot be as described; the body does not fit the tensors.
     pub fn new(
         name: &str,
         body: Body,
@@ -68,15 +68,19 @@ impl Program {
             native: None,
             sections: Vec::new(),
         };
+        check_name("program", name)?;
         program.check_tensors()?;
         Ok(program)
     }
 
     /// The program for this target alone.
-    #[must_use]
-    pub fn for_target(mut self, target: &str) -> Self {
+    ///
+    /// # Errors
+    /// `Name`: a file cannot hold the name of the target.
+    pub fn for_target(mut self, target: &str) -> Result<Self, ProgramError> {
+        check_name("target", target)?;
         self.target = target.to_owned();
-        self
+        Ok(self)
     }
 
     /// The program with the text that it was made of.
@@ -302,5 +306,12 @@ impl Program {
         let fits = self.target == ANY_TARGET || self.target == wanted;
         let (found, wanted) = (self.target.clone(), wanted.to_owned());
         if fits { Ok(()) } else { Err(ProgramError::Target { found, wanted }) }
+    }
+}
+
+fn check_name(what: &'static str, name: &str) -> Result<(), ProgramError> {
+    match name_defect(name) {
+        None => Ok(()),
+        Some(defect) => Err(ProgramError::Name { what, name: name.to_owned(), defect }),
     }
 }

@@ -67,10 +67,20 @@ pub struct TensorDescription {
     pub begins_with_zeros: bool,
 }
 
-/// Characters of a name, at most.
-pub(super) const NAME_BYTES: usize = 128;
+/// Bytes of a name, at most.
+const NAME_BYTES: usize = 128;
 /// Bytes of a tensor, at most.
 const TENSOR_BYTES: u64 = 1 << 48;
+
+/// Why a file cannot hold a name, in words that stand behind it; `None`: it can. The writer asks as the reader does, so that what one
+/// writes the other reads.
+pub(super) fn name_defect(name: &str) -> Option<String> {
+    if name.is_empty() || name.len() > NAME_BYTES {
+        return Some(format!("has a name of {} bytes; use 1 to {NAME_BYTES}", name.len()));
+    }
+    let is_control = name.chars().any(char::is_control);
+    is_control.then(|| "has a name with control characters; use others".to_owned())
+}
 
 impl TensorDescription {
     /// Bytes that it takes in memory.
@@ -83,8 +93,8 @@ impl TensorDescription {
     /// What is wrong with it, in words that stand behind its name; `None`: nothing.
     #[must_use]
     pub fn defect(&self) -> Option<String> {
-        if self.name.is_empty() || self.name.len() > NAME_BYTES {
-            return Some(format!("has a name of {} bytes; use 1 to {NAME_BYTES}", self.name.len()));
+        if let Some(what) = name_defect(&self.name) {
+            return Some(what);
         }
         if !(1..=limits::RANK).contains(&self.shape.len()) {
             let (found, most) = (self.shape.len(), limits::RANK);

@@ -99,6 +99,16 @@ pub enum ProgramError {
         /// The processors that it has code for.
         known: String,
     },
+    /// A file cannot hold this name of a program or of a target.
+    #[error("The {what} {name:?} {defect}.")]
+    Name {
+        /// What has the name: program or target.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What is wrong.
+        defect: String,
+    },
     /// A tensor cannot be as it is described.
     #[error("Tensor {name} {what}.")]
     Tensor {

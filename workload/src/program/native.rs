@@ -7,7 +7,7 @@
 use pto_abi::CoreKind;
 
 use super::bytes::{Reader, Writer};
-use super::description::NAME_BYTES;
+use super::description::name_defect;
 use super::error::ProgramError;
 
 /// Kernels of a program's own.
@@ -59,9 +59,9 @@ impl NativeKernels {
         }
         let names: Vec<_> = self.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
         let processors: Vec<_> = self.objects.iter().map(|one| one.processor.as_str()).collect();
-        let wrong = names.iter().chain(&processors).find(|name| !is_name(name));
-        if let Some(wrong) = wrong {
-            return Some(format!("{wrong:?} is no name"));
+        let wrong = |name: &&str| name_defect(name).map(|what| format!("{name:?} {what}"));
+        if let Some(wrong) = names.iter().chain(&processors).find_map(wrong) {
+            return Some(wrong);
         }
         let twice = twice(&names).map(|name| format!("kernel {name} is there twice"));
         twice.or_else(|| {
@@ -140,10 +140,6 @@ fn object(reader: &mut Reader<'_>) -> Result<NativeObject, ProgramError> {
     Ok(NativeObject { processor: reader.name()?, code: reader.bytes()?.to_vec() })
 }
 
-fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= NAME_BYTES && !text.chars().any(char::is_control)
-}
-
 fn twice<'n>(names: &[&'n str]) -> Option<&'n str> {
     let is_again = |(at, name): (usize, &&str)| names[..at].contains(name);
     names.iter().enumerate().find(|(at, name)| is_again((*at, name))).map(|(_, name)| *name)
@@ -186,7 +182,7 @@ mod tests {
         assert!(refused(&["a"], &[]).contains("at least"));
         assert!(refused(&["a", "b", "a"], &["x86_64"]).contains("kernel a is there twice"));
         assert!(refused(&["a"], &["x86_64", "x86_64"]).contains("two objects"));
-        assert!(refused(&["a\n"], &["x86_64"]).contains("no name"));
+        assert!(refused(&["a\n"], &["x86_64"]).contains("control characters"));
     }
 
     #[test]

@@ -77,11 +77,29 @@ fn what_is_no_program_is_told_what_is_wanted() {
     let mut damaged = program(FILES[0].1).to_bytes();
     *damaged.last_mut().unwrap() ^= 1;
     assert!(told(&damaged).contains("damaged: its checksum is"));
-    let for_a5 = program(FILES[0].1).for_target("a5");
+    let for_a5 = program(FILES[0].1).for_target("a5").unwrap();
     let read = Program::from_bytes(&for_a5.to_bytes()).unwrap();
     let refused = read.check_target("a2a3").unwrap_err().to_string();
     assert!(refused.contains("target 'a5', and 'a2a3' is wanted"), "{refused}");
     assert!(read.check_target("a5").is_ok());
+}
+
+/// Whatever the writer takes, the reader takes as well.
+#[test]
+fn names_that_no_file_holds_are_refused_by_the_writer() {
+    let long = "n".repeat(129);
+    for (name, what) in
+        [("a\u{1b}[2J", "control characters"), (&long, "129 bytes"), ("", "0 bytes")]
+    {
+        let program = program(FILES[0].1);
+        let (body, tensors) = (program.body().clone(), program.tensors().to_vec());
+        let named = Program::new(name, body.clone(), tensors.clone());
+        assert!(named.unwrap_err().to_string().contains(what), "{name:?}");
+        let targeted = program.for_target(name);
+        assert!(targeted.unwrap_err().to_string().contains(what), "{name:?}");
+        let described = TensorDescription { name: name.to_owned(), ..tensors[0].clone() };
+        assert!(described.defect().is_some_and(|told| told.contains(what)), "{name:?}");
+    }
 }
 
 fn roles_of(program: &Program) -> Vec<(&str, Role, bool)> {

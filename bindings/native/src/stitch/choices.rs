@@ -54,7 +54,7 @@ impl Choices {
             program = program.with_constant(name, elements.clone())?;
         }
         Ok(match &self.target {
-            Some(target) => program.for_target(target),
+            Some(target) => program.for_target(target)?,
             None => program,
         })
     }

@@ -10,7 +10,7 @@ use super::layout::Layout;
 use super::{Graph, GraphError};
 use crate::graph::task::GraphTask;
 use crate::svg::COLOURS;
-use crate::text::escaped;
+use crate::text::{counted, escaped};
 
 const ROW: f64 = 44.0;
 const MARGIN: f64 = 30.0;
@@ -47,7 +47,9 @@ pub fn picture(graph: &Graph) -> Result<String, GraphError> {
          orient=\"auto\"><path d=\"M0 0L6 3L0 6z\" fill=\"#667\"/></marker></defs>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
     );
-    let title = format!("{}: {} tasks, {} edges", graph.name, graph.tasks.len(), graph.edges.len());
+    let [tasks, edges] = [(graph.tasks.len(), "task"), (graph.edges.len(), "edge")]
+        .map(|(count, what)| counted(count as u64, what));
+    let title = format!("{}: {tasks}, {edges}", graph.name);
     // Writing to a string does not fail.
     let _ =
         writeln!(svg, "<text x=\"{MARGIN}\" y=\"14\" font-size=\"11\">{}</text>", escaped(&title));

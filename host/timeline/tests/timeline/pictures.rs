@@ -23,10 +23,7 @@ fn the_report_says_every_number() {
     cut.lanes[0].dropped = 7;
     cut.tasks[1].at.finished = None;
     let text = report::text(&cut, &Analysis::of(&cut).expect("analysed"));
-    assert!(
-        text.contains("7 events were dropped") && text.contains("1 tasks have no start"),
-        "{text}"
-    );
+    assert!(text.contains("7 events dropped") && text.contains("1 task without a start"), "{text}");
 }
 
 #[test]

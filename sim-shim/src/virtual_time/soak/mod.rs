@@ -79,7 +79,9 @@ impl fmt::Display for FailedSeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scenario, failure) = &self.shrunk;
         writeln!(f, "seed {}: {}", self.seed, self.failure)?;
-        writeln!(f, "shrunk to {} tasks: {failure}", scenario.graph.nodes.len())?;
+        let tasks = scenario.graph.nodes.len();
+        let plural = if tasks == 1 { "" } else { "s" };
+        writeln!(f, "shrunk to {tasks} task{plural}: {failure}")?;
         for (index, node) in scenario.graph.nodes.iter().enumerate() {
             write!(f, "  task {index} ({}) after {:?}", node.kind, node.producers)?;
             match node.block_shape {

@@ -62,7 +62,8 @@ impl Report {
             text += "\nfloor of hand-overs between two CPUs: one-line mailboxes, ns each\n";
         }
         for Mailboxes { lines, ns } in &self.mailboxes {
-            let _ = writeln!(text, "  {lines:3} lines  {ns:6.1}");
+            let noun = if *lines == 1 { "line " } else { "lines" };
+            let _ = writeln!(text, "  {lines:3} {noun}  {ns:6.1}");
         }
         if !self.small_runs.is_empty() {
             text += "\nfour tasks on an open device, again and again: us from call to return\n";

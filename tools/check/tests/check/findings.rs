@@ -223,7 +223,7 @@ fn tensors_of_the_heap_that_are_not_read_are_warnings() {
 fn tasks_that_declare_no_tensors_are_told() {
     let lines = [r#"{"task": 0, "func": 0, "kind": "aiv", "args": [4096]}"#];
     let report = checked(&of("aicpu_build_graph", &lines), standard());
-    assert!(report.is_clean() && report.notes[0].contains("1 tasks do not declare"), "{report:?}");
+    assert!(report.is_clean() && report.notes[0].contains("1 task does not declare"), "{report:?}");
 }
 
 /// Func ids, kinds of cores and numbers of arguments are those of the kernels that there are.

@@ -21,7 +21,7 @@ pub(crate) enum AclCommand {
     /// Runs a program on the simulator's library for the CANN interface; the exit code is that of the program
     #[command(after_help = help::ACL_RUN)]
     Run(AclRunArgs),
-    /// Makes the calls of a record again, without the program; the exit code is 1 if a call ends otherwise than it did then
+    /// Makes the calls of a record again, without the program; the exit code is 1 if a call does not end as it did in the record
     #[command(after_help = help::ACL_REPLAY)]
     Replay(AclReplayArgs),
 }

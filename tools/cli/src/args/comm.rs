@@ -17,10 +17,10 @@ pub(crate) struct CommArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CommCommand {
-    /// Says what a collective takes by size: time, algorithm bandwidth, bus bandwidth, and whether its result is right
+    /// Measures a collective for each size: time, algorithm bandwidth, bus bandwidth; checks its result
     #[command(after_help = help::COMM_BENCH)]
     Bench(CommBenchArgs),
-    /// Says how collectives and a tensor-parallel layer scale with the number of devices, in virtual time, beside their bounds
+    /// Measures in virtual time how collectives and a tensor-parallel layer scale with the number of devices, and shows their bounds
     #[command(after_help = help::COMM_SCALING)]
     Scaling(CommScalingArgs),
 }
@@ -39,13 +39,13 @@ impl CommCommand {
 /// repetitions the shortest one counts.
 #[derive(Args, Debug)]
 pub(crate) struct CommBenchArgs {
-    /// The group: local:RANKS, virtual:RANKS, virtual:RANKS:NETWORK, or mpi below mpirun
+    /// The group: local:RANKS, virtual:RANKS, virtual:RANKS:NETWORK, or mpi under mpirun
     #[arg(long, value_name = "GROUP", default_value = "local:2", value_parser = group)]
     pub(crate) group: GroupTarget,
-    /// The collective: `all_reduce`, `reduce_scatter`, `all_gather`, `all_to_all`, broadcast or reduce
+    /// The collective: all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or reduce
     #[arg(long, value_name = "NAME", default_value = "all_reduce", value_parser = collective)]
     pub(crate) collective: Collective,
-    /// How it goes about it: auto, direct, ring, halving, tree or two-level; where there is no such one, as auto does
+    /// The algorithm: auto, direct, ring, halving, tree or two-level. A collective that does not have it takes the one of auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = algorithm)]
     pub(crate) algorithm: Algorithm,
     /// The smallest size in bytes; K, M, G stand for KiB, MiB, GiB
@@ -54,19 +54,19 @@ pub(crate) struct CommBenchArgs {
     /// The largest size
     #[arg(short = 'e', long, value_name = "BYTES", default_value = "1M", value_parser = byte_count)]
     pub(crate) to: u64,
-    /// By how much one size is larger than the one before
+    /// By which factor each size is larger than the one before
     #[arg(short = 'f', long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(2..=1024))]
     pub(crate) factor: u64,
-    /// Calls that are measured together
+    /// How many calls are measured together
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) rounds: u64,
     /// How often each size is measured
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeats: u64,
-    /// Vector cores of each device, which reduce [default: 4; in virtual time 48]
+    /// Number of vector cores of each device; they reduce [default: 4; in virtual time 48]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=48))]
     pub(crate) aiv: Option<u32>,
-    /// AICPU instances of each device: one builds, the others schedule
+    /// Number of AICPU instances of each device: one builds, the others schedule
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub(crate) aicpu: u32,
     /// Answers with one JSON object
@@ -93,7 +93,7 @@ pub(crate) struct CommScalingArgs {
     /// The network
     #[arg(long, value_name = "NAME", default_value = "a3-pod")]
     pub(crate) network: String,
-    /// AICPU instances of each device: one builds, the others schedule
+    /// Number of AICPU instances of each device: one builds, the others schedule
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub(crate) aicpu: u32,
     /// Answers with one JSON object

@@ -11,7 +11,7 @@ pub(crate) struct MigrateArgs {
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
 
-    /// Answers as JSON
+    /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

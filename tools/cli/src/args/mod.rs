@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// Runs a program that calls the CANN interface (`aclrt*`), on simulated devices
     #[command(after_help = help::ACL)]
     Acl(AclArgs),
-    /// Says which programs of the field's runtime run here, and which line keeps the others from it
+    /// Says which programs of the field's runtime run here, and for each of the others which line prevents it
     #[command(after_help = help::MIGRATE)]
     Migrate(MigrateArgs),
     /// Builds, inspects, runs, checks and compares program files (compiled programs)
@@ -182,6 +182,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     #[arg(value_parser = whole(1, MAX_ROUNDS))]
     pub(crate) rounds: u32,
+    /// Which messages of the host and the firmware are shown: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
+    pub(crate) log: LevelFilter,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 
     /// Which runtime builds the graph: host_build_graph, aicpu_build_graph or tensormap_and_ringbuffer
     /// [default: aicpu_build_graph; for an example that needs tensors tensormap_and_ringbuffer]
@@ -218,7 +224,7 @@ pub(crate) struct RunArgs {
         default_value = "a2a3sim"
     )]
     pub(crate) device: DeviceChoice,
-    /// Which of several devices, as CANN counts them; on a2a3
+    /// On a2a3: which of several devices, as CANN counts them
     #[arg(long, help_heading = "Device", value_name = "N")]
     pub(crate) device_id: Option<u32>,
     /// Number of cube cores [default: 24, or that of the profile; on virt 4; on a2a3 all in service]
@@ -276,13 +282,6 @@ pub(crate) struct RunArgs {
     /// Records the run, and shows its timeline as a chart on the terminal
     #[arg(long, help_heading = "Timeline", conflicts_with = "json")]
     pub(crate) gantt: bool,
-
-    /// Which messages of the host and the firmware are shown: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", default_value = "warn", value_parser = log_level)]
-    pub(crate) log: LevelFilter,
-    /// Answers with one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 impl RunArgs {
@@ -453,5 +452,15 @@ mod tests {
     #[test]
     fn the_declarations_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A heading that one group of options sets stays for the options that are declared behind the group.
+    #[test]
+    fn options_of_every_run_stand_under_no_heading() {
+        let run = Cli::command().find_subcommand("run").expect("it is there").clone();
+        for name in ["json", "log", "rounds"] {
+            let option = run.get_arguments().find(|option| option.get_id() == name);
+            assert_eq!(option.expect("it is there").get_help_heading(), None, "--{name}");
+        }
     }
 }

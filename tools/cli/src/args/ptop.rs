@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::value::{HostingMode, pair, tolerance, whole};
+use super::value::{HostingMode, correlation, pair, tolerance, whole};
 use crate::help;
 
 /// Program files.
@@ -155,13 +155,13 @@ pub(crate) struct ProgramRunArgs {
     #[arg(long = "expect", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) expect: Vec<(String, PathBuf)>,
     /// Relative tolerance of --expect: an output may differ by --atol plus X times the expected value
-    #[arg(long, value_name = "X", default_value_t = 1e-5, value_parser = tolerance)]
+    #[arg(long, value_name = "X", default_value_t = 1e-5, requires = "expect", value_parser = tolerance)]
     pub(crate) rtol: f64,
     /// Absolute tolerance of --expect: an output may differ by X plus --rtol times the expected value
-    #[arg(long, value_name = "X", default_value_t = 1e-8, value_parser = tolerance)]
+    #[arg(long, value_name = "X", default_value_t = 1e-8, requires = "expect", value_parser = tolerance)]
     pub(crate) atol: f64,
-    /// Compares by Pearson correlation instead, which must be at least X
-    #[arg(long, value_name = "X", value_parser = tolerance)]
+    /// Compares by Pearson correlation instead, which must be at least X (0 to 1)
+    #[arg(long, value_name = "X", requires = "expect", value_parser = correlation)]
     pub(crate) pcc: Option<f64>,
     /// Writes each output to a NumPy file in this folder, which is created if it does not exist
     #[arg(long, value_name = "DIR")]

@@ -1,7 +1,7 @@
 //! What a user can write behind `pto soak`.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use pto_host::default_campaign_threads;
@@ -22,12 +22,12 @@ pub(crate) struct SoakArgs {
     /// Runs the two scenarios of this seed again, and reports what happened in each
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"], value_parser = whole(0, u64::MAX))]
     pub(crate) replay: Option<u64>,
-    /// Tries sessions instead: random programs over streams, events, copies and recordings, of every second seed with failures,
+    /// Tries sessions instead: random programs over streams, events, copies and recordings. In every second seed there are failures,
     /// aborts, time-outs, circles of waits and faults of the device
     #[arg(long, conflicts_with_all = ["faults", "no_faults", "tasks", "profile"])]
     pub(crate) sessions: bool,
-    /// Tries groups instead: random programs of collectives, puts and sends on 2 to 8 ranks in virtual time, of two in three seeds with a slow
-    /// link, a transfer that is lost, or a rank that dies, never comes, fails, or makes another call than the others
+    /// Tries groups instead: random programs of collectives, puts and sends on 2 to 8 ranks in virtual time. In two of three seeds there is
+    /// a slow link, a transfer that is lost, or a rank that dies, never comes, fails, or makes another call than the others
     #[arg(long, conflicts_with_all = ["sessions", "faults", "no_faults", "tasks", "profile"])]
     pub(crate) groups: bool,
     /// Runs only the scenarios with injected faults
@@ -42,30 +42,30 @@ pub(crate) struct SoakArgs {
     /// What operations cost: a2a3, a5, ideal, or a file [default: a2a3 in three of four scenarios, ideal in the others]
     #[arg(long, value_name = "PROFILE|FILE")]
     pub(crate) profile: Option<String>,
-    /// Number of OS threads [default: one for each processor; below mpirun one for each rank]
+    /// Number of OS threads [default: one for each processor; under mpirun one for each rank]
     #[arg(long, value_name = "N", value_parser = os_threads)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Below mpirun: the folder in which the ranks note what they have tried, on a disk that all hosts share. The same command goes on
-    /// from there after a rank has died. It is removed at the end
-    #[arg(
-        long,
-        value_name = "FOLDER",
-        default_value = "pto-soak.journal",
-        conflicts_with = "replay"
-    )]
-    pub(crate) journal: PathBuf,
+    /// Under mpirun: the folder in which the ranks note what they have tried, on a disk that all hosts share. If a rank dies, the same
+    /// command goes on from there. The folder is removed at the end [default: pto-soak.journal]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "replay")]
+    pub(crate) journal: Option<PathBuf>,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 impl SoakArgs {
+    /// The folder of the journal.
+    pub(crate) fn journal(&self) -> &Path {
+        self.journal.as_deref().unwrap_or(Path::new("pto-soak.journal"))
+    }
+
     /// OS threads of a campaign that this process runs alone.
     pub(crate) fn threads_alone(&self) -> NonZeroUsize {
         self.threads.unwrap_or_else(default_campaign_threads)
     }
 
-    /// OS threads of each rank of a campaign below mpirun, which starts as many ranks as the user wants.
+    /// OS threads of each rank of a campaign under mpirun, which starts as many ranks as the user wants.
     pub(crate) fn threads_of_a_rank(&self) -> NonZeroUsize {
         self.threads.unwrap_or(NonZeroUsize::MIN)
     }

@@ -155,6 +155,12 @@ pub(super) fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "it must be a number that is not negative, such as 1e-5".into())
 }
 
+/// A Pearson correlation that is asked for.
+pub(super) fn correlation(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "it must be a number from 0 to 1, such as 0.999".into())
+}
+
 /// OS threads of a pool, or of a campaign.
 pub(super) fn os_threads(text: &str) -> Result<NonZeroUsize, String> {
     let threads = text.parse::<NonZeroUsize>().ok().filter(|n| n.get() <= MAX_OS_THREADS);
@@ -176,8 +182,8 @@ pub(crate) enum HostingMode {
 #[cfg(test)]
 mod tests {
     use super::{
-        byte_count, heap_bytes, log_level, map_entries, milliseconds, os_threads, pair, runtime,
-        whole, window,
+        byte_count, correlation, heap_bytes, log_level, map_entries, milliseconds, os_threads,
+        pair, runtime, whole, window,
     };
 
     #[test]
@@ -213,6 +219,10 @@ mod tests {
         );
         for bad in ["0", "101", "x", "-1", "", "1.5"] {
             assert!(rounds(bad).unwrap_err().ends_with("a whole number from 1 to 100"), "{bad}");
+        }
+        assert!(correlation("1").is_ok() && correlation("0.99").is_ok());
+        for bad in ["1.5", "-0.1", "nan", "x"] {
+            assert!(correlation(bad).unwrap_err().contains("from 0 to 1"), "{bad}");
         }
         assert!(seed("x").is_err() && log_level("warn").is_ok());
         assert!(log_level("loud").unwrap_err().contains("debug or trace"));

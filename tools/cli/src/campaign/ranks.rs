@@ -11,6 +11,7 @@ use super::span::{left, turns};
 use super::tally::Tally;
 use crate::args::SoakArgs;
 use crate::errors::Failure;
+use crate::text::counted;
 
 /// Seeds of a turn, at most. A rank that dies loses one turn.
 const SEEDS_A_TURN: u64 = 256;
@@ -56,7 +57,12 @@ impl Job {
         kind: &str,
     ) -> Result<Option<Self>, Failure> {
         if pto_mpi::find::Kind::of_launcher().is_err() {
-            return Ok(None);
+            return match &args.journal {
+                None => Ok(None),
+                Some(_) => Err(Failure::usage(
+                    "--journal belongs to a campaign of several ranks; start it with mpirun, or leave --journal out",
+                )),
+            };
         }
         let mpi = Mpi::join(&MpiOptions::default()).map_err(Failure::usage)?;
         let profile = args.profile.as_deref().unwrap_or("drawn");
@@ -64,12 +70,12 @@ impl Job {
             "{kind}, seeds {} to {}, {} tasks, profile {profile}",
             seeds.start, seeds.end, args.tasks
         );
-        Ok(Some(Self { mpi, journal: Journal::new(&args.journal, &campaign), seeds }))
+        Ok(Some(Self { mpi, journal: Journal::new(args.journal(), &campaign), seeds }))
     }
 
     /// Where it is, in words.
     pub(crate) fn place(&self) -> String {
-        format!("{} ranks of {}", self.mpi.ranks(), self.mpi.library())
+        format!("{} of {}", counted(self.mpi.ranks().into(), "rank"), self.mpi.library())
     }
 
     /// Tries what is left of all phases together with the other ranks. `is_interrupted` is asked now and then.

@@ -11,7 +11,7 @@ use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::interrupt;
 use crate::output::answer;
-use crate::text::{duration, grouped, table};
+use crate::text::{counted, duration, grouped, table};
 
 /// A kind of campaign.
 pub(crate) struct Kind<'a> {
@@ -100,9 +100,9 @@ fn how_to_go_on(args: &SoakArgs, ended: &Ended) -> String {
         None => return String::new(),
     };
     format!(
-        "\n{why}.\n{} seeds are left. What was tried is in '{}': start the same command again, with as many ranks as you like, and it goes on from there.\n",
-        grouped(ended.left),
-        args.journal.display()
+        "\n{why}.\nLeft: {}. What was tried is in '{}': start the same command again, with as many ranks as you like, and it goes on from there.\n",
+        counted(ended.left, "seed"),
+        args.journal().display()
     )
 }
 

@@ -100,7 +100,7 @@ impl<'a> Bench<'a> {
         capacities.stream.heap_bytes = (4 * self.args.to).next_power_of_two().max(1 << 20);
         let options =
             RunOptions { capacities, aicpu_instances: self.args.aicpu, ..RunOptions::default() };
-        let report = self.opened.group.run(&work, &options).map_err(Failure::faulted)?;
+        let report = self.opened.group.run(&work, &options)?;
         let own = u64::try_from(report.makespan().as_nanos()).unwrap_or(u64::MAX);
         let slowest = self.opened.exchange(own)?.into_iter().max().unwrap_or(own);
         Ok(Duration::from_nanos(slowest))

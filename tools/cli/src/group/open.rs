@@ -8,6 +8,7 @@ use pto_host::virtual_time::group::NetworkProfile;
 use pto_mpi::{Mpi, MpiOptions};
 
 use crate::errors::Failure;
+use crate::text::counted;
 
 /// How long a rank waits for the others at the end of a run: their hosts may still compute references.
 const AFTER_RUN: Duration = Duration::from_secs(300);
@@ -72,10 +73,10 @@ impl Opened {
 
     /// Where it is, in words.
     pub(crate) fn place(&self) -> String {
-        let size = self.group.size();
+        let size = counted(u64::from(self.group.size()), "rank");
         match &self.mpi {
-            Some(mpi) => format!("{size} ranks of {}", mpi.library()),
-            None => format!("{size} ranks in {}", self.time),
+            Some(mpi) => format!("{size} of {}", mpi.library()),
+            None => format!("{size} in {}", self.time),
         }
     }
 }

@@ -12,13 +12,15 @@ use crate::args::{DeviceChoice, RunArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
+use crate::program::example;
+use crate::replay;
 use crate::request::request;
-use crate::text::{bytes, duration, grouped};
+use crate::text::{bytes, counted, duration, grouped};
 
 /// Runs an example on a group.
 pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure> {
     refuse_others(args)?;
-    let example = host::find(&args.example)?;
+    let example = example(&args.example)?;
     if !example.is_for_groups() {
         let names = host::EXAMPLES.iter().filter(|one| one.is_for_groups()).map(|one| one.name());
         return Err(Failure::usage(format!(
@@ -109,7 +111,11 @@ impl Job {
         let words = |rank: u32| own.get((rank - first) as usize).cloned().unwrap_or_default();
         let builder = self.prepared.first().map_or("", Prepared::builder);
         let work = GroupWork { builder, args: &words };
-        let report = self.opened.group.run(&work, &options).map_err(Failure::faulted)?;
+        let report = self.opened.group.run(&work, &options).map_err(Failure::from);
+        let report = report.map_err(|failure| match args.group {
+            Some(GroupTarget::Virtual(..)) => failure.replayed_by(replay::this_command()),
+            _ => failure,
+        })?;
         self.judge(report)
     }
 
@@ -165,17 +171,17 @@ impl Told {
             let (tasks, time) =
                 ran.map_or((0, Duration::ZERO), |one| (one.run.tasks, one.run.makespan));
             text += &format!(
-                "  rank {rank}: {} tasks in {}, {} values checked, {} wrong\n",
-                grouped(tasks),
+                "  rank {rank}: {} in {}, {} checked, {} wrong\n",
+                counted(tasks, "task"),
                 duration(time),
-                grouped(verdict.checked),
+                counted(verdict.checked, "value"),
                 grouped(verdict.wrong)
             );
             let nans = verdict.nans;
             if nans != Nans::default() {
                 text += &format!(
-                    "    NaN: {} values of the result, {} of the reference\n",
-                    grouped(nans.found),
+                    "    NaN: {} of the result, {} of the reference\n",
+                    counted(nans.found, "value"),
                     grouped(nans.expected)
                 );
             }

@@ -104,7 +104,7 @@ impl Rig {
             RunOptions { capacities, aicpu_instances: self.aicpu, ..RunOptions::default() };
         let start = Instant::now();
         let work = GroupWork { builder, args: &words };
-        let report = group.run(&work, &options).map_err(Failure::faulted)?;
+        let report = group.run(&work, &options)?;
         Ok((report.makespan(), report.tasks(), start.elapsed()))
     }
 

@@ -11,6 +11,7 @@ use crate::args::MigrateArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
+use crate::text::counted;
 use files::{Program, Verdict};
 
 /// Says it.
@@ -40,9 +41,9 @@ fn text(programs: &[Program]) -> String {
     let [runs, hardware, stops] =
         [Verdict::Runs, Verdict::Hardware, Verdict::Stops].map(|verdict| count(programs, verdict));
     text + &format!(
-        "{} programs: {runs} run here, {stops} do not, {hardware} name no simulator. \
-         Run them: python -m simpler_setup.folder PATH --pto-isa DIR\n",
-        programs.len()
+        "{}. Run here: {runs}; do not: {stops}; name no simulator: {hardware}. \
+         To run them: python -m simpler_setup.folder PATH --pto-isa DIR\n",
+        counted(programs.len() as u64, "program")
     )
 }
 

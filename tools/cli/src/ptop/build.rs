@@ -18,7 +18,7 @@ use crate::{npy, output_file};
 /// Builds, and says what came out.
 pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
     let path = args.output.clone().unwrap_or_else(|| args.source.with_extension("ptop"));
-    output_file::check(&path)?;
+    output_file::check_form(&path, "ptop")?;
     let program = with_options(read(args)?, args)?;
     let file = program.to_bytes();
     output_file::write(&path, |to| std::io::Write::write_all(to, &file))?;
@@ -118,10 +118,10 @@ fn with_options(mut program: Program, args: &ProgramBuildArgs) -> Result<Program
     for (name, path) in &args.constants {
         program = with_constant(program, name, path)?;
     }
-    Ok(match &args.target {
-        Some(target) => program.for_target(target),
-        None => program,
-    })
+    match &args.target {
+        Some(target) => program.for_target(target).map_err(refused),
+        None => Ok(program),
+    }
 }
 
 fn with_constant(program: Program, name: &str, path: &Path) -> Result<Program, Failure> {

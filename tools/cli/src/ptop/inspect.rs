@@ -8,7 +8,7 @@ use crate::args::{ProgramInspectArgs, ShownSection};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
-use crate::text::{bytes, filled, grouped, table};
+use crate::text::{bytes, counted, filled, grouped, table};
 
 /// Shows a program.
 pub(super) fn inspect(args: &ProgramInspectArgs, program: &Program) -> Result<Exit, Failure> {
@@ -75,13 +75,16 @@ fn text(program: &Program) -> String {
 fn body(program: &Program) -> String {
     match program.body() {
         Body::Plan(compiled) => {
-            let (words, kernels) = (compiled.words().len(), compiled.tile_kernels().len());
+            let words = counted(compiled.words().len() as u64, "word");
+            let kernels = counted(compiled.tile_kernels().len() as u64, "tile kernel");
             let code = bytes(compiled.code().len() as u64);
-            format!("plan of {words} words, {kernels} tile kernels of {code}")
+            format!("plan of {words}, {kernels} of {code}")
         }
         Body::Graph(tasks) => {
             let edges: usize = tasks.iter().map(|task| task.producers.len()).sum();
-            format!("graph of {} tasks and {edges} edges", tasks.len())
+            let [tasks, edges] = [(tasks.len(), "task"), (edges, "edge")]
+                .map(|(count, what)| counted(count as u64, what));
+            format!("graph of {tasks} and {edges}")
         }
     }
 }

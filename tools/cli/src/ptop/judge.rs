@@ -1,7 +1,9 @@
 //! Compares an output with the values of a NumPy file.
 
+use pto_examples::host::check::Nans;
 use pto_examples::host::{Elements, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
+use pto_host::workloads::program::{Program, Role, TensorDescription};
 
 use super::file_tensor::file_tensor;
 use crate::args::ProgramRunArgs;
@@ -15,49 +17,86 @@ pub(super) struct Judged {
     pub(super) wrong: usize,
     pub(super) largest_error: f64,
     pub(super) pcc: f64,
+    /// Elements that are NaN, in the result and in the file.
+    pub(super) nans: Nans,
     pub(super) is_right: bool,
 }
 
-/// Compares.
+/// Nothing runs for a file that no output can be compared with.
+pub(super) fn check(program: &Program, files: &[(String, FileTensor)]) -> Result<(), Failure> {
+    let is_given =
+        |tensor: &&TensorDescription| matches!(tensor.role, Role::Output | Role::Updated);
+    let outputs: Vec<_> = program.tensors().iter().filter(is_given).collect();
+    for (name, file) in files {
+        let Some(output) = outputs.iter().find(|output| output.name == *name) else {
+            let known: Vec<_> = outputs.iter().map(|output| output.name.as_str()).collect();
+            return Err(Failure::usage(format!(
+                "--expect {name}: the program has no output '{name}'; its outputs are {}",
+                known.join(", ")
+            )));
+        };
+        if (output.dtype.name(), &*output.shape) != (file.dtype().name(), file.shape()) {
+            return Err(Failure::usage(format!(
+                "--expect {name}: the file has {} {:?}, and the output has {} {:?}; give a file of the same type and shape",
+                file.dtype(),
+                file.shape(),
+                output.dtype,
+                output.shape
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Compares an output with a file that [`check`] has let through.
 pub(super) fn judge(
     name: &str,
     found: &HostTensor,
     expected: &FileTensor,
     args: &ProgramRunArgs,
 ) -> Result<Judged, Failure> {
-    let none = || {
+    let found = file_tensor(found).ok_or_else(|| {
         Failure::usage(format!(
             "--expect {name}: elements of type {} are not in NumPy files",
             found.dtype()
         ))
-    };
-    let found = file_tensor(found).ok_or_else(none)?;
-    if (found.dtype(), found.shape()) != (expected.dtype(), expected.shape()) {
-        return Err(Failure::usage(format!(
-            "--expect {name}: the file has {} {:?}, and the output has {} {:?}",
-            expected.dtype(),
-            expected.shape(),
-            found.dtype(),
-            found.shape()
-        )));
-    }
-    let (found, expected) = (numbers(&found), numbers(expected));
-    let errors = found.iter().zip(&expected).map(|(found, expected)| distance(*found, *expected));
-    let is_wrong = |(error, expected): &(f64, &f64)| {
-        // Nothing is near to what is not a number.
-        let is_near = *error <= args.atol + args.rtol * expected.abs();
-        !is_near
-    };
-    let wrong = errors.clone().zip(&expected).filter(is_wrong).count();
-    let largest_error = errors.fold(0.0, f64::max);
-    let pcc = correlation(&found, &expected);
-    let is_right = args.pcc.map_or(wrong == 0, |least| pcc >= least);
-    Ok(Judged { name: name.to_owned(), elements: found.len(), wrong, largest_error, pcc, is_right })
+    })?;
+    Ok(compared(name, (&numbers(&found), &numbers(expected)), args))
 }
 
-/// How far apart two numbers are. Infinities of the same sign are the same number.
+/// Compares numbers. NaN is right where both have it, and counted, so that none passes in silence.
+fn compared(name: &str, (found, expected): (&[f64], &[f64]), args: &ProgramRunArgs) -> Judged {
+    let count = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count() as u64;
+    let nans = Nans { found: count(found), expected: count(expected) };
+    let pairs = found.iter().copied().zip(expected.iter().copied());
+    let pairs: Vec<_> = pairs.filter(|(a, b)| !(a.is_nan() && b.is_nan())).collect();
+    let errors = pairs.iter().map(|(found, expected)| distance(*found, *expected));
+    let is_wrong = |(error, (_, expected)): &(f64, &(f64, f64))| {
+        // A tolerance that is not a number admits nothing.
+        let is_near = *error <= args.atol + args.rtol * expected.abs();
+        !(is_near || *error == 0.0)
+    };
+    let wrong = errors.clone().zip(&pairs).filter(is_wrong).count();
+    let largest_error = errors.fold(0.0, f64::max);
+    let pcc = correlation(&pairs);
+    Judged {
+        name: name.to_owned(),
+        elements: found.len(),
+        wrong,
+        largest_error,
+        pcc,
+        nans,
+        is_right: args.pcc.map_or(wrong == 0, |least| pcc >= least),
+    }
+}
+
+/// How far apart two numbers are. Infinities of the same sign are the same number, and nothing is near to what is not a number.
 fn distance(found: f64, expected: f64) -> f64 {
-    if found.total_cmp(&expected).is_eq() { 0.0 } else { (found - expected).abs() }
+    if found == expected {
+        return 0.0;
+    }
+    let distance = (found - expected).abs();
+    if distance.is_nan() { f64::INFINITY } else { distance }
 }
 
 /// The elements as numbers; whole ones beyond 2^53 lose their last digits.
@@ -72,15 +111,16 @@ fn numbers(tensor: &FileTensor) -> Vec<f64> {
     each! { F32 I32 U32 F64 I64 U64 I16 U16 I8 U8 }
 }
 
-/// The Pearson correlation; of values that are all the same, 1 where both are the same.
-fn correlation(a: &[f64], b: &[f64]) -> f64 {
-    if a == b {
+/// The Pearson correlation of pairs; 1 where both of each pair are the same.
+fn correlation(pairs: &[(f64, f64)]) -> f64 {
+    if pairs.iter().all(|(a, b)| a == b) {
         return 1.0;
     }
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    let (mean_a, mean_b) = (mean(a), mean(b));
+    let mean = |sum: f64| sum / pairs.len() as f64;
+    let mean_a = mean(pairs.iter().map(|(a, _)| a).sum());
+    let mean_b = mean(pairs.iter().map(|(_, b)| b).sum());
     let (mut ab, mut aa, mut bb) = (0.0, 0.0, 0.0);
-    for (a, b) in a.iter().zip(b) {
+    for (a, b) in pairs {
         ab += (a - mean_a) * (b - mean_b);
         aa += (a - mean_a) * (a - mean_a);
         bb += (b - mean_b) * (b - mean_b);
@@ -90,13 +130,45 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::correlation;
+    use super::{compared, correlation};
+    use crate::args::{Cli, Command, ProgramCommand, ProgramRunArgs};
+    use clap::Parser;
+    use pto_examples::host::check::Nans;
 
     #[test]
     fn the_correlation_is_pearsons() {
-        assert!((correlation(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]) - 1.0).abs() < 1e-12);
-        assert!((correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]) + 1.0).abs() < 1e-12);
-        assert!((correlation(&[5.0, 5.0], &[5.0, 5.0]) - 1.0).abs() < 1e-12);
-        assert!(correlation(&[5.0, 5.0], &[5.0, 6.0]).is_nan());
+        assert!((correlation(&[(1.0, 2.0), (2.0, 4.0), (3.0, 6.0)]) - 1.0).abs() < 1e-12);
+        assert!((correlation(&[(1.0, 3.0), (2.0, 2.0), (3.0, 1.0)]) + 1.0).abs() < 1e-12);
+        assert!((correlation(&[(5.0, 5.0), (5.0, 5.0)]) - 1.0).abs() < 1e-12);
+        assert!(correlation(&[(5.0, 5.0), (5.0, 6.0)]).is_nan());
+    }
+
+    fn args(options: &[&str]) -> Box<ProgramRunArgs> {
+        let words = [&["pto", "program", "run", "x.ptop", "--expect", "Y=y.npy"], options].concat();
+        match Cli::try_parse_from(words).expect("options that there are").command {
+            Command::Program(program) => match program.command {
+                ProgramCommand::Run(args) => args,
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn nan_is_right_where_both_have_it_and_always_counted() {
+        // Two NaN of different bits.
+        let [nan, other] = [f64::NAN, -f64::NAN];
+        let of = |found: &[f64], expected: &[f64], options: &[&str]| {
+            let judged = compared("Y", (found, expected), &args(options));
+            (judged.is_right, judged.wrong, judged.largest_error, judged.nans)
+        };
+        let both = Nans { found: 1, expected: 1 };
+        assert_eq!(of(&[1.0, nan], &[1.0, other], &[]), (true, 0, 0.0, both));
+        assert_eq!(of(&[1.0, nan, 2.0], &[1.0, other, 2.0], &["--pcc=1"]), (true, 0, 0.0, both));
+        let one = Nans { found: 1, expected: 0 };
+        assert_eq!(of(&[1.0, nan], &[1.0, 2.0], &[]), (false, 1, f64::INFINITY, one));
+        assert_eq!(of(&[1.0, nan], &[1.0, 2.0], &["--pcc=0"]), (false, 1, f64::INFINITY, one));
+        let infinite = [f64::INFINITY; 2];
+        assert_eq!(of(&infinite, &infinite, &[]), (true, 0, 0.0, Nans::default()));
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
     let system = System::here();
     let json = serde_json::to_value(&system).map_err(Failure::internal)?;
     if let Some(path) = &args.output {
-        output_file::check(path)?;
+        output_file::check_form(path, "json")?;
         let text = format!("{json:#}\n");
         output_file::write(path, |to| std::io::Write::write_all(to, text.as_bytes()))?;
     }

@@ -18,37 +18,43 @@ use pto_host::{
 use pto_timeline::Trace;
 
 use super::file_tensor::file_tensor;
-use super::judge::{Judged, judge};
-use super::told::{Told, answer_run};
+use super::judge::{self, Judged, judge};
+use super::told::{Files, Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
 use crate::errors::{Exit, Failure};
+use crate::request::check_unique;
 use crate::text::grouped;
-use crate::{npy, output_file, timeline};
+use crate::{npy, output_file, replay, timeline};
 
 /// Runs a program.
 pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failure> {
     check_names(args, &program)?;
     let expected = read_all(&args.expect)?;
+    judge::check(&program, &expected)?;
     let given = read_all(&args.inputs)?;
     if let Some(folder) = &args.save {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::internal(format!("'{}': {error}", folder.display())))?;
+        output_file::check_folder("--save", folder)?;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::internal(format!("cannot make the folder '{}': {error}", folder.display()))
+        })?;
     }
-    args.trace.as_deref().map_or(Ok(()), output_file::check)?;
+    args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let session = session(args)?;
     let before_run = session.memory().user_bytes();
-    let ran = run_on(&session, args, (program, &given))?;
+    let name = program.name().to_owned();
+    let ran = run_on(&session, args, (program, &given));
+    let ran = ran.map_err(|failure| told_of_a_fault(failure, args, &name))?;
     let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
     let judged = expected
         .iter()
         .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, args))
         .collect::<Result<Vec<Judged>, Failure>>()?;
     // Whatever becomes of the files, the run is told.
-    let saved = args.save.as_deref().map_or(Ok(Vec::new()), |folder| ran.save(folder));
-    let traced = match &args.trace {
-        Some(path) => ran.timeline(args).and_then(|trace| timeline::write_run(&trace, path)),
-        None => Ok(()),
-    };
+    let mut files = args.save.as_deref().map_or_else(Files::default, |folder| ran.save(folder));
+    if let Some(path) = &args.trace {
+        let written = ran.timeline(args).and_then(|trace| timeline::write_run(&trace, path));
+        files.unwritten.extend(written.err());
+    }
     let Ran { name, outputs, before, after, times, virtual_time, report: _ } = ran;
     let told = Told {
         program: name,
@@ -60,10 +66,9 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         times,
         virtual_time,
         left_bytes,
-        saved: saved.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
+        files,
     };
-    let exit = answer_run(args.json, &told)?;
-    saved.and(traced).map(|()| exit)
+    answer_run(args.json, &told)
 }
 
 /// What came of a run.
@@ -87,12 +92,7 @@ impl Ran {
         })?;
         let counted = self.after.since(&self.before).all().into_iter();
         let counted = counted.map(|(name, value)| (name.to_owned(), grouped(value)));
-        let facts = [
-            ("program", self.name.clone()),
-            ("runs", grouped(args.loops)),
-            ("pto", env!("CARGO_PKG_VERSION").to_owned()),
-        ];
-        trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+        trace = with_facts(trace, args, &self.name);
         trace.run.extend(counted);
         Ok(trace)
     }
@@ -100,32 +100,66 @@ impl Ran {
     fn output(&self, name: &str) -> Result<&HostTensor, Failure> {
         let found = self.outputs.iter().find(|(known, _)| known == name).map(|(_, tensor)| tensor);
         found.ok_or_else(|| {
-            let known: Vec<_> = self.outputs.iter().map(|(name, _)| name.as_str()).collect();
-            Failure::usage(format!(
-                "the program has no output '{name}'; its outputs are {}",
-                known.join(", ")
+            Failure::internal(format!(
+                "the run has not given output '{name}'; this is an error of the runtime"
             ))
         })
     }
 
-    fn save(&self, folder: &Path) -> Result<Vec<String>, Failure> {
-        let mut saved = Vec::new();
+    /// Writes each output; one that cannot be written does not keep the others from their files.
+    fn save(&self, folder: &Path) -> Files {
+        let mut files = Files::default();
         for (name, tensor) in &self.outputs {
-            let safe: String =
-                name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-            let path = folder.join(format!("{safe}.npy"));
-            let file = file_tensor(tensor).ok_or_else(|| {
-                Failure::usage(format!(
-                    "{name} has elements of type {}, which NumPy files do not hold",
-                    tensor.dtype()
-                ))
-            })?;
-            output_file::check(&path)?;
-            npy::write(&path, &file)?;
-            saved.push(path.display().to_string());
+            match save(folder, name, tensor) {
+                Ok(path) => files.saved.push(path),
+                Err(unwritten) => files.unwritten.push(unwritten),
+            }
         }
-        Ok(saved)
+        files
     }
+}
+
+/// What every timeline of a program says.
+fn with_facts(mut trace: Trace, args: &ProgramRunArgs, program: &str) -> Trace {
+    let facts = [
+        ("program", program.to_owned()),
+        ("runs", grouped(args.loops)),
+        ("pto", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+    trace
+}
+
+/// A run that ended with a fault keeps its timeline, and says in virtual time how it is repeated.
+fn told_of_a_fault(failure: Failure, args: &ProgramRunArgs, program: &str) -> Failure {
+    let path = args.trace.as_deref();
+    let had_trace = failure.has_trace();
+    let mut failure = timeline::keep_in(failure, path, |trace| with_facts(trace, args, program));
+    if let Some(path) = path.filter(|_| failure.is_fault() && !had_trace) {
+        let left = "because the run left no timeline";
+        failure = failure.and(format!("'{}' was not written, {left}.", path.display()));
+    }
+    if args.hosting != HostingMode::Virtual || !failure.is_fault() {
+        return failure;
+    }
+    let replay = replay::this_command();
+    failure.and(format!("To replay it: {replay}")).replayed_by(replay)
+}
+
+/// Writes an output; the name of its file.
+fn save(folder: &Path, name: &str, tensor: &HostTensor) -> Result<String, Failure> {
+    let safe: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let path = folder.join(format!("{safe}.npy"));
+    let file = file_tensor(tensor).ok_or_else(|| {
+        Failure::usage(format!(
+            "{name} has elements of type {}, which NumPy files do not hold",
+            tensor.dtype()
+        ))
+    })?;
+    output_file::check(&path)?;
+    npy::write(&path, &file)?;
+    Ok(path.display().to_string())
 }
 
 fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
@@ -277,6 +311,8 @@ fn with_param<'t>(
 }
 
 fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> {
+    check_unique("--input", args.inputs.iter().map(|(name, _)| name))?;
+    check_unique("--param", args.params.iter().map(|(name, _)| name))?;
     for (name, _) in &args.inputs {
         let tensor = program.tensor(name).map_err(Failure::usage)?;
         if !tensor.role.is_given() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pto_examples::host::check::Nans;
 use pto_host::stitch::{Counters, HostTensor};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::{bf16, f16};
@@ -11,7 +12,7 @@ use super::judge::Judged;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
-use crate::text::{duration, grouped, table};
+use crate::text::{counted, duration, grouped, table};
 
 /// What is told of a run.
 pub(super) struct Told {
@@ -28,16 +29,29 @@ pub(super) struct Told {
     pub(super) virtual_time: Option<Duration>,
     /// Bytes of device memory that were not given back.
     pub(super) left_bytes: u64,
+    pub(super) files: Files,
+}
+
+/// The files that were asked for.
+#[derive(Default)]
+pub(super) struct Files {
+    /// Outputs that are there.
     pub(super) saved: Vec<String>,
+    /// Why others are not.
+    pub(super) unwritten: Vec<Failure>,
 }
 
 /// Answers; a result that is wrong, or memory that is left, is a failure.
 pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
-    let exit = match told.judged.iter().all(|one| one.is_right) && told.left_bytes == 0 {
-        true => Exit::Pass,
-        false => Exit::Wrong,
+    let is_right = told.judged.iter().all(|one| one.is_right) && told.left_bytes == 0;
+    let exit = match (is_right, told.files.unwritten.is_empty()) {
+        (false, _) => Exit::Wrong,
+        (true, false) => Exit::Internal,
+        (true, true) => Exit::Pass,
     };
-    answer(Form::from(json), exit, || text(told), || as_json(told))
+    let exit = answer(Form::from(json), exit, || text(told), || as_json(told))?;
+    told.files.unwritten.iter().for_each(Failure::tell);
+    Ok(exit)
 }
 
 /// How many elements are NaN.
@@ -66,7 +80,7 @@ fn spread(times: &[Duration]) -> [Duration; 3] {
 fn text(told: &Told) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
-    row("program", format!("{}, {} runs", told.program, told.loops));
+    row("program", format!("{}, {}", told.program, counted(told.loops, "run")));
     let [least, median, most] = spread(&told.times).map(duration);
     row("a run", format!("{median} (from {least} to {most} on this machine)"));
     if let Some(time) = told.virtual_time {
@@ -91,17 +105,27 @@ fn text(told: &Told) -> String {
         row("gives", format!("{name} {}{:?}{nans}", tensor.dtype(), tensor.shape()));
     }
     for one in &told.judged {
-        let Judged { name, elements, wrong, largest_error, pcc, is_right } = one;
-        let verdict = if *is_right { "PASS" } else { "FAIL" };
-        row(
-            verdict,
-            format!(
-                "{name}: {wrong} of {elements} too far away, the largest error is {largest_error:.3e}, PCC {pcc:.6}"
-            ),
-        );
+        row(if one.is_right { "PASS" } else { "FAIL" }, judged_text(one));
     }
-    told.saved.iter().for_each(|path| row("saved", path.clone()));
+    told.files.saved.iter().for_each(|path| row("saved", path.clone()));
     table(&rows, &[])
+}
+
+fn judged_text(judged: &Judged) -> String {
+    let Judged { name, elements, wrong, largest_error, pcc, nans, .. } = judged;
+    let nan = match nans {
+        Nans { found: 0, expected: 0 } => String::new(),
+        Nans { found, expected } => format!(
+            "; NaN: {} of the result, {} of the file",
+            counted(*found, "value"),
+            grouped(*expected)
+        ),
+    };
+    format!(
+        "{name}: {} of {} too far away, the largest error is {largest_error:.3e}, PCC {pcc:.6}{nan}",
+        grouped(*wrong as u64),
+        counted(*elements as u64, "value"),
+    )
 }
 
 /// Whole nanoseconds; of more than 584 years as many as fit.
@@ -124,6 +148,7 @@ fn as_json(told: &Told) -> Value {
             "wrong": one.wrong,
             "largest_error": one.largest_error,
             "pcc": one.pcc,
+            "nan": { "found": one.nans.found, "expected": one.nans.expected },
             "is_right": one.is_right,
         })
     };
@@ -137,7 +162,8 @@ fn as_json(told: &Told) -> Value {
         "run_ns": { "least": least, "median": median, "most": most },
         "virtual_ns": told.virtual_time.map(nanoseconds),
         "left_bytes": told.left_bytes,
-        "saved": told.saved,
+        "saved": told.files.saved,
+        "unwritten": told.files.unwritten.iter().map(Failure::message).collect::<Vec<_>>(),
     })
 }
 

@@ -8,6 +8,9 @@ window.driver.run(async (result, { Hand, switch: toggle }) => {
   result.scroll_width = document.scrollingElement.scrollWidth;
   const [panels, aside] = [box("#panels"), box("aside")];
   result.aside = { below: aside.top >= panels.bottom - 1, right: aside.left >= panels.right - 1 };
+  // Whether the table of kernels is wider than the place that it has.
+  const table = document.querySelector(".wide");
+  result.cut = table ? table.scrollWidth > table.clientWidth : false;
   result.canvas = [box("canvas").width, box("canvas").height];
   result.theme = look();
   toggle("theme");

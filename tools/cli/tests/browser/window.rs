@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::chromium::Window;
-use crate::page::{Pages, result, text};
+use crate::page::{Pages, pto, result, text};
 use crate::traces::BY_HAND;
 
 const TIMELINE: &str = include_str!("drive_timeline.js");
@@ -16,6 +16,14 @@ fn commands(pages: &Pages) -> [Vec<String>; 2] {
     [vec!["view".to_owned(), trace], graph.into()]
 }
 
+/// The page of a run whose kernels have long names, and times of three digits.
+fn page_of_a_run(pages: &Pages) -> Vec<String> {
+    let trace = pages.path("attention.json");
+    let run = ["run", "paged_attention", "--hosting=virtual", "--no-compute", "--param=batch=5"];
+    pto(&[&run[..], &["--kernel-cost=5us..20us", "--trace", &trace]].concat());
+    vec!["view".to_owned(), trace]
+}
+
 fn looked(command: &[String], window: &Window<'_>) -> Value {
     let pages = Pages::new();
     let command: Vec<_> = command.iter().map(String::as_str).collect();
@@ -25,7 +33,7 @@ fn looked(command: &[String], window: &Window<'_>) -> Value {
 #[test]
 fn a_narrow_window_has_everything_in_one_column() {
     let pages = Pages::new();
-    for command in commands(&pages) {
+    for command in commands(&pages).into_iter().chain([page_of_a_run(&pages)]) {
         let wide = looked(&command, &Window::default());
         assert_eq!(wide["aside"], json!({ "below": false, "right": true }), "{command:?}");
         let narrow = looked(&command, &Window { width: 390, ..Window::default() });
@@ -35,6 +43,7 @@ fn a_narrow_window_has_everything_in_one_column() {
             "nothing stands out"
         );
         assert_eq!(narrow["aside"], json!({ "below": true, "right": false }), "{command:?}");
+        assert_eq!((&wide["cut"], &narrow["cut"]), (&json!(false), &json!(false)), "{command:?}");
         let [width, height] = [0, 1].map(|side| narrow["canvas"][side].as_f64().unwrap_or(0.0));
         assert!(width >= 390.0 && height >= 300.0, "{command:?}: {width} x {height}");
     }

@@ -42,8 +42,8 @@ fn options_become_settings_of_the_library() {
         ),
         (&["--fail", "aicore-exception:2"], "////aicore-exception:2\n"),
         (&["--strict"], "///strict/\n"),
-        (&["--trace", "/a/trace.json"], "/////a/trace.json\n"),
-        (&["--record", "/a/calls"], "/////a/calls\n"),
+        (&["--trace", "/tmp/trace.json"], "/////tmp/trace.json\n"),
+        (&["--record", "/tmp/calls"], "/////tmp/calls\n"),
     ];
     for (options, expected) in cases {
         assert_eq!(shell(options, SETTINGS), (Some(0), expected.to_owned()), "{options:?}");

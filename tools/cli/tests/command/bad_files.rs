@@ -1,5 +1,6 @@
 //! NumPy files that an example cannot take: the message names the file, what was found, what was expected.
 
+use std::fs;
 use std::process::Command;
 
 use npyz::Order;
@@ -136,9 +137,9 @@ fn files_that_cannot_be_opened_are_another_kind_of_failure() {
 fn a_file_that_cannot_be_written_leaves_the_old_one_and_the_report() {
     let files = Files::new();
     let pto_path = env!("CARGO_BIN_EXE_pto");
-    for (name, option) in [("f", "--output=f="), ("t", "--trace=")] {
-        files.put_bytes(name, b"good");
-        let path = files.path(name).display().to_string();
+    for (name, option) in [("f.npy", "--output=f="), ("t.json", "--trace=")] {
+        let path = files.path("f").with_file_name(name).display().to_string();
+        fs::write(&path, b"good").expect("the folder takes it");
         let limited =
             format!("trap '' XFSZ; ulimit -f 4; exec {pto_path} run vector_example {option}{path}");
         let full = answer(Command::new("sh").args(["-c", &limited]));
@@ -149,7 +150,7 @@ fn a_file_that_cannot_be_written_leaves_the_old_one_and_the_report() {
             full.stdout
         );
         assert!(full.stderr.contains(&format!("cannot write '{path}'")), "{}", full.stderr);
-        assert_eq!(files.bytes(name), b"good");
+        assert_eq!(fs::read(&path).expect("it is there"), b"good");
         let json = answer(Command::new("sh").args(["-c", &format!("{limited} --json")]));
         let report: Value = serde_json::from_str(&json.stdout).expect("one JSON value");
         assert_eq!(report["exit_code"], 4);

@@ -24,6 +24,17 @@ fn unknown_names_are_answered_with_the_known_and_the_nearest() {
     refused(&["list", "kernel"], 2, &["kernels"]);
     refused(&["info", "nothing"], 2, &["limits"]);
     refused(&["rum"], 2, &["'run'"]);
+    refused(&["bench", "--peer=taskflow=/dev/null/x"], 2, &["no folder '/dev/null/x'"]);
+    // A loop of programs is no graph, and is known nevertheless.
+    refused(&["run", "training_lop"], 2, &["did you mean 'training_loop'?"]);
+    for command in ["check", "graph"] {
+        refused(&[command, "training_loop"], 2, &["three programs", "pto run training_loop"]);
+    }
+    refused(&["run", "training_loop", "--group=local:2"], 2, &["three programs"]);
+    let twice = ["run", "training_loop", "--param=tile=8", "--param=tile=16"];
+    refused(&twice, 2, &["--param tile=.. is given twice"]);
+    refused(&["run", "training_loop", "--param=tiles=8"], 2, &["did you mean 'tile'?"]);
+    refused(&["soak", "--seeds=1", "--journal=here"], 2, &["--journal", "mpirun"]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn what_cannot_be_dumped_is_named() {
     fs::write(&graph, lines.join("\n")).expect("a file");
     let [graph, option] = [&graph, &dump].map(|path| path.to_str().expect("UTF-8"));
     let told = pto(&["run", graph, "--dump", option], 0).stdout;
-    assert!(told.contains("1 tensors, ") && told.contains("1 of records are left out"), "{told}");
+    assert!(told.contains("1 tensor, ") && told.contains("1 of records are left out"), "{told}");
     let index = index(&dump);
     assert_eq!(index["left_out"][0]["name"], "inner");
     assert_eq!(entry(&index, "x")["file"], "x.npy");

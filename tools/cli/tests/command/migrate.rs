@@ -41,7 +41,7 @@ fn programs_are_judged_line_by_line() {
     assert_eq!(reason["line"], 2);
     assert!(reason["file"].as_str().is_some_and(|file| file.ends_with("c.cpp")), "{reason}");
     let text = pto(&["migrate", path], 1).stdout;
-    assert!(text.contains("3 programs: 1 run here, 1 do not, 1 name no simulator."), "{text}");
+    assert!(text.contains("3 programs. Run here: 1; do not: 1; name no simulator: 1."), "{text}");
     let all_run = answers("migrate", &["migrate", &format!("{path}/runs")]);
     assert_eq!(all_run["exit_code"], Value::from(0));
 }

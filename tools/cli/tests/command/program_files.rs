@@ -49,6 +49,9 @@ fn a_program_is_built_shown_checked_run_and_compared() {
     let told = pto(&[&run[..], &["--trace", "/dev/full"]].concat(), 4);
     assert!(told.stdout.contains("gives"), "{}", told.stdout);
     assert!(told.stderr.contains("/dev/full"), "{}", told.stderr);
+    let unwritten = answers("program_run", &[&run[..], &["--trace", "/dev/full"]].concat());
+    assert_eq!((&unwritten["exit_code"], &unwritten["program"]), (&4.into(), &"softmax".into()));
+    assert!(unwritten["unwritten"][0].as_str().is_some_and(|told| told.contains("/dev/full")));
     let told = answers("analyze", &["analyze", &trace]);
     let counted = |name: &str| told["run"][name].as_str().map(ToOwned::to_owned);
     assert_eq!(counted("program").as_deref(), Some("softmax"));
@@ -242,7 +245,7 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
     refused(&["run", "training_loop", "--param=tile=33"], 2, &["must divide"]);
     let many = ["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"];
-    refused(&many, 2, &["run.aicpu_instances", "4 on a device with 1 clusters"]);
+    refused(&many, 2, &["run.aicpu_instances", "4 on a device with 1 cluster"]);
 }
 
 /// A request that cannot be met is refused before anything runs, and an option that does nothing is not taken.
@@ -251,7 +254,7 @@ fn the_training_loop_refuses_what_it_cannot_do() {
     let refuses = |option: &str, words: &[&str]| {
         refused(&["run", "training_loop", "--param=iterations=1", option], 2, words);
     };
-    refused(&["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"], 2, &["1 clusters"]);
+    refused(&["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"], 2, &["1 cluster"]);
     refuses("--aic=0", &["no AIC core"]);
     refuses("--aiv=0", &["no AIV core"]);
     refuses("--param=batch=99999999999999999", &["batch", "1 to 65536"]);
@@ -278,9 +281,101 @@ fn nan_of_a_program_is_told() {
     let text = pto(&["program", "run", &out, "--input", &input], 0).stdout;
     assert!(text.contains("matrix: 4,096 of its values are NaN"), "{text}");
     let told = answers("program_run", &["program", "run", &out, "--input", &input]);
+    // A result of NaN that is expected is right, and told; the other way round it is wrong.
+    let (saved, sums) = (path("saved"), path("saved/sums.npy"));
+    let run = ["program", "run", &out, "--input", &input];
+    pto(&[&run[..], &["--save", &saved]].concat(), 0);
+    let expect = format!("sums={sums}");
+    let judged = answers("program_run", &[&run[..], &["--expect", &expect]].concat());
+    assert_eq!(judged["compared"][0]["nan"], serde_json::json!({ "found": 63, "expected": 63 }));
+    let text = pto(&[&run[..], &["--expect", &expect]].concat(), 0).stdout;
+    assert!(text.contains("NaN: 63 values of the result, 63 of the file"), "{text}");
+    let numbers = pto(&["program", "run", &out, "--expect", &expect], 1).stdout;
+    assert!(numbers.contains("FAIL  ") && numbers.contains("63 of 64 values too far"), "{numbers}");
     // The file writes element 31 twice and leaves the last one out, so that `pto check` has something to find.
     assert_eq!(told["outputs"][1]["nan"], 63);
     refused(&["run", &out], 2, &["pto program run"]);
+}
+
+/// A fault of a program, of a loop of programs and of a group has the fields that a fault of a run has.
+#[test]
+fn a_fault_has_its_fields_in_every_command_that_runs_something() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (source, program) = (path("indexed.workload"), path("indexed.ptop"));
+    fs::write(&source, INDEXED).expect("a file");
+    pto(&["program", "build", &source, "-o", &program], 0);
+    let run = ["program", "run", &program, "--param=n=9", "--hosting=virtual"];
+    let told = answers("failure", &run);
+    assert_eq!((&told["exit_code"], &told["fault"]["name"]), (&3.into(), &"PLAN_INDEX".into()));
+    assert!(told["fault"]["remedy"].is_string(), "{told}");
+    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("--param=n=9")), "{told}");
+    let group = ["run", "tp_decoder", "--group=local:2", "--run-budget-ms=1"];
+    let untraced = pto(&[&run[..], &["--trace", &path("t.json")]].concat(), 3).stderr;
+    assert!(untraced.contains("t.json' was not written"), "{untraced}");
+    let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=1"];
+    let slow = ["--hosting=virtual", "--kernel-cost=3ms", "--run-budget-ms=1"];
+    let training = [&["run", "training_loop"][..], &small, &slow].concat();
+    let told = answers("failure", &training);
+    assert_eq!(told["trace_hash"].as_str().map(str::len), Some(16), "{told}");
+    assert!(told["replay"].as_str().is_some_and(|replay| replay.contains("3ms")), "{told}");
+    for run in [&group[..], &training] {
+        let told = answers("failure", run);
+        assert_eq!(told["exit_code"], 3, "{told}");
+        assert_eq!(told["fault"]["name"], "STALL_RUN_BUDGET", "{told}");
+        assert!(told["fault"]["instance"].is_u64(), "{told}");
+    }
+}
+
+/// A workload whose loop leaves its tensor if `n` is more than 4.
+const INDEXED: &str = "workload indexed {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[4, 16]
+  kernel clear(x: out f32[1, 16]) {
+    %0 = zeros : f32[1, 16]
+    store x, %0
+  }
+  do each i in dyn n default 4 { clear[i](x = X[i]) }
+}
+";
+
+/// A request that cannot be met is refused before the program runs.
+#[test]
+fn what_no_output_can_be_compared_with_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let graph = format!("{GRAPHS}/row_sums.jsonl");
+    let (out, wide) = (path("sums.ptop"), path("wide.npy"));
+    pto(&["program", "build", &graph, "-o", &out], 0);
+    write_nan(&wide, [64, 64]);
+    let run = ["program", "run", &out];
+    let refuses = |options: &[&str], words: &[&str]| refused(&[&run, options].concat(), 2, words);
+    let [none, wrong, input] = ["none", "sums", "matrix"].map(|name| format!("{name}={wide}"));
+    refuses(&["--expect", &none], &["no output 'none'", "matrix, sums"]);
+    refuses(&["--expect", &wrong], &["f32 [64, 64]", "f32 [64]", "same type and shape"]);
+    refuses(&["--input", &input, "--input", &input], &["--input matrix=.. is given twice"]);
+    refuses(&["--pcc=0.9"], &["--expect"]);
+    refuses(&["--rtol=1"], &["--expect"]);
+    refuses(&["--expect", &wrong, "--pcc=2"], &["from 0 to 1"]);
+    refuses(&["--save=-"], &["standard output is no folder"]);
+    refuses(&["--trace=run.svg"], &["'run.svg'", "use .json"]);
+}
+
+/// What `pto program build` writes, every other command reads.
+#[test]
+fn a_name_that_no_file_holds_is_refused_when_it_is_built() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let text = fs::read_to_string(format!("{GRAPHS}/row_sums.jsonl")).expect("an example");
+    let (graph, out) = (path("g.jsonl"), path("g.ptop"));
+    fs::write(&graph, text.replace("\"matrix\"", "\"m\\u001b[2J\"")).expect("a file");
+    refused(&["program", "build", &graph, "-o", &out], 2, &["control characters"]);
+    refused(
+        &["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", &out, "--target="],
+        2,
+        &["target", "0 bytes"],
+    );
+    assert!(fs::metadata(&out).is_err(), "nothing was written");
 }
 
 /// Writes a NumPy file of `f32` that holds nothing but NaN.

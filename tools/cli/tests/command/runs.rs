@@ -140,7 +140,7 @@ fn a_wrong_result_is_exit_code_1() {
     files.put("a", &[2, 2], &[0.0, 0.0, 1e30, 0.0_f32]);
     let args = ["run", "vector_example", "--input", &files.option("a")];
     let answer = pto(&args, 1);
-    let found = "FAIL, 1 of 4 values are wrong";
+    let found = "FAIL, 1 of 4 values wrong";
     assert!(answer.stdout.contains(found), "{}", answer.stdout);
     assert!(answer.stdout.contains("f[1, 0] is inf"), "{}", answer.stdout);
     let value = json(&args, 1);
@@ -192,18 +192,20 @@ fn values_that_are_no_numbers_are_told() {
         pto(&[&run[..], &[&input], &small].concat(), 0).stdout
     };
     let all = with(&[f32::NAN; 16]);
-    for words in ["a: of 16 values are 16 NaN", "none of 16 values is a number", "PASS"] {
+    for words in ["a: 16 NaN, of 16 values", "none of 16 values is a number", "PASS"] {
         assert!(all.contains(words), "no {words:?} in\n{all}");
     }
     let mut values = [1.0_f32; 16];
     values[5] = f32::NAN;
     let one = with(&values);
-    for words in ["are 1 NaN", "NaN: 4 values of the result, 4 of the reference", "tolerance "] {
+    for words in
+        ["a: 1 NaN, of 16", "NaN: 4 values of the result, 4 of the reference", "tolerance "]
+    {
         assert!(one.contains(words), "no {words:?} in\n{one}");
     }
     assert!(!one.contains("tolerance NaN") && !with(&[1.0; 16]).contains("NaN"), "{one}");
     values[5] = f32::INFINITY;
-    assert!(with(&values).contains("are 1 infinite"));
+    assert!(with(&values).contains("a: 1 infinite, of 16"));
 
     files.put("x", &[64, 64], &[f32::NAN; 64 * 64]);
     let experts = ["run", "moe_layer", "--param=tokens=64", "--param=hidden=64", "--input"];

@@ -91,11 +91,10 @@ fn bad_requests_are_answered() {
     refused(&["soak", "--profile=a2a4"], 2, &["no profile and no file 'a2a4'"]);
 }
 
-/// Ctrl-C is answered with what has passed, and with the command that goes on behind it.
-#[test]
-fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
-    let args = ["soak", "--seeds=100000000", "--no-faults", "--tasks=10", "--threads=1", "--json"];
-    let mut child = command(&args)
+/// What a campaign answers that gets Ctrl-C in its first phase.
+fn interrupted(args: &[&str]) -> Value {
+    let common = ["soak", "--seeds=100000000", "--tasks=10", "--threads=1", "--json"];
+    let mut child = command(&[&common, args].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -107,10 +106,23 @@ fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
     let mut told = String::new();
     child.stdout.take().expect("a pipe").read_to_string(&mut told).expect("UTF-8");
     assert_eq!(status.code(), Some(130), "{told}");
-    let value: Value = serde_json::from_str(&told).expect("one JSON value");
-    let seeds = value["phases"][0]["seeds"].as_u64().expect("a number");
-    assert!(seeds > 0, "{value:#}");
-    let go_on = value["go_on"].as_str().expect("a command");
-    let words = format!("--from {seeds} --seeds {} --no-faults --tasks 10", 100_000_000 - seeds);
-    assert!(go_on.contains(&words), "{go_on}");
+    serde_json::from_str(&told).expect("one JSON value")
+}
+
+/// Ctrl-C is answered with what has passed, and with the commands that go on behind it: those of phases that were not begun, too.
+#[test]
+fn an_interrupted_campaign_says_what_passed_and_how_to_go_on() {
+    for (args, phase, behind) in [
+        (&["--no-faults"][..], "--no-faults", ""),
+        (&["--faults"], "--faults", ""),
+        (&[], "--faults", " --from 0 --seeds 100000000 --no-faults --tasks 10"),
+    ] {
+        let value = interrupted(args);
+        let seeds = value["phases"][0]["seeds"].as_u64().expect("a number");
+        assert!(seeds > 0, "{value:#}");
+        let go_on = value["go_on"].as_str().expect("a command");
+        let words = format!("--from {seeds} --seeds {} {phase} --tasks 10", 100_000_000 - seeds);
+        assert!(go_on.contains(&words) && go_on.ends_with(behind), "{args:?}: {go_on}");
+        assert_eq!(go_on.matches(" && ").count(), usize::from(!behind.is_empty()), "{go_on}");
+    }
 }

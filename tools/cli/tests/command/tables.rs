@@ -17,6 +17,7 @@ fn list_names_everything_that_can_be_run() {
     }
     let examples = pto(&["list", "examples"], 0).stdout;
     assert!(examples.contains("context_lens") && examples.contains("tile_k"), "{examples}");
+    assert!(all.contains("training_loop") && examples.contains("\ntraining_loop\n"), "{examples}");
     let kernels = pto(&["list", "kernels"], 0).stdout;
     assert_eq!(kernels.lines().count(), pto_aicore_kernels::LIBRARY.len());
     assert!(pto(&["list", "runtimes"], 0).stdout.contains("aicpu_build_graph"));
@@ -30,6 +31,11 @@ fn every_example_that_is_listed_is_found() {
     let listed: Vec<_> = listed.map(|example| example["name"].as_str().unwrap()).collect();
     let table: Vec<_> = examples::all().map(|case| case.name()).collect();
     assert_eq!(listed, table);
+    let params = answer["loops"][0]["params"].as_array().expect("a list").iter();
+    let params: Vec<_> = params.map(|param| param["name"].as_str().unwrap()).collect();
+    assert_eq!(answer["loops"][0]["name"], "training_loop");
+    let unknown = pto(&["run", "training_loop", "--param", "no_such_parameter=1"], 2).stderr;
+    assert!(unknown.contains(&params.join(", ")), "{unknown}");
     for name in listed {
         let unknown = pto(&["run", name, "--param", "no_such_parameter=1"], 2);
         assert!(unknown.stderr.contains("no parameter"), "{name}");

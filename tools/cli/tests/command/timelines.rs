@@ -91,11 +91,11 @@ fn full_rings_are_said_everywhere() {
         assert!(pto(&args, 0).stdout.contains("INCOMPLETE"));
         let answer = json(&pto(&[&args[..], &["--json"]].concat(), 0).stdout);
         assert!(answer["trace"]["events_dropped"].as_u64() > Some(100), "{answer:#}");
-        assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
+        assert!(pto(&["analyze", &trace], 0).stdout.contains("events dropped"));
     }
     refused(&["run", "random_dag", "--trace=x", "--trace-events=3"], 2, &["--trace-events"]);
     let whole = traced(&folder, &["--trace-events=64", "--trace-keep=all"]);
-    assert!(!pto(&["analyze", &whole], 0).stdout.contains("events were dropped"));
+    assert!(!pto(&["analyze", &whole], 0).stdout.contains("events dropped"));
 }
 
 /// A stream has the window that it has without being traced.
@@ -115,7 +115,7 @@ fn a_stream_longer_than_its_window_is_traced_as_a_whole() {
     let known = file["pto"]["tasks"].as_array().map_or(0, Vec::len);
     assert!((1..64).contains(&known), "{known}");
     assert_eq!(file["pto"]["run"]["recorded"], format!("{known} of 300 tasks"));
-    assert!(pto(&["analyze", &trace], 0).stdout.contains("events were dropped"));
+    assert!(pto(&["analyze", &trace], 0).stdout.contains("events dropped"));
 }
 
 #[test]
@@ -341,7 +341,8 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
         let known = ["tasks_timed", "tasks_skipped"].map(|part| analysis[part].as_u64());
         let known: u64 = known.into_iter().flatten().sum();
         assert_eq!(Some(known), analysis["tasks"].as_u64(), "{name}");
-        assert!(!pto(&["analyze", &trace], 0).stdout.contains("INCOMPLETE"), "{name}");
+        let text = pto(&["analyze", &trace], 0).stdout;
+        assert!(!text.contains("INCOMPLETE"), "{name}");
         for kind in analysis["kinds"].as_array().expect("a list") {
             let of = kind["kind"].as_str().expect("a name");
             let told = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
@@ -349,6 +350,10 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
             let makespan = run["virtual"]["makespan_ns"].as_u64().expect("a number");
             // Where tasks need several cores at once, a timeline counts what no scheduler could have used as well.
             let unfit = run["virtual"][of]["unfit_core_ns"].as_u64().expect("a number");
+            // For people the two commands say it in the same words.
+            let whole = analysis["makespan_ns"].as_u64().expect("a number");
+            let share = format!("{of} {:.1} %", 100.0 * read as f64 / whole as f64);
+            assert!(text.contains(&share), "{name}: no '{share}' in {text}");
             let (low, high) = (told.saturating_sub(makespan / 100), told + unfit + makespan / 100);
             assert!((low..=high).contains(&read), "{name} {of}: {told} ns, read {read} ns");
         }
@@ -419,18 +424,58 @@ fn the_name_of_a_file_says_what_is_written() {
     assert!(!Path::new("-").exists());
 }
 
+/// A file does not get the ending of another form; standard output is no folder.
+#[test]
+fn no_command_writes_a_file_of_another_form_than_its_name_says() {
+    let graph = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/graphs/row_sums.jsonl");
+    for (args, ending, right) in [
+        (&["run", "matmul", "--trace=x.png"][..], ".png", ".json"),
+        (&["run", "matmul", "--output=c=c.png"], ".png", ".npy"),
+        (&["check", "matmul", "--save=m.svg"], ".svg", ".jsonl"),
+        (&["program", "build", graph, "-o", "x.png"], ".png", ".ptop"),
+        (&["query", "-o", "x.html"], ".html", ".json"),
+        (&["bench", "--scaling", "--svg=x.png"], ".png", ".svg"),
+    ] {
+        refused(args, 2, &[ending, &format!("use {right}")]);
+    }
+    for args in [
+        &["run", "matmul", "--dump=-"][..],
+        &["check", "matmul", "--save=m.jsonl", "--save-inputs=-"],
+        &["man", "-"],
+    ] {
+        refused(args, 2, &["standard output is no folder", "'./-'"]);
+    }
+    assert!(!Path::new("-").exists());
+}
+
 /// What is in a file may not move a terminal's cursor.
 #[test]
 fn names_from_files_do_not_reach_the_terminal_raw() {
     let folder = Folder::new();
     let file = folder.path("g.jsonl");
-    let header = r#"{"format": "pto-graph", "version": 1, "variant": "host_build_graph", "name": "\u001b[31mred"}"#;
-    let task = r#"{"task": 0, "name": "\u001b[2Jx", "func": 0, "kind": "aiv", "after": [7]}"#;
+    let header = r#"{"format": "pto-graph", "version": 1, "variant": "host_build_graph", "name": "\u001b[31mred\u009b2J\u202e"}"#;
+    let task = r#"{"task": 0, "name": "\u001b[2Jx\u009b2J\u202e", "func": 0, "kind": "aiv", "after": [7]}"#;
     fs::write(&file, format!("{header}\n{task}\n")).expect("the folder takes it");
-    for args in [&["check", &file][..], &["graph", &file], &["graph", &file, "--dot"]] {
+    let trace = traced(&folder, &["--aic=3", "--aiv=3"]);
+    let mut wrong = json(&folder.read_of(&trace));
+    wrong["pto"]["run"]["example"] = "a\u{1b}[2J\u{9b}2J\u{202e}b".into();
+    wrong["pto"]["kernels"]["3"] = "a\u{1b}[2J\u{9b}2J\u{202e}b".into();
+    fs::write(&trace, wrong.to_string()).expect("the folder takes it");
+    for args in [
+        &["check", &file][..],
+        &["check", &file, "--json"],
+        &["graph", &file],
+        &["graph", &file, "--dot"],
+        &["graph", &file, "--json"],
+        &["analyze", &trace],
+        &["analyze", &trace, "--json"],
+        &["view", &trace, "--text"],
+        &["run", "matmul", "--runtime=\u{9b}2J\u{1b}[2J\u{202e}"],
+        &["run", "matmul", "--json", "--runtime=\u{9b}2J\u{1b}[2J\u{202e}"],
+    ] {
         let answer = answer(&mut command(args));
         for text in [answer.stdout, answer.stderr] {
-            assert!(!text.contains('\u{1b}'), "{args:?}: {text:?}");
+            assert!(!text.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{args:?}: {text:?}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Every command that README and `docs/` show is run, and what it prints is compared with what the page shows.
 //!
 //! A page shows a command as `$ pto ..` in a fenced block; the lines up to the next command or the end of the block are what
-//! it prints. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
+//! it prints. A block of commands that cannot be run here begins with "```shell"; commands without a prompt, and those of other
+//! programs, stand in such blocks alone. The commands of a page run one after the other in a folder of their own ([`page`] reads them,
 //! [`likeness`] compares). `PTO_BLESS=1` writes what is printed into the pages.
 
 mod likeness;
@@ -10,6 +11,7 @@ mod page;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files::Files;
 use crate::own_kernels;
 use crate::pto::{answer, command};
 use likeness::Likeness;
@@ -29,6 +31,14 @@ const INSTEAD: &[(&str, Instead)] = &[
     ("--seeds 10000", Instead::Smaller("--seeds 10000", "--seeds 40")),
     ("tasks=1000000", Instead::Smaller("tasks=1000000", "tasks=2000")),
     ("--device virt", Instead::Elsewhere("tests/system/virt.rs boots the image")),
+    (
+        "run training_loop",
+        Instead::Smaller(
+            "run training_loop",
+            "run training_loop --param iterations=2 --param inner=64 --param outer=64 --param tile=32",
+        ),
+    ),
+    ("comm scaling", Instead::Elsewhere("tests/command/schema.rs scales a small one")),
     ("migrate ", Instead::Elsewhere("tests/command/migrate.rs has programs")),
     ("fw build", Instead::Elsewhere("tests/command/firmware.rs builds images")),
     ("fw flash", Instead::Elsewhere("tests/command/firmware.rs flashes images")),
@@ -90,6 +100,34 @@ fn scene() -> tempfile::TempDir {
     folder
 }
 
+/// The files that a page about program files and graph files names: inputs, and results that are right.
+fn results(folder: &Path) {
+    let pto = |arguments: &str| {
+        let (code, printed) = run(arguments, folder);
+        assert_eq!(code, Some(0), "pto {arguments}\n{printed}");
+    };
+    let values = |count: u16| (0..count).map(|i| f32::from(i % 13) / 4.0).collect::<Vec<_>>();
+    let files = Files::new();
+    files.put("x", &[28, 96], &values(28 * 96));
+    files.put("matrix", &[64, 64], &values(64 * 64));
+    files.put("lengths", &[5, 1], &[13, 1, 24, 8, 17]);
+    files.put("blocks", &[5], &[2, 1, 3, 1, 3]);
+    for name in ["x", "matrix", "lengths", "blocks"] {
+        fs::copy(files.path(name), folder.join(name).with_extension("npy")).expect("a file");
+    }
+    fs::copy(folder.join("examples/graphs/row_sums.jsonl"), folder.join("sums.jsonl"))
+        .expect("a file");
+    pto(
+        "program build examples/workloads/softmax.workload --role M=temporary --role S=temporary -o after.ptop",
+    );
+    pto("program build examples/workloads/softmax.workload -o before.ptop");
+    pto("program run after.ptop --param scale=0.5 --input X=x.npy --save results");
+    pto("run sums.jsonl --input matrix=matrix.npy --output sums=sums.npy");
+    for (from, to) in [("results/Y.npy", "golden.npy"), ("sums.npy", "golden_sums.npy")] {
+        fs::rename(folder.join(from), folder.join(to)).expect("a file");
+    }
+}
+
 /// Runs a command in `folder`; what it prints on both streams, with the program called `pto` as the pages call it.
 fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
     let words: Vec<&str> = arguments.split_whitespace().collect();
@@ -123,7 +161,13 @@ fn every_command_of_the_pages_runs_and_prints_what_they_show() {
     for path in pages() {
         let text = fs::read_to_string(&path).expect("a page is text");
         let name = path.strip_prefix(workspace()).expect("below the workspace").to_owned();
+        found.extend(page::forgotten(&name.to_string_lossy(), &text).into_iter().map(|line| {
+            format!("{line}\n  is not run: begin it with `$ pto`, or the block with \"```shell\"")
+        }));
         let folder = scene();
+        if text.contains("=golden") || text.contains("=lengths.npy") {
+            results(folder.path());
+        }
         let mut blessed = Block::of(&text);
         for transcript in page::transcripts(&name.to_string_lossy(), &text) {
             commands += 1;

@@ -45,17 +45,69 @@ fn arguments_of(line: &str) -> Option<&str> {
     Some(rest.split("  #").next().unwrap_or(rest).trim_end())
 }
 
+/// The tag of a block whose commands nobody runs here, because they need what the suite does not have.
+const NOT_RUN: &str = "shell";
+/// Programs that pages call.
+const PROGRAMS: &[&str] = &[
+    "c++", "cargo", "cc", "clang", "clang++", "export", "g++", "gcc", "git", "maturin", "mpirun",
+    "pip", "pto", "pytest", "python", "python3",
+];
+
+/// The commands of a page that nobody runs and that are not marked so, each with its line: those in blocks without `$`, and those of
+/// other programs.
+pub(super) fn forgotten(page: &str, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut block: Option<Vec<(usize, &str)>> = None;
+    for (number, line) in (1..).zip(text.lines()) {
+        let Some(tag) = line.strip_prefix("```") else {
+            if let Some(lines) = &mut block {
+                lines.push((number, line));
+            }
+            continue;
+        };
+        block = match block.take() {
+            None => Some(if tag == NOT_RUN { vec![(0, "")] } else { Vec::new() }),
+            // The mark of a block that is not run.
+            Some(lines) if lines.first().is_some_and(|(number, _)| *number == 0) => None,
+            Some(lines) => {
+                let shows_prompts = lines.iter().any(|(_, line)| line.starts_with("$ "));
+                let commands = lines.iter().filter(|(_, line)| match line.strip_prefix("$ ") {
+                    Some(_) => arguments_of(line).is_none(),
+                    None => !shows_prompts && is_command(line),
+                });
+                found.extend(commands.map(|(number, line)| format!("{page}:{number}: {line}")));
+                None
+            }
+        };
+    }
+    found
+}
+
+/// Whether a line calls a program, with or without variables of its environment in front.
+fn is_command(line: &str) -> bool {
+    let is_variable = |word: &&str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+        })
+    };
+    let program = line.split(' ').find(|word| !is_variable(word));
+    program.is_some_and(|program| PROGRAMS.contains(&program))
+}
+
 /// The commands of a page, in their order.
 pub(super) fn transcripts(page: &str, text: &str) -> Vec<Transcript> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
-    let mut in_block = false;
+    // A block is open; it is open and its commands are run.
+    let (mut is_open, mut in_block) = (false, false);
     let mut at = 0;
     while at < lines.len() {
         let line = lines[at];
         at += 1;
-        if line.starts_with("```") {
-            in_block = !in_block;
+        if let Some(tag) = line.strip_prefix("```") {
+            is_open = !is_open;
+            in_block = is_open && tag != NOT_RUN;
             continue;
         }
         let Some(first) = arguments_of(line).filter(|_| in_block) else { continue };
@@ -88,4 +140,16 @@ fn commands_are_found_with_what_they_print() {
     let mut block = Block::of(text);
     block.replace(&found[1], "three\n");
     assert!(block.text().contains("    d\nthree\n\n```"), "{}", block.text());
+}
+
+#[test]
+fn commands_that_nobody_runs_are_found_unless_they_are_marked() {
+    let of = |text: &str| forgotten("page.md", text);
+    assert_eq!(of("```\npto a\n```\n"), ["page.md:2: pto a"]);
+    assert_eq!(of("```text\nA=1 cargo b\n```\n"), ["page.md:2: A=1 cargo b"]);
+    assert_eq!(of("```\n$ pip c\n```\n"), ["page.md:2: $ pip c"]);
+    let run = "```\n$ pto a\npto view t.json\n```\n```shell\npip c\n```\npto in prose\n```rust\nlet pto = 1;\n```\n";
+    assert_eq!(of(run), [""; 0]);
+    assert!(transcripts("page.md", "```shell\n$ pto a\n```\n").is_empty());
+    assert_eq!(transcripts("page.md", "```shell\n$ pto a\n```\n```\n$ pto b\n```\n").len(), 1);
 }
