@@ -125,7 +125,11 @@ fn the_headers_are_c11_and_cpp17() {
 #[test]
 fn class_runtime_and_the_sources_that_use_it_are_cpp17() {
     let examples = here().join("../../examples/cpp");
-    let mut sources = vec![include().join("runtime.h"), include().join("pto_stream.hpp")];
+    let mut sources = vec![
+        include().join("runtime.h"),
+        include().join("pto_stream.hpp"),
+        include().join("pto_table.hpp"),
+    ];
     let mut folders = vec![examples];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder of examples").flatten() {

@@ -38,6 +38,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "bindings/",
     // Machine code of a plugin is called.
     "tests/system/plugins.rs",
+    "tests/system/raw_access.rs",
     // Calls the C interface as C does.
     "tools/fuzz/src/targets/",
 ];
