@@ -36,7 +36,8 @@ pub struct Budgets {
 
 impl Budgets {
     /// How long the task in `slot` may be on a core.
-    fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
+    #[must_use]
+    pub fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
         let task = state.task(slot).filter(|_| self.of_launches);
         match task.map(|task| task.last_chunk.load(Ordering::Relaxed)) {
             None | Some(NO_CHUNK) => self.task_ns,

@@ -325,6 +325,8 @@ fn plugins_are_builders_of_an_image() {
 
 #[test]
 fn what_cannot_be_built_is_said() {
+    packages::install(&[packages::CROSS_C, packages::CROSS_CXX], &|_| {})
+        .unwrap_or_else(|why| panic!("{why}"));
     let said = |request: Request| match pto_image_build::build(&request, &|_| {}) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it was built"),

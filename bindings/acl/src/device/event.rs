@@ -203,7 +203,10 @@ impl Event {
             let point = self.point.clone();
             lane.call(move || wait_for(&point, limit))?;
         } else if !self.state().was_recorded && self.style == Style::Flagged {
-            lane.stream().wait_next(&self.point)?;
+            match limit {
+                Some(limit) => lane.stream().wait_next_within(&self.point, limit)?,
+                None => lane.stream().wait_next(&self.point)?,
+            };
         } else if let Some(limit) = limit {
             lane.stream().wait_within(&self.point, limit)?;
         } else {
