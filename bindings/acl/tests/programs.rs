@@ -90,6 +90,19 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     }
 }
 
+/// Memory by handles of both kinds, with and without a list of processes, and events, between a program and its other process.
+#[test]
+fn memory_and_events_are_shared_by_handles() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("shares");
+    build(&["shares.c"], &program);
+    for seed in [None, Some("7")] {
+        let mut command = start(Path::new("timeout"));
+        command.arg("60").arg(&program).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "shares: ok\n");
+    }
+}
+
 fn program_of(text: &str) -> Program {
     let checked = Workload::parse(text).expect("a workload").check().expect("a sound one");
     Program::of_workload(&checked).expect("a program")

@@ -46,5 +46,5 @@ pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]
 pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
 #[cfg(feature = "devices")]
-pub use raw_access::Decoy;
+pub use raw_access::{Decoy, Watched};
 pub use shared_object::SharedObject;

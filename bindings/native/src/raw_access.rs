@@ -5,6 +5,7 @@
 //! they hand back becomes the device's again (`pto_foreign::Alias`), and a pointer that is followed raises a signal, whose address says which
 //! byte of which buffer it was meant to be.
 
+use std::ffi::c_void;
 use std::io;
 use std::ptr;
 
@@ -12,6 +13,7 @@ use pto_foreign::Alias;
 use pto_host::DeviceMemory;
 
 use crate::failure::{Failure, FailureKind};
+use crate::guard::{self, Call, ForeignFn};
 
 /// The environment variable that has programs watched: `1`, or `0` as without it.
 const VARIABLE: &str = "PTO_CHECK_RAW_ACCESS";
@@ -98,6 +100,55 @@ impl Decoy {
              On a device it would read what a cache happens to hold."
         );
         Some(Failure::new(FailureKind::RAW_ACCESS, message))
+    }
+}
+
+/// A builder program that is watched.
+#[derive(Debug)]
+pub struct Watched {
+    decoy: Decoy,
+    memory: DeviceMemory,
+    /// What messages call it.
+    name: String,
+}
+
+impl Watched {
+    /// The builder program `name` of a device, if the environment asks for it.
+    ///
+    /// # Errors
+    /// Those of [`Decoy::asked_for`].
+    pub fn asked_for(memory: &DeviceMemory, name: &str) -> Result<Option<Self>, Failure> {
+        let decoy = Decoy::asked_for(memory)?;
+        let name = format!("the builder program `{name}`");
+        Ok(decoy.map(|decoy| Self { decoy, memory: memory.clone(), name }))
+    }
+
+    /// Which addresses it sees.
+    #[must_use]
+    pub const fn alias(&self) -> Alias {
+        self.decoy.alias()
+    }
+
+    /// Calls it, with a pointer of the caller's and one of its own; `words` are those of the run.
+    ///
+    /// # Errors
+    /// `RAW_ACCESS`; `BUILDER_SIGNAL`: it raised another signal.
+    ///
+    /// # Safety
+    /// As [`call_guarded`](crate::call_guarded).
+    pub unsafe fn call(
+        &self,
+        function: ForeignFn,
+        (first, second): (*mut c_void, *mut u64),
+        words: &[u64],
+    ) -> Result<i32, Failure> {
+        let call = Call { function, runtime: first, args: second, count: 0 };
+        // SAFETY: the caller vouches for the function.
+        unsafe { guard::call(call, &self.name) }.map_err(|signal| {
+            let found = self.decoy.explain(&self.name, signal.address, words, &self.memory);
+            let other = || format!("{} raised {}", self.name, signal.name());
+            found.unwrap_or_else(|| Failure::new(FailureKind::BUILDER_SIGNAL, other()))
+        })
     }
 }
 
