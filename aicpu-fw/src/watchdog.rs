@@ -36,7 +36,8 @@ pub struct Budgets {
 
 impl Budgets {
     /// How long the task in `slot` may be on a core.
-    fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
+    #[must_use]
+    pub fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
         let of_launch = state.task(slot).and_then(|task| self.of_launch(task));
         of_launch.map_or(self.task_ns, |budget_ns| self.task_ns.min(budget_ns))
     }

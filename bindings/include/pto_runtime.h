@@ -91,6 +91,8 @@
 #define PTO_ERROR_RUNTIMES_LIMIT 0x40000063
 /* An AICPU builder raised a signal. Debug the builder that the message names; allocations that it held are lost. */
 #define PTO_ERROR_BUILDER_SIGNAL 0x40000064
+/* A program followed an address of the device's memory as a pointer. Read through pto::Table (pto_table.hpp), pto::Stream::get, or pto_builder_read_u32 in C; in an orchestration also through copy_from_device. */
+#define PTO_ERROR_RAW_ACCESS 0x40000065
 /* A program file cannot be used, or there is none to write. The message says what is wrong; `pto program inspect` shows what a file holds. */
 #define PTO_ERROR_PROGRAM 0x40000070
 /* A program is given something that does not fit it. Give the tensors and numbers that the program has; the message names them. */

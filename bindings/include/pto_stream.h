@@ -3,7 +3,7 @@
  *
  * The structures are those of pto_abi.h. `runtime` is what the builder was called with. A call that fails is the fault of
  * the run, whatever the builder returns, and calls after it do nothing and fail. Tasks are known by their numbers in the
- * build, counted from 0, as in aicpu_build_api. In a run that does not stream every call fails (BUILD_NOT_STREAMING).
+ * build, counted from 0, as in aicpu_build_api. In a run that does not stream every call but `read` fails (BUILD_NOT_STREAMING).
  *
  * Builders in C of a firmware image call the functions pto_stream_* of pto_firmware.h; plugins for class Runtime, in an image
  * or loaded by a host, those of the table runtime->pto_stream.
@@ -53,13 +53,18 @@ typedef struct pto_stream_api {
     /* Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers. 0, or -1. */
     int (*replay)(void *runtime, const pto_stream_recording *recording, const pto_stream_tensor *tensors, uint32_t tensor_count,
                   const uint64_t *scalars, uint32_t scalar_count);
+    /* Reads `bytes` bytes of the device's memory at `address` into `to`: what the host has written there, such as a table. It works in
+     * every run, also in one that does not stream, and in orchestrations. Nothing is waited for: `get` reads what tasks write.
+     * A builder that follows the address as a pointer reads what the caches of the device's processor happen to hold. 0, or -1. */
+    int (*read)(void *runtime, uint64_t address, void *to, uint64_t bytes);
 } pto_stream_api;
 
-PTO_STATIC_ASSERT(sizeof(pto_stream_api) == 88, "size of pto_stream_api");
+PTO_STATIC_ASSERT(sizeof(pto_stream_api) == 96, "size of pto_stream_api");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, submit) == 8, "pto_stream_api.submit");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, open_scope) == 24, "pto_stream_api.open_scope");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, set) == 56, "pto_stream_api.set");
 PTO_STATIC_ASSERT(offsetof(pto_stream_api, replay) == 80, "pto_stream_api.replay");
+PTO_STATIC_ASSERT(offsetof(pto_stream_api, read) == 88, "pto_stream_api.read");
 
 #ifdef __cplusplus
 }

@@ -54,6 +54,20 @@ pub trait GraphBuilder {
     /// `BUILD_GM_RANGE` when the word is not in GM or not aligned to 4 bytes.
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault>;
 
+    /// Reads consecutive words of GM; `words` is how many. A builder that has to do something before each look at GM does it
+    /// once for all of them.
+    ///
+    /// # Errors
+    /// As [`read_u32`](Self::read_u32), of the first word that is not in GM; what `words` holds then means nothing.
+    fn read_words(&self, address: GmAddr, words: &mut [u32]) -> Result<(), Fault> {
+        let mut at = address.0;
+        for word in words {
+            *word = self.read_u32(GmAddr(at))?;
+            at = at.wrapping_add(size_of::<u32>() as u64);
+        }
+        Ok(())
+    }
+
     /// Adds a task that waits for `producers`, and publishes it.
     ///
     /// # Errors

@@ -47,6 +47,15 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
+            fn read_words(
+                &self,
+                address: $crate::abi::GmAddr,
+                words: &mut [u32],
+            ) -> ::core::result::Result<(), $crate::abi::Fault> {
+                self.$($field).+.read_words(address, words)
+            }
+
+            #[inline]
             fn submit(
                 &mut self,
                 task: $crate::TaskSpec<'_>,

@@ -75,6 +75,18 @@ impl DeviceMemory {
         self.0.traffic().read()
     }
 
+    /// The address of its first byte.
+    #[must_use]
+    pub fn address(&self) -> GmAddr {
+        self.0.gm().address()
+    }
+
+    /// The live allocation that `address` is in: its address and its bytes.
+    #[must_use]
+    pub fn allocation(&self, address: GmAddr) -> Option<(GmAddr, u64)> {
+        self.0.allocation(address)
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Memory> {
         &self.0
     }

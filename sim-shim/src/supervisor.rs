@@ -89,23 +89,34 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the return may take beyond the budgets of the firmware, on a busy machine.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
-/// For how long of this machine's time a kernel may be at it, where the budget of a task is one of the same time.
-pub(crate) fn patience_ns(launch: &Launch<'static>) -> u64 {
-    launch.budgets.task_ns
+/// Whose time the budgets of tasks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// This machine's.
+    Real,
+    /// Virtual time: a busy machine may let a thread wait for longer than the budget, and the run has to be the same.
+    Virtual,
 }
 
-/// The same where that budget is one of virtual time: a busy machine may let the thread wait for longer, and the run has to be the same.
-pub(crate) fn virtual_patience_ns(launch: &Launch<'static>) -> u64 {
-    let grace = u64::try_from(GRACE.as_nanos()).unwrap_or(u64::MAX);
-    launch.budgets.task_ns.saturating_add(grace)
+impl Clock {
+    /// For how many nanoseconds of this machine's time a thread may be at the task that this core runs.
+    fn patience_ns(self, launch: &Launch<'static>, worker: u32) -> u64 {
+        if self == Self::Virtual {
+            let grace = u64::try_from(GRACE.as_nanos()).unwrap_or(u64::MAX);
+            return launch.budgets.task_ns.saturating_add(grace);
+        }
+        let lines = launch.arena.workers().get(worker as usize);
+        let slot = lines.map(|lines| lines.current_dispatch().task);
+        slot.map_or(launch.budgets.task_ns, |slot| launch.budgets.of(slot, &launch.state))
+    }
 }
 
-/// Waits for a run of so many OS threads; `false`: somebody did not come back. A kernel that is at it for longer than `patience_ns` is a fault.
+/// Waits for a run of so many OS threads; `false`: somebody did not come back. A kernel that is at it for longer than its budget is a fault.
 pub(crate) fn supervise(
     launch: &Launch<'static>,
     threads: usize,
     (finish, beats): (&Finish, &[Beat]),
-    patience_ns: u64,
+    clock: Clock,
 ) -> bool {
     if expect_soon(threads + 1, || finish.has_returned().then_some(())).is_some() {
         return true;
@@ -122,7 +133,9 @@ pub(crate) fn supervise(
             if since.elapsed() > stop_budget {
                 return false;
             }
-        } else if let Some((worker, since)) = watch.stuck(beats, patience_ns) {
+        } else if let Some((worker, since)) =
+            watch.stuck(beats, |worker| clock.patience_ns(launch, worker))
+        {
             raise_stuck(launch, worker, since);
         }
     }
@@ -139,14 +152,15 @@ impl BeatWatch {
     }
 
     /// The core that a stuck thread steps (or `NOBODY`), and for how long it has been stuck.
-    fn stuck(&mut self, beats: &[Beat], budget_ns: u64) -> Option<(u32, u64)> {
+    fn stuck(&mut self, beats: &[Beat], patience_ns: impl Fn(u32) -> u64) -> Option<(u32, u64)> {
         let now = clock::now_ns();
         for (beat, (turns, since)) in beats.iter().zip(&mut self.seen) {
             let current = beat.turns.load(Ordering::Relaxed);
+            let worker = beat.worker.load(Ordering::Relaxed);
             if current != *turns {
                 (*turns, *since) = (current, now);
-            } else if now.saturating_sub(*since) > budget_ns {
-                return Some((beat.worker.load(Ordering::Relaxed), now - *since));
+            } else if now.saturating_sub(*since) > patience_ns(worker) {
+                return Some((worker, now - *since));
             }
         }
         None

@@ -186,12 +186,8 @@ impl<B: BuilderSet> Host for Threads<B> {
             seat.jobs.send(job).unwrap_or_default();
         }
         let threads = launch.workers.len() + launch.aicpu_instances as usize;
-        self.is_lost |= !supervisor::supervise(
-            launch,
-            threads,
-            (&finish, &[]),
-            supervisor::patience_ns(launch),
-        );
+        self.is_lost |=
+            !supervisor::supervise(launch, threads, (&finish, &[]), supervisor::Clock::Real);
         if launch.state.fault.is_raised() && !self.is_lost {
             // The firmware has stopped the cores; they have the lines until they leave their loops.
             self.is_lost = !self.release();

@@ -8,6 +8,7 @@ mod every_way;
 mod held;
 mod own_firmware;
 mod plugins;
+mod raw_access;
 mod schedule;
 mod timelines;
 mod troubles;

@@ -67,7 +67,7 @@ int one_task(Runtime *runtime) {
 "#;
 
 /// Hands the words on, and the plugin whose path is the first one, to a device that takes plugins.
-const ORCHESTRATION_CPP: &str = r#"
+pub(crate) const ORCHESTRATION_CPP: &str = r#"
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -257,7 +257,7 @@ fn shapes_in_rust() -> Tensor {
 }
 
 /// A shared object of this source, as a user compiles it.
-fn shared_object(source: &Path, to: &Path) {
+pub(crate) fn shared_object(source: &Path, to: &Path) {
     packages::install(&[packages::CXX], &|sentence: &str| println!("{sentence}"))
         .unwrap_or_else(|why| panic!("{why}"));
     let mut compiler = std::process::Command::new(packages::CXX.name);
@@ -282,10 +282,11 @@ fn a_plugin_with_shapes_and_recordings_runs_on_the_simulator() {
     let device = SharedDevice::over(sim, builders);
     let plugin = CString::new(file("shapes.so").as_os_str().as_encoded_bytes()).expect("a path");
     let options = RunOptions::default();
+    // It reads its table through the runtime, and follows no address of the device's memory.
     let cells = cells_after(&mut prepared, |orch_args| {
         let path = plugin.as_ptr().expose_provenance() as u64;
         let mut words: Vec<u64> = std::iter::once(path).chain(orch_args.iter().copied()).collect();
-        let mut runtime = FieldRuntime::new(&device, &options).expect("a runtime");
+        let mut runtime = FieldRuntime::watched(&device, &options).expect("a runtime");
         // SAFETY: the function reads these words; the path lives as long as the test.
         unsafe { runtime.orchestrate(&file("orchestrate.so"), "orchestrate", &mut words) }
             .unwrap_or_else(|failure| panic!("{failure}"));
@@ -324,6 +325,8 @@ fn plugins_are_builders_of_an_image() {
 
 #[test]
 fn what_cannot_be_built_is_said() {
+    packages::install(&[packages::CROSS_C, packages::CROSS_CXX], &|_| {})
+        .unwrap_or_else(|why| panic!("{why}"));
     let said = |request: Request| match pto_image_build::build(&request, &|_| {}) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("it was built"),

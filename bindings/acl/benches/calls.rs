@@ -2,7 +2,7 @@
 //!
 //! Both calls alternate in rounds, and the shortest round of each counts, so that other work on the machine disturbs both alike.
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::time::Instant;
 
 // The plug-in is linked for its symbols; the library of entry points adds one jump.
@@ -46,6 +46,51 @@ fn compare(
     }
     let over_ns = above_ns - beneath_ns;
     println!("{name:<24} {above_ns:>8.1} ns {beneath_ns:>8.1} ns {over_ns:>8.1} ns");
+}
+
+/// `aclrtGetDevice` of a library beside this program.
+fn get_device_of(file: &str) -> Option<impl Fn(&mut i32) -> i32> {
+    let path = std::env::current_exe().ok()?.with_file_name(file);
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: a library of this project, by its name.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        return None;
+    }
+    let symbol = |name: &std::ffi::CStr| {
+        // SAFETY: the library is loaded and stays so.
+        let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+        assert!(!found.is_null(), "{name:?} is missing in {path:?}");
+        found
+    };
+    // SAFETY: the function of this name has this type.
+    let set = unsafe {
+        std::mem::transmute::<*mut c_void, extern "C" fn(i32) -> i32>(symbol(c"aclrtSetDevice"))
+    };
+    checked(set(0));
+    // SAFETY: as above.
+    let get = unsafe {
+        std::mem::transmute::<*mut c_void, extern "C" fn(*mut i32) -> i32>(symbol(
+            c"aclrtGetDevice",
+        ))
+    };
+    Some(move |device: &mut i32| get(device))
+}
+
+/// What the jump through the library of entry points costs: the same function of the same plug-in, with and without it.
+fn compare_jump() {
+    let through = get_device_of("libascendcl.so");
+    let direct = get_device_of("libpto_acl_a2a3sim.so");
+    let (Some(through), Some(direct)) = (through, direct) else {
+        println!("the jump is not timed: build pto-acl-entry and pto-acl in the same folder first");
+        return;
+    };
+    let (mut one, mut other) = (0, 0);
+    compare(
+        "the jump of an entry",
+        [&mut || checked(through(&mut one)), &mut || {}],
+        [&mut || checked(direct(&mut other)), &mut || {}],
+    );
 }
 
 fn checked(code: i32) {
@@ -105,4 +150,5 @@ fn main() {
         [&mut || checked(unsafe { aclrtQueryEventStatus(event, &raw mut status) }), &mut || {}],
         [&mut || assert!(own_event.is_complete()), &mut nothing],
     );
+    compare_jump();
 }

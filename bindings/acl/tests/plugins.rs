@@ -1,24 +1,13 @@
 //! The library of entry points and its plug-ins, a record of calls and its replay: programs in C, as in `programs.rs`.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where cargo has put the library and its plug-in: beside this test.
-fn library_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    let folder = test.parent().expect("and a folder").to_path_buf();
-    for file in ["libascendcl.so", "libpto_acl_a2a3sim.so"] {
-        assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
-    }
-    folder
-}
+use support::{compiler, here, library_folder, start};
 
 fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
@@ -33,18 +22,8 @@ fn said(command: &mut Command) -> (String, String, Option<i32>) {
 }
 
 fn compile(source: &str, options: &[&str], to: &Path) {
-    let mut command = Command::new("cc");
-    command.args([
-        "-D_GNU_SOURCE",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        "-std=c11",
-        "-pthread",
-        "-I",
-    ]);
-    command.arg(here().join("include")).arg(here().join("tests/c").join(source)).arg("-o").arg(to);
+    let mut command = compiler("cc", "-std=c11");
+    command.arg(here().join("tests/c").join(source)).arg("-o").arg(to);
     let (out, errors, code) = said(command.args(options));
     assert_eq!(code, Some(0), "{out}{errors}");
 }
@@ -54,12 +33,6 @@ fn program(source: &str, folder: &Path) -> PathBuf {
     let libraries = library_folder();
     compile(source, &["-L", &libraries.to_string_lossy(), "-lascendcl"], &to);
     to
-}
-
-fn start(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", library_folder());
-    command
 }
 
 #[test]

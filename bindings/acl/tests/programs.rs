@@ -1,5 +1,7 @@
 //! Programs in C against the headers and the library: the conformance suite, the pattern of a real backend, how processes end.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -7,19 +9,7 @@ use std::process::{Command, Output};
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tree::Workload;
 use pto_timeline::{Analysis, Edge, Task, Trace};
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where cargo has put the library: beside this test.
-fn library_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    let folder = test.parent().expect("and a folder").to_path_buf();
-    let library = folder.join("libascendcl.so");
-    assert!(library.is_file(), "{} is missing", library.display());
-    folder
-}
+use support::{compiler, here, library_folder, start};
 
 fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| {
@@ -33,30 +23,6 @@ fn run(command: &mut Command) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
     said
-}
-
-/// A program that finds the library beside this test, and no other one that cargo has put somewhere.
-fn start(program: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", library_folder());
-    command
-}
-
-/// A compiler with warnings as errors, and our headers.
-fn compiler(program: &str, standard: &str) -> Command {
-    let mut command = Command::new(program);
-    command.args([
-        "-D_GNU_SOURCE",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        standard,
-        "-pthread",
-        "-I",
-    ]);
-    command.arg(here().join("include"));
-    command
 }
 
 /// Compiles C sources below `tests/c` to a program.
@@ -121,6 +87,19 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     // In virtual time, for some orders of the same commands.
     for seed in ["1", "7"] {
         assert_eq!(run(start(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
+    }
+}
+
+/// Memory by handles of both kinds, with and without a list of processes, and events, between a program and its other process.
+#[test]
+fn memory_and_events_are_shared_by_handles() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("shares");
+    build(&["shares.c"], &program);
+    for seed in [None, Some("7")] {
+        let mut command = start(Path::new("timeout"));
+        command.arg("60").arg(&program).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "shares: ok\n");
     }
 }
 
@@ -407,6 +386,30 @@ fn every_function_fails_where_a_user_asks_for_it_or_naming_it_is_refused() {
     assert_eq!(said, format!("{} calls\n", functions.len()));
 }
 
+/// Of every function of the interface, as the list of the documentation says.
+#[test]
+fn what_is_not_supported_says_so_with_its_name_and_nothing_else_does() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, file) = (folder.path().join("supported"), folder.path().join("functions"));
+    build(&["supported.c", "-ldl"], &program);
+    let page = include_str!("../../../docs/acl-functions.md");
+    let refused: BTreeSet<&str> = page
+        .lines()
+        .filter(|row| row.ends_with("| not supported |"))
+        .filter_map(|row| row.split('`').nth(1))
+        .collect();
+    assert!(refused.len() > 100, "the page lists what is not supported: {refused:?}");
+    let functions: Vec<_> =
+        pto_acl_interface::all().filter(|one| one.name != "aclGetRecentErrMsg").collect();
+    let line = |function: &pto_acl_interface::Function| {
+        let works = !refused.contains(function.name);
+        format!("{} {} {}\n", function.name, u8::from(works), u8::from(function.has_code))
+    };
+    std::fs::write(&file, functions.iter().map(line).collect::<String>()).expect("a file");
+    let said = run(start(&program).arg(&file));
+    assert!(said.ends_with(&format!("{} calls, 0 wrong\n", functions.len())), "{said}");
+}
+
 #[test]
 fn faults_that_there_are_not_fail_every_call() {
     let folder = tempfile::tempdir().expect("a folder for programs");
@@ -445,7 +448,8 @@ fn a_fault_strikes_a_command_and_the_next_synchronise_tells_it() {
     for way in ["kernel", "stop", "graph"] {
         cases.extend(kernels.map(|(fault, code)| (fault, way, code)));
     }
-    let stuck = ["abort", "reset", "destroy", "force", "destroy-force", "branch", "unload"];
+    let stuck =
+        ["abort", "reset", "destroy", "force", "destroy-force", "branch", "words", "unload"];
     cases.extend(stuck.map(|way| ("stuck-stream", way, "0")));
     cases.push(("poisoned-device", "poisoned", "0"));
     for (fault, way, code) in cases {

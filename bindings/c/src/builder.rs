@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use pto_foreign::{Build, NewTask};
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
-use pto_native::{Failure, FailureKind};
+use pto_native::{Failure, FailureKind, ForeignFn, SharedDevice, Watched};
 
 use crate::argument::{output, put, text, values};
 use crate::device::OpaqueDevice;
@@ -28,6 +28,8 @@ pub type BuilderProgram =
 struct Seat<'g> {
     handle: usize,
     build: Build<'g>,
+    /// The words of the run, as the program sees them.
+    words: Vec<u64>,
 }
 
 thread_local! {
@@ -37,28 +39,62 @@ thread_local! {
 /// Numbers of builders; odd, so that no other handle is like one.
 static HANDLES: AtomicUsize = AtomicUsize::new(0x7071_0000_0000_0001);
 
-fn build(
+/// A program that is registered.
+struct Registered {
     program: unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
     user: usize,
-    graph: &mut dyn HostedBuilder,
-) -> Result<(), BuildError> {
-    let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
-    let mut seat = Seat { handle, build: Build::new(graph) };
-    let before = SEAT.replace((&raw mut seat).cast());
-    let builder = std::ptr::without_provenance_mut(handle);
-    let user = std::ptr::with_exposed_provenance_mut(user);
-    // SAFETY: whoever registered the program vouches for it and for what it is given.
-    let code = pto_native::building(|| unsafe { program(builder, user) });
-    SEAT.set(before);
-    seat.build.end(code)
+    device: Weak<SharedDevice>,
+    watched: Option<Watched>,
+}
+
+impl Registered {
+    fn build(&self, graph: &mut dyn HostedBuilder) -> Result<(), BuildError> {
+        let alias = self.watched.as_ref().map(Watched::alias).unwrap_or_default();
+        let given = graph.orch_args().to_vec();
+        let words = given.iter().map(|word| alias.seen(*word)).collect();
+        let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
+        let mut seat = Seat { handle, build: Build::new(graph).seeing(alias), words };
+        let before = SEAT.replace((&raw mut seat).cast());
+        let code = pto_native::building(|| self.call(handle, &given));
+        SEAT.set(before);
+        seat.build.end(code)
+    }
+
+    /// What it returns; -1 where it does not, because it is watched and raised a signal.
+    fn call(&self, handle: usize, words: &[u64]) -> i32 {
+        let builder: *mut OpaqueBuilder = std::ptr::without_provenance_mut(handle);
+        let user: *mut c_void = std::ptr::with_exposed_provenance_mut(self.user);
+        let Some(watched) = &self.watched else {
+            // SAFETY: whoever registered the program vouches for it and for what it is given.
+            return unsafe { (self.program)(builder, user) };
+        };
+        // SAFETY: it takes two pointers, and what it does not take is passed in registers and not looked at.
+        let function = unsafe {
+            std::mem::transmute::<
+                unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
+                ForeignFn,
+            >(self.program)
+        };
+        // SAFETY: as for the call above.
+        let returned = unsafe { watched.call(function, (builder.cast(), user.cast()), words) };
+        returned.unwrap_or_else(|failure| {
+            if let Some(device) = self.device.upgrade() {
+                device.fail_builder(failure);
+            }
+            -1
+        })
+    }
 }
 
 /// The build of `builder`, if that is on the stack of this thread.
 pub(crate) fn find<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut Build<'static>> {
+    seat(builder).map(|seat| &mut seat.build)
+}
+
+fn seat<'s>(builder: *const OpaqueBuilder) -> Option<&'s mut Seat<'static>> {
     // SAFETY: the pointer is null, or `build` is below on the stack of this thread, and its seat lives; nobody else
     // has a reference to it, as calls on one thread follow one another.
-    let seat = unsafe { SEAT.get().as_mut() }.filter(|seat| seat.handle == builder.addr());
-    seat.map(|seat| &mut seat.build)
+    unsafe { SEAT.get().as_mut() }.filter(|seat| seat.handle == builder.addr())
 }
 
 /// Calls `act` on the build of `builder`, unless an earlier call of it failed.
@@ -72,7 +108,9 @@ pub(crate) fn on<R>(
     };
     let build = find(builder).ok_or_else(outside)?;
     let before = build.fault();
-    build.call(act).map_err(|fault| {
+    // A signal within is one of this library, and not the program's.
+    let called = pto_native::called_back(Err(Fault::BUILD_FAILED), || build.call(act));
+    called.map_err(|fault| {
         let earlier = if before.is_some() { "an earlier call failed: " } else { "" };
         Failure::of_fault(fault, format!("{earlier}{fault}"))
     })
@@ -108,7 +146,9 @@ pub unsafe extern "C" fn pto_register_builder(
         let program = program.ok_or_else(null)?;
         device.takes_builders()?;
         let user = user.expose_provenance();
-        device.builders().insert(name, Arc::new(move |graph| build(program, user, graph)));
+        let watched = Watched::asked_for(device.memory(), name)?;
+        let registered = Registered { program, user, device: Arc::downgrade(&device), watched };
+        device.builders().insert(name, Arc::new(move |graph| registered.build(graph)));
         Ok(())
     })
 }
@@ -153,12 +193,12 @@ pub unsafe extern "C" fn pto_builder_words(
         let words = unsafe { output(words, "words") }?;
         // SAFETY: as above.
         let count = unsafe { output(count, "count") }?;
-        on(builder, |build| {
-            let held = build.words();
-            put(words, held.as_ptr());
-            put(count, u32::try_from(held.len()).unwrap_or(u32::MAX));
-            Ok(())
-        })
+        on(builder, |_| Ok(()))?;
+        // `on` has found the builder.
+        let held = seat(builder).map(|seat| seat.words.as_slice()).unwrap_or_default();
+        put(words, held.as_ptr());
+        put(count, u32::try_from(held.len()).unwrap_or(u32::MAX));
+        Ok(())
     })
 }
 

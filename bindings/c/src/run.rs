@@ -169,7 +169,7 @@ impl Asked<'_> {
         if let (Some(path), Some(trace)) = (self.trace_file, trace) {
             write_trace(path, trace)?;
         }
-        let report = ended?;
+        let report = ended.map_err(|error| device.failure_of(error))?;
         if let Some(place) = self.report {
             put(place, RunReport::of(&report));
         }

@@ -110,6 +110,30 @@ fn tasks_with_shapes_and_recordings_in_cpp() {
 }
 
 #[test]
+fn a_builder_that_follows_an_address_of_the_device_is_found() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("follows");
+    link("follows.c", &program, &[]);
+    let said = |way: &str, check: &str| {
+        let mut command = Command::new(&program);
+        let output = command.arg(way).env("PTO_CHECK_RAW_ACCESS", check).output();
+        String::from_utf8_lossy(&output.expect("it starts").stdout).into_owned()
+    };
+    for (way, check) in [("read", "0"), ("follow", "0"), ("read", "1")] {
+        assert_eq!(said(way, check), "it read the table\n", "{way} {check}");
+    }
+    let found = said("follow", "1");
+    for word in [
+        "RAW_ACCESS: the builder program `reads a table` followed",
+        "byte 12 of the buffer of 16 bytes",
+        "to which word 0 points",
+    ] {
+        assert!(found.contains(word), "{word:?} is not in {found:?}");
+    }
+    assert!(said("read", "yes").is_empty(), "another value is refused");
+}
+
+#[test]
 fn the_headers_are_c11_and_cpp17() {
     let firmware = here().join("../../linker/c-builder/include/pto_firmware.h");
     for header in [include().join("pto_runtime.h"), include().join("pto_stream.h"), firmware] {
@@ -125,7 +149,11 @@ fn the_headers_are_c11_and_cpp17() {
 #[test]
 fn class_runtime_and_the_sources_that_use_it_are_cpp17() {
     let examples = here().join("../../examples/cpp");
-    let mut sources = vec![include().join("runtime.h"), include().join("pto_stream.hpp")];
+    let mut sources = vec![
+        include().join("runtime.h"),
+        include().join("pto_stream.hpp"),
+        include().join("pto_table.hpp"),
+    ];
     let mut folders = vec![examples];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder of examples").flatten() {

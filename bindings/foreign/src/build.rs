@@ -1,13 +1,21 @@
 //! A build that foreign code makes.
 
 use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
 
+use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
     Bindings, BuildError, HostedBuilder, Recording, StreamBuilder, TaskSpec, TensorView,
 };
 
+use crate::alias::Alias;
 use crate::numbers::Numbers;
+
+/// Bytes of a word of global memory.
+const WORD: u64 = size_of::<u32>() as u64;
+/// Words that [`Build::read`] reads at once.
+const LINE_WORDS: usize = 16;
 
 /// The graph that a builder program adds to, and what became of its calls.
 pub struct Build<'g> {
@@ -16,6 +24,7 @@ pub struct Build<'g> {
     /// Those of the recording that is being made.
     recorded: Option<Numbers>,
     fault: Option<Fault>,
+    alias: Alias,
 }
 
 /// How a platform finds the build of a builder program that calls.
@@ -50,7 +59,26 @@ pub fn known(func_id: i64, core_type: i64) -> Result<(FuncId, CoreKind), Fault> 
 impl<'g> Build<'g> {
     /// A build that begins.
     pub fn new(graph: &'g mut dyn HostedBuilder) -> Self {
-        Self { graph, numbers: Numbers::default(), recorded: None, fault: None }
+        Self {
+            graph,
+            numbers: Numbers::default(),
+            recorded: None,
+            fault: None,
+            alias: Alias::default(),
+        }
+    }
+
+    /// The program sees other addresses than those of the device.
+    #[must_use]
+    pub const fn seeing(mut self, alias: Alias) -> Self {
+        self.alias = alias;
+        self
+    }
+
+    /// Which addresses the program sees.
+    #[must_use]
+    pub const fn alias(&self) -> Alias {
+        self.alias
     }
 
     /// What the build ends with when the program has returned `code`: the first call that failed, whatever it returned.
@@ -100,9 +128,20 @@ impl<'g> Build<'g> {
     /// Those of [`known`] and `GraphBuilder::add_task`.
     pub fn add_task(&mut self, task: &NewTask<'_>) -> Result<i64, Fault> {
         let (func_id, kind) = known(task.func_id, task.core_type)?;
-        let spec = TaskSpec { func_id, kind, args: task.args, kernel: task.kernel };
+        let mut words = [0; MAX_ARGS];
+        let args = self.device_words(task.args, &mut words);
+        let spec = TaskSpec { func_id, kind, args, kernel: task.kernel };
         let id = self.graph.add_task(spec)?;
         self.numbers.note(id)
+    }
+
+    /// The words that a program hands over, as the device has them.
+    fn device_words<'w>(&self, words: &'w [u64], room: &'w mut [u64; MAX_ARGS]) -> &'w [u64] {
+        let held = room.get_mut(..words.len()).filter(|_| self.alias != Alias::default());
+        // Too many words are refused where they are added.
+        let Some(held) = held else { return words };
+        held.iter_mut().zip(words).for_each(|(to, word)| *to = self.alias.device(*word));
+        held
     }
 
     /// Makes one task wait for another.
@@ -128,7 +167,30 @@ impl<'g> Build<'g> {
     /// # Errors
     /// `BUILD_GM_RANGE`.
     pub fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        self.graph.read_u32(address)
+        self.graph.read_u32(GmAddr(self.alias.device(address.0)))
+    }
+
+    /// Reads bytes of global memory. They need no alignment; the words that hold them have to be in global memory.
+    ///
+    /// # Errors
+    /// `BUILD_GM_RANGE`.
+    pub fn read(&self, address: GmAddr, to: &mut [MaybeUninit<u8>]) -> Result<(), Fault> {
+        let address = GmAddr(self.alias.device(address.0));
+        let mut skipped = usize::try_from(address.0 % WORD).unwrap_or(0);
+        let mut at = address.0 - address.0 % WORD;
+        let mut rest = to;
+        let mut words = [0; LINE_WORDS];
+        while !rest.is_empty() {
+            let count = (skipped + rest.len()).div_ceil(size_of::<u32>()).min(LINE_WORDS);
+            self.graph.read_words(GmAddr(at), &mut words[..count])?;
+            let bytes = words[..count].iter().flat_map(|word| word.to_le_bytes()).skip(skipped);
+            let length = (count * size_of::<u32>() - skipped).min(rest.len());
+            let (now, later) = rest.split_at_mut(length);
+            now.iter_mut().zip(bytes).for_each(|(to, byte)| _ = to.write(byte));
+            (rest, skipped) = (later, 0);
+            at = at.checked_add(LINE_WORDS as u64 * WORD).ok_or(Fault::BUILD_GM_RANGE)?;
+        }
+        Ok(())
     }
 
     /// The task with a number.

@@ -1,11 +1,12 @@
 //! The functions that builder programs call to add, connect and publish tasks.
 
 use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
 
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr};
 
-use crate::build::{Finder, NewTask};
+use crate::build::{Finder, NewTask, done};
 
 /// What a call returns when it fails.
 pub const FAILED: c_int = -1;
@@ -76,6 +77,43 @@ pub unsafe extern "C" fn publish<F: Finder>(runtime: *mut c_void, task: c_int) -
     F::find(runtime, FAILED, |build| {
         build.call(|build| build.publish(task.into())).map_or(FAILED, |()| 0)
     })
+}
+
+/// `pto_stream_api.read`: 0, or -1.
+///
+/// # Safety
+/// `to` is null, or writable for `bytes` bytes.
+pub unsafe extern "C" fn read<F: Finder>(
+    runtime: *mut c_void,
+    address: u64,
+    to: *mut c_void,
+    bytes: u64,
+) -> c_int {
+    done::<F>(runtime, |build| {
+        // SAFETY: as the caller says.
+        let to = unsafe { target(to, bytes) }?;
+        build.read(GmAddr(address), to)
+    })
+}
+
+/// Where bytes go that foreign code asks for.
+///
+/// # Errors
+/// `BUILD_NULL_POINTER`; `BUILD_GM_RANGE` where no memory has so many bytes.
+///
+/// # Safety
+/// `to` is null, or writable for `bytes` bytes.
+pub unsafe fn target<'a>(to: *mut c_void, bytes: u64) -> Result<&'a mut [MaybeUninit<u8>], Fault> {
+    if bytes == 0 {
+        return Ok(&mut []);
+    }
+    let count = usize::try_from(bytes).ok().filter(|count| isize::try_from(*count).is_ok());
+    let count = count.ok_or(Fault::BUILD_GM_RANGE)?;
+    if to.is_null() {
+        return Err(Fault::BUILD_NULL_POINTER);
+    }
+    // SAFETY: not null, and the caller says that there are as many bytes.
+    Ok(unsafe { core::slice::from_raw_parts_mut(to.cast(), count) })
 }
 
 /// `aicpu_build_api.add_successor_conditional`.

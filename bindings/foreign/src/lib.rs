@@ -10,10 +10,12 @@
 //! the author of the code that they are valid.
 #![no_std]
 
+pub mod alias;
 pub mod build;
 pub mod calls;
 pub mod numbers;
 pub mod object;
 pub mod stream;
 
+pub use alias::Alias;
 pub use build::{Build, Finder, NewTask};

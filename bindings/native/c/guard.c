@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ struct seat {
     sigjmp_buf back;
     const char *name;
     volatile sig_atomic_t paused;
+    volatile uintptr_t address;
     struct seat *outer;
 };
 
@@ -34,6 +36,7 @@ static void say(const char *text) {
 static void handle(int number, siginfo_t *info, void *context) {
     struct seat *seat = current;
     if (seat != NULL && !seat->paused) {
+        seat->address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
         siglongjmp(seat->back, number);
     }
     if (seat != NULL) {
@@ -72,11 +75,14 @@ int pto_guard_install(void) {
     return 0;
 }
 
-/* Calls `function`; its result is in `result`. 0, or the number of the signal that ended it. */
-int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, const char *name, int *result) {
+/* Calls `function`; its result is in `result`. 0, or the number of the signal that ended it; then `address` is what it reached for,
+ * or 0. */
+int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, const char *name, int *result,
+                   uintptr_t *address) {
     struct seat seat;
     seat.name = name;
     seat.paused = 0;
+    seat.address = 0;
     seat.outer = current;
     /* The handler runs with the mask that was there (SA_NODEFER, an empty sa_mask): there is none to restore. */
     const int number = sigsetjmp(seat.back, 0);
@@ -85,6 +91,7 @@ int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, c
         *result = function(runtime, args, count);
     }
     current = seat.outer;
+    *address = seat.address;
     return number;
 }
 

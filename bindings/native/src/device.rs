@@ -20,6 +20,8 @@ pub struct SharedDevice {
     pub(crate) device: Mutex<Device>,
     memory: DeviceMemory,
     builders: Builders,
+    /// Why a builder program did not return, until the run is told.
+    builder_failure: Mutex<Option<Failure>>,
     name: String,
     cores: [u32; CoreKind::COUNT],
 }
@@ -82,6 +84,7 @@ impl SharedDevice {
         Arc::new(Self {
             memory: device.memory(),
             builders,
+            builder_failure: Mutex::default(),
             name: device.name().to_owned(),
             cores: [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)],
             device: Mutex::new(device),
@@ -110,6 +113,11 @@ impl SharedDevice {
     #[must_use]
     pub fn builders(&self) -> &Builders {
         &self.builders
+    }
+
+    /// A builder program did not return: its run fails with this ([`failure_of`](Self::failure_of)).
+    pub fn fail_builder(&self, failure: Failure) {
+        *self.builder_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
     /// Whether [`builders`](Self::builders) can be given to it.
@@ -164,7 +172,17 @@ impl SharedDevice {
         options: &RunOptions,
         control: &RunControl,
     ) -> Result<RunReport, Failure> {
-        Ok(self.with(|device| device.run_controlled(work, options, control))??)
+        let ended = self.with(|device| device.run_controlled(work, options, control))?;
+        ended.map_err(|error| self.failure_of(error))
+    }
+
+    /// Why a run ended with `error`: the builder program that did not return, if there is one.
+    pub fn failure_of(&self, error: pto_host::Error) -> Failure {
+        let told = self.builder_failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match told {
+            Some(failure) => Failure { message: format!("{failure}\n{error}"), ..failure },
+            None => error.into(),
+        }
     }
 }
 

@@ -119,6 +119,8 @@ failures! {
         "Finalise those that are done.";
     0x64 BUILDER_SIGNAL: "An AICPU builder raised a signal.",
         "Debug the builder that the message names; allocations that it held are lost.";
+    0x65 RAW_ACCESS: "A program followed an address of the device's memory as a pointer.",
+        "Read through pto::Table (pto_table.hpp), pto::Stream::get, or pto_builder_read_u32 in C; in an orchestration also through copy_from_device.";
     0x70 PROGRAM: "A program file cannot be used, or there is none to write.",
         "The message says what is wrong; `pto program inspect` shows what a file holds.";
     0x71 PROGRAM_ARGUMENT: "A program is given something that does not fit it.",

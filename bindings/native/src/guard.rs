@@ -18,6 +18,7 @@ unsafe extern "C" {
         count: c_int,
         name: *const c_char,
         result: *mut c_int,
+        address: *mut usize,
     ) -> c_int;
     fn pto_guard_pause() -> c_int;
     fn pto_guard_resume(was: c_int);
@@ -25,12 +26,16 @@ unsafe extern "C" {
 
 /// The signal that ended a foreign call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signal(c_int);
+pub(crate) struct Signal {
+    number: c_int,
+    /// What the call reached for, where the signal says so; otherwise 0.
+    pub(crate) address: usize,
+}
 
 impl Signal {
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
-        match self.0 {
+        match self.number {
             libc::SIGSEGV => "SIGSEGV",
             libc::SIGBUS => "SIGBUS",
             libc::SIGFPE => "SIGFPE",
@@ -59,12 +64,20 @@ pub(crate) unsafe fn call(call: Call, name: &str) -> Result<i32, Signal> {
     install();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
     let name: &CStr = &name;
-    let mut result = 0;
+    // SAFETY: the caller vouches for the function.
+    unsafe { enter(call, name) }
+}
+
+/// # Safety
+/// As [`call`], after [`install`].
+#[inline]
+unsafe fn enter(call: Call, name: &CStr) -> Result<i32, Signal> {
+    let (mut result, mut address) = (0, 0);
     let Call { function, runtime, args, count } = call;
-    // SAFETY: the caller vouches for the function; `name` and `result` live until it returns.
-    let signal =
-        unsafe { pto_guard_call(function, runtime, args, count, name.as_ptr(), &raw mut result) };
-    if signal == 0 { Ok(result) } else { Err(Signal(signal)) }
+    let (to, at) = (&raw mut result, &raw mut address);
+    // SAFETY: the caller vouches for the function; `name`, `result` and `address` live until it returns.
+    let number = unsafe { pto_guard_call(function, runtime, args, count, name.as_ptr(), to, at) };
+    if number == 0 { Ok(result) } else { Err(Signal { number, address }) }
 }
 
 /// A function of foreign code that takes one pointer.
@@ -102,11 +115,9 @@ pub unsafe fn call_guarded_often(
     name: &CStr,
 ) -> Result<i32, &'static str> {
     install();
-    let mut result = 0;
-    // SAFETY: the caller vouches for the function; `name` and `result` live until it returns.
-    let signal =
-        unsafe { pto_guard_call(function, first, second, 0, name.as_ptr(), &raw mut result) };
-    if signal == 0 { Ok(result) } else { Err(Signal(signal).name()) }
+    let call = Call { function, runtime: first, args: second, count: 0 };
+    // SAFETY: the caller vouches for the function.
+    unsafe { enter(call, name) }.map_err(Signal::name)
 }
 
 #[inline]

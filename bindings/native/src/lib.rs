@@ -10,6 +10,7 @@
 //! stitch/           sessions, programs and tensors, with reference counts
 //! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
 //! guard.rs          calls of foreign code that return an error if the code raises a signal
+//! raw_access.rs     programs that follow addresses of the device as pointers
 //! failure.rs        code, name, message, remedy
 //! ```
 //! The C interface (`bindings/c`) and the Python package (`bindings/python`) are built on this crate.
@@ -28,6 +29,8 @@ mod guard;
 pub mod kernel_table;
 pub mod kernels;
 pub mod program;
+#[cfg(feature = "devices")]
+mod raw_access;
 mod relocatable;
 mod shared_object;
 #[cfg(feature = "devices")]
@@ -42,4 +45,6 @@ pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]
 pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
+#[cfg(feature = "devices")]
+pub use raw_access::{Decoy, Watched};
 pub use shared_object::SharedObject;

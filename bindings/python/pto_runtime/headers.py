@@ -31,7 +31,7 @@ def write_whole(path, content):
 
 
 def include_dir():
-    """A folder with runtime.h (class Runtime), pto_stream.hpp, pto_runtime.h and what they include, for `-I`."""
+    """A folder with runtime.h (class Runtime), pto_stream.hpp, pto_table.hpp, pto_runtime.h and what they include, for `-I`."""
     return _written(_native.headers(), "include")
 
 

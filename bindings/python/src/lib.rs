@@ -33,10 +33,11 @@ mod workload;
 use pyo3::prelude::*;
 
 /// The headers that sources in C and C++ include, by name.
-const HEADERS: [(&str, &str); 5] = [
+const HEADERS: [(&str, &str); 6] = [
     ("runtime.h", include_str!("../../include/runtime.h")),
     ("pto_stream.h", include_str!("../../include/pto_stream.h")),
     ("pto_stream.hpp", include_str!("../../include/pto_stream.hpp")),
+    ("pto_table.hpp", include_str!("../../include/pto_table.hpp")),
     ("pto_runtime.h", include_str!("../../include/pto_runtime.h")),
     ("pto_abi.h", include_str!("../../include/pto_abi.h")),
 ];

@@ -1,4 +1,4 @@
-// What graph programs of these examples are written with: templates over a builder with add, after and publish. HostGraph
+// What graph programs of these examples are written with: templates over a builder with add, after, publish and table. HostGraph
 // (orchestration.h) runs them in the orchestration (host_build_graph), AicpuGraph in a plugin on AICPU instance 0.
 //
 // Nothing of the C++ library is needed here, so that plugins can be linked into a firmware image as well.
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "pto_table.hpp"
 #include "runtime.h"
 
 class AicpuGraph {
@@ -26,6 +27,11 @@ public:
     }
     void after(int producer, int consumer) { api_.add_successor_conditional(runtime_, producer, consumer); }
     void publish(int task) { api_.publish_task(runtime_, task); }
+    // `count` elements that the host has written at `address` of the device's memory.
+    template <class Element>
+    pto::Table<Element> table(uint64_t address, uint64_t count) const {
+        return pto::Table<Element>(runtime_, address, count);
+    }
 
 private:
     Runtime *runtime_;

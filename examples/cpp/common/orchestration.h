@@ -22,6 +22,11 @@ public:
     }
     void after(int producer, int consumer) { runtime_->add_successor(producer, consumer); }
     void publish(int) {}
+    // `count` elements that the host has written at `address` of the device's memory.
+    template <class Element>
+    pto::Table<Element> table(uint64_t address, uint64_t count) const {
+        return pto::Table<Element>(runtime_, address, count);
+    }
 
 private:
     Runtime *runtime_;

@@ -1,5 +1,5 @@
 //! Which libraries of the vendor's there are, and where each may be: first the folder that the user names, then the driver's own, then
-//! the loader's search path.
+//! the folders of `LD_LIBRARY_PATH`. Every place is an absolute path, so that no library of an equal name is taken.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -36,9 +36,17 @@ impl Library {
         if self == Self::Hal {
             places.extend(self.names().iter().map(|name| Path::new(DRIVER_FOLDER).join(name)));
         }
-        places.extend(self.names().iter().map(PathBuf::from));
+        for folder in folders_of_loader() {
+            places.extend(self.names().iter().map(|name| folder.join(name)));
+        }
         places
     }
+}
+
+/// The folders that the environment names for the loader; those that depend on the current folder are left out.
+fn folders_of_loader() -> Vec<PathBuf> {
+    let list = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    std::env::split_paths(&list).filter(|folder| folder.is_absolute()).collect()
 }
 
 impl fmt::Display for Library {
@@ -47,8 +55,10 @@ impl fmt::Display for Library {
     }
 }
 
-/// The folder of CANN: the one that is given, else that of the environment.
+/// The folder of CANN, as an absolute path: the one that is given, else that of the environment.
 pub(crate) fn home_of(given: Option<&Path>) -> Option<PathBuf> {
     let of_environment = || std::env::var_os(HOME_VARIABLE).map(PathBuf::from);
-    given.map(Path::to_path_buf).or_else(of_environment)
+    let home = given.map(Path::to_path_buf).or_else(of_environment);
+    // A path that the system cannot complete is refused where a library is opened.
+    home.map(|home| std::path::absolute(&home).unwrap_or(home))
 }

@@ -89,9 +89,6 @@ impl Device {
     }
 }
 
-/// The firmware counts the microseconds of a kernel in 32 bits.
-const LONGEST_KERNEL_BUDGET: Duration = Duration::from_secs(3600);
-
 fn check(options: &SessionOptions) -> Result<(), SessionError> {
     let entries = options.ring_entries;
     if !entries.is_power_of_two() || !(MIN_RING_ENTRIES..=MAX_RING_ENTRIES).contains(&entries) {
@@ -118,18 +115,6 @@ fn check_instances(instances: u32, clusters: u32) -> Result<(), SessionError> {
     let found = format!("{instances} on a device with {clusters} cluster{plural}");
     let allowed = "at most one more than the device has clusters of cores (1 AIC and 2 AIV)";
     Err(refuse("run.aicpu_instances", found, allowed))
-}
-
-/// The budget of a stream's kernels: the watchdog of the run would end a kernel that may take longer than any of the run.
-fn check_kernel_budget(budget: Duration, of_session: Duration) -> Result<(), SessionError> {
-    let is_whole = budget.subsec_nanos().is_multiple_of(1000) && !budget.is_zero();
-    if is_whole && budget <= of_session && budget <= LONGEST_KERNEL_BUDGET {
-        return Ok(());
-    }
-    let found = format!("{budget:?} in a session whose task budget is {of_session:?}");
-    let allowed =
-        "whole microseconds, from 1 to the task budget of the session, and at most an hour";
-    Err(refuse("kernel_budget", found, allowed))
 }
 
 fn refuse(option: &'static str, found: String, allowed: &'static str) -> SessionError {
@@ -160,9 +145,7 @@ impl Session {
         if options.priority > LAST_PRIORITY {
             return Err(refuse("priority", options.priority.to_string(), "0 (first) to 7 (last)"));
         }
-        if let Some(budget) = options.kernel_budget {
-            check_kernel_budget(budget, self.run_options().task_budget)?;
-        }
+        options.check_kernel_budget(self.run_options().task_budget)?;
         let core = self.shared.open_stream(options)?;
         Ok(Stream::of(core, Arc::clone(&self.shared)))
     }

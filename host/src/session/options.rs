@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::error::SessionError;
 use crate::options::RunOptions;
 
 /// Who steps the service of a session.
@@ -82,12 +83,29 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
+    /// The budget of a kernel: the watchdog of the run would end a kernel that may take longer than any of the run.
+    pub(super) fn check_kernel_budget(&self, of_session: Duration) -> Result<(), SessionError> {
+        let Some(budget) = self.kernel_budget else { return Ok(()) };
+        let is_whole = budget.subsec_nanos().is_multiple_of(1000) && !budget.is_zero();
+        if is_whole && budget <= of_session && budget <= LONGEST_KERNEL_BUDGET {
+            return Ok(());
+        }
+        Err(SessionError::Option {
+            option: "kernel_budget",
+            found: format!("{budget:?} in a session whose task budget is {of_session:?}"),
+            allowed: "whole microseconds, from 1 to the task budget of the session, and at most an hour",
+        })
+    }
+
     /// The budget of a kernel in microseconds, as the firmware is told it; zero: it has that of the run.
     pub(super) fn kernel_budget_us(&self) -> u64 {
         let budget = self.kernel_budget.map_or(0, |budget| budget.as_micros());
         u64::try_from(budget).unwrap_or(u64::MAX)
     }
 }
+
+/// The firmware counts the microseconds of a kernel in 32 bits.
+const LONGEST_KERNEL_BUDGET: Duration = Duration::from_secs(3600);
 
 /// The priority that is served last.
 pub const LAST_PRIORITY: u8 = 7;

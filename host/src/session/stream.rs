@@ -17,6 +17,7 @@ use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::kept::{Barrier, Kept, RunCommand, RunWork};
 use super::notify::Notify;
+use super::options::StreamOptions;
 use super::owned_work::{OwnedWork, RunTicket};
 use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
@@ -41,6 +42,18 @@ impl Stream {
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.core.id
+    }
+
+    /// Gives kernels of the stream that begin from here on another time than [`StreamOptions::kernel_budget`]: also those that were submitted
+    /// before and have not begun.
+    ///
+    /// # Errors
+    /// `Option`: below 1 us, above the task budget of the session, or not in whole microseconds.
+    pub fn set_kernel_budget(&self, budget: Option<Duration>) -> Result<(), SessionError> {
+        let options = StreamOptions { kernel_budget: budget, ..self.core.options };
+        options.check_kernel_budget(self.shared.options.run.task_budget)?;
+        self.core.set_kernel_budget(&options);
+        Ok(())
     }
 
     /// Launches a registered kernel with the arguments `args`, on one core of the kind that it is written for. The number of
@@ -174,7 +187,7 @@ impl Stream {
     ) -> Result<(u64, RunTicket), SessionError> {
         let ticket = RunTicket::default();
         let of_stream =
-            || self.core.options.kernel_budget.map(|task_budget| self.own_options(task_budget));
+            || self.core.kernel_budget().map(|task_budget| self.own_options(task_budget));
         let options = options.or_else(of_stream);
         let command = RunCommand { work, options, ticket: ticket.clone() };
         let side = self.uncaptured("a run")?;
@@ -306,6 +319,17 @@ impl Stream {
         let side = self.uncaptured("wait_within")?;
         self.core.limit(limit);
         self.submit_wait(&side, event, event.core().awaited())
+    }
+
+    /// As [`Stream::wait_next`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
+    ///
+    /// # Errors
+    /// As [`Stream::wait`].
+    pub fn wait_next_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
+        self.check_event(event)?;
+        let side = self.uncaptured("wait_next_within")?;
+        self.core.limit(limit);
+        self.submit_wait(&side, event, event.core().next())
     }
 
     fn submit_wait(

@@ -83,6 +83,20 @@ impl StreamCore {
         }
     }
 
+    /// From here on a kernel of the stream has this time.
+    pub(super) fn set_kernel_budget(&self, options: &StreamOptions) {
+        let line = self.board.stream(self.place);
+        // Relaxed: a command that is submitted behind it publishes it.
+        line.kernel_budget_us.store(options.kernel_budget_us(), LineOrdering::Relaxed);
+    }
+
+    /// The time of a kernel of the stream; `None`: that of the session.
+    pub(super) fn kernel_budget(&self) -> Option<Duration> {
+        let line = self.board.stream(self.place);
+        let budget = line.kernel_budget_us.load(LineOrdering::Relaxed);
+        (budget > 0).then(|| Duration::from_micros(budget))
+    }
+
     pub(super) fn ring(&self) -> CommandRing<'_> {
         self.memory.ring()
     }

@@ -29,6 +29,7 @@ functions! {
         (args: *const u64, num_args: c_int, func_id: c_int, core_type: c_int, function_bin_addr: u64) -> c_int;
     aicpu_runtime_add_successor_conditional = calls::add_edge::<Seated>; (from: c_int, to: c_int) -> c_int;
     aicpu_runtime_publish_task = calls::publish::<Seated>; (task_id: c_int) -> c_int;
+    pto_read = calls::read::<Seated>; (address: u64, to: *mut c_void, bytes: u64) -> c_int;
     pto_stream_submit = stream::submit::<Seated>;
         (task: *const StreamTask, args: *const StreamArg, arg_count: u32, after: *const i64, after_count: u32) -> i64;
     pto_stream_add = stream::add::<Seated>;

@@ -110,6 +110,11 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
         self.reads.look(address, 4);
         self.graph.read_u32(address)
     }
+
+    fn read_words(&self, address: GmAddr, words: &mut [u32]) -> Result<(), Fault> {
+        self.reads.look(address, size_of_val(words) as u64);
+        self.graph.read_words(address, words)
+    }
 }
 
 impl<G: GraphBuilder, R: DeviceReads> HostedBuilder for OnDevice<'_, G, R> {

@@ -3,6 +3,7 @@
 //
 // The kernels are part_aic and part_aiv of the library.
 #include "pto_stream.hpp"
+#include "pto_table.hpp"
 
 namespace {
 
@@ -38,9 +39,12 @@ uint64_t group(const Words &words, const uint32_t *planned) {
     return planned[START] == 1 ? ALL_BLOCKS | parts * planned[BLOCKS] : parts;
 }
 
-bool layer(pto::Stream &stream, const Words &words, const pto::Tensor &matrix, const pto::Arg &salt) {
-    const uint32_t *planned = reinterpret_cast<const uint32_t *>(words.plan);
-    for (uint32_t number = 0; number < words.tasks; number++, planned += PLAN_WORDS) {
+using Plan = pto::Table<uint32_t>;
+
+bool layer(pto::Stream &stream, const Plan &plan, const Words &words, const pto::Tensor &matrix, const pto::Arg &salt) {
+    uint32_t planned[PLAN_WORDS] = {};
+    for (uint32_t number = 0; number < words.tasks; number++) {
+        if (!plan.read(uint64_t{PLAN_WORDS} * number, PLAN_WORDS, planned)) { return false; }
         pto::Task task(PART_AIC, CoreType::AIC);
         if (!of_cores(planned[CORES], task) || planned[BLOCKS] > words.blocks) { return false; }
         task = task.blocks(planned[BLOCKS]).priority(planned[PRIORITY]);
@@ -62,17 +66,18 @@ extern "C" int build_graph_aicpu(Runtime *runtime) {
     const auto size = [&](int number) { return static_cast<uint32_t>(given[number]); };
     const Words words = {given[0], given[1], given[2], size(3), size(4), size(5), given[6], given[7], given[8]};
     pto::Stream stream(runtime);
+    const Plan plan(runtime, words.plan, uint64_t{PLAN_WORDS} * words.tasks);
     const auto matrix = [&](uint64_t at) { return pto::dense(at, PTO_ELEMENT_TYPE_U64, {words.rows, BLOCK_WORDS * words.blocks}); };
     const pto::Tensor shapes[] = {matrix(words.first)};
     bool is_good = true;
     const pto_stream_recording record = stream.record(shapes, [&](const pto::Tensor(&bound)[1]) {
-        is_good = layer(stream, words, bound[0], pto::bound_scalar(0));
+        is_good = layer(stream, plan, words, bound[0], pto::bound_scalar(0));
     });
     for (uint64_t number = 0; is_good && number < words.layers; number++) {
         const pto::Tensor on[] = {matrix(number % 2 == 0 ? words.first : words.second)};
         const uint64_t salt = words.seed + number;
         if (number % 4 == 3) {
-            is_good = layer(stream, words, on[0], pto::scalar(salt));
+            is_good = layer(stream, plan, words, on[0], pto::scalar(salt));
         } else {
             stream.replay(record, on, {salt});
         }

@@ -104,12 +104,8 @@ impl<B: BuilderSet> Host for Pool<B> {
             thread.jobs.send(Arc::clone(&job)).unwrap_or_default();
         }
         drop(job);
-        self.is_lost |= !supervisor::supervise(
-            launch,
-            os_threads,
-            (&finish, &beats),
-            supervisor::patience_ns(launch),
-        );
+        self.is_lost |=
+            !supervisor::supervise(launch, os_threads, (&finish, &beats), supervisor::Clock::Real);
         !self.is_lost
     }
 

@@ -199,12 +199,8 @@ impl<B: BuilderSet> Host for Virtual<B> {
             seat,
         };
         jobs.send(job).unwrap_or_default();
-        self.is_lost |= !supervisor::supervise(
-            launch,
-            1,
-            (&finish, &beats),
-            supervisor::virtual_patience_ns(launch),
-        );
+        self.is_lost |=
+            !supervisor::supervise(launch, 1, (&finish, &beats), supervisor::Clock::Virtual);
         self.last = received.try_recv().ok();
         !self.is_lost
     }

@@ -4,6 +4,7 @@ use super::copy::copy_async;
 use super::virtual_memory::Location;
 use crate::common::argument::{In, Out, Place};
 use crate::common::entry::api;
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::current;
@@ -18,6 +19,8 @@ struct Attribute {
     from: Location,
     reserve: [u8; 16],
 }
+
+impl Pointee for Attribute {}
 
 const _: () = assert!(size_of::<Attribute>() == 32);
 

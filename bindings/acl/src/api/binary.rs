@@ -7,6 +7,7 @@ use pto_host::abi::CoreKind;
 use crate::common::argument::{Address, In, Out, Text};
 use crate::common::codes;
 use crate::common::entry::api;
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::kernel::{BINARIES, Binary};
@@ -18,6 +19,8 @@ pub(super) struct Options {
     list: *const LoadOption,
     count: usize,
 }
+
+impl Pointee for Options {}
 
 /// `aclrtBinaryLoadOption`.
 #[repr(C)]

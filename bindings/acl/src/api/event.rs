@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::limits;
 use super::time::{limit, seconds};
 use crate::common::argument::Out;
 use crate::common::codes;
@@ -11,6 +10,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::device::current;
 use crate::device::event::{EVENTS, Event, SYNC, Style, TIME_LINE};
+use crate::device::limits;
 
 api! {
     fn aclrtCreateEvent(event: Out<Handle>) {
@@ -47,7 +47,7 @@ api! {
     }
 
     fn aclrtStreamWaitEvent(stream: Handle, event: Handle) {
-        wait(stream, event, false, limits::of_waits())
+        wait(stream, event, false, seconds(limits::wait_seconds()))
     }
 
     fn aclrtStreamWaitEventWithTimeout(stream: Handle, event: Handle, timeout: i32) {

@@ -4,6 +4,7 @@ use std::ffi::c_char;
 
 use crate::common::argument::Out;
 use crate::common::entry::{api, values};
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::device::open::Open;
 use crate::device::settings::settings;
@@ -129,11 +130,15 @@ struct Utilization {
     extend: usize,
 }
 
+impl Pointee for Utilization {}
+
 /// `aclrtErrorInfo`: all zero, there is none.
 #[repr(C)]
 struct ErrorInfo {
     words: [u64; 322],
 }
+
+impl Pointee for ErrorInfo {}
 
 const _: () = assert!(size_of::<Utilization>() == 24 && size_of::<ErrorInfo>() == 2576);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::common::argument::{Address, In, Out};
 use crate::common::checks;
 use crate::common::entry::api;
+use crate::common::notes::Pointee;
 use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
@@ -24,6 +25,8 @@ struct Config {
     count: usize,
 }
 
+impl Pointee for Config {}
+
 /// `aclrtPlaceHolderInfo`: the word at `address_offset` becomes the address of what stands at `data_offset`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -31,6 +34,8 @@ struct PlaceHolder {
     address_offset: u32,
     data_offset: u32,
 }
+
+impl Pointee for PlaceHolder {}
 
 api! {
     fn aclrtLaunchKernel(function: Handle, blocks: u32, arguments: Address, bytes: usize, stream: Handle) {

@@ -1,27 +1,14 @@
 //! Core limits of devices, streams and threads, and time limits of operators.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::time::seconds;
 use crate::common::argument::Out;
 use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
 use crate::device::stream::STREAMS;
-use crate::device::{current, fleet};
-
-/// The limits that are set on devices.
-static DEVICES: Mutex<BTreeMap<i32, [Option<u32>; 2]>> = Mutex::new(BTreeMap::new());
-
-/// The longest time of an operator, in microseconds.
-const LONGEST_US: u64 = 547 * 1_000_000;
-/// Times of operators are rounded up to this many microseconds.
-const STEP_US: u64 = 1000;
-
-static TIMES: Mutex<(u64, u32)> = Mutex::new((LONGEST_US, 0));
+use crate::device::{current, fleet, limits};
 
 api! {
     fn aclrtGetDeviceResLimit(device: i32, kind: u32, value: Out<u32>) {
@@ -33,14 +20,13 @@ api! {
     fn aclrtSetDeviceResLimit(device: i32, kind: u32, value: u32) {
         let kind = index(kind)?;
         check(value, fleet::open(device)?.cores()[kind])?;
-        let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
-        devices.entry(device).or_default()[kind] = Some(value);
+        limits::set_cores(device, kind, value);
         Ok(())
     }
 
     fn aclrtResetDeviceResLimit(device: i32) {
         fleet::check(device)?;
-        DEVICES.lock().unwrap_or_else(PoisonError::into_inner).remove(&device);
+        limits::reset_cores(device);
         Ok(())
     }
 
@@ -90,43 +76,34 @@ api! {
 
     fn aclrtSetOpExecuteTimeOutV2(microseconds: u64, real: Out<u64>) {
         let place = real.place("real")?;
-        let set = if microseconds == 0 { LONGEST_US } else { microseconds.min(LONGEST_US) };
-        let set = set.next_multiple_of(STEP_US);
-        TIMES.lock().unwrap_or_else(PoisonError::into_inner).0 = set;
-        place.set(set);
+        let held = limits::set_operator_time(Duration::from_micros(microseconds));
+        place.set(u64::try_from(held.as_micros()).unwrap_or(u64::MAX));
         Ok(())
     }
 
     fn aclrtSetOpExecuteTimeOut(seconds: u32) {
-        let wanted = if seconds == 0 { LONGEST_US } else { u64::from(seconds) * 1_000_000 };
-        TIMES.lock().unwrap_or_else(PoisonError::into_inner).0 = wanted.min(LONGEST_US);
+        limits::set_operator_time(Duration::from_secs(seconds.into()));
         Ok(())
     }
 
     fn aclrtSetOpExecuteTimeOutWithMs(milliseconds: u32) {
-        let wanted = if milliseconds == 0 { LONGEST_US } else { u64::from(milliseconds) * 1000 };
-        TIMES.lock().unwrap_or_else(PoisonError::into_inner).0 = wanted.min(LONGEST_US);
+        limits::set_operator_time(Duration::from_millis(milliseconds.into()));
         Ok(())
     }
 
     fn aclrtGetOpExecuteTimeout(milliseconds: Out<u32>) {
-        let set = TIMES.lock().unwrap_or_else(PoisonError::into_inner).0;
-        milliseconds.put("milliseconds", u32::try_from(set / 1000).unwrap_or(u32::MAX))
+        let held = limits::operator_us() / 1000;
+        milliseconds.put("milliseconds", u32::try_from(held).unwrap_or(u32::MAX))
     }
 
     fn aclrtGetOpTimeOutInterval(microseconds: Out<u64>) {
-        microseconds.put("microseconds", STEP_US)
+        microseconds.put("microseconds", u64::try_from(limits::STEP.as_micros()).unwrap_or(0))
     }
 
     fn aclrtSetOpWaitTimeout(seconds: u32) {
-        TIMES.lock().unwrap_or_else(PoisonError::into_inner).1 = seconds;
+        limits::set_wait_seconds(seconds);
         Ok(())
     }
-}
-
-/// How long a stream waits for an event where the call names no limit: as `aclrtSetOpWaitTimeout` says.
-pub(super) fn of_waits() -> Option<Duration> {
-    seconds(TIMES.lock().unwrap_or_else(PoisonError::into_inner).1)
 }
 
 fn index(kind: u32) -> Answer<usize> {
@@ -146,6 +123,5 @@ fn check(value: u32, cores: u32) -> Answer {
 
 fn of_device(device: i32, kind: usize) -> Answer<u32> {
     let cores = fleet::open(device)?.cores()[kind];
-    let devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(devices.get(&device).and_then(|limits| limits[kind]).unwrap_or(cores))
+    Ok(limits::cores(device, kind).unwrap_or(cores))
 }

@@ -4,6 +4,7 @@ use super::facts::current_open;
 use super::virtual_memory::Location;
 use crate::common::argument::{Address, In, Out};
 use crate::common::entry::api;
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::device::places::{self, Purpose};
 use crate::device::settings::settings;
@@ -17,6 +18,8 @@ pub(super) struct MallocConfig {
     count: usize,
 }
 
+impl Pointee for MallocConfig {}
+
 /// `aclrtPtrAttributes`.
 #[repr(C)]
 struct Attributes {
@@ -24,6 +27,8 @@ struct Attributes {
     page: u32,
     reserve: [u32; 4],
 }
+
+impl Pointee for Attributes {}
 
 /// `aclrtMemUsageInfo`.
 #[repr(C)]
@@ -34,6 +39,8 @@ struct Usage {
     peak: u64,
     reserve: [usize; 8],
 }
+
+impl Pointee for Usage {}
 
 const _: () = assert!(size_of::<Attributes>() == 28 && size_of::<Usage>() == 112);
 

@@ -10,6 +10,7 @@ use pto_host::workloads::tile::DType;
 use super::model::{from_file, from_memory};
 use crate::common::argument::{In, Out, Text};
 use crate::common::entry::{api, values};
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::model;
@@ -29,6 +30,8 @@ struct Dims {
     count: usize,
     dims: [i64; MAX_DIMS],
 }
+
+impl Pointee for Dims {}
 
 const _: () = assert!(size_of::<Dims>() == 1160);
 

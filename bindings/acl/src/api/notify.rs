@@ -8,9 +8,9 @@ use super::facts::current_open;
 use super::sharing::{allow_all, key, parse};
 use super::time::seconds;
 use crate::common::argument::{Address, In, Out, Text, put_text};
-use crate::common::calls::{Note, Noted};
 use crate::common::codes;
 use crate::common::entry::api;
+use crate::common::notes::{Note, Noted};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
@@ -18,10 +18,9 @@ use crate::device::current;
 use crate::device::event::{Event, IPC, Style};
 use crate::device::lane::{Command, Engine, Work};
 use crate::device::mapping::Shared;
-use crate::device::open::gm;
 use crate::device::places;
 use crate::device::profile;
-use crate::device::word::Words;
+use crate::device::word::{Words, wait_at, write_at};
 
 /// The notifies of the process.
 static NOTIFIES: Table<Notify> = Table::new(Kind::Notify);
@@ -99,10 +98,7 @@ api! {
     fn aclrtValueWrite(address: Address, value: u64, flags: u32, stream: Handle) {
         require(flags == 0, || Refusal::argument("flag is reserved; pass 0"))?;
         let at = word(address)?;
-        let work: Work = Arc::new(move |lane| {
-            lane.stream().write_value(gm(at), value)?;
-            Ok(())
-        });
+        let work: Work = Arc::new(move |lane| write_at(lane, at, value));
         current::submitting(stream)?.submit(Command::new(Engine::Stream, "value write", work))
     }
 
@@ -117,8 +113,7 @@ api! {
         let at = word(address)?;
         let work: Work = Arc::new(move |lane| {
             races::waits_for_unknown(lane.number());
-            lane.stream().wait_value(gm(at), test, value)?;
-            Ok(())
+            wait_at(lane, at, (test, value), None)
         });
         current::submitting(stream)?.submit(Command::new(Engine::Stream, "value wait", work))
     }

@@ -2,7 +2,7 @@
 //! the others start images and cores of a real device, and are refused by name.
 
 use crate::common::argument::{In, Out, Text};
-use crate::common::entry::{answer, api};
+use crate::common::entry::{api, refused};
 use crate::common::refusal::Refusal;
 use crate::common::table::Handle;
 use crate::device::current;
@@ -34,24 +34,14 @@ api! {
     }
 }
 
-/// Functions that a simulated device cannot have. Their arguments are not looked at.
-macro_rules! refuse {
-    ($($name:ident,)*) => {$(
-        // SAFETY: the name is that of the interface, and no other function here has it. It reads none of its arguments.
-        #[unsafe(no_mangle)]
-        extern "C" fn $name() -> i32 {
-            answer(stringify!($name), || Err(refusal(stringify!($name))))
-        }
-    )*};
-}
-
 fn refusal(name: &str) -> Refusal {
     Refusal::unsupported(format!(
         "{name} starts images and cores of a real device, and this one is simulated; launch kernels with aclrtLaunchKernel, or set PTO_ACL_DEVICE=a2a3"
     ))
 }
 
-refuse! {
+refused! {
+    refusal;
     rtsLaunchCpuKernel,
     rtRegisterAllKernel,
     rtKernelLaunchWithHandleV2,

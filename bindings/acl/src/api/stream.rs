@@ -8,6 +8,7 @@ use super::time::limit;
 use crate::common::argument::{In, Out};
 use crate::common::codes;
 use crate::common::entry::{api, give};
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::stream::{STREAMS, Stream};
@@ -22,6 +23,8 @@ struct StreamConfig {
     flags: usize,
     priority: u32,
 }
+
+impl Pointee for StreamConfig {}
 
 const _: () = assert!(size_of::<StreamConfig>() == 32);
 

@@ -1,23 +1,12 @@
 //! Functions that are not supported: each says so, with its name, and changes nothing.
 
-use crate::common::entry::{answer, give};
+use crate::common::entry::{give, refused};
 use crate::common::refusal::Refusal;
-
-/// Functions that return an error code. Their arguments are not looked at.
-macro_rules! refuse {
-    ($($name:ident,)*) => {$(
-        // SAFETY: the name is that of the interface, and no other function here has it. It reads none of its arguments.
-        #[unsafe(no_mangle)]
-        extern "C" fn $name() -> i32 {
-            answer(stringify!($name), || Err(refusal(stringify!($name))))
-        }
-    )*};
-}
 
 /// Functions that return a pointer or a number: NULL and 0.
 macro_rules! refuse_pointer {
     ($($name:ident,)*) => {$(
-        // SAFETY: as for `refuse`.
+        // SAFETY: as for `refused`.
         #[unsafe(no_mangle)]
         extern "C" fn $name() -> usize {
             give(stringify!($name), 0, || Err(refusal(stringify!($name))))
@@ -41,7 +30,8 @@ refuse_pointer! {
     aclprofGetModelId,
 }
 
-refuse! {
+refused! {
+    refusal;
     aclrtLaunchKernelWithArgsArray,
     aclFinalizeCallbackRegister,
     aclFinalizeCallbackUnRegister,

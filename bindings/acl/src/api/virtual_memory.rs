@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::facts::current_open;
 use crate::common::argument::{Address, In, Out};
 use crate::common::entry::api;
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::device::fleet;
@@ -68,6 +69,8 @@ struct Property {
     reserve: u64,
 }
 
+impl Pointee for Property {}
+
 /// `aclrtMemLocation`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -75,6 +78,8 @@ pub(super) struct Location {
     pub(super) id: u32,
     pub(super) kind: u32,
 }
+
+impl Pointee for Location {}
 
 /// `aclrtMemAccessDesc`.
 #[repr(C)]
@@ -84,6 +89,8 @@ struct Access {
     location: Location,
     reserve: [u8; 12],
 }
+
+impl Pointee for Access {}
 
 const _: () = assert!(size_of::<Property>() == 32 && size_of::<Access>() == 24);
 

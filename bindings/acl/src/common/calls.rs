@@ -1,10 +1,7 @@
 //! Writes a record of the calls, which `pto acl replay` makes again: `PTO_ACL_RECORD` names its file, and `%p` in it stands for the number of
-//! the process. `pto_acl_interface` says what stands in a line.
-//!
-//! What a call reads and writes is looked up by the system, so that a pointer to nothing does not end the process here.
+//! the process. `pto_acl_interface` says what stands in a line, and `notes` what an argument becomes.
 
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -12,162 +9,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pto_acl_interface::{Argument, Call, HEADER, Memory, Value};
 
-use super::argument::{Address, In, Out, Text};
+use super::notes::{MOST_BYTES, Note, elements, look, value};
 use super::thread;
 
 const VARIABLE: &str = "PTO_ACL_RECORD";
-/// The longest piece of memory that a line holds.
-const MOST_BYTES: usize = 1 << 30;
 /// A structure of two words that names an array has at most so many elements, of so many bytes.
 const MOST_NESTED: u64 = 64;
 const NESTED_BYTES: usize = 64;
-
-/// What an argument is, before the call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Note {
-    Word(u64),
-    Address(usize),
-    Text(usize),
-    Function(usize),
-    Double(f64),
-    /// Where it stands, and the bytes of an element.
-    In(usize, usize),
-    Out(usize, usize),
-    OutAddress(usize),
-    Foreign,
-}
-
-/// An argument that can stand in a record.
-pub(crate) trait Noted {
-    /// What it is.
-    fn note(&self) -> Note;
-}
-
-macro_rules! words {
-    ($($type:ty: $word:expr),* $(,)?) => {$(
-        impl Noted for $type {
-            fn note(&self) -> Note {
-                let word: fn($type) -> u64 = $word;
-                Note::Word(word(*self))
-            }
-        }
-    )*};
-}
-
-// Negative numbers are extended by their sign, as a register has them.
-words! {
-    i8: |number| i64::from(number).cast_unsigned(),
-    i16: |number| i64::from(number).cast_unsigned(),
-    i32: |number| i64::from(number).cast_unsigned(),
-    i64: |number| number.cast_unsigned(),
-    u8: u64::from,
-    u16: u64::from,
-    u32: u64::from,
-    u64: |number| number,
-    usize: |number| number as u64,
-    bool: u64::from,
-}
-
-impl Noted for f64 {
-    fn note(&self) -> Note {
-        Note::Double(*self)
-    }
-}
-
-impl Noted for Address {
-    fn note(&self) -> Note {
-        Note::Address(self.number())
-    }
-}
-
-impl Noted for Text {
-    fn note(&self) -> Note {
-        Note::Text(self.address())
-    }
-}
-
-impl<T> Noted for In<T> {
-    fn note(&self) -> Note {
-        Note::In(self.address(), size_of::<T>())
-    }
-}
-
-impl<T> Noted for Out<T> {
-    fn note(&self) -> Note {
-        if std::any::type_name::<T>() == std::any::type_name::<Address>() {
-            Note::OutAddress(self.address())
-        } else {
-            Note::Out(self.address(), size_of::<T>())
-        }
-    }
-}
-
-impl<T> Noted for *const T {
-    fn note(&self) -> Note {
-        if std::any::type_name::<T>() == std::any::type_name::<c_char>() {
-            Note::Text(self.addr())
-        } else {
-            Note::In(self.addr(), size_of::<T>())
-        }
-    }
-}
-
-impl<T> Noted for *mut T {
-    fn note(&self) -> Note {
-        Note::Out(self.addr(), size_of::<T>())
-    }
-}
-
-impl<T> Noted for Option<extern "C" fn(T)> {
-    fn note(&self) -> Note {
-        Note::Function(self.map_or(0, |function| function as usize))
-    }
-}
-
-impl<T, U, V> Noted for Option<extern "C" fn(T, U, V)> {
-    fn note(&self) -> Note {
-        Note::Function(self.map_or(0, |function| function as usize))
-    }
-}
-
-/// What a function gives that returns no code.
-pub(crate) trait Given: Copy {
-    /// As a register has it.
-    fn number(self) -> u64;
-}
-
-macro_rules! numbers_given {
-    ($($type:ty),*) => {$(
-        impl Given for $type {
-            fn number(self) -> u64 {
-                match self.note() {
-                    Note::Word(word) => word,
-                    _ => 0,
-                }
-            }
-        }
-    )*};
-}
-
-numbers_given!(i32, u32, u64, usize);
-
-impl Given for Address {
-    fn number(self) -> u64 {
-        Address::number(self) as u64
-    }
-}
-
-impl<T> Given for *const T {
-    fn number(self) -> u64 {
-        self.expose_provenance() as u64
-    }
-}
-
-impl<T> Given for *mut T {
-    fn number(self) -> u64 {
-        self.expose_provenance() as u64
-    }
-}
 
 /// A call that has begun.
 pub(crate) struct Begun {
@@ -267,66 +115,6 @@ fn finish(begun: Begun, result: u64) {
         eprintln!("pto acl: the record of calls ends before {}: {error}", call.function);
         record.file = None;
     }
-}
-
-/// The elements of the arrays of a call: the parameter that counts them.
-fn elements(notes: &[(&'static str, Note)]) -> usize {
-    let counts = ["count", "bytes", "length"];
-    let found = notes.iter().find_map(|(name, note)| match note {
-        Note::Word(word) if counts.contains(name) => usize::try_from(*word).ok(),
-        _ => None,
-    });
-    found.unwrap_or(1)
-}
-
-fn value(note: Note, count: usize) -> Value {
-    let memory =
-        |at: usize, bytes: usize| Memory { address: at as u64, bytes: look(at as u64, bytes) };
-    match note {
-        Note::Word(word) => Value::Word(word),
-        Note::Address(at) => Value::Address(at as u64),
-        Note::Text(0) => Value::Text(None),
-        Note::Text(at) => Value::Text(Some(text(at))),
-        Note::Function(at) => Value::Function(at as u64),
-        Note::Double(number) => Value::Double(number.to_bits()),
-        Note::In(at, bytes) => {
-            Value::In(memory(at, bytes.saturating_mul(count.max(1)).min(MOST_BYTES)))
-        }
-        Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
-        Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
-        Note::Foreign => Value::Foreign,
-    }
-}
-
-/// The bytes up to a zero.
-fn text(at: usize) -> Vec<u8> {
-    let mut held = Vec::new();
-    loop {
-        // A page at most, so that a text at the end of memory is found.
-        let more = look((at + held.len()) as u64, 4096 - (at + held.len()) % 4096);
-        let end = more.iter().position(|byte| *byte == 0);
-        held.extend_from_slice(&more[..end.unwrap_or(more.len())]);
-        if end.is_some() || more.is_empty() {
-            return held;
-        }
-    }
-}
-
-/// The bytes there, as far as there is memory.
-fn look(at: u64, bytes: usize) -> Vec<u8> {
-    let mut held = vec![0_u8; bytes.min(MOST_BYTES)];
-    let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
-    let place = usize::try_from(at).unwrap_or(0);
-    let from = libc::iovec {
-        iov_base: std::ptr::with_exposed_provenance_mut::<c_void>(place),
-        iov_len: held.len(),
-    };
-    // SAFETY: the call has no preconditions.
-    let process = unsafe { libc::getpid() };
-    // SAFETY: the buffer is as long as is said; the system checks the other address.
-    let read = unsafe { libc::process_vm_readv(process, &raw const to, 1, &raw const from, 1, 0) };
-    held.truncate(usize::try_from(read).unwrap_or(0));
-    held
 }
 
 impl Record {

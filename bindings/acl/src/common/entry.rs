@@ -3,7 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::calls::{Begun, Note};
+use super::calls::Begun;
+use super::notes::Note;
 use super::refusal::{Answer, Refusal};
 use super::{calls, checks, codes, faults, log, spans, thread, watch};
 
@@ -18,7 +19,7 @@ macro_rules! api {
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> i32 {
             let begun = $crate::common::entry::begun(stringify!($name), || {
-                [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
+                [$((stringify!($argument), $crate::common::notes::Noted::note(&$argument))),*]
             });
             let code = $crate::common::entry::answer(stringify!($name), move || $body);
             $crate::common::calls::end(begun, u64::from(code.cast_unsigned()));
@@ -35,15 +36,28 @@ macro_rules! values {
         #[unsafe(no_mangle)]
         extern "C" fn $name($($argument: $type),*) -> $result {
             let begun = $crate::common::entry::begun(stringify!($name), || {
-                [$((stringify!($argument), $crate::common::calls::Noted::note(&$argument))),*]
+                [$((stringify!($argument), $crate::common::notes::Noted::note(&$argument))),*]
             });
             let given = $crate::common::entry::give(stringify!($name), $otherwise, move || $body);
-            $crate::common::calls::end(begun, $crate::common::calls::Given::number(given));
+            $crate::common::calls::end(begun, $crate::common::notes::Given::number(given));
             given
         }
     )*};
 }
 pub(crate) use values;
+
+/// Entry points that are refused by name: `refused! { REFUSAL; NAME, .. }`, where REFUSAL makes a refusal of the name. They return its code, and look at
+/// none of their arguments.
+macro_rules! refused {
+    ($refusal:path; $($name:ident),* $(,)?) => {$(
+        // SAFETY: the name is that of the interface, and no other function here has it. It reads none of its arguments.
+        #[unsafe(no_mangle)]
+        extern "C" fn $name() -> i32 {
+            $crate::common::entry::answer(stringify!($name), || Err($refusal(stringify!($name))))
+        }
+    )*};
+}
+pub(crate) use refused;
 
 /// A call begins, where somebody records calls.
 #[inline]

@@ -7,6 +7,7 @@ pub(crate) mod codes;
 pub(crate) mod entry;
 pub(crate) mod faults;
 pub(crate) mod log;
+pub(crate) mod notes;
 pub(crate) mod order;
 pub(crate) mod races;
 pub(crate) mod refusal;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::common::codes;
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
@@ -31,6 +32,8 @@ pub(crate) struct Exception {
     pub(crate) arguments: usize,
     pub(crate) argument_bytes: u32,
 }
+
+impl Pointee for Exception {}
 
 impl Exception {
     /// An exception of the command that the calling thread submits.

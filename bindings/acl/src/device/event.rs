@@ -7,7 +7,7 @@
 //! CreateEventExWithFlag complete       goes on
 //! ```
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -54,13 +54,22 @@ pub(crate) struct Event {
     point: Point,
     /// What other processes see; the words are: records submitted, records complete, microseconds of the last.
     pub(crate) words: Option<Arc<Words>>,
+    /// One of `NEVER`, `RECORDED` and `RESET`.
+    last: AtomicU8,
+    /// Whether its last record belongs to a capture, or is behind what a lane is stuck at: `state` says which.
+    is_entangled: AtomicBool,
     state: Mutex<State>,
 }
 
+/// It was never recorded.
+const NEVER: u8 = 0;
+/// It was recorded, and not reset since.
+const RECORDED: u8 = 1;
+/// It was reset after its last record.
+const RESET: u8 = 2;
+
 #[derive(Default)]
 struct State {
-    was_recorded: bool,
-    is_reset: bool,
     joint: Option<Joint>,
     /// The waits of streams: the lane, and the number of commands when the wait is over.
     waits: Vec<Point>,
@@ -93,6 +102,8 @@ impl Event {
             flags,
             point,
             words: words.map(Arc::new),
+            last: AtomicU8::new(NEVER),
+            is_entangled: AtomicBool::new(false),
             state: Mutex::default(),
         }))
     }
@@ -105,9 +116,42 @@ impl Event {
         state
     }
 
+    /// Whether it was ever recorded.
+    fn was_recorded(&self) -> bool {
+        // Acquire: pairs with the Release store in `record_in`.
+        self.last.load(Ordering::Acquire) != NEVER
+    }
+
+    /// Whether `state` has anything of its last record. Most events have nothing, and then nobody takes the lock.
+    fn is_entangled(&self) -> bool {
+        // Acquire: pairs with the Release store of who has changed `state`.
+        self.is_entangled.load(Ordering::Acquire)
+    }
+
+    /// Its part in a capture that goes on.
+    fn joint(&self) -> Option<Joint> {
+        if self.is_entangled() { self.state().joint.clone() } else { None }
+    }
+
+    /// What the lane of its last record was stuck at.
+    fn stuck(&self) -> Option<Arc<Stuck>> {
+        if self.is_entangled() { self.state().stuck.clone() } else { None }
+    }
+
+    /// Says to what its last record belongs.
+    fn entangle(&self, joint: Option<Joint>, stuck: Option<Arc<Stuck>>) {
+        let is_entangled = joint.is_some() || stuck.is_some();
+        if is_entangled || self.is_entangled() {
+            let mut state = self.state();
+            (state.joint, state.stuck) = (joint, stuck);
+            // Release: pairs with the Acquire load in `is_entangled`.
+            self.is_entangled.store(is_entangled, Ordering::Release);
+        }
+    }
+
     /// Refuses while its last record belongs to a capture.
     fn check_uncaptured(&self) -> Answer {
-        require(self.state().joint.is_none(), || {
+        require(self.joint().is_none(), || {
             let text = "the event was recorded in a capture that goes on; end the capture first";
             Refusal::new(codes::EVENT_CAPTURED, text)
         })
@@ -119,7 +163,7 @@ impl Event {
             return stream.submit_at_once("event record", |lane| self.record_in(lane));
         }
         if !external && let Some(member) = &*stream.capture() {
-            self.state().joint = Some(member.record());
+            self.entangle(Some(member.record()), None);
             return Ok(());
         }
         let event = Arc::clone(self);
@@ -128,10 +172,9 @@ impl Event {
     }
 
     fn record_in(&self, lane: &Lane) -> Answer {
-        let mut state = self.state();
-        (state.was_recorded, state.is_reset, state.joint) = (true, false, None);
-        state.stuck = lane.stuck();
-        drop(state);
+        // Release: pairs with the Acquire load in `was_recorded`.
+        self.last.store(RECORDED, Ordering::Release);
+        self.entangle(None, lane.stuck());
         require(lane.open.index == self.open.index, || {
             let text = "the event was made for another device than the stream's; make one there";
             Refusal::new(codes::OTHER_CONTEXT, text)
@@ -160,7 +203,7 @@ impl Event {
                 "the event was made without ACL_EVENT_SYNC, so that streams cannot wait for it";
             Refusal::unsupported(text)
         })?;
-        let joint = self.state().joint.clone().filter(|_| !external);
+        let joint = self.joint().filter(|_| !external);
         if let Some(joint) = joint {
             let mut capture = stream.capture();
             let member = joint.wait(stream.handle, capture.as_ref())?;
@@ -171,7 +214,7 @@ impl Event {
             let text = "the stream is captured, and the event was not recorded in the capture; record it there, or wait with ACL_EVENT_WAIT_EXTERNAL";
             Refusal::new(codes::OTHER_CAPTURE, text)
         })?;
-        let is_new = !self.state().was_recorded && self.words.is_none();
+        let is_new = !self.was_recorded() && self.words.is_none();
         require(!(is_new && self.style == Style::Plain && !external), || {
             Refusal::value("the event was never recorded; record it before a stream waits for it")
         })?;
@@ -186,14 +229,14 @@ impl Event {
     }
 
     fn wait_in(&self, lane: &Lane, limit: Option<Duration>) -> Answer {
-        if self.words.is_some() || !self.state().was_recorded {
+        if self.words.is_some() || !self.was_recorded() {
             races::waits_for_unknown(lane.number());
         } else {
             races::waits(lane.number(), self.signal());
             profile::waits(self.signal());
         }
         if limit.is_none() && struck::was_any_stuck() {
-            lane.waits_for(self.state().stuck.clone());
+            lane.waits_for(self.stuck());
         }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
@@ -202,8 +245,11 @@ impl Event {
         } else if lane.open.index != self.open.index {
             let point = self.point.clone();
             lane.call(move || wait_for(&point, limit))?;
-        } else if !self.state().was_recorded && self.style == Style::Flagged {
-            lane.stream().wait_next(&self.point)?;
+        } else if !self.was_recorded() && self.style == Style::Flagged {
+            match limit {
+                Some(limit) => lane.stream().wait_next_within(&self.point, limit)?,
+                None => lane.stream().wait_next(&self.point)?,
+            };
         } else if let Some(limit) = limit {
             lane.stream().wait_within(&self.point, limit)?;
         } else {
@@ -226,7 +272,9 @@ impl Event {
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| {
-            event.state().is_reset = true;
+            // Release: as for a record. One that was never recorded stays so.
+            let _: Result<u8, u8> =
+                event.last.compare_exchange(RECORDED, RESET, Ordering::Release, Ordering::Relaxed);
             lane.stream().reset(&event.point)?;
             Ok(())
         });
@@ -241,15 +289,13 @@ impl Event {
             let [asked, done] = [0, 1].map(|index| words.at(index).cell().load(Ordering::Acquire));
             return Ok(done >= asked);
         }
-        let (was_recorded, is_reset) = {
-            let state = self.state();
-            (state.was_recorded, state.is_reset)
-        };
+        // Acquire: pairs with the Release store in `record_in`.
+        let is_recorded = self.last.load(Ordering::Acquire) == RECORDED;
         let is_complete = self.point.is_complete();
         if is_complete {
             races::seen(self.signal());
         }
-        Ok(is_complete && (self.style == Style::New || was_recorded && !is_reset))
+        Ok(is_complete && (self.style == Style::New || is_recorded))
     }
 
     /// Whether every wait of a stream for it is over.
@@ -260,7 +306,7 @@ impl Event {
     /// Waits on the host for its last record.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
         self.check_uncaptured()?;
-        let stuck = self.state().stuck.clone();
+        let stuck = self.stuck();
         if let Some(stuck) = stuck.filter(|_| limit.is_none()) {
             stuck
                 .refuse_to_wait()
@@ -272,7 +318,7 @@ impl Event {
             return wait_on_host(words.at(1).cell(), ValueTest::AT_LEAST, record, limit)
                 .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text));
         }
-        if !self.state().was_recorded {
+        if !self.was_recorded() {
             return Ok(());
         }
         match limit {
@@ -289,7 +335,7 @@ impl Event {
             let text = "the event was made without ACL_EVENT_TIME_LINE, so that it has no time";
             Refusal::new(codes::NO_TIME, text)
         })?;
-        require(self.state().was_recorded, || {
+        require(self.was_recorded(), || {
             Refusal::new(codes::INTERNAL, "the event was never recorded; record it first")
         })?;
         self.point.time().ok_or_else(|| {

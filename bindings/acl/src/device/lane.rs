@@ -1,15 +1,16 @@
 //! The streams of the session that carry the commands of one stream of the program: one, or two if the program told the stream to stop
 //! on failures after it had submitted commands.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pto_acl_interface::Strike;
-use pto_host::session::{OnFailure, Stream, StreamOptions};
+use pto_host::session::{Event as Point, OnFailure, Stream, StreamOptions};
 
 use super::callbacks::Exception;
 use super::failure::fail_command;
+use super::limits;
 use super::open::Open;
 use super::profile;
 use super::struck::{self, Stuck};
@@ -32,9 +33,24 @@ pub(crate) struct Lane {
     priority: u8,
     normal: Stream,
     stopping: OnceLock<Stream>,
+    /// How long its kernels may take, in microseconds, as its streams have been told.
+    operator_us: AtomicU64,
+    /// Words that it waits for without a limit.
+    awaited: Mutex<Vec<Awaited>>,
     /// What it is stuck at, or was: by itself, or because it waits for a record behind that.
     stuck: Mutex<Option<Arc<Stuck>>>,
 }
+
+/// A wait for a word: the word, and the records before and behind the wait.
+#[derive(Clone)]
+struct Awaited {
+    address: usize,
+    reached: Point,
+    passed: Point,
+}
+
+/// No time of operators: the streams of a lane have not been told yet.
+const NOT_TOLD: u64 = 0;
 
 /// The number of a lane that has no stream of the program: branches of graphs, models that a call waits for.
 pub(crate) const NO_STREAM: u32 = u32::MAX;
@@ -107,6 +123,8 @@ impl Lane {
             priority,
             normal,
             stopping: OnceLock::new(),
+            operator_us: AtomicU64::new(NOT_TOLD),
+            awaited: Mutex::default(),
             stuck: Mutex::default(),
         })
     }
@@ -136,8 +154,26 @@ impl Lane {
             Some(strike) => self.suffer(strike),
             // Waits and records go on: they are what tells that the stream is drained.
             None if engine != Engine::Stream && self.open.damage.is_poisoned() => Ok(()),
+            None if engine == Engine::Cores => {
+                self.limit_operators()?;
+                work(self)
+            }
             None => work(self),
         }
+    }
+
+    /// Gives its kernels the time that the program has set for operators.
+    fn limit_operators(&self) -> Answer {
+        let wanted = limits::operator_us();
+        // Relaxed: two threads that submit at once give the same time.
+        if self.operator_us.load(Ordering::Relaxed) != wanted {
+            let budget = Duration::from_micros(wanted);
+            // The longest time is that of the session.
+            let own = (budget < limits::LONGEST).then_some(budget);
+            self.stream().set_kernel_budget(own)?;
+            self.operator_us.store(wanted, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// What a fault does in the place of a command.
@@ -168,7 +204,55 @@ impl Lane {
         if !struck::was_any_stuck() {
             return None;
         }
-        self.held_stuck().clone().filter(|stuck| !stuck.is_over())
+        let held = self.held_stuck().clone().filter(|stuck| !stuck.is_over());
+        held.or_else(|| {
+            let awaited = self.awaited();
+            awaited.iter().find_map(|wait| self.open.damage.writer_of(wait.address))
+        })
+    }
+
+    /// It writes a word in its turn, which is behind what it is stuck at.
+    pub(crate) fn writes_word(&self, address: usize) {
+        if let Some(stuck) = self.stuck() {
+            stuck.note_word(address);
+        }
+    }
+
+    /// It waits for a word without a limit; `wait` submits that.
+    pub(crate) fn awaits_word(
+        &self,
+        address: usize,
+        wait: impl FnOnce(&Stream) -> Answer,
+    ) -> Answer {
+        let [reached, passed] = [self.open.session.event()?, self.open.session.event()?];
+        self.stream().record(&reached)?;
+        wait(self.stream())?;
+        self.stream().record(&passed)?;
+        self.awaited().push(Awaited { address, reached, passed });
+        Ok(())
+    }
+
+    /// The waits for words that are not over.
+    fn awaited(&self) -> MutexGuard<'_, Vec<Awaited>> {
+        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        awaited.retain(|wait| !wait.passed.is_complete());
+        awaited
+    }
+
+    /// Refuses where it waits for a word that only a stream which is stuck would write.
+    fn check_words(&self) -> Answer {
+        if !struck::was_any_stuck() {
+            return Ok(());
+        }
+        let awaited = self.awaited().clone();
+        for wait in awaited {
+            let Some(stuck) = self.open.damage.writer_of(wait.address) else { continue };
+            wait.reached.synchronize()?;
+            if !wait.passed.is_complete() {
+                stuck.refuse_to_wait()?;
+            }
+        }
+        Ok(())
     }
 
     /// From here on it waits for a record of a lane that was stuck at this then.
@@ -210,6 +294,8 @@ impl Lane {
         self.normal.record(&behind)?;
         stopping.wait(&behind)?;
         self.stopping.get_or_init(|| stopping);
+        // Relaxed: the next kernel tells the new stream its time.
+        self.operator_us.store(NOT_TOLD, Ordering::Relaxed);
         Ok(())
     }
 
@@ -230,10 +316,10 @@ impl Lane {
 
     /// Waits for everything that was submitted. Without a limit, a stream that is stuck is not waited for.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
-        if limit.is_none()
-            && let Some(stuck) = self.stuck()
-        {
-            stuck.refuse_to_wait()?;
+        if limit.is_none() {
+            let held = self.held_stuck().clone();
+            held.map_or(Ok(()), |stuck| stuck.refuse_to_wait())?;
+            self.check_words()?;
         }
         for stream in self.stopping.get().into_iter().chain([&self.normal]) {
             match limit {
@@ -260,6 +346,7 @@ impl Lane {
         self.stream().abort();
         self.normal.abort();
         *self.held_stuck() = None;
+        self.awaited().clear();
     }
 }
 

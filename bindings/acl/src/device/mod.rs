@@ -10,6 +10,7 @@ pub(crate) mod fleet;
 pub(crate) mod graph;
 pub(crate) mod kernel;
 pub(crate) mod lane;
+pub(crate) mod limits;
 pub(crate) mod mapping;
 pub(crate) mod model;
 pub(crate) mod open;

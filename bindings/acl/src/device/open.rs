@@ -11,6 +11,7 @@ use pto_host::stitch::{StitchOptions, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{DeviceOptions, Hosting, Kernel, LIBRARY, Session, SessionOptions};
 
+use super::limits;
 use super::settings::settings;
 use super::struck::Damage;
 use crate::common::codes;
@@ -46,6 +47,7 @@ impl Open {
         let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
         let mut session =
             SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
+        session.run.task_budget = limits::LONGEST;
         if let Some(seed) = settings().seed {
             options.hosting =
                 Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });

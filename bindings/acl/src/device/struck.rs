@@ -5,6 +5,7 @@
 //! ```
 //! The wait is a command like any other: what is behind it waits in its stream, and an abort drops both.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -27,6 +28,8 @@ pub(crate) fn was_any_stuck() -> bool {
 pub(crate) struct Stuck {
     before: Point,
     behind: Point,
+    /// Words that are written behind it.
+    words: Mutex<BTreeSet<usize>>,
     /// The word that it waits for.
     _word: Notify,
 }
@@ -38,7 +41,16 @@ impl Stuck {
         stream.record(&before)?;
         stream.wait_value(word.address(), ValueTest::EQUAL, 1)?;
         stream.record(&behind)?;
-        Ok(Arc::new(Self { before, behind, _word: word }))
+        Ok(Arc::new(Self { before, behind, words: Mutex::default(), _word: word }))
+    }
+
+    /// A command behind it writes the word at this address.
+    pub(crate) fn note_word(&self, address: usize) {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).insert(address);
+    }
+
+    fn writes(&self, address: usize) -> bool {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).contains(&address)
     }
 
     /// Whether an abort or a reset has ended it.
@@ -82,6 +94,11 @@ impl Damage {
     /// A stream of the device that is stuck.
     pub(crate) fn some_stuck(&self) -> Option<Arc<Stuck>> {
         self.stuck().iter().find(|stuck| !stuck.is_over()).cloned()
+    }
+
+    /// The stream that is stuck and would write the word at this address.
+    pub(crate) fn writer_of(&self, address: usize) -> Option<Arc<Stuck>> {
+        self.stuck().iter().find(|stuck| !stuck.is_over() && stuck.writes(address)).cloned()
     }
 
     /// Where a stream is stuck, drops what waits on the device: the memory that it would use may be gone.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use pto_host::session::ValueTest;
+use pto_host::session::{Stream, ValueTest};
 
 use super::lane::Lane;
 use super::mapping::{PAGE, Shared};
@@ -12,6 +12,7 @@ use super::open::{Open, gm};
 use super::places::{self, Purpose};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
+use crate::common::watch::{self, Watcher};
 
 /// How long the host sleeps between two looks at a word of another device or process.
 const POLL: Duration = Duration::from_micros(50);
@@ -60,8 +61,7 @@ impl Word {
     /// Writes it in the lane's turn.
     pub(crate) fn write(&self, lane: &Lane, value: u64) -> Answer {
         if lane.open.index == self.words.open.index {
-            lane.stream().write_value(gm(self.address), value)?;
-            return Ok(());
+            return write_at(lane, self.address, value);
         }
         let word = self.clone();
         lane.call(move || {
@@ -80,15 +80,41 @@ impl Word {
         limit: Option<Duration>,
     ) -> Answer {
         if lane.open.index == self.words.open.index {
-            let (stream, at) = (lane.stream(), gm(self.address));
-            match limit {
-                Some(limit) => stream.wait_value_within(at, test, value, limit)?,
-                None => stream.wait_value(at, test, value)?,
-            };
-            return Ok(());
+            return wait_at(lane, self.address, (test, value), limit);
         }
         let word = self.clone();
         lane.call(move || wait_on_host(word.cell(), test, value, limit))
+    }
+}
+
+/// Writes the word at an address of the lane's device in its turn.
+pub(crate) fn write_at(lane: &Lane, address: usize, value: u64) -> Answer {
+    lane.writes_word(address);
+    lane.stream().write_value(gm(address), value)?;
+    Ok(())
+}
+
+/// Makes the lane wait for the word at an address of its device, at most for `limit`.
+pub(crate) fn wait_at(
+    lane: &Lane,
+    address: usize,
+    (test, value): (ValueTest, u64),
+    limit: Option<Duration>,
+) -> Answer {
+    let at = gm(address);
+    if let Some(limit) = limit {
+        lane.stream().wait_value_within(at, test, value, limit)?;
+        return Ok(());
+    }
+    let wait = |stream: &Stream| {
+        stream.wait_value(at, test, value)?;
+        Ok(())
+    };
+    // A stream is stuck only where a user asks for it.
+    if watch::has(Watcher::Environment) {
+        lane.awaits_word(address, wait)
+    } else {
+        wait(lane.stream())
     }
 }
 

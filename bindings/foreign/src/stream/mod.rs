@@ -21,12 +21,16 @@ use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
 
 use self::block_shape::OwnedBlockShape;
 use self::pointers::{place, value, values};
+use crate::alias::Alias;
 use crate::build::{Build, Finder, done, known};
+use crate::calls;
 
 pub use recordings::{begin_recording, end_recording, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
+/// `sizeof(pto_stream_api)`.
+const STREAM_API_BYTES: u32 = 96;
 /// Explicit edges that go with a task; the others follow it.
 const AFTER: usize = 32;
 /// No later release has a larger one.
@@ -62,7 +66,12 @@ pub struct StreamApi {
     pub end_recording: unsafe extern "C" fn(*mut c_void, *mut StreamRecording) -> c_int,
     /// Replays it.
     pub replay: Replay,
+    /// Reads bytes of the device's memory, in every run.
+    pub read: Read,
 }
+
+/// Reads bytes of the device's memory: runtime, address, where they go and how many. 0, or -1.
+pub type Read = unsafe extern "C" fn(*mut c_void, u64, *mut c_void, u64) -> c_int;
 
 /// Replays a recording: runtime, recording, tensors and how many, scalars and how many. 0, or -1.
 pub type Replay = unsafe extern "C" fn(
@@ -86,11 +95,12 @@ pub type Submit = unsafe extern "C" fn(
 
 // `pto_stream.h` asserts the same numbers.
 const _: () = {
-    assert!(size_of::<StreamApi>() == 88);
+    assert!(size_of::<StreamApi>() == STREAM_API_BYTES as usize);
     assert!(core::mem::offset_of!(StreamApi, submit) == 8);
     assert!(core::mem::offset_of!(StreamApi, open_scope) == 24);
     assert!(core::mem::offset_of!(StreamApi, set) == 56);
     assert!(core::mem::offset_of!(StreamApi, replay) == 80);
+    assert!(core::mem::offset_of!(StreamApi, read) == 88);
 };
 
 impl StreamApi {
@@ -98,7 +108,7 @@ impl StreamApi {
     #[must_use]
     pub const fn of<F: Finder>() -> Self {
         Self {
-            struct_size: 88,
+            struct_size: STREAM_API_BYTES,
             version: STREAM_API_VERSION,
             submit: submit::<F>,
             add: add::<F>,
@@ -110,7 +120,14 @@ impl StreamApi {
             begin_recording: begin_recording::<F>,
             end_recording: end_recording::<F>,
             replay: replay::<F>,
+            read: calls::read::<F>,
         }
+    }
+
+    /// The same table with another [`Read`]: of a platform where programs read the device's memory outside of a build too.
+    #[must_use]
+    pub const fn reading(self, read: Read) -> Self {
+        Self { read, ..self }
     }
 }
 
@@ -139,6 +156,7 @@ unsafe fn task_of(task: *const StreamTask) -> Result<StreamTask, Fault> {
 fn args_of<'v>(
     args: &[StreamArg],
     views: &'v Vec<TensorView<'static>, MAX_ARGS>,
+    alias: Alias,
 ) -> Result<Vec<Arg<'v>, MAX_ARGS>, Fault> {
     let mut list = Vec::new();
     for (arg, view) in args.iter().zip(views) {
@@ -154,11 +172,16 @@ fn args_of<'v>(
             ArgKind::BOUND_SCALAR => {
                 Arg::BoundScalar(u32::try_from(arg.scalar).unwrap_or(u32::MAX))
             }
-            _ => Arg::Scalar(arg.scalar),
+            _ => Arg::Scalar(alias.device(arg.scalar)),
         };
         list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
     }
     Ok(list)
+}
+
+/// A task whose predicate is of the device's memory.
+fn of_device(task: &StreamTask, alias: Alias) -> StreamTask {
+    StreamTask { element_of: alias.device_tensor(&task.element_of), ..*task }
 }
 
 /// Whether a task is published as it is added.
@@ -178,18 +201,20 @@ struct NewTensorTask<'a> {
 
 fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64, Fault> {
     let (func_id, kind) = known(new.task.func_id.into(), new.task.core_type.into())?;
+    let alias = build.alias();
     let mut views: Vec<TensorView<'static>, MAX_ARGS> = Vec::new();
     for arg in new.args {
-        views.push(TensorView::from(&arg.tensor)).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
+        let tensor = alias.device_tensor(&arg.tensor);
+        views.push(TensorView::from(&tensor)).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
     }
-    let args = args_of(new.args, &views)?;
+    let args = args_of(new.args, &views, alias)?;
     let (first, others) = new.after.split_at(new.after.len().min(AFTER));
     let mut after: Vec<TaskId, AFTER> = Vec::new();
     for producer in first {
         // `first` has no more than fit.
         let _: Result<(), TaskId> = after.push(build.id(*producer)?);
     }
-    let shape = OwnedBlockShape::of(&new.task)?;
+    let shape = OwnedBlockShape::of(&of_device(&new.task, alias))?;
     let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
     let id = build.stream()?.add_tensor_task(&task)?;
     let number = build.note(id)?;
@@ -311,8 +336,9 @@ pub unsafe extern "C" fn alloc<F: Finder>(
         let element = u8::try_from(element).ok().and_then(|one| ElementType::try_from(one).ok());
         let element = element.ok_or(Fault::STREAM_VIEW_ELEMENT)?;
         let view = build.stream()?.alloc(element, shape)?;
+        let seen = build.alias().seen_tensor(&StreamTensor::from(&view));
         // SAFETY: as the caller says; `place` looked at it.
-        unsafe { to.write(StreamTensor::from(&view)) };
+        unsafe { to.write(seen) };
         Ok(())
     })
 }
@@ -341,12 +367,14 @@ pub unsafe extern "C" fn get<F: Finder>(
     done::<F>(runtime, |build| {
         let to = place(word)?;
         // SAFETY: as the caller says, here and below.
-        let view = TensorView::from(&unsafe { value(tensor) }?);
+        let tensor = unsafe { value(tensor) }?;
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
+        let alias = build.alias();
+        let view = TensorView::from(&alias.device_tensor(&tensor));
         let held = build.stream()?.get(&view, index)?;
         // SAFETY: as the caller says; `place` looked at it.
-        unsafe { to.write(held) };
+        unsafe { to.write(alias.seen(held)) };
         Ok(())
     })
 }
@@ -364,9 +392,11 @@ pub unsafe extern "C" fn set<F: Finder>(
 ) -> c_int {
     done::<F>(runtime, |build| {
         // SAFETY: as the caller says, here and below.
-        let view = TensorView::from(&unsafe { value(tensor) }?);
+        let tensor = unsafe { value(tensor) }?;
         // SAFETY: as above.
         let index = unsafe { extents(index, rank) }?;
-        build.stream()?.set(&view, index, word)
+        let alias = build.alias();
+        let view = TensorView::from(&alias.device_tensor(&tensor));
+        build.stream()?.set(&view, index, alias.device(word))
     })
 }

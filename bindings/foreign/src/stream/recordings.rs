@@ -8,6 +8,7 @@ use pto_abi::foreign::{StreamRecording, StreamTensor};
 use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
 use super::pointers::{place, value, values};
+use crate::alias::Alias;
 use crate::build::{Finder, done};
 
 /// The views that foreign code states.
@@ -17,11 +18,13 @@ use crate::build::{Finder, done};
 unsafe fn views_of(
     tensors: *const StreamTensor,
     count: u32,
+    alias: Alias,
 ) -> Result<Vec<TensorView<'static>, MAX_BOUND>, Fault> {
     let mut views = Vec::new();
     // SAFETY: as the caller says.
     for tensor in unsafe { values(tensors, count) }? {
-        views.push(TensorView::from(tensor)).map_err(|_| Fault::STREAM_RECORDING_FULL)?;
+        let view = TensorView::from(&alias.device_tensor(tensor));
+        views.push(view).map_err(|_| Fault::STREAM_RECORDING_FULL)?;
     }
     Ok(views)
 }
@@ -38,7 +41,7 @@ pub unsafe extern "C" fn begin_recording<F: Finder>(
 ) -> c_int {
     done::<F>(runtime, |build| {
         // SAFETY: as the caller says.
-        let views = unsafe { views_of(shapes, count) }?;
+        let views = unsafe { views_of(shapes, count, build.alias()) }?;
         let to = if views.is_empty() { bound } else { place(bound)? };
         let serial = build.begin_recording(&views)?;
         for (index, view) in views.iter().enumerate() {
@@ -83,9 +86,14 @@ pub unsafe extern "C" fn replay<F: Finder>(
         // SAFETY: as the caller says, here and below.
         let recording = unsafe { value(recording) }?;
         // SAFETY: as above.
-        let tensors = unsafe { views_of(tensors, tensor_count) }?;
+        let tensors = unsafe { views_of(tensors, tensor_count, build.alias()) }?;
         // SAFETY: as above.
-        let scalars = unsafe { values(scalars, scalar_count) }?;
-        build.replay(&recording.into(), &Bindings { tensors: &tensors, scalars })
+        let given = unsafe { values(scalars, scalar_count) }?;
+        let alias = build.alias();
+        let mut scalars: Vec<u64, MAX_BOUND> = Vec::new();
+        for word in given {
+            scalars.push(alias.device(*word)).map_err(|_| Fault::STREAM_REPLAY_MISFIT)?;
+        }
+        build.replay(&recording.into(), &Bindings { tensors: &tensors, scalars: &scalars })
     })
 }

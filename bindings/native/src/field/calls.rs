@@ -5,7 +5,10 @@ use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 
 use pto_foreign::calls as foreign;
+use pto_host::abi::GmAddr;
+
 use pto_foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
+use pto_foreign::stream::StreamApi;
 
 use super::seat::{self, Plugin};
 use super::state::{Inner, State, address};
@@ -33,24 +36,35 @@ pub(super) static CALLS: Calls = Calls {
     get_aicpu_orch_so_size,
 };
 
+/// The streaming interface of plugins, with a [`read`] that orchestrations have too.
+pub(super) static STREAM_API: StreamApi = StreamApi::of::<Plugin>().reading(read);
+
 /// Acts on the state of `runtime`; `failed` where there is none, or Rust panics.
 ///
 /// # Safety
 /// `runtime` is null, or a `Runtime` object that lives.
 unsafe fn on<R: Copy>(runtime: *const c_void, failed: R, act: impl FnOnce(&mut Inner) -> R) -> R {
     called_back(failed, || {
-        if runtime.is_null() {
-            return failed;
-        }
-        // SAFETY: not null, and the caller says that it lives.
-        let state =
-            unsafe { field::<*const c_void>(runtime.cast(), offset_of!(RuntimeObject, state)) };
-        // SAFETY: the object's owner keeps the state alive for longer.
-        match unsafe { state.cast::<State>().as_ref() } {
+        // SAFETY: as the caller says.
+        match unsafe { state_of(runtime) } {
             Some(state) => act(&mut state.inner()),
             None => failed,
         }
     })
+}
+
+/// The state of `runtime`.
+///
+/// # Safety
+/// As [`on`].
+unsafe fn state_of<'s>(runtime: *const c_void) -> Option<&'s State> {
+    if runtime.is_null() {
+        return None;
+    }
+    // SAFETY: not null, and the caller says that it lives.
+    let state = unsafe { field::<*const c_void>(runtime.cast(), offset_of!(RuntimeObject, state)) };
+    // SAFETY: the object's owner keeps the state alive for longer.
+    unsafe { state.cast::<State>().as_ref() }
 }
 
 /// # Safety
@@ -226,6 +240,40 @@ unsafe extern "C" fn get_device_alloc_count(runtime: *const c_void) -> c_int {
 unsafe extern "C" fn clear_device_allocs(runtime: *mut c_void) {
     // SAFETY: the caller vouches for the object.
     unsafe { on(runtime, (), |inner| inner.allocs.clear()) }
+}
+
+/// `pto_stream_api.read`: of the build, or where none is on, a copy from the device.
+///
+/// # Safety
+/// As `add_task`; `to` is null, or writable for `bytes` bytes.
+unsafe extern "C" fn read(runtime: *mut c_void, from: u64, to: *mut c_void, bytes: u64) -> c_int {
+    if seat::is_building(runtime) {
+        // SAFETY: the caller vouches for the pointers.
+        return unsafe { foreign::read::<Plugin>(runtime, from, to, bytes) };
+    }
+    let copy = |state: &State| {
+        let failed =
+            |fault| Failure::of_fault(fault, format!("a read of {bytes} bytes at {from:#x}"));
+        // SAFETY: as above.
+        let to = unsafe { foreign::target(to, bytes) }.map_err(failed)?;
+        let mut held = vec![0; to.len()];
+        let from = GmAddr(state.alias().device(from));
+        state.device.memory().copy_from_device(from, &mut held)?;
+        to.iter_mut().zip(held).for_each(|(to, byte)| _ = to.write(byte));
+        Ok(())
+    };
+    called_back(-1, || {
+        // SAFETY: the caller vouches for the object.
+        let Some(state) = (unsafe { state_of(runtime) }) else { return -1 };
+        let copied: Result<(), Failure> = copy(state);
+        copied.map_or_else(
+            |failure| {
+                state.inner().fail(failure);
+                -1
+            },
+            |()| 0,
+        )
+    })
 }
 
 /// # Safety

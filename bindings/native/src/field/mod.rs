@@ -28,6 +28,7 @@ pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 use crate::device::{SharedDevice, streaming};
 use crate::failure::{Failure, FailureKind};
 use crate::guard::{self, Call, Foreign};
+use crate::raw_access::Decoy;
 use crate::shared_object::SharedObject;
 use pto_foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
 use seat::Plugin;
@@ -53,9 +54,29 @@ impl FieldRuntime {
     /// An object for a device, with the kernels that are registered on it now.
     ///
     /// # Errors
-    /// `RUNTIMES_LIMIT`; `BUSY`.
+    /// `RUNTIMES_LIMIT`; `BUSY`; `INVALID_ARGUMENT` for another value of `PTO_CHECK_RAW_ACCESS` than 0 or 1.
     pub fn new(device: &Arc<SharedDevice>, options: &RunOptions) -> Result<Self, Failure> {
-        let state = Arc::new(State::new(Arc::clone(device)));
+        let decoy = Decoy::asked_for(device.memory())?;
+        Self::watched_by(device, options, decoy)
+    }
+
+    /// An object whose sources are watched: a source that follows an address of the device's memory as a pointer ends with `RAW_ACCESS`, and
+    /// the message says which byte of which buffer it reached for. [`new`](Self::new) does this if the environment has
+    /// `PTO_CHECK_RAW_ACCESS=1`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and `MAP_GM`.
+    pub fn watched(device: &Arc<SharedDevice>, options: &RunOptions) -> Result<Self, Failure> {
+        let decoy = Decoy::of(device.memory())?;
+        Self::watched_by(device, options, Some(decoy))
+    }
+
+    fn watched_by(
+        device: &Arc<SharedDevice>,
+        options: &RunOptions,
+        decoy: Option<Decoy>,
+    ) -> Result<Self, Failure> {
+        let state = Arc::new(State::new(Arc::clone(device), decoy));
         let slot = Slot::take(&state)?;
         let host_api = slot.api();
         let mut kernel_addrs = [0; MAX_FUNC_ID];
@@ -78,7 +99,7 @@ impl FieldRuntime {
             host_api,
             calls: &calls::CALLS,
             state: Arc::as_ptr(&state).cast(),
-            stream_api: &seat::STREAM_API,
+            stream_api: &calls::STREAM_API,
         };
         Ok(Self { object: Box::new(UnsafeCell::new(object)), state, slot, orchestration: None })
     }
@@ -105,16 +126,22 @@ impl FieldRuntime {
         let entry = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry.as_ptr()) };
         self.orchestration = Some(object);
         let count = c_int::try_from(words.len()).unwrap_or(c_int::MAX);
+        let alias = self.state.alias();
+        words.iter_mut().for_each(|word| *word = alias.seen(*word));
         let runtime = self.object.get().cast();
         let call = Call { function: entry, runtime, args: words.as_mut_ptr(), count };
         // SAFETY: the caller vouches for the words; the object lives. No lock is held across the call.
         let returned = unsafe { guard::call(call, &name) };
+        let returned = returned.map_err(|signal| {
+            self.state.explain(&name, signal, words, FailureKind::ORCHESTRATION_FAILED)
+        });
+        words.iter_mut().for_each(|word| *word = alias.device(*word));
         let failed = |what: String| Failure::new(FailureKind::ORCHESTRATION_FAILED, what);
         let mut inner = self.state.inner();
         let why = inner.last.as_ref().map(|last| format!("; before that: {last}"));
         let why = why.unwrap_or_default();
         match (returned, inner.failure.take()) {
-            (Err(signal), _) => Err(failed(format!("{name} raised {}{why}", signal.name()))),
+            (Err(failure), _) => Err(Failure { message: format!("{failure}{why}"), ..failure }),
             (Ok(0), None) => Ok(()),
             (Ok(0), Some(failure)) => Err(Failure {
                 message: format!("{name} returned 0, and a call of it failed: {failure}"),
@@ -169,6 +196,7 @@ impl FieldRuntime {
         let builder = format!("{function} of runtime {}", self.slot.number());
         let called = name.clone();
         let build = Build {
+            state: Arc::clone(&self.state),
             entry,
             runtime: self.object.get().expose_provenance(),
             name,
@@ -249,7 +277,9 @@ impl FieldRuntime {
             )
         };
         let used = usize::try_from(count).ok().and_then(|count| words.get(..count));
-        used.map(<[u64]>::to_vec).ok_or_else(|| {
+        let alias = self.state.alias();
+        let device = |words: &[u64]| words.iter().map(|word| alias.device(*word)).collect();
+        used.map(device).ok_or_else(|| {
             let message =
                 format!("Runtime::orch_argc is {count}, and must be 0 to {MAX_ORCH_ARGS}");
             Failure::new(FailureKind::INVALID_ARGUMENT, message)
@@ -275,6 +305,7 @@ impl FieldRuntime {
 
 /// What the builder program of a run needs.
 struct Build {
+    state: Arc<State>,
     entry: usize,
     runtime: usize,
     name: String,
@@ -289,11 +320,12 @@ impl Build {
         // looked at.
         let function = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry) };
         let call = Call { function, runtime: runtime.cast(), args: std::ptr::null_mut(), count: 0 };
-        seat::with(runtime.cast_const().cast(), graph, || {
+        let words = graph.orch_args().to_vec();
+        seat::with(runtime.cast_const().cast(), graph, self.state.alias(), || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
-                let message = format!("{} raised {}", self.name, signal.name());
-                let failure = Failure::new(FailureKind::BUILDER_SIGNAL, message);
+                let kind = FailureKind::BUILDER_SIGNAL;
+                let failure = self.state.explain(&self.name, signal, &words, kind);
                 *self.signalled.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
                 BuildError::Failed(-1)
             })

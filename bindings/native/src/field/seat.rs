@@ -3,8 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use pto_foreign::stream::StreamApi;
-use pto_foreign::{Build, Finder};
+use pto_foreign::{Alias, Build, Finder};
 use pto_host::graph::{BuildError, HostedBuilder};
 
 use crate::guard::called_back;
@@ -22,16 +21,14 @@ thread_local! {
 /// The plugin's functions find its build on its own thread.
 pub(super) struct Plugin;
 
-/// The streaming interface of plugins.
-pub(super) static STREAM_API: StreamApi = StreamApi::of::<Plugin>();
-
 /// Calls `program`, the plugin of `runtime`; what it adds goes to `graph`. `program` gives the plugin's return value.
 pub(super) fn with(
     runtime: *const c_void,
     graph: &mut dyn HostedBuilder,
+    alias: Alias,
     program: impl FnOnce() -> Result<c_int, BuildError>,
 ) -> Result<(), BuildError> {
-    let mut seat = Seat { runtime, build: Build::new(graph) };
+    let mut seat = Seat { runtime, build: Build::new(graph).seeing(alias) };
     let before = SEAT.replace((&raw mut seat).cast());
     let returned = crate::device::building(program);
     SEAT.set(before);

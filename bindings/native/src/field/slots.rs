@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::state::{State, address};
+use super::state::State;
 use crate::failure::{Failure, FailureKind};
 use crate::guard::called_back;
 use pto_foreign::object::HostApi;
@@ -82,16 +82,17 @@ unsafe extern "C" fn device_malloc<const SLOT: usize>(size: usize) -> *mut c_voi
     on(SLOT, std::ptr::null_mut(), IsFatal::No, |state| {
         let given = state.device.memory().alloc(size as u64)?;
         state.inner().live.insert(given.0);
-        let address = usize::try_from(given.0).unwrap_or(0);
+        let address = usize::try_from(state.alias().seen(given.0)).unwrap_or(0);
         Ok(std::ptr::with_exposed_provenance_mut(address))
     })
 }
 
 unsafe extern "C" fn device_free<const SLOT: usize>(pointer: *mut c_void) {
     on(SLOT, (), IsFatal::Yes, |state| {
-        state.device.memory().free(address(pointer))?;
+        let freed = state.address(pointer);
+        state.device.memory().free(freed)?;
         let mut inner = state.inner();
-        inner.live.remove(&address(pointer).0);
+        inner.live.remove(&freed.0);
         // It was recorded, and the source has freed it itself.
         inner.allocs.retain(|alloc| alloc.dev_ptr != pointer);
         Ok(())
@@ -107,7 +108,7 @@ unsafe extern "C" fn copy_to_device<const SLOT: usize>(
         check_host(from, size)?;
         // SAFETY: not null; the source says that there are as many bytes.
         let from = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), size) };
-        state.device.memory().copy_to_device(address(to), from)?;
+        state.device.memory().copy_to_device(state.address(to), from)?;
         Ok(0)
     })
 }
@@ -121,7 +122,7 @@ unsafe extern "C" fn copy_from_device<const SLOT: usize>(
         check_host(to, size)?;
         // SAFETY: not null; the source says that there are as many bytes.
         let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u8>(), size) };
-        state.device.memory().copy_from_device(address(from.cast_mut()), to)?;
+        state.device.memory().copy_from_device(state.address(from.cast_mut()), to)?;
         Ok(0)
     })
 }

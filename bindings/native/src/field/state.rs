@@ -11,11 +11,16 @@ use pto_host::graph::TaskSpec;
 use crate::device::SharedDevice;
 use crate::draft::{GraphDraft, checked};
 use crate::failure::{Failure, FailureKind};
+use crate::guard::Signal;
+use crate::raw_access::Decoy;
+use pto_foreign::Alias;
 use pto_foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 
 /// The state of one `Runtime` object.
 pub(super) struct State {
     pub(super) device: Arc<SharedDevice>,
+    /// What sources see in the place of the device's addresses, where they are watched.
+    decoy: Option<Decoy>,
     inner: Mutex<Inner>,
 }
 
@@ -37,6 +42,7 @@ pub(super) struct Inner {
     pub(super) failure: Option<Failure>,
     /// The last call that failed at all.
     pub(super) last: Option<Failure>,
+    alias: Alias,
 }
 
 // SAFETY: the pointers in it are addresses that sources gave; they are used when the runtime is finalised, by whoever
@@ -44,8 +50,33 @@ pub(super) struct Inner {
 unsafe impl Send for Inner {}
 
 impl State {
-    pub(super) fn new(device: Arc<SharedDevice>) -> Self {
-        Self { device, inner: Mutex::default() }
+    pub(super) fn new(device: Arc<SharedDevice>, decoy: Option<Decoy>) -> Self {
+        let alias = decoy.as_ref().map(Decoy::alias).unwrap_or_default();
+        Self { device, decoy, inner: Mutex::new(Inner { alias, ..Inner::default() }) }
+    }
+
+    /// Which addresses sources see.
+    pub(super) fn alias(&self) -> Alias {
+        self.decoy.as_ref().map(Decoy::alias).unwrap_or_default()
+    }
+
+    /// What a signal of `name` was: raw access, or something else of this kind.
+    pub(super) fn explain(
+        &self,
+        name: &str,
+        signal: Signal,
+        words: &[u64],
+        kind: FailureKind,
+    ) -> Failure {
+        let memory = self.device.memory();
+        let found = self.decoy.as_ref();
+        let found = found.and_then(|decoy| decoy.explain(name, signal.address, words, memory));
+        found.unwrap_or_else(|| Failure::new(kind, format!("{name} raised {}", signal.name())))
+    }
+
+    /// The device's address that a pointer of a source stands for.
+    pub(super) fn address(&self, pointer: *mut c_void) -> GmAddr {
+        GmAddr(self.alias().device(address(pointer).0))
     }
 
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -72,7 +103,8 @@ impl Inner {
             return Err(Failure::of_fault(Fault::BUILD_TASKS_FULL, message));
         }
         let (func_id, kind) = checked(func_id.into(), core_type.into())?;
-        let task = TaskSpec { func_id, kind, args, kernel: GmAddr::NULL };
+        let args: Vec<_> = args.iter().map(|word| self.alias.device(*word)).collect();
+        let task = TaskSpec { func_id, kind, args: &args, kernel: GmAddr::NULL };
         let id = self.draft.add_task(task)?;
         self.fanin.push(0);
         self.fanout.push(Vec::new());
@@ -97,7 +129,9 @@ impl Inner {
             let task = &self.draft.tasks()[number as usize];
             let words = self.draft.args(task);
             let mut args = [0; MAX_ARGS];
-            args[..words.len()].copy_from_slice(words);
+            for (to, word) in args.iter_mut().zip(words) {
+                *to = self.alias.seen(*word);
+            }
             let view = TaskView {
                 task_id: id,
                 func_id: task.func_id.0.into(),
@@ -138,6 +172,8 @@ impl Inner {
                 let message = format!("task {number}: num_args is {}", view.num_args);
                 Failure::of_fault(Fault::BUILD_TOO_MANY_ARGS, message)
             })?;
+            let args: Vec<_> = args.iter().map(|word| self.alias.device(*word)).collect();
+            let args = args.as_slice();
             let kernel = GmAddr(view.function_bin_addr);
             self.draft.replace(*number, TaskSpec { func_id, kind, args, kernel });
         }
@@ -201,13 +237,14 @@ impl Inner {
             // SAFETY: the source says that the host buffer has as many bytes, and the caller that it is there.
             let to =
                 unsafe { std::slice::from_raw_parts_mut(pair.host_ptr.cast::<u8>(), pair.size) };
-            let from = address(pair.dev_ptr);
+            let from = GmAddr(self.alias.device(address(pair.dev_ptr).0));
             let copied = memory.copy_from_device(from, to);
             result = result.and(copied.map_err(Failure::from));
             self.live.insert(from.0);
         }
         // A buffer may have been recorded as a pair, as an allocation, and allocated through `host_api`.
-        self.live.extend(self.allocs.drain(..).map(|alloc| address(alloc.dev_ptr).0));
+        let alias = self.alias;
+        self.live.extend(self.allocs.drain(..).map(|alloc| alias.device(address(alloc.dev_ptr).0)));
         for address in std::mem::take(&mut self.live) {
             let freed = memory.free(GmAddr(address));
             result = result.and(freed.map_err(Failure::from));
@@ -216,7 +253,7 @@ impl Inner {
     }
 }
 
-/// The device address that a pointer is.
+/// The address that a pointer is.
 pub(super) fn address(pointer: *mut c_void) -> GmAddr {
     GmAddr(pointer.addr() as u64)
 }

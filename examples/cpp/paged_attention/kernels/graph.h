@@ -14,15 +14,15 @@ template <class Graph>
 int build(Graph &graph, const uint64_t *words) {
     const uint64_t batch = words[7], heads = words[8], kv_heads = words[9], dim = words[10], size = words[11];
     const uint64_t row = words[12], floats = block_floats(heads, dim, size);
-    const int32_t *table = reinterpret_cast<const int32_t *>(words[3]);
-    const int32_t *lengths = reinterpret_cast<const int32_t *>(words[4]);
+    const auto table = graph.template table<int32_t>(words[3], batch * row);
+    const auto lengths = graph.template table<int32_t>(words[4], batch);
     for (uint64_t b = 0; b < batch; b++) {
         const uint64_t length = static_cast<uint64_t>(lengths[b]), blocks = (length + size - 1) / size;
         // What is summed up over the blocks: maximum and sum of every head; the result itself stands in `out`.
         const uint64_t state = words[6] + 4 * (b * (row * floats + 2 * heads));
         const uint64_t query = words[0] + 4 * b * heads * dim, out = words[5] + 4 * b * heads * dim;
         int last = -1;
-        for (uint64_t j = 0; j < blocks; j++) {
+        for (uint64_t j = 0; j < blocks && lengths.is_good(); j++) {
             const uint64_t cached = static_cast<uint64_t>(table[b * row + j]) * size * kv_heads * dim * 4;
             const uint64_t valid = length - j * size < size ? length - j * size : size;
             const uint64_t scores = state + 4 * (2 * heads + j * floats);
@@ -45,5 +45,5 @@ int build(Graph &graph, const uint64_t *words) {
             last = t3;
         }
     }
-    return 0;
+    return table.is_good() && lengths.is_good() ? 0 : 1;
 }

@@ -7,22 +7,25 @@ enum { NODE_AIC = 0, NODE_AIV = 1 };
 template <class Graph>
 int build(Graph &graph, const uint64_t *words) {
     const uint64_t n = words[5], seed = words[6];
-    const int32_t *first = reinterpret_cast<const int32_t *>(words[2]);
-    const int32_t *producers = reinterpret_cast<const int32_t *>(words[3]);
-    const int32_t *kinds = reinterpret_cast<const int32_t *>(words[4]);
+    const auto first = graph.template table<int32_t>(words[2], n + 1);
+    const auto kinds = graph.template table<int32_t>(words[4], n);
+    const auto producers = graph.template table<int32_t>(words[3], static_cast<uint64_t>(first[n]));
+    int32_t from = first[0];
     for (uint64_t node = 0; node < n; node++) {
+        const int32_t end = first[node + 1];
         const CoreType core = kinds[node] == 0 ? CoreType::AIC : CoreType::AIV;
-        const uint64_t own = words[3] + 4 * static_cast<uint64_t>(first[node]);
-        const uint64_t count = static_cast<uint64_t>(first[node + 1] - first[node]);
+        const uint64_t own = words[3] + 4 * static_cast<uint64_t>(from);
+        const uint64_t count = static_cast<uint64_t>(end - from);
         const int task = graph.add(core == CoreType::AIC ? NODE_AIC : NODE_AIV, core,
                                    {node, seed, words[0], words[1], own, count});
-        for (int32_t i = first[node]; i < first[node + 1]; i++) {
-            if (producers[i] < 0 || static_cast<uint64_t>(producers[i]) >= node) {
+        for (; from < end; from++) {
+            const int32_t producer = producers[static_cast<uint64_t>(from)];
+            if (!producers.is_good() || producer < 0 || static_cast<uint64_t>(producer) >= node) {
                 return 1;
             }
-            graph.after(producers[i], task);
+            graph.after(producer, task);
         }
         graph.publish(task);
     }
-    return 0;
+    return first.is_good() && kinds.is_good() && producers.is_good() ? 0 : 1;
 }

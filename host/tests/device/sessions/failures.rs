@@ -121,8 +121,11 @@ fn a_wait_has_the_time_of_its_stream() {
 #[test]
 fn a_kernel_has_the_time_of_its_stream() {
     // How long a kernel may take in the session and in the stream, and for how many iterations one is at it for longer than the latter.
-    let settings =
-        [(virtual_time(3), 100, 5, 20_000_000_u64), (Hosting::Threads, 60_000, 100, 500_000_000)];
+    let settings = [
+        (virtual_time(3), 100, 5, 20_000_000_u64),
+        (Hosting::Threads, 60_000, 100, 500_000_000),
+        (pool(), 60_000, 20, 300_000_000),
+    ];
     for (hosting, session_ms, budget_ms, iterations) in settings {
         let run = RunOptions { task_budget: Duration::from_millis(session_ms), ..options().run };
         let session = device(hosting).session(SessionOptions { run, ..options() }).unwrap();
@@ -162,6 +165,14 @@ fn a_kernel_has_the_time_of_its_stream() {
         failed("a run", stream.completed() + 1);
         stream.launch(func::EMPTY_AIV, &[]).unwrap();
         stream.synchronize_within(LONG).expect("the stream goes on");
+        stream.set_kernel_budget(None).unwrap();
+        stream.launch(func::SPIN_AIV, &long).unwrap();
+        stream.synchronize_within(LONG).expect("it has the time of the session now");
+        stream.set_kernel_budget(kernel_budget).unwrap();
+        let number = stream.launch(func::SPIN_AIV, &long).unwrap();
+        failed("a launch after the budget was set again", number);
+        let refused = stream.set_kernel_budget(Some(Duration::from_secs(3601))).unwrap_err();
+        assert!(matches!(refused, SessionError::Option { option: "kernel_budget", .. }));
     }
 }
 

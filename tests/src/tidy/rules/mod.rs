@@ -20,6 +20,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("a recording is a build that is kept", recordings),
     ("a shape is a tensor's extents", shapes),
     ("device crates are no_std", device_roots),
+    ("the CANN interface has layers", interface_layers),
 ];
 
 /// The crates that the rule about atomics holds for: those whose words are shared with the device.
@@ -38,6 +39,7 @@ const UNSAFE_PLACES: &[&str] = &[
     "bindings/",
     // Machine code of a plugin is called.
     "tests/system/plugins.rs",
+    "tests/system/raw_access.rs",
     // Calls the C interface as C does.
     "tools/fuzz/src/targets/",
 ];
@@ -46,6 +48,18 @@ const ASSEMBLY_PLACES: &[&str] = &[
     "linker/",
     // A jump that knows neither the arguments nor the result of a function cannot be written in Rust.
     "bindings/acl/entry/src/entries.rs",
+];
+/// The layers of the CANN interface, and what none of their files may name. The entry points know no device; the common library knows neither
+/// the devices nor the functions above it; no layer has thread-local variables, for which a library that is loaded late has no room on some systems.
+const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
+    ("bindings/acl/entry/src/", &["pto_host", "pto_native", "pto_acl_a2a3sim", "thread_local!"]),
+    (
+        "bindings/acl/src/common/",
+        &["pto_host", "pto_native", "crate::api", "crate::device", "thread_local!"],
+    ),
+    ("bindings/acl/src/device/", &["crate::api", "thread_local!"]),
+    ("bindings/acl/src/api/", &["thread_local!"]),
+    ("bindings/acl/handles/src/", &["thread_local!"]),
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
@@ -126,6 +140,18 @@ fn lines_where(source: &Source, message: &str, bad: impl Fn(&str) -> bool) -> Ve
 
 fn finding(source: &Source, line: usize, message: &str) -> Finding {
     Finding { place: format!("{}:{line}", source.path), message: message.to_owned() }
+}
+
+/// The layers of the CANN interface call nothing above them.
+#[must_use]
+pub fn interface_layers(source: &Source) -> Vec<Finding> {
+    let layer = INTERFACE_LAYERS.iter().find(|(folder, _)| source.path.starts_with(folder));
+    let Some((folder, forbidden)) = layer else { return Vec::new() };
+    let found = forbidden.iter().flat_map(|name| {
+        let message = format!("{folder} names no {name}: move this into the layer that may");
+        lines_where(source, &message, |code| code.contains(name))
+    });
+    found.collect()
 }
 
 /// A file says first what it is for.

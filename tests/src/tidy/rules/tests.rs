@@ -2,8 +2,8 @@
 
 use super::{ALL, Rule};
 use super::{
-    allow_attributes, assembly, atomics, device_roots, opens_with_doc, orderings, questions,
-    recordings, sequential_consistency, shapes, unsafe_code, vague_names,
+    allow_attributes, assembly, atomics, device_roots, interface_layers, opens_with_doc, orderings,
+    questions, recordings, sequential_consistency, shapes, unsafe_code, vague_names,
 };
 use crate::tidy::source::Source;
 
@@ -21,6 +21,17 @@ fn a_file_opens_with_its_purpose() {
     assert_eq!(found(opens_with_doc, "a.rs", "use std;\n//! late"), ["1"]);
     assert_eq!(found(opens_with_doc, "a.rs", ""), ["1"]);
     assert_eq!(found(opens_with_doc, "a.rs", "//! What it is.\n"), NONE);
+}
+
+#[test]
+fn a_layer_of_the_interface_that_calls_upward_is_found() {
+    let text = "use crate::common::codes;\nuse crate::device::lane;\nuse crate::api::event;\nuse pto_host::Session;\nthread_local! {";
+    let found = |path| found(interface_layers, path, text);
+    assert_eq!(found("bindings/acl/src/common/log.rs"), ["4", "3", "2", "5"]);
+    assert_eq!(found("bindings/acl/src/device/lane.rs"), ["3", "5"]);
+    assert_eq!(found("bindings/acl/src/api/event.rs"), ["5"]);
+    assert_eq!(found("bindings/acl/entry/src/plugin.rs"), ["4", "5"]);
+    assert_eq!(found("bindings/c/src/session.rs"), NONE);
 }
 
 #[test]

@@ -1,6 +1,30 @@
 /* Kernels, data types, allocators, what is not supported. */
 #include "cases.h"
 
+/* A kernel that takes longer than operators may ends with its code. In virtual time a kernel takes the time of its model. */
+static void operators_have_limits(aclrtBinHandle binary, aclrtStream stream) {
+    const int late = is_virtual ? 0 : 507014;
+    aclrtFuncHandle linger;
+    uint64_t milliseconds = 300, real = 0;
+    OK(aclrtBinaryGetFunction(binary, "linger", &linger));
+    OK(aclrtSetOpExecuteTimeOutV2(20000, &real));
+    IS(20000, (long)real);
+    OK(aclrtLaunchKernelWithHostArgs(linger, 1, stream, NULL, &milliseconds, 8, NULL, 0));
+    IS(late, aclrtSynchronizeStream(stream));
+    /* The stream goes on, and so do shorter kernels. */
+    milliseconds = 0;
+    OK(aclrtLaunchKernelWithHostArgs(linger, 1, stream, NULL, &milliseconds, 8, NULL, 0));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtSetOpExecuteTimeOutWithMs(20));
+    milliseconds = 300;
+    OK(aclrtLaunchKernelWithHostArgs(linger, 1, stream, NULL, &milliseconds, 8, NULL, 0));
+    IS(late, aclrtSynchronizeStream(stream));
+    OK(aclrtSetOpExecuteTimeOut(60));
+    OK(aclrtLaunchKernelWithHostArgs(linger, 1, stream, NULL, &milliseconds, 8, NULL, 0));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtSetOpExecuteTimeOut(0));
+}
+
 void kernel_cases(const char *object) {
     enum { COUNT = 16 };
     aclrtBinHandle binary, second;
@@ -97,6 +121,7 @@ void kernel_cases(const char *object) {
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtMemcpy(result, sizeof result, device, sizeof result, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(1234, result[COUNT - 1]);
+    operators_have_limits(binary, stream);
     OK(aclrtBinaryUnLoad(binary));
     IS(HANDLE, aclrtBinaryUnLoad(binary));
     OK(aclrtFree(device));

@@ -1,5 +1,6 @@
 /* Kernels of the conformance suite: a shared object. */
 #include <stdint.h>
+#include <time.h>
 
 /* (target, count, value) */
 void fill(int64_t *args) {
@@ -15,4 +16,16 @@ void fill_from(int64_t *args) {
 void number_blocks(int64_t *args) {
     int64_t block = args[1] & 0xFFFFFF;
     ((int64_t *)args[0])[block] = block + 1;
+}
+
+static int64_t now_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* (milliseconds) */
+void linger(int64_t *args) {
+    const int64_t end = now_ms() + args[0];
+    while (now_ms() < end) {}
 }

@@ -123,8 +123,15 @@ static void sleeps(void *argument) {
 
 /* The limit of all waits for events: that of a wait which names none. Functions of the host take no virtual time. */
 static void waits_end(aclrtStream stream, aclrtStream second) {
-    aclrtEvent late;
+    aclrtEvent late, never;
     OK(aclrtSetOpWaitTimeout(1));
+    /* An old event that was never recorded has the limit too, and so has one that a call names. */
+    OK(aclrtCreateEventWithFlag(&never, ACL_EVENT_SYNC));
+    OK(aclrtStreamWaitEvent(stream, never));
+    IS(107019, aclrtSynchronizeStream(stream));
+    OK(aclrtStreamWaitEventWithTimeout(stream, never, 1));
+    IS(107019, aclrtSynchronizeStream(stream));
+    OK(aclrtDestroyEvent(never));
     OK(aclrtCreateEventExWithFlag(&late, ACL_EVENT_SYNC));
     OK(aclrtLaunchHostFunc(second, sleeps, NULL));
     OK(aclrtRecordEvent(late, second));

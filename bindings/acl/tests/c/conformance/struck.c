@@ -160,6 +160,45 @@ static void stuck_device_is_reset(int is_destroyed, int is_forced) {
     OK(aclrtResetDevice(0));
 }
 
+/* A notify and a word of the stuck stream: who waits for them is told, whether the wait or the write was submitted first. */
+static void words_are_awaited(void) {
+    aclrtNotify notify;
+    aclrtEvent event;
+    uint64_t *word;
+    aclrtStream third, fourth;
+    begin();
+    OK(aclrtCreateStream(&third));
+    OK(aclrtCreateStream(&fourth));
+    OK(aclrtCreateNotify(&notify, 0));
+    OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    OK(aclrtMalloc((void **)&word, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(word, 64, 0, 64));
+    OK(aclrtWaitAndResetNotify(notify, third, 0));
+    for (int place = 0; place < COUNT; place++) OK(fill(place, stream));
+    OK(aclrtRecordNotify(notify, stream));
+    OK(aclrtValueWrite(word, 7, 0, stream));
+    OK(aclrtValueWait(word, 7, 1, other));
+    OK(aclrtRecordEvent(event, other));
+    OK(aclrtStreamWaitEvent(fourth, event));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStreamWithTimeout(third, 5));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStream(third));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStream(other));
+    IS(STREAM_TIMEOUT, aclrtSynchronizeStream(fourth));
+    IS(EVENT_TIMEOUT, aclrtSynchronizeEvent(event));
+    /* A word that is written by another stream is waited for. */
+    OK(aclrtStreamAbort(third));
+    OK(aclrtValueWait(word + 1, 9, 1, third));
+    OK(aclrtStreamAbort(fourth));
+    OK(aclrtValueWrite(word + 1, 9, 0, fourth));
+    OK(aclrtSynchronizeStream(third));
+    OK(aclrtStreamAbort(stream));
+    OK(aclrtStreamAbort(other));
+    OK(aclrtSynchronizeDevice());
+    works(other);
+    OK(aclrtDestroyNotify(notify));
+    OK(aclrtResetDevice(0));
+}
+
 static void count_call(void *calls) { ++*(volatile int *)calls; }
 
 /* The branch of a graph is stuck: its stream waits for it, and a reset ends both, though the graph is still there. */
@@ -287,6 +326,7 @@ int main(int count, char **arguments) {
     else if (strcmp(way, "force") == 0) stuck_device_is_reset(0, 1);
     else if (strcmp(way, "destroy-force") == 0) stuck_device_is_reset(1, 1);
     else if (strcmp(way, "branch") == 0) branch_is_stuck();
+    else if (strcmp(way, "words") == 0) words_are_awaited();
     else if (strcmp(way, "unload") == 0) model_stays(arguments[3]);
     else if (strcmp(way, "poisoned") == 0) device_is_poisoned(arguments[3]);
     else HOLDS(!"a way that there is");

@@ -75,13 +75,8 @@ fn open() -> Result<Device, Error> {
 
 /// A function of the stand-in.
 fn of_stand_in(name: &CStr) -> *mut c_void {
-    let path = CString::new(home().join("lib64/libruntime.so").to_str().unwrap()).unwrap();
-    // SAFETY: a library of ours, which is loaded already or is now.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-    // SAFETY: the library is loaded.
-    let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
-    assert!(!symbol.is_null(), "{name:?} is missing");
-    symbol
+    let found = pto_host::a2a3::function(Some(home()), name).unwrap_or_else(|why| panic!("{why}"));
+    found.unwrap_or_else(|| panic!("{name:?} is missing"))
 }
 
 /// The next calls fail so.
@@ -284,6 +279,8 @@ fn a_thousand_cycles_leave_nothing_behind() {
 
 #[test]
 fn what_is_missing_is_named() {
+    // Its compilers are open files of the process.
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
     let libraries = folder.path().join("lib64");
     fs::create_dir(&libraries).expect("writable");
@@ -306,4 +303,21 @@ fn what_is_missing_is_named() {
     for word in ["libacl_rt.so has no aclInit, aclFinalize,", "version 1.9.0", "1.17"] {
         assert!(text.contains(word), "{word:?} is not in {text:?}");
     }
+}
+
+/// The process may have libraries of the same names: those of this project. None of them is taken for the vendor's, and they do not meet.
+#[test]
+fn the_libraries_have_a_name_space_of_their_own() {
+    let _alone = alone();
+    let path = CString::new(home().join("lib64/libruntime.so").to_str().unwrap()).unwrap();
+    // SAFETY: a library of ours, by its name.
+    let other = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    // SAFETY: the library is loaded.
+    let other = unsafe { libc::dlsym(other, c"aclInit".as_ptr()) };
+    let own = of_stand_in(c"aclInit");
+    assert!(!other.is_null() && other != own, "{other:?} is also what a device would call");
+    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
+    run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{error}"));
+    drop(device);
+    nothing_is_open();
 }

@@ -1,0 +1,248 @@
+//! Arguments of calls as a record holds them: what each type of an argument is, and the bytes that stand behind a pointer.
+//!
+//! What a call reads and writes is looked up by the system, so that a pointer to nothing does not end the process here.
+
+use std::ffi::{c_char, c_void};
+
+use pto_acl_interface::{Memory, Value};
+
+use super::argument::{Address, In, Out, Text};
+
+/// The longest piece of memory that a line holds.
+pub(super) const MOST_BYTES: usize = 1 << 30;
+
+/// What an argument is, before the call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    Word(u64),
+    Address(usize),
+    Text(usize),
+    Function(usize),
+    Double(f64),
+    /// Where it stands, and the bytes of an element.
+    In(usize, usize),
+    Out(usize, usize),
+    OutAddress(usize),
+    Foreign,
+}
+
+/// An argument that can stand in a record.
+pub(crate) trait Noted {
+    /// What it is.
+    fn note(&self) -> Note;
+}
+
+macro_rules! words {
+    ($($type:ty: $word:expr),* $(,)?) => {$(
+        impl Noted for $type {
+            fn note(&self) -> Note {
+                let word: fn($type) -> u64 = $word;
+                Note::Word(word(*self))
+            }
+        }
+    )*};
+}
+
+// Negative numbers are extended by their sign, as a register has them.
+words! {
+    i8: |number| i64::from(number).cast_unsigned(),
+    i16: |number| i64::from(number).cast_unsigned(),
+    i32: |number| i64::from(number).cast_unsigned(),
+    i64: |number| number.cast_unsigned(),
+    u8: u64::from,
+    u16: u64::from,
+    u32: u64::from,
+    u64: |number| number,
+    usize: |number| number as u64,
+    bool: u64::from,
+}
+
+impl Noted for f64 {
+    fn note(&self) -> Note {
+        Note::Double(*self)
+    }
+}
+
+impl Noted for Address {
+    fn note(&self) -> Note {
+        Note::Address(self.number())
+    }
+}
+
+impl Noted for Text {
+    fn note(&self) -> Note {
+        Note::Text(self.address())
+    }
+}
+
+/// What stands behind a pointer that a program passes.
+pub(crate) trait Pointee: Sized {
+    /// The pointer, where a call reads it.
+    fn read(at: usize) -> Note {
+        Note::In(at, size_of::<Self>())
+    }
+
+    /// The pointer, where a call writes it.
+    fn written(at: usize) -> Note {
+        Note::Out(at, size_of::<Self>())
+    }
+}
+
+/// A place that gets an address.
+impl Pointee for Address {
+    fn written(at: usize) -> Note {
+        Note::OutAddress(at)
+    }
+}
+
+/// Text.
+impl Pointee for c_char {
+    fn read(at: usize) -> Note {
+        Note::Text(at)
+    }
+}
+
+macro_rules! pointees {
+    ($($type:ty),* $(,)?) => {$( impl Pointee for $type {} )*};
+}
+
+pointees!(u8, i32, i64, u32, u64, usize, f32, c_void);
+
+impl<T> Pointee for *const T {}
+
+impl<T: Pointee, const N: usize> Pointee for [T; N] {}
+
+impl<T: Pointee> Noted for In<T> {
+    fn note(&self) -> Note {
+        T::read(self.address())
+    }
+}
+
+impl<T: Pointee> Noted for Out<T> {
+    fn note(&self) -> Note {
+        T::written(self.address())
+    }
+}
+
+impl<T: Pointee> Noted for *const T {
+    fn note(&self) -> Note {
+        T::read(self.addr())
+    }
+}
+
+impl<T: Pointee> Noted for *mut T {
+    fn note(&self) -> Note {
+        T::written(self.addr())
+    }
+}
+
+impl<T> Noted for Option<extern "C" fn(T)> {
+    fn note(&self) -> Note {
+        Note::Function(self.map_or(0, |function| function as usize))
+    }
+}
+
+impl<T, U, V> Noted for Option<extern "C" fn(T, U, V)> {
+    fn note(&self) -> Note {
+        Note::Function(self.map_or(0, |function| function as usize))
+    }
+}
+
+/// What a function gives that returns no code.
+pub(crate) trait Given: Copy {
+    /// As a register has it.
+    fn number(self) -> u64;
+}
+
+macro_rules! numbers_given {
+    ($($type:ty),*) => {$(
+        impl Given for $type {
+            fn number(self) -> u64 {
+                match self.note() {
+                    Note::Word(word) => word,
+                    _ => 0,
+                }
+            }
+        }
+    )*};
+}
+
+numbers_given!(i32, u32, u64, usize);
+
+impl Given for Address {
+    fn number(self) -> u64 {
+        Address::number(self) as u64
+    }
+}
+
+impl<T> Given for *const T {
+    fn number(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+impl<T> Given for *mut T {
+    fn number(self) -> u64 {
+        self.expose_provenance() as u64
+    }
+}
+
+/// The elements of the arrays of a call: the parameter that counts them.
+pub(super) fn elements(notes: &[(&'static str, Note)]) -> usize {
+    let counts = ["count", "bytes", "length"];
+    let found = notes.iter().find_map(|(name, note)| match note {
+        Note::Word(word) if counts.contains(name) => usize::try_from(*word).ok(),
+        _ => None,
+    });
+    found.unwrap_or(1)
+}
+
+pub(super) fn value(note: Note, count: usize) -> Value {
+    let memory =
+        |at: usize, bytes: usize| Memory { address: at as u64, bytes: look(at as u64, bytes) };
+    match note {
+        Note::Word(word) => Value::Word(word),
+        Note::Address(at) => Value::Address(at as u64),
+        Note::Text(0) => Value::Text(None),
+        Note::Text(at) => Value::Text(Some(text(at))),
+        Note::Function(at) => Value::Function(at as u64),
+        Note::Double(number) => Value::Double(number.to_bits()),
+        Note::In(at, bytes) => {
+            Value::In(memory(at, bytes.saturating_mul(count.max(1)).min(MOST_BYTES)))
+        }
+        Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
+        Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
+        Note::Foreign => Value::Foreign,
+    }
+}
+
+/// The bytes up to a zero.
+fn text(at: usize) -> Vec<u8> {
+    let mut held = Vec::new();
+    loop {
+        // A page at most, so that a text at the end of memory is found.
+        let more = look((at + held.len()) as u64, 4096 - (at + held.len()) % 4096);
+        let end = more.iter().position(|byte| *byte == 0);
+        held.extend_from_slice(&more[..end.unwrap_or(more.len())]);
+        if end.is_some() || more.is_empty() {
+            return held;
+        }
+    }
+}
+
+/// The bytes there, as far as there is memory.
+pub(super) fn look(at: u64, bytes: usize) -> Vec<u8> {
+    let mut held = vec![0_u8; bytes.min(MOST_BYTES)];
+    let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
+    let place = usize::try_from(at).unwrap_or(0);
+    let from = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut::<c_void>(place),
+        iov_len: held.len(),
+    };
+    // SAFETY: the call has no preconditions.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: the buffer is as long as is said; the system checks the other address.
+    let read = unsafe { libc::process_vm_readv(process, &raw const to, 1, &raw const from, 1, 0) };
+    held.truncate(usize::try_from(read).unwrap_or(0));
+    held
+}

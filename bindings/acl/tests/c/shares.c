@@ -1,0 +1,146 @@
+/* What a program of several processes does that moves tensors between them: physical memory by handles of both kinds, with a list of processes and
+   without one, and events. The first process starts itself again with the handles as words. */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acl/acl.h"
+
+#define TRY(call)                                                                     \
+    do {                                                                              \
+        aclError code_ = (call);                                                      \
+        const char *why_ = code_ ? aclGetRecentErrMsg() : NULL;                       \
+        if (code_) {                                                                  \
+            printf("%d: %s: %d, %s\n", __LINE__, #call, code_, why_ ? why_ : "none"); \
+            exit(1);                                                                  \
+        }                                                                             \
+    } while (0)
+#define EXPECT(wanted, call)                                                       \
+    do {                                                                           \
+        aclError code_ = (call);                                                   \
+        if (code_ != (wanted)) {                                                   \
+            printf("%d: %s: %d instead of %d\n", __LINE__, #call, code_, (wanted)); \
+            exit(1);                                                               \
+        }                                                                          \
+    } while (0)
+
+enum { BLOCKS = 3, NOT_ALLOWED = 207006 };
+
+static size_t granule;
+
+static void *mapped(aclrtDrvMemHandle memory) {
+    void *address;
+    TRY(aclrtReserveMemAddress(&address, granule, 0, NULL, 0));
+    TRY(aclrtMapMem(address, granule, 0, memory, 0));
+    return address;
+}
+
+static unsigned char first_of(void *address) {
+    unsigned char byte;
+    TRY(aclrtMemcpy(&byte, 1, address, 1, ACL_MEMCPY_DEVICE_TO_HOST));
+    return byte;
+}
+
+static void set_up(void) {
+    aclrtPhysicalMemProp property = {0};
+    property.memAttr = ACL_HBM_MEM_HUGE;
+    property.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    TRY(aclInit(NULL));
+    TRY(aclrtSetDevice(0));
+    TRY(aclrtMemGetAllocationGranularity(&property, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, &granule));
+}
+
+/* The handles, and one that this process may not import. */
+static int imports(char **words) {
+    aclrtDrvMemHandle memory[BLOCKS], refused;
+    aclrtIpcEventHandle key = {{0}};
+    aclrtEvent event;
+    aclrtStream stream;
+    uint64_t numbers[BLOCKS + 1];
+    set_up();
+    for (int i = 0; i <= BLOCKS; i++) numbers[i] = strtoull(words[i], NULL, 10);
+    strncpy(key.reserved, words[BLOCKS + 1], sizeof key.reserved - 1);
+    TRY(aclrtMemImportFromShareableHandle(numbers[0], 0, &memory[0]));
+    TRY(aclrtMemImportFromShareableHandle(numbers[1], 0, &memory[1]));
+    TRY(aclrtMemImportFromShareableHandleV2(&numbers[2], ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0, &memory[2]));
+    EXPECT(NOT_ALLOWED, aclrtMemImportFromShareableHandle(numbers[BLOCKS], 0, &refused));
+    TRY(aclrtCreateStream(&stream));
+    TRY(aclrtIpcOpenEventHandle(key, &event));
+    TRY(aclrtStreamWaitEvent(stream, event));
+    TRY(aclrtSynchronizeStream(stream));
+    for (int i = 0; i < BLOCKS; i++) {
+        void *address = mapped(memory[i]);
+        if (first_of(address) != 1 + i) return printf("block %d has %d\n", i, first_of(address)), 1;
+        TRY(aclrtMemset(address, granule, 11 + i, granule));
+        TRY(aclrtUnmapMem(address));
+        TRY(aclrtReleaseMemAddress(address));
+        TRY(aclrtFreePhysical(memory[i]));
+    }
+    TRY(aclrtDestroyEvent(event));
+    TRY(aclrtDestroyStream(stream));
+    TRY(aclrtResetDevice(0));
+    return 0;
+}
+
+static void start(const char *self, uint64_t *numbers, const char *key) {
+    char texts[BLOCKS + 1][24];
+    for (int i = 0; i <= BLOCKS; i++) snprintf(texts[i], sizeof texts[i], "%" PRIu64, numbers[i]);
+    execl(self, self, texts[0], texts[1], texts[2], texts[3], key, NULL);
+    _exit(9);
+}
+
+int main(int count, char **arguments) {
+    aclrtPhysicalMemProp property = {0};
+    aclrtDrvMemHandle memory[BLOCKS + 1];
+    aclrtIpcEventHandle key;
+    aclrtEvent event;
+    aclrtStream stream;
+    void *address[BLOCKS + 1];
+    uint64_t numbers[BLOCKS + 1];
+    int status = 0, begun[2];
+    char go;
+    if (count > BLOCKS + 2) return imports(arguments + 1);
+    set_up();
+    property.memAttr = ACL_HBM_MEM_HUGE;
+    property.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    for (int i = 0; i <= BLOCKS; i++) {
+        TRY(aclrtMallocPhysical(&memory[i], granule, &property, 0));
+        address[i] = mapped(memory[i]);
+        TRY(aclrtMemset(address[i], granule, 1 + i, granule));
+    }
+    TRY(aclrtMemExportToShareableHandle(memory[0], ACL_MEM_HANDLE_TYPE_NONE, 1, &numbers[0]));
+    TRY(aclrtMemExportToShareableHandle(memory[1], ACL_MEM_HANDLE_TYPE_NONE, 0, &numbers[1]));
+    TRY(aclrtMemExportToShareableHandleV2(memory[2], 1, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &numbers[2]));
+    TRY(aclrtMemExportToShareableHandle(memory[3], ACL_MEM_HANDLE_TYPE_NONE, 0, &numbers[3]));
+    EXPECT(107000, aclrtMemImportFromShareableHandle(numbers[0], 0, &memory[0]));
+    TRY(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    TRY(aclrtIpcGetEventHandle(event, &key));
+    TRY(aclrtCreateStream(&stream));
+    TRY(aclrtRecordEvent(event, stream));
+    /* In virtual time a stream gets on while its own process waits for it. */
+    if (getenv("PTO_ACL_SEED")) TRY(aclrtSynchronizeStream(stream));
+    if (pipe(begun) != 0) return 2;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(begun[1]);
+        if (read(begun[0], &go, 1) == 1) start(arguments[0], numbers, key.reserved);
+        _exit(8);
+    }
+    int32_t allowed = child;
+    TRY(aclrtMemSetPidToShareableHandle(numbers[1], &allowed, 1));
+    if (write(begun[1], "g", 1) != 1 || waitpid(child, &status, 0) != child || status != 0) {
+        return printf("the other process ended with %d\n", status), 1;
+    }
+    for (int i = 0; i < BLOCKS; i++) {
+        if (first_of(address[i]) != 11 + i) return printf("block %d has %d\n", i, first_of(address[i])), 1;
+    }
+    TRY(aclrtDestroyEvent(event));
+    TRY(aclrtDestroyStream(stream));
+    TRY(aclrtResetDevice(0));
+    printf("shares: ok\n");
+    return 0;
+}

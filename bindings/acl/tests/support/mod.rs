@@ -1,0 +1,35 @@
+//! What the tests with programs in C share: the compiler, and where cargo has put the libraries.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of this crate.
+pub(crate) fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the library and its plug-in: beside this test.
+pub(crate) fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().expect("and a folder").to_path_buf();
+    for file in ["libascendcl.so", "libpto_acl_a2a3sim.so"] {
+        assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
+    }
+    folder
+}
+
+/// A compiler with warnings as errors, and our headers.
+pub(crate) fn compiler(program: &str, standard: &str) -> Command {
+    let mut command = Command::new(program);
+    let warnings = ["-Wall", "-Wextra", "-Werror"];
+    command.args(["-D_GNU_SOURCE", "-O1", standard, "-pthread", "-I"]);
+    command.arg(here().join("include")).args(warnings);
+    command
+}
+
+/// A program that finds the library beside this test, and no other one that cargo has put somewhere.
+pub(crate) fn start(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env("LD_LIBRARY_PATH", library_folder());
+    command
+}
