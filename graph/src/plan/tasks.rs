@@ -28,6 +28,7 @@ pub(super) fn submit<G: StreamBuilder>(
 ) -> Result<(), Stop> {
     let kernel = walk.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
     let forms = cursor.wide();
+    walk.has_task = true;
     let mut operands = Operands::new();
     let mut params = walk.plan.from(kernel.params_at);
     for _ in 0..kernel.params {

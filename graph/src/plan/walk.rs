@@ -7,6 +7,7 @@ use super::accept::Plan;
 use super::bindings::{Array, Bindings};
 use super::epitaph;
 use super::grain::{Measure, Run};
+use super::layout::limits;
 use super::schedule::Pace;
 use super::stop::Stop;
 use super::values::Values;
@@ -42,6 +43,10 @@ pub(super) struct Walk<'w, G> {
     pub(super) run: Run,
     around: Around,
     turns: u32,
+    /// Whether there was a task since the last look.
+    pub(super) has_task: bool,
+    /// Turns before the last look that had none.
+    idle_turns: u64,
 }
 
 impl<'w, G: StreamBuilder> Walk<'w, G> {
@@ -61,6 +66,8 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
             run: Run::new(),
             around: Around::ROOT,
             turns: 0,
+            has_task: false,
+            idle_turns: 0,
         }
     }
 
@@ -99,19 +106,29 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         pace.release(self.stream).map_err(|fault| Stop::new(fault, at))
     }
 
-    /// A turn of a loop begins: ends the walk if a tile kernel has faulted.
+    /// A turn of a loop begins: now and then [looks](Self::look) around.
     #[inline]
     pub(super) fn turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
     }
 
-    fn look(&self, at: usize) -> Result<(), Stop> {
+    /// Ends the walk if a tile kernel has faulted. Where the turns since the last look had no task, which would have let the others
+    /// work, gives way, and ends the walk with the run, or after too many such turns.
+    #[cold]
+    fn look(&mut self, at: usize) -> Result<(), Stop> {
         let state = self.stream.read_u32(state_of(self.bindings.epitaph));
-        match state.map_err(|fault| Stop::new(fault, at))? {
-            0 => Ok(()),
-            _ => Err(Stop::new(Fault::PLAN_KERNEL, at)),
+        if state.map_err(|fault| Stop::new(fault, at))? != 0 {
+            return Err(Stop::new(Fault::PLAN_KERNEL, at));
         }
+        if core::mem::take(&mut self.has_task) {
+            self.idle_turns = 0;
+            return Ok(());
+        }
+        self.idle_turns += u64::from(TURNS_BETWEEN_LOOKS);
+        let stopped = |fault| Stop::new(fault, at).detail(self.idle_turns, limits::IDLE_TURNS);
+        self.stream.give_way().map_err(stopped)?;
+        if self.idle_turns > limits::IDLE_TURNS { Err(stopped(Fault::PLAN_TURNS)) } else { Ok(()) }
     }
 
     /// An element of an array, after the element's producers.

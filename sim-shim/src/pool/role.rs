@@ -277,6 +277,10 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         }
     }
 
+    fn turn(&mut self) {
+        self.step_others();
+    }
+
     fn relax(&mut self) {
         let worked = self.step_others() | self.hands.run_kept();
         self.hands.rest(worked);

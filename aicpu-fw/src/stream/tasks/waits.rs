@@ -33,6 +33,19 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
         Ok(())
     }
 
+    /// Lets the others work while the program computes.
+    ///
+    /// # Errors
+    /// The fault of the run, if it has one.
+    #[cold]
+    pub(in crate::stream) fn give_way(&mut self) -> Result<(), Fault> {
+        if self.state.fault.is_raised() {
+            return Err(raised(&self.state));
+        }
+        self.events.host().turn();
+        Ok(())
+    }
+
     /// Waits until `ring` takes `count` more, or task `complete` is complete.
     #[cold]
     #[inline(never)]
