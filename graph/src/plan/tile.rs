@@ -27,6 +27,15 @@ pub(super) struct Tile {
     pub(super) sides: u64,
 }
 
+impl Tile {
+    /// The tile has moved to another first element, in its dimensions as before.
+    #[inline]
+    pub(super) fn move_to(&mut self, first: u64) {
+        self.region = self.region.moved_by(first.wrapping_sub(self.first).cast_signed());
+        self.first = first;
+    }
+}
+
 /// A view that was read: where its tile is. The region that the tile touches is worked out where somebody needs it.
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {

@@ -29,6 +29,16 @@ impl Around {
     const ROOT: Self = Self { width: 1, is_in_order: false };
 }
 
+/// How loops make their calls. Both ways submit the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// Many at once, where their operands move by steps.
+    Ahead,
+    /// Each by its expressions: what the other way is compared with.
+    #[cfg(test)]
+    ByExpressions,
+}
+
 /// See the module.
 pub(super) struct Walk<'w, G> {
     pub(super) stream: &'w mut G,
@@ -41,6 +51,7 @@ pub(super) struct Walk<'w, G> {
     pub(super) pace: Option<Pace>,
     /// Calls that were put together.
     pub(super) run: Run,
+    pub(super) calls: Calls,
     around: Around,
     turns: u32,
     /// Whether there was a task since the last look.
@@ -54,6 +65,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         stream: &'w mut G,
         plan: &'w Plan<'w>,
         (bindings, values): (Bindings, Values),
+        calls: Calls,
     ) -> Self {
         let pace = plan.schedule.map(|schedule| Pace::new(schedule, bindings.cores));
         Self {
@@ -64,6 +76,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
             vars: 0,
             pace,
             run: Run::new(),
+            calls,
             around: Around::ROOT,
             turns: 0,
             has_task: false,
@@ -110,6 +123,18 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
     #[inline]
     pub(super) fn turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
+    }
+
+    /// Turns until the next [look](Self::look).
+    pub(super) const fn turns_to_look(&self) -> u64 {
+        (TURNS_BETWEEN_LOOKS - self.turns % TURNS_BETWEEN_LOOKS) as u64
+    }
+
+    /// So many turns have gone by, each with a task, as many as there are [to the next look](Self::turns_to_look) at most.
+    pub(super) fn turned(&mut self, count: u64, at: usize) -> Result<(), Stop> {
+        self.has_task = true;
+        self.turns = self.turns.wrapping_add(u32::try_from(count).unwrap_or(TURNS_BETWEEN_LOOKS));
         if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
     }
 

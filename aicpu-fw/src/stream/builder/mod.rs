@@ -187,7 +187,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     }
 
     fn give_way(&mut self) -> Result<(), Fault> {
-        self.tasks.give_way()
+        self.tasks.give_way(None)
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
