@@ -396,6 +396,8 @@ faults! {
             "Bind an array of the length that the report names.";
         0x14 PLAN_ELEMENT: "An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it.",
             "The report says which; correct it.";
+         0x15 PLAN_TURNS: "The loops of a workload make turn after turn without a task.",
+             "The report names the loop; look at its size, and at the predicates of its tasks.";
         0x20 PLAN_KERNEL: "A tile kernel ended with a fault.",
             "The report names kernel, operand and index.";
     }

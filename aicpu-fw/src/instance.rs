@@ -364,6 +364,10 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.host.hasher()
     }
 
+    fn turn(&mut self) {
+        self.host.turn();
+    }
+
     fn relax(&mut self) {
         self.host.relax();
         self.platform.relax();
@@ -507,6 +511,10 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn replayed(&mut self, slot: u32) {
         self.0.replayed(slot);
+    }
+
+    fn turn(&mut self) {
+        self.0.turn();
     }
 
     fn relax(&mut self) {

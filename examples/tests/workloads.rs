@@ -2,12 +2,14 @@
 //! the bits of its execution in program order; what goes wrong names loop, kernel and argument; another size compiles nothing.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Tensor, open_sim};
 use pto_examples::workload::WorkloadFile;
 use pto_host::abi::{FanoutStrategy, RuntimeVariant};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workload::{BindingError, WorkloadBindings, WorkloadError, WorkloadRun};
+use pto_host::workloads::clock::{self, Bindings};
 use pto_host::workloads::plan::compile;
 use pto_host::workloads::{Workload, plan::Compiled};
 use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions, RunReport};
@@ -196,6 +198,11 @@ fn a_fault_names_loop_kernel_argument_and_what_was_found() {
             "kernel wide, argument x, with i = 1: the tile begins at element 24 of 32 and leaves its tensor.",
         ),
         (
+            "each i in dyn n { step[i](x = X[i * 2 for 1], by = 1) }",
+            WorkloadBindings::new().size("n", 3),
+            "At loop i in dyn n, kernel step, argument x, with i = 2: the index is 4, and the dimension has 4 places. (PLAN_INDEX",
+        ),
+        (
             "each i in dyn n { step[i](x = X[i], by = 8 / (1 - i)) }",
             WorkloadBindings::new().size("n", 2),
             "kernel step, argument by, with i = 1: 8 is divided by zero. (PLAN_DIVISION",
@@ -234,6 +241,68 @@ fn a_fault_names_loop_kernel_argument_and_what_was_found() {
     for (body, bound, expected) in cases {
         let error = counting.error(body, bound);
         assert!(error.contains(expected), "{body}\n{error}\n{expected}");
+    }
+}
+
+/// A range begins in its dimension, or at its end where it has no place; it may end behind it. Both clocks say so, in every place.
+#[test]
+fn a_range_begins_in_its_tensor_on_both_clocks() {
+    let body =
+        "each i in dyn n { step[i](x = X[i64(symbol(start)) for i64(symbol(length))], by = 1) }";
+    let checked = Workload::parse(&counting(body)).expect("it is one").check().expect("it fits");
+    let mut device = Counting::new(&[0]);
+    for start in -1_i64..6 {
+        for length in -1_i64..3 {
+            let words = [start, length].map(i64::cast_unsigned);
+            let bound =
+                WorkloadBindings::new().symbol("start", words[0]).symbol("length", words[1]);
+            let run = device.bind(body, bound.size("n", 1));
+            let engine = run.run(&mut device.device, &RunOptions::default()).map(|run| run.tasks);
+            let mut rows = [0_i32; 32];
+            let clock = {
+                let bound = Bindings::new().symbol("start", words[0]).symbol("length", words[1]);
+                let bound = bound.size("n", 1).dense(&checked, "X", &mut rows);
+                clock::run(&checked, &bound.expect("it is bound")).map(|report| report.tasks)
+            };
+            let is_inside = (0..4).contains(&start) || start == 4 && length <= 0;
+            let told = format!("the index is {start}, and the dimension has 4 places. (PLAN_INDEX");
+            let engine =
+                engine.map_err(|error| assert!(error.to_string().contains(&told), "{error}"));
+            let told =
+                format!("Kernel step, operand x: the index of dimension 0 of X is {start}, ");
+            let clock =
+                clock.map_err(|error| assert!(error.to_string().contains(&told), "{error}"));
+            assert_eq!(engine.is_ok(), is_inside, "{start} for {length}");
+            assert_eq!(engine, clock, "{start} for {length}");
+        }
+    }
+}
+
+/// A plan whose loops add no task gives way: the run ends by the stall budget where a scheduler watches, and else by the number of turns.
+#[test]
+fn a_plan_that_loops_without_tasks_ends_in_every_hosting_mode() {
+    let two = Hosting::Pool { os_threads: NonZeroUsize::new(2).expect("not zero") };
+    let one = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+    let stalls = Duration::from_millis(50);
+    for (hosting, aicpu_instances, stall_budget, fault) in [
+        (one, 2, stalls, "STALL_BUILDER"),
+        (two, 4, stalls, "STALL_BUILDER"),
+        (Hosting::Threads, 4, stalls, "STALL_BUILDER"),
+        (Hosting::Virtual(VirtualOptions::default()), 4, Duration::from_millis(1), "STALL_BUILDER"),
+        (one, 2, Duration::from_secs(600), "PLAN_TURNS"),
+    ] {
+        let mut device = small(hosting);
+        let tensor = device.upload(&[0_i32; 32]).expect("there is room");
+        let body = "sequential { each i in dense 3 { step[i](x = X[0], by = 1) } \
+                    each i in dense 1000000000000 { slot 0 = i } }";
+        let bound = WorkloadBindings::new().tensor("X", tensor.address());
+        let run =
+            WorkloadRun::bind(&device, compiled(&counting(body)), &bound).expect("it is bound");
+        let options = RunOptions { aicpu_instances, stall_budget, ..RunOptions::default() };
+        let error = run.run(&mut device, &options).expect_err("the run ends").to_string();
+        assert!(error.contains("At loop i: "), "{error}");
+        assert!(error.contains("turns of loops went by without a task."), "{error}");
+        assert!(error.contains(fault), "{hosting:?} {aicpu_instances}: {error}");
     }
 }
 

@@ -87,6 +87,15 @@ pub trait StreamBuilder: GraphBuilder {
     /// `STREAM_VIEW_RANK`, `STREAM_VIEW_RANGE`, `STREAM_HEAP_RING`.
     fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault>;
 
+    /// Lets the others work. A program that computes for long without adding a task calls this now and then, so that its run can
+    /// end when a budget is over.
+    ///
+    /// # Errors
+    /// The fault of the run, if it has one.
+    fn give_way(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Waits until everything that writes the element has completed, and reads it; the value stands in the low
     /// bits of the word.
     ///

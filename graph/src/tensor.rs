@@ -222,6 +222,14 @@ impl<'s> TensorView<'s> {
         self
     }
 
+    /// The same part of the tensor, so many elements further. Whether it is still in the tensor is the caller's business.
+    #[must_use]
+    #[inline]
+    pub(crate) const fn moved_by(mut self, elements: i64) -> Self {
+        self.offset = self.offset.wrapping_add(elements.cast_unsigned());
+        self
+    }
+
     /// This part and those that follow at distances of `step` bytes, `times` in all: one more dimension, the outermost one.
     /// `None`: there are as many dimensions as there may be.
     #[must_use]

@@ -200,6 +200,10 @@ impl StreamBuilder for Stream<'_> {
         self.0.set(view, index, value)
     }
 
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.0.give_way()
+    }
+
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.0.begin_recording(shapes)
     }

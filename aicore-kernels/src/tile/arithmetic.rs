@@ -61,6 +61,8 @@ impl Sum for f64 {
 
 /// A type of computation with fractions.
 pub(super) trait Real: Number {
+    /// Whether it has no more bits than an `f32`.
+    const IS_SHORT: bool = size_of::<Self>() <= size_of::<f32>();
     /// Through double precision, rounded once.
     fn through_f64(self, f: impl Fn(f64) -> f64) -> Self;
     /// `e^x`.
@@ -76,7 +78,7 @@ pub(super) trait Real: Number {
     /// The natural logarithm.
     #[inline(always)]
     fn ln(self) -> Self {
-        self.through_f64(math::ln)
+        self.through_f64(|x| if Self::IS_SHORT { math::ln_for_f32(x) } else { math::ln(x) })
     }
     /// The square root.
     #[inline(always)]
@@ -86,7 +88,7 @@ pub(super) trait Real: Number {
     /// The hyperbolic tangent.
     #[inline(always)]
     fn tanh(self) -> Self {
-        self.through_f64(math::tanh)
+        self.through_f64(|x| if Self::IS_SHORT { math::tanh_for_f32(x) } else { math::tanh(x) })
     }
     /// `1 / (1 + e^-x)`.
     #[inline(always)]

@@ -22,19 +22,21 @@ const EXP: [f64; 12] = {
     coefficients
 };
 
-/// `e^x = 2^n (1 + p)`: the two factors of `2^n`, and `p`.
+/// Coefficients that [`tanh`] leaves out where its result becomes an `f32`: the first one left out adds less than `2^-35` of the result.
+const EXP_BEYOND_F32: usize = 4;
+
+/// `e^x = 2^n (1 + p)`: `n` and `p`. The first `SKIPPED` coefficients are left out.
 #[inline(always)]
-fn exp_parts(x: f64) -> (f64, f64, f64) {
+fn exp_parts<const SKIPPED: usize>(x: f64) -> (i64, f64) {
     let shifted = x * core::f64::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN2_HI) - n * LN2_LO;
-    let mut poly = EXP[0];
-    for coefficient in &EXP[1..] {
+    let mut poly = EXP[SKIPPED];
+    for coefficient in &EXP[SKIPPED + 1..] {
         poly = poly * r + coefficient;
     }
     let n = shifted.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed();
-    let half = n >> 1;
-    (power_of_two(half), power_of_two(n.wrapping_sub(half)), poly * (r * r) + r)
+    (n, poly * (r * r) + r)
 }
 
 /// `2^n` for a normal result.
@@ -54,16 +56,30 @@ fn clamp(x: f64, low: f64, high: f64) -> f64 {
 #[inline(always)]
 #[must_use]
 pub fn exp(x: f64) -> f64 {
-    let (first, second, p) = exp_parts(clamp(x, -750.0, 715.0));
-    (p + 1.0) * first * second
+    let (n, p) = exp_parts::<0>(clamp(x, -750.0, 715.0));
+    // Neither factor of `2^n` overflows.
+    let half = n >> 1;
+    (p + 1.0) * power_of_two(half) * power_of_two(n.wrapping_sub(half))
 }
 
 /// The hyperbolic tangent: `e^2x - 1` over `e^2x + 1`, where the difference is computed without loss.
 #[inline(always)]
 #[must_use]
 pub fn tanh(x: f64) -> f64 {
-    let (first, second, p) = exp_parts(2.0 * clamp(x, -22.0, 22.0));
-    let scale = first * second;
+    tanh_by::<0>(x)
+}
+
+/// [`tanh`] for a result that is rounded to an `f32`: its error is below `2^-33` of the result.
+#[inline(always)]
+#[must_use]
+pub fn tanh_for_f32(x: f64) -> f64 {
+    tanh_by::<EXP_BEYOND_F32>(x)
+}
+
+#[inline(always)]
+fn tanh_by<const SKIPPED: usize>(x: f64) -> f64 {
+    let (n, p) = exp_parts::<SKIPPED>(2.0 * clamp(x, -22.0, 22.0));
+    let scale = power_of_two(n);
     let minus_one = scale * p + (scale - 1.0);
     let result = minus_one / (minus_one + 2.0);
     // Keeps the sign of zero.
@@ -100,6 +116,20 @@ pub fn gelu(x: f64) -> f64 {
 #[inline(always)]
 #[must_use]
 pub fn ln(x: f64) -> f64 {
+    ln_by::<0>(x)
+}
+
+/// [`ln`] for a result that is rounded to an `f32`: its error is below `2^-33` of the result.
+#[inline(always)]
+#[must_use]
+pub fn ln_for_f32(x: f64) -> f64 {
+    /// The first coefficient left out adds less than `2^-34` of the result.
+    const BEYOND_F32: usize = 5;
+    ln_by::<BEYOND_F32>(x)
+}
+
+#[inline(always)]
+fn ln_by<const SKIPPED: usize>(x: f64) -> f64 {
     /// `2 / 21, 2 / 19, .. 2 / 3`.
     const SERIES: [f64; 10] = {
         let mut coefficients = [0.0; 10];
@@ -124,8 +154,8 @@ pub fn ln(x: f64) -> f64 {
     let f = m - 1.0;
     let s = f / (2.0 + f);
     let z = s * s;
-    let mut series = SERIES[0];
-    for coefficient in &SERIES[1..] {
+    let mut series = SERIES[SKIPPED];
+    for coefficient in &SERIES[SKIPPED + 1..] {
         series = series * z + coefficient;
     }
     // `2 s = f - s f`, of which the first term is exact.

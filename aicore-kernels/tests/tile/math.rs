@@ -43,10 +43,27 @@ fn errors_of_the_functions() {
     assert_eq!(worst(math::sqrt, f64::sqrt, 0.0, 1e300), 0.0);
 }
 
+/// Functions whose results become `f32` are as good as exact there: `2^-33` of the result is a 512th of a unit in the last place.
+#[test]
+fn errors_of_the_functions_for_f32() {
+    let cases: [(&str, Function, Function, f64, f64); 3] = [
+        ("ln", math::ln_for_f32, f64::ln, 0.0, f64::from(f32::MAX)),
+        ("ln near 1", math::ln_for_f32, f64::ln, 0.5, 2.0),
+        ("tanh", math::tanh_for_f32, f64::tanh, -10.0, 10.0),
+    ];
+    for (name, ours, theirs, low, high) in cases {
+        let found = worst(ours, theirs, low, high) * f64::EPSILON;
+        println!("{name}: 2^{:.1}", found.log2());
+        assert!(found <= 2f64.powi(-33), "{name}: {found:e}");
+    }
+}
+
 #[test]
 fn ends_of_the_functions() {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
-    let cases: [(&str, Function, Function); 5] = [
+    let cases: [(&str, Function, Function); 7] = [
+        ("ln", math::ln_for_f32, f64::ln),
+        ("tanh", math::tanh_for_f32, f64::tanh),
         ("exp", math::exp, f64::exp),
         ("ln", math::ln, f64::ln),
         ("tanh", math::tanh, f64::tanh),

@@ -62,6 +62,10 @@ pub trait BuilderHost {
         None
     }
 
+    /// The program computes, and publishes nothing for a while. A host with one thread steps the schedulers from here.
+    #[inline]
+    fn turn(&mut self) {}
+
     /// The builder waits for schedulers. A host whose thread steps other instances gives them a turn.
     #[inline]
     fn relax(&mut self) {}

@@ -75,6 +75,21 @@ impl Elements {
         }
     }
 
+    /// How many elements follow that are known already, each one more than the one before.
+    pub(super) const fn known(&self) -> u64 {
+        match self {
+            Self::Dense { next, end } => end.saturating_sub(*next),
+            Self::Ragged(_) | Self::Sparse(_) => 0,
+        }
+    }
+
+    /// Leaves out so many of the [known](Self::known) elements.
+    pub(super) const fn skip(&mut self, count: u64) {
+        if let Self::Dense { next, .. } = self {
+            *next = next.saturating_add(count);
+        }
+    }
+
     /// The next element; `None`: there are no more.
     #[inline]
     pub(super) fn next<G: StreamBuilder>(

@@ -5,6 +5,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
+use super::ahead::{Tries, only_task};
 use super::axis::Elements;
 use super::bindings::{Bindings, Place};
 use super::cursor::Cursor;
@@ -13,7 +14,7 @@ use super::expression::{eval, eval_signed};
 use super::layout::{axis, limits, node, orch};
 use super::stop::Stop;
 use super::tasks;
-use super::walk::Walk;
+use super::walk::{Calls, Walk};
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
 use crate::error::BuildError;
@@ -42,8 +43,8 @@ fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), Bui
     let epitaph = place.epitaph(stream).map_err(|stop| stop.fault)?;
     let mut kept = [0; limits::WORDS];
     let plan = (GmAddr(words[orch::PLAN]), words[orch::PLAN_WORDS]);
-    let expanded =
-        read(stream, plan, &mut kept).and_then(|words| run(stream, words, (place, epitaph)));
+    let expanded = read(stream, plan, &mut kept)
+        .and_then(|words| run(stream, words, (place, epitaph), Calls::Ahead));
     expanded.map_err(|stop| tell(stream, epitaph, stop, &[]).into())
 }
 
@@ -65,14 +66,15 @@ fn read<'k, G: GraphBuilder>(
 }
 
 /// Expands a plan that nobody has checked.
-fn run<G: StreamBuilder>(
+pub(super) fn run<G: StreamBuilder>(
     stream: &mut G,
     words: &[u32],
     (place, epitaph): (Place, GmAddr),
+    calls: Calls,
 ) -> Result<(), Stop> {
     let plan = Plan::accept(words)?;
     let bound = Bindings::read(stream, &plan, place)?;
-    let mut walk = Walk::new(stream, &plan, bound);
+    let mut walk = Walk::new(stream, &plan, bound, calls);
     let walked = walk.node(&mut plan.root()).and_then(|()| walk.release(words.len()));
     walked.inspect_err(|stop| {
         // The calls before the one that stops are made. What refuses them has the stop for its reason.
@@ -117,7 +119,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
             node::BLOCK => (0..operand).try_for_each(|_| self.node(cursor)),
             node::LOOP => self.around(cursor, (at, operand)),
             node::COND => self.branch(cursor, operand),
-            node::TASK => tasks::submit(self, cursor, (at, operand)),
+            node::TASK => tasks::submit(self, cursor, (at, operand), false),
             node::SLOT_SET => {
                 let value = eval(cursor, &self.values)?;
                 self.values.set_slot(operand, value);
@@ -145,18 +147,41 @@ impl<G: StreamBuilder> Walk<'_, G> {
         let mut elements = Elements::new(kind & !axis::IN_ORDER, cursor, self, at)?;
         let body = *cursor;
         let before = self.enter(elements.rows(), kind & axis::IN_ORDER != 0);
+        let call = self.repeats(&body, &elements);
+        let mut tries = Tries::default();
         while let Some(element) = elements.next(self, at)? {
             self.turn(at)?;
             for (var, value) in (first..first + count).zip(element) {
                 self.values.set_var(var, value);
             }
             self.vars = first + count;
-            self.node(&mut body.clone())?;
+            let Some(call) = &call else {
+                self.node(&mut body.clone())?;
+                continue;
+            };
+            let is_kept = tries.count() && elements.known() > 1;
+            tasks::submit(self, &mut call.0.clone(), (call.1, call.2), is_kept)?;
+            if is_kept {
+                let made = tasks::go_on(self, call, (first, at), elements.known())?;
+                tries.made(made);
+                elements.skip(made);
+            }
         }
         self.vars = first;
         self.leave(before);
         cursor.skip(body_words);
         Ok(())
+    }
+
+    /// The task that is the body of a loop whose calls can be made ahead: nobody says anything about single ones, and what the loop goes
+    /// through is known.
+    fn repeats<'p>(
+        &self,
+        body: &Cursor<'p>,
+        elements: &Elements,
+    ) -> Option<(Cursor<'p>, usize, u32)> {
+        let can_be = self.pace.is_none() && self.calls == Calls::Ahead && elements.known() > 0;
+        if can_be { only_task(body) } else { None }
     }
 
     /// A slot gets an element of a tensor, after the element's producers.

@@ -157,7 +157,7 @@ fn choice(cursor: &mut Cursor<'_>, second: u32, values: &Values) -> Result<u64, 
 
 /// `None` where it divides by zero.
 #[inline]
-fn binary(op: u32, is_unsigned: bool, a: u64, b: u64) -> Option<u64> {
+pub(super) fn binary(op: u32, is_unsigned: bool, a: u64, b: u64) -> Option<u64> {
     let (x, y) = (a.cast_signed(), b.cast_signed());
     let count = (b & 63) as u32;
     let order = if is_unsigned { a.cmp(&b) } else { x.cmp(&y) };

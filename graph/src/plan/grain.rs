@@ -13,7 +13,7 @@ use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, MAX_CHAIN_STEP};
 use pto_abi::fault::Fault;
 
 use super::accept::KernelEntry;
-use super::operand::{Given, Operand, args_of};
+use super::operand::{Args, Given, Operand, fill};
 use super::task;
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
@@ -33,6 +33,9 @@ const LONGEST_STEP: u64 = MAX_CHAIN_STEP.unsigned_abs();
 
 /// Operands of a kernel that can be in a chain.
 const OPERANDS: usize = MAX_CHAIN_ARGS - task::PARAMS;
+
+/// No place of a plan.
+const NOWHERE: usize = usize::MAX;
 
 /// Kernels of a chain.
 const MOST: u64 = MAX_CHAIN_KERNELS as u64;
@@ -91,8 +94,13 @@ impl Kept {
     #[inline]
     fn step_to(&self, next: u64) -> Option<i64> {
         let step = next.wrapping_sub(self.last).cast_signed();
-        let bytes = step.checked_mul(self.element_bytes)?;
-        (bytes.unsigned_abs() <= LONGEST_STEP).then_some(step)
+        self.can_step(step).then_some(step)
+    }
+
+    #[inline]
+    fn can_step(&self, step: i64) -> bool {
+        let bytes = step.checked_mul(self.element_bytes);
+        bytes.is_some_and(|bytes| bytes.unsigned_abs() <= LONGEST_STEP)
     }
 }
 
@@ -104,7 +112,7 @@ pub(super) struct Run {
     head: [u64; task::PARAMS],
     operands: heapless::Vec<Kept, OPERANDS>,
     measure: Measure,
-    /// Zero: there is no run.
+    /// Zero: there is no run; the operands are those of the last call at its place, unless they were forgotten.
     times: u32,
 }
 
@@ -113,7 +121,7 @@ impl Run {
     pub(super) const fn new() -> Self {
         let measure = Measure { asked: 0, cost_ns: 0, width: 0, cores: 0 };
         let (kernel, head) = (KernelEntry::NONE, [0; task::PARAMS]);
-        Self { at: 0, kernel, head, operands: heapless::Vec::new(), measure, times: 0 }
+        Self { at: NOWHERE, kernel, head, operands: heapless::Vec::new(), measure, times: 0 }
     }
 
     /// Where its calls stand in the plan.
@@ -149,6 +157,77 @@ impl Run {
             // There is room for as many as fit a chain.
             let _ = self.operands.push(Kept { given: *given, element_bytes, last, step: 0 });
         }
+    }
+
+    /// The last call was submitted by somebody else.
+    pub(super) fn forget(&mut self) {
+        (self.at, self.times) = (NOWHERE, 0);
+    }
+
+    /// Whether the last call stands at this place, so that others can [go on](Self::go_on) from it.
+    pub(super) const fn is_kept(&self, at: usize) -> bool {
+        self.at == at
+    }
+
+    /// Makes `left` calls more, each of which moves its operands by these steps, and stays as regular as the last one; `left` counts down when
+    /// a call is reached. `is_alone`: each call is a task of its own.
+    pub(super) fn go_on<G: StreamBuilder>(
+        &mut self,
+        stream: &mut G,
+        (steps, is_alone): (&[i64], bool),
+        left: &mut u64,
+    ) -> Result<(), Fault> {
+        let most = self.most_by(steps);
+        let mut goes_on = self.times == 1 || self.has_steps(steps);
+        while *left > 0 {
+            let room = most.saturating_sub(self.times.into()).min(*left);
+            if self.times > 0 && goes_on && room > 0 {
+                self.extend(steps, room);
+                *left -= room;
+                continue;
+            }
+            *left -= 1;
+            self.submit(stream)?;
+            self.begin_again(steps);
+            goes_on = true;
+            if is_alone {
+                self.submit(stream)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many calls a run has at most that move by these steps.
+    fn most_by(&self, steps: &[i64]) -> u64 {
+        let (mut is_sequence, mut fits) = (true, true);
+        for (kept, step) in self.operands.iter().zip(steps) {
+            is_sequence &= !kept.given.is_written() || *step == 0;
+            fits &= kept.can_step(*step);
+        }
+        if fits { self.measure.most(is_sequence) } else { 1 }
+    }
+
+    fn has_steps(&self, steps: &[i64]) -> bool {
+        self.operands.iter().zip(steps).all(|(kept, step)| kept.step == *step)
+    }
+
+    /// Takes so many calls in, of which each moves by these steps.
+    fn extend(&mut self, steps: &[i64], count: u64) {
+        for (kept, step) in self.operands.iter_mut().zip(steps) {
+            let moved = step.cast_unsigned().wrapping_mul(count);
+            (kept.step, kept.last) = (*step, kept.last.wrapping_add(moved));
+        }
+        self.times = self.times.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+    }
+
+    /// Begins with the call after the last one; the run before it was submitted.
+    #[inline]
+    fn begin_again(&mut self, steps: &[i64]) {
+        for (kept, step) in self.operands.iter_mut().zip(steps) {
+            kept.last = kept.last.wrapping_add(step.cast_unsigned());
+            kept.given.move_to(kept.last);
+        }
+        self.times = 1;
     }
 
     /// Takes a call in if it goes on as the run does; `false`: it does not, and nothing has changed.
@@ -188,7 +267,8 @@ impl Run {
         if times == 0 {
             return Ok(());
         }
-        let args = args_of(&self.head, self.operands.iter().map(|kept| &kept.given));
+        let mut args = Args::new();
+        fill(&mut args, &self.head, self.operands.iter().map(|kept| &kept.given));
         let KernelEntry { func, kind, .. } = self.kernel;
         if times == 1 {
             return stream.submit_tensors(&TensorTask::new(func, kind, &args)).map(drop);

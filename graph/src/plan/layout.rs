@@ -63,6 +63,8 @@ pub mod limits {
     pub const LANES: usize = 128;
     /// Tasks that are held back together: a batch, or those before the first one starts.
     pub const HELD: usize = 256;
+    /// Turns of loops without a task between them: a second or two of a device.
+    pub const IDLE_TURNS: u64 = 1 << 26;
     /// Dimensions of a tensor.
     pub const RANK: usize = pto_abi::limits::MAX_RANK;
 }

@@ -12,17 +12,21 @@
 //!                                                            '--> epitaph: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `line.rs` and `ahead.rs` how a loop makes many calls at once; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
+mod ahead;
 mod axis;
 mod bindings;
 mod cursor;
+#[cfg(test)]
+mod differential;
 pub mod epitaph;
 mod expand;
 mod expression;
 mod grain;
 pub mod layout;
+mod line;
 mod operand;
 mod schedule;
 mod stop;

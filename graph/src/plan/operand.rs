@@ -9,6 +9,9 @@ use crate::tensor_task::Arg;
 /// The arguments of a task.
 pub(super) type Args<'a> = heapless::Vec<Arg<'a>, { task::WORDS }>;
 
+/// How far each operand moves from one call to the next: a tile by elements, a word by that number.
+pub(super) type Steps = heapless::Vec<i64, { super::layout::limits::PARAMS }>;
+
 /// What a parameter gets, as the plan says it.
 #[derive(Clone, Copy)]
 pub(super) enum Operand<'t> {
@@ -44,6 +47,15 @@ impl Given {
         }
     }
 
+    /// The same, with a tile or a word that has moved to `place`: to this element, or to this word.
+    #[inline]
+    pub(super) fn move_to(&mut self, place: u64) {
+        match self {
+            Self::Tile(_, tile) => tile.move_to(place),
+            Self::Word(word) => *word = place,
+        }
+    }
+
     /// Whether the kernel writes it.
     pub(super) const fn is_written(&self) -> bool {
         matches!(self, Self::Tile(role, _) if *role != param::IN)
@@ -64,16 +76,16 @@ impl Given {
     }
 }
 
-/// The arguments of a task.
+/// Puts the arguments of a task into `args`, which are empty: they are large, and would be copied on the way back.
 #[inline]
-pub(super) fn args_of<'a>(
+pub(super) fn fill<'a>(
+    args: &mut Args<'a>,
     head: &[u64; task::PARAMS],
     given: impl Iterator<Item = &'a Given>,
-) -> Args<'a> {
-    let mut args = Args::new();
+) {
+    // There is room for the head, and for as many as a kernel has.
     let _ = args.extend_from_slice(&head.map(Arg::Scalar));
-    given.for_each(|given| given.push(&mut args));
-    args
+    given.for_each(|given| given.push(args));
 }
 
 /// What the task does with a tile.

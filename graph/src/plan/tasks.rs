@@ -3,12 +3,13 @@
 use pto_abi::fault::Fault;
 
 use super::accept::{KernelEntry, ParamEntry};
+use super::ahead;
 use super::bindings::Bindings;
 use super::cursor::Cursor;
 use super::expression::eval;
 use super::grain::Run;
 use super::layout::limits;
-use super::operand::{Given, Operand, args_of};
+use super::operand::{Args, Given, Operand, fill};
 use super::schedule::{Choice, Pace};
 use super::stop::Stop;
 use super::task;
@@ -20,14 +21,17 @@ use crate::tensor_task::TensorTask;
 type Operands<'t> = heapless::Vec<Operand<'t>, { limits::PARAMS }>;
 type AllGiven = heapless::Vec<Given, { limits::PARAMS }>;
 
-/// Submits the call at the cursor, or lets it join a run, and goes behind it. `at` is the call, `number` its kernel.
+/// Submits the call at the cursor, or lets it join a run, and goes behind it. `at` is the call, `number` its kernel. `is_kept`: the
+/// calls that follow [go on](go_on) from this one.
 pub(super) fn submit<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,
     (at, number): (usize, u32),
+    is_kept: bool,
 ) -> Result<(), Stop> {
     let kernel = walk.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
     let forms = cursor.wide();
+    walk.has_task = true;
     let mut operands = Operands::new();
     let mut params = walk.plan.from(kernel.params_at);
     for _ in 0..kernel.params {
@@ -51,12 +55,42 @@ pub(super) fn submit<G: StreamBuilder>(
     }
     let call = (at, kernel, head(&walk.bindings, (&kernel, number), forms));
     let measure = walk.measure(number);
-    if walk.pace.is_none() && measure.most(walk.is_in_order()) > 1 && Run::can_hold(&operands) {
+    let is_alone = measure.most(walk.is_in_order()) <= 1;
+    if walk.pace.is_none() && (is_kept || !is_alone) && Run::can_hold(&operands) {
         walk.run.begin(call, (&operands, &given), measure);
-        return Ok(());
+        let submitted = if is_alone { walk.run.submit(walk.stream) } else { Ok(()) };
+        return submitted.map_err(|fault| Stop::new(fault, at));
     }
+    walk.run.forget();
     drop(operands);
     submit_alone(walk, cursor, call, &given)
+}
+
+/// Makes calls after the one that was submitted last, while a variable counts up, `most` of them at most; how many. The variable has
+/// the value of the last one then.
+pub(super) fn go_on<G: StreamBuilder>(
+    walk: &mut Walk<'_, G>,
+    (cursor, at, number): &(Cursor<'_>, usize, u32),
+    (var, loop_at): (u32, usize),
+    most: u64,
+) -> Result<u64, Stop> {
+    if !walk.run.is_kept(*at) {
+        return Ok(0);
+    }
+    let (steps, turns) = ahead::steps(walk, &mut cursor.clone(), (*number, var), most);
+    let is_alone = walk.measure(*number).most(walk.is_in_order()) <= 1;
+    let mut made = 0;
+    while made < turns {
+        let count = walk.turns_to_look().min(turns - made);
+        let mut left = count;
+        let went = walk.run.go_on(walk.stream, (&steps, is_alone), &mut left);
+        let reached = walk.values.var(var).wrapping_add((count - left).cast_signed());
+        walk.values.set_var(var, reached);
+        went.map_err(|fault| Stop::new(fault, *at))?;
+        walk.turned(count, loop_at)?;
+        made += count;
+    }
+    Ok(made)
 }
 
 /// A call: where it is, its kernel, and the words in front of those of the parameters.
@@ -69,7 +103,8 @@ fn submit_alone<G: StreamBuilder>(
     (at, kernel, head): Call,
     given: &[Given],
 ) -> Result<(), Stop> {
-    let args = args_of(&head, given.iter());
+    let mut args = Args::new();
+    fill(&mut args, &head, given.iter());
     let task = TensorTask::new(kernel.func, kernel.kind, &args);
     let submitted = match &mut walk.pace {
         Some(pace) => {

@@ -27,6 +27,15 @@ pub(super) struct Tile {
     pub(super) sides: u64,
 }
 
+impl Tile {
+    /// The tile has moved to another first element, in its dimensions as before.
+    #[inline]
+    pub(super) fn move_to(&mut self, first: u64) {
+        self.region = self.region.moved_by(first.wrapping_sub(self.first).cast_signed());
+        self.first = first;
+    }
+}
+
 /// A view that was read: where its tile is. The region that the tile touches is worked out where somebody needs it.
 #[derive(Clone, Copy)]
 pub(super) struct View<'t> {
@@ -72,20 +81,20 @@ impl View<'_> {
     #[inline]
     fn index(&mut self, values: &Values, cursor: &mut Cursor<'_>, dim: usize) -> Result<(), Stop> {
         let at = cursor.at();
-        let kind = cursor.word();
+        let is_range = cursor.word() == index::RANGE;
         let start = eval_signed(cursor, values)?;
-        let extent = self.extent(dim);
-        let is_inside = start >= 0 && (kind == index::RANGE || start < i64::from(extent));
-        if !is_inside {
-            return Err(
-                Stop::new(Fault::PLAN_INDEX, at).detail(start.cast_unsigned(), extent.into())
-            );
+        let length = if is_range { eval_signed(cursor, values)? } else { 1 };
+        let extent = i64::from(self.extent(dim));
+        // A range without any place may stand at the end.
+        let last = if length > 0 { extent.saturating_sub(1) } else { extent };
+        if !(0..=last).contains(&start) {
+            let wrong = Stop::new(Fault::PLAN_INDEX, at);
+            return Err(wrong.detail(start.cast_unsigned(), extent.cast_unsigned()));
         }
         if let Some(place) = self.starts.get_mut(dim) {
             *place = start;
         }
-        if kind == index::RANGE {
-            let length = eval_signed(cursor, values)?;
+        if is_range {
             self.range(u32::try_from(dim).unwrap_or(NO_DIMENSION), (start, length));
         } else if let Some(is_point) = self.is_point.get_mut(dim) {
             *is_point = true;

@@ -7,6 +7,7 @@ use super::accept::Plan;
 use super::bindings::{Array, Bindings};
 use super::epitaph;
 use super::grain::{Measure, Run};
+use super::layout::limits;
 use super::schedule::Pace;
 use super::stop::Stop;
 use super::values::Values;
@@ -28,6 +29,16 @@ impl Around {
     const ROOT: Self = Self { width: 1, is_in_order: false };
 }
 
+/// How loops make their calls. Both ways submit the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// Many at once, where their operands move by steps.
+    Ahead,
+    /// Each by its expressions: what the other way is compared with.
+    #[cfg(test)]
+    ByExpressions,
+}
+
 /// See the module.
 pub(super) struct Walk<'w, G> {
     pub(super) stream: &'w mut G,
@@ -40,8 +51,13 @@ pub(super) struct Walk<'w, G> {
     pub(super) pace: Option<Pace>,
     /// Calls that were put together.
     pub(super) run: Run,
+    pub(super) calls: Calls,
     around: Around,
     turns: u32,
+    /// Whether there was a task since the last look.
+    pub(super) has_task: bool,
+    /// Turns before the last look that had none.
+    idle_turns: u64,
 }
 
 impl<'w, G: StreamBuilder> Walk<'w, G> {
@@ -49,6 +65,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         stream: &'w mut G,
         plan: &'w Plan<'w>,
         (bindings, values): (Bindings, Values),
+        calls: Calls,
     ) -> Self {
         let pace = plan.schedule.map(|schedule| Pace::new(schedule, bindings.cores));
         Self {
@@ -59,8 +76,11 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
             vars: 0,
             pace,
             run: Run::new(),
+            calls,
             around: Around::ROOT,
             turns: 0,
+            has_task: false,
+            idle_turns: 0,
         }
     }
 
@@ -99,19 +119,41 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         pace.release(self.stream).map_err(|fault| Stop::new(fault, at))
     }
 
-    /// A turn of a loop begins: ends the walk if a tile kernel has faulted.
+    /// A turn of a loop begins: now and then [looks](Self::look) around.
     #[inline]
     pub(super) fn turn(&mut self, at: usize) -> Result<(), Stop> {
         self.turns = self.turns.wrapping_add(1);
         if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
     }
 
-    fn look(&self, at: usize) -> Result<(), Stop> {
+    /// Turns until the next [look](Self::look).
+    pub(super) const fn turns_to_look(&self) -> u64 {
+        (TURNS_BETWEEN_LOOKS - self.turns % TURNS_BETWEEN_LOOKS) as u64
+    }
+
+    /// So many turns have gone by, each with a task, as many as there are [to the next look](Self::turns_to_look) at most.
+    pub(super) fn turned(&mut self, count: u64, at: usize) -> Result<(), Stop> {
+        self.has_task = true;
+        self.turns = self.turns.wrapping_add(u32::try_from(count).unwrap_or(TURNS_BETWEEN_LOOKS));
+        if self.turns.is_multiple_of(TURNS_BETWEEN_LOOKS) { self.look(at) } else { Ok(()) }
+    }
+
+    /// Ends the walk if a tile kernel has faulted. Where the turns since the last look had no task, which would have let the others
+    /// work, gives way, and ends the walk with the run, or after too many such turns.
+    #[cold]
+    fn look(&mut self, at: usize) -> Result<(), Stop> {
         let state = self.stream.read_u32(state_of(self.bindings.epitaph));
-        match state.map_err(|fault| Stop::new(fault, at))? {
-            0 => Ok(()),
-            _ => Err(Stop::new(Fault::PLAN_KERNEL, at)),
+        if state.map_err(|fault| Stop::new(fault, at))? != 0 {
+            return Err(Stop::new(Fault::PLAN_KERNEL, at));
         }
+        if core::mem::take(&mut self.has_task) {
+            self.idle_turns = 0;
+            return Ok(());
+        }
+        self.idle_turns += u64::from(TURNS_BETWEEN_LOOKS);
+        let stopped = |fault| Stop::new(fault, at).detail(self.idle_turns, limits::IDLE_TURNS);
+        self.stream.give_way().map_err(stopped)?;
+        if self.idle_turns > limits::IDLE_TURNS { Err(stopped(Fault::PLAN_TURNS)) } else { Ok(()) }
     }
 
     /// An element of an array, after the element's producers.

@@ -169,6 +169,10 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
         self.0.graph.alloc(element, shape)
     }
 
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.0.graph.give_way()
+    }
+
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.0.graph.begin_recording(shapes)
     }

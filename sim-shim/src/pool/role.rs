@@ -280,6 +280,10 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         }
     }
 
+    fn turn(&mut self) {
+        self.step_others();
+    }
+
     fn relax(&mut self) {
         if self.turn_every == NO_TURN {
             return;

@@ -369,6 +369,21 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         Some(self.state.get_or_insert_with(Digest::new))
     }
 
+    /// What the program has read since takes its time, during which the others go on.
+    fn turn(&mut self) {
+        let until_ns = {
+            let mut world = self.crew.world.borrow_mut();
+            world.beats.iter().for_each(Beat::turn);
+            tap::drain(|note| {
+                world.charge(note);
+            });
+            world.builder_ns
+        };
+        self.run(until_ns, Rival::Nobody);
+        logging::set_ring(self.log_ring);
+        logging::set_virtual_time(Some(until_ns));
+    }
+
     /// One look at the watermark, then everybody who is due until then.
     fn relax(&mut self) {
         let until_ns = {

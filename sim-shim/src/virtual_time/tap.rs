@@ -331,6 +331,10 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
         Ok(view)
     }
 
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.graph.give_way()
+    }
+
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.is_recording = true;
         tell(3_u8);

@@ -359,6 +359,10 @@ impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
         Ok(())
     }
 
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.graph.give_way()
+    }
+
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         let serial = self.graph.begin_recording(shapes)?;
         self.open_recording = Some(serial);

@@ -1,5 +1,7 @@
 //! What a run counted, or why it ended.
 
+use std::fmt::Display;
+
 use pto_aicore_kernels::tile::TileFault;
 
 use super::place::Place;
@@ -88,6 +90,16 @@ pub enum RunError {
         /// What is wrong.
         message: String,
     },
+    /// The loops go on without a task.
+    #[error(
+        "At {place}: {turns} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."
+    )]
+    Turns {
+        /// The loop variables.
+        place: Place,
+        /// How many turns.
+        turns: u64,
+    },
     /// A kernel faulted.
     #[error("At {place}: {fault}")]
     Fault {
@@ -112,4 +124,17 @@ pub enum RunError {
     /// No process can go on.
     #[error("The pipeline is in a deadlock: {0}.")]
     Deadlock(String),
+}
+
+impl RunError {
+    /// Of an argument of a call, with the names of kernel and operand.
+    pub(super) fn of_operand(self, kernel: &str, operand: impl Display) -> Self {
+        match self {
+            Self::Expression { place, message } => {
+                let message = format!("Kernel {kernel}, operand {operand}: {message}");
+                Self::Expression { place, message }
+            }
+            other => other,
+        }
+    }
 }

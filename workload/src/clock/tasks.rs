@@ -102,12 +102,13 @@ impl<'a> Runner<'a> {
         let kernel = &self.workload.kernels[task.kernel];
         let (mut views, mut scalars) = (Vec::new(), Vec::new());
         for (param, argument) in kernel.params().iter().zip(&task.arguments) {
+            let named = |error: RunError| error.of_operand(kernel.name(), param.name);
             match (param.kind, argument) {
                 (ParamKind::Tensor { tile, .. }, Argument::View(view)) => {
-                    views.push(self.view(tile, view, place)?);
+                    views.push(self.view(tile, view, place).map_err(named)?);
                 }
                 (ParamKind::Scalar(dtype), argument) => {
-                    scalars.push(self.scalar(dtype, argument, place)?);
+                    scalars.push(self.scalar(dtype, argument, place).map_err(named)?);
                 }
                 // The workload was checked.
                 (ParamKind::Tensor { .. }, _) => {}
@@ -166,10 +167,15 @@ impl<'a> Runner<'a> {
         for (dimension, index) in view.indices.iter().enumerate() {
             let stride = bound.strides[dimension];
             let start = match index {
-                Index::At(at) => self.inputs.integer(at, place)?,
+                Index::At(at) => {
+                    let start = self.inputs.integer(at, place)?;
+                    self.check_index(view, (dimension, start), 1, place)?;
+                    start
+                }
                 Index::Range { start, length } => {
                     let start = self.inputs.integer(start, place)?;
                     let length = self.inputs.integer(length, place)?;
+                    self.check_index(view, (dimension, start), length, place)?;
                     let left = i64::try_from(tensor.shape[dimension]).unwrap_or(i64::MAX) - start;
                     let side = free.iter().position(|free| *free == dimension);
                     let side = side.and_then(|number| sides.get(number)).copied().unwrap_or(1);
@@ -178,7 +184,6 @@ impl<'a> Runner<'a> {
                     start
                 }
             };
-            self.check_index(view, (dimension, start), index, place)?;
             first = first.saturating_add(start.saturating_mul(stride));
         }
         let mut strides = [0, 0];
@@ -188,22 +193,18 @@ impl<'a> Runner<'a> {
         Ok(TileView::new(bound.memory, first, strides, counted))
     }
 
-    /// Whether an index is in its dimension.
+    /// Whether so many places from an index on begin in its dimension: none may also stand at its end.
     fn check_index(
         &self,
         view: &View,
         (dimension, start): (usize, i64),
-        index: &Index,
+        length: i64,
         place: &Place,
     ) -> Result<(), RunError> {
         let tensor = &self.workload.tensors[view.tensor];
         let extent = tensor.shape[dimension];
-        // A range that begins beyond the tensor has no rows or columns that count.
-        let is_inside = u64::try_from(start).is_ok_and(|start| match index {
-            Index::At(_) => start < extent,
-            Index::Range { .. } => true,
-        });
-        if is_inside {
+        let end = extent.saturating_add(u64::from(length <= 0));
+        if u64::try_from(start).is_ok_and(|start| start < end) {
             return Ok(());
         }
         let message = format!(

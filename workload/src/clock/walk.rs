@@ -1,6 +1,7 @@
 //! Goes through a tree in program order, one event at a time, so that several processes can be gone through side by side.
 
 use crate::tree::{Axis, Loop, Node, Task};
+use pto_graph::plan::layout::limits;
 
 use super::bindings::Bindings;
 use super::eval::Inputs;
@@ -152,12 +153,14 @@ enum Frame<'w> {
 pub(super) struct Walker<'w> {
     frames: Vec<Frame<'w>>,
     place: Place,
+    /// Turns of loops since the last task.
+    idle_turns: u64,
 }
 
 impl<'w> Walker<'w> {
     /// Before the first node.
     pub(super) fn new(root: &'w Node) -> Self {
-        Self { frames: vec![Frame::Node(root)], place: Place::default() }
+        Self { frames: vec![Frame::Node(root)], place: Place::default(), idle_turns: 0 }
     }
 
     /// The loop variables in scope.
@@ -176,6 +179,7 @@ impl<'w> Walker<'w> {
                     None
                 }
                 Frame::Loop { around, body, elements, depth } => {
+                    self.turn()?;
                     self.iterate(around, body, elements, depth)
                 }
                 Frame::Consume { channel, depth, .. } => {
@@ -214,7 +218,10 @@ impl<'w> Walker<'w> {
                 self.frames.push(Frame::Node(if is_true { then } else { otherwise }));
                 None
             }
-            Node::Task(task) => Some(Event::Task(task)),
+            Node::Task(task) => {
+                self.idle_turns = 0;
+                Some(Event::Task(task))
+            }
             Node::Combine(nodes) => {
                 self.frames.push(Frame::Nodes(nodes));
                 Some(Event::Enter(Order::Parallel))
@@ -230,6 +237,15 @@ impl<'w> Walker<'w> {
                 None
             }
         })
+    }
+
+    /// Counts a turn of a loop.
+    fn turn(&mut self) -> Result<(), RunError> {
+        self.idle_turns += 1;
+        if self.idle_turns <= limits::IDLE_TURNS {
+            return Ok(());
+        }
+        Err(RunError::Turns { place: self.place.clone(), turns: self.idle_turns })
     }
 
     /// The next turn of a loop, or its end.
@@ -262,5 +278,28 @@ impl<'w> Walker<'w> {
     /// Answers [`Event::Consume`] where the channel is closed and empty.
     pub(super) fn closed(&mut self) {
         self.frames.pop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Walker;
+    use crate::clock::eval::Inputs;
+    use crate::clock::{Bindings, RunError};
+    use crate::tree::{SLOTS, Workload};
+    use pto_graph::plan::layout::limits;
+
+    #[test]
+    fn loops_without_tasks_end() {
+        let text = "workload idle { do each i in dense 1000000000000 { empty } }";
+        let workload = Workload::parse(text).unwrap();
+        let bindings = Bindings::new();
+        let inputs = Inputs { bindings: &bindings, slots: [0; SLOTS] };
+        let mut walker = Walker::new(&workload.root);
+        walker.next(&inputs).unwrap();
+        walker.idle_turns = limits::IDLE_TURNS - 7;
+        let error = walker.next(&inputs).unwrap_err();
+        assert!(matches!(error, RunError::Turns { .. }), "{error}");
+        assert!(error.to_string().starts_with("At i = 6: 67108865 turns"), "{error}");
     }
 }

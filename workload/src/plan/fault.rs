@@ -89,6 +89,9 @@ fn message(fault: Fault, found: u64, limit: u64) -> String {
         Fault::PLAN_DIVISION => format!("{signed} is divided by zero."),
         Fault::PLAN_ARRAY => format!("the array has {found} elements, and the axis needs {limit}."),
         Fault::PLAN_ELEMENT => format!("element {limit} of the array is {signed}, and cannot be."),
+        Fault::PLAN_TURNS | Fault::STALL_BUILDER | Fault::STALL_RUN_BUDGET => format!(
+            "{found} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."
+        ),
         Fault::PLAN_LIMIT => format!("there are {found}, and the limit is {limit}."),
         _ => format!("found {found:#x}, expected {limit:#x}."),
     }

@@ -368,26 +368,38 @@ impl<'a> Checker<'a> {
             match index {
                 Index::At(place) => {
                     self.integer(place, "index")?;
-                    self.in_tensor(place, &tensor.name, dimension, tensor.shape[dimension])?;
+                    self.in_tensor((place, &Expr::Int(1)), view.tensor, dimension)?;
                 }
                 Index::Range { start, length } => {
                     self.integer(start, "start of a range")?;
                     self.integer(length, "length of a range")?;
+                    self.in_tensor((start, length), view.tensor, dimension)?;
                 }
             }
         }
         Ok(view.free(rank).map(|dimension| tensor.shape[dimension]).collect())
     }
 
-    /// Whether an index stays in its dimension, where its values are known.
-    fn in_tensor(&self, place: &Expr, tensor: &str, dimension: usize, extent: u64) -> Outcome {
-        let Some((low, high)) = exact::bounds(place, &self.loops) else { return Ok(()) };
-        if low >= 0 && high < i128::from(extent) {
+    /// Whether so many places from an index on begin in their dimension, where the values of both are known.
+    fn in_tensor(
+        &self,
+        (start, length): (&Expr, &Expr),
+        tensor: usize,
+        dimension: usize,
+    ) -> Outcome {
+        let Some((low, high)) = exact::bounds(start, &self.loops) else { return Ok(()) };
+        let tensor = &self.workload.tensors[tensor];
+        let extent = tensor.shape[dimension];
+        let has_places = exact::bounds(length, &self.loops).is_some_and(|(fewest, _)| fewest > 0);
+        // A range without any place may stand at the end. Of lengths that are not known, the run sees it.
+        let is_inside = low >= 0 && (high < i128::from(extent) || !has_places);
+        if is_inside {
             return Ok(());
         }
         let wrong = if low < 0 { low } else { high };
         Err(self.error(format!(
-            "The index of dimension {dimension} of {tensor} becomes {wrong}, and the dimension has {extent} places."
+            "The index of dimension {dimension} of {} becomes {wrong}, and the dimension has {extent} places.",
+            tensor.name
         )))
     }
 

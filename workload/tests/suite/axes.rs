@@ -52,7 +52,7 @@ fn a_dynamic_axis_is_bound_by_name() {
     let error = run(&checked, &bindings).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "At b = 8: the index of dimension 0 of OUT is 8, and the dimension has 8 places."
+        "At b = 8: Kernel mark, operand out: the index of dimension 0 of OUT is 8, and the dimension has 8 places."
     );
 }
 

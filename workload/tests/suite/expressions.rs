@@ -83,8 +83,8 @@ fn values() {
 #[test]
 fn what_has_no_value() {
     for (text, expected) in [
-        ("1 / (i - 2)", "At i = 2: 1 / 0 divides by zero."),
-        ("5 % (i - i)", "At i = 0: 5 % 0 divides by zero."),
+        ("1 / (i - 2)", "At i = 2: Kernel keep, operand s: 1 / 0 divides by zero."),
+        ("5 % (i - i)", "At i = 0: Kernel keep, operand s: 5 % 0 divides by zero."),
         ("symbol(missing)", "The symbol missing is not bound. Set it before the run."),
     ] {
         assert_eq!(eval(text), Err(expected.to_owned()), "{text}");

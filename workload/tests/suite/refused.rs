@@ -43,6 +43,14 @@ fn what_is_wrong_is_named() {
             "Workload w, loop b, kernel copy, argument y: The index of dimension 0 of Y becomes -1, and the dimension has 3 places.",
         ),
         (
+            "parallel b in dense 3 { copy[b](x = X[0, b * 2 for 4], y = Y[b]) }",
+            "Workload w, loop b, kernel copy, argument x: The index of dimension 1 of X becomes 4, and the dimension has 4 places.",
+        ),
+        (
+            "parallel b in dense 3 { copy[b](x = X[0, b - 2 for symbol(n)], y = Y[b]) }",
+            "Workload w, loop b, kernel copy, argument x: The index of dimension 1 of X becomes -2, and the dimension has 4 places.",
+        ),
+        (
             "parallel b in dense 3 { copy[b](x = H[b], y = Y[b]) }",
             "Workload w, loop b, kernel copy, argument x: The kernel needs f32[4, 8], and the tensor H is of type f16.",
         ),

@@ -186,6 +186,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         self.play(recording, bindings)
     }
 
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.tasks.give_way(None)
+    }
+
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
         let (address, bytes) = self.settle(view, index, AccessKind::Read)?;
         self.tasks.memory().read_element(address, bytes).ok_or(Fault::BUILD_GM_RANGE)

@@ -19,14 +19,18 @@ use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, F, M, H> {
-    /// Lets the others work, then looks again; `at`: for what.
+    /// Lets the others work. A program that waits looks again afterwards, and says for what; `None`: it computes, and waits for nothing.
     ///
     /// # Errors
     /// The fault of the run, if it has one.
-    fn wait_a_turn(&mut self, at: u64) -> Result<(), Fault> {
+    pub(in crate::stream) fn give_way(&mut self, at: Option<u64>) -> Result<(), Fault> {
         if self.state.fault.is_raised() {
             return Err(raised(&self.state));
         }
+        let Some(at) = at else {
+            self.events.host().turn();
+            return Ok(());
+        };
         self.tell_state(at);
         self.events.host().relax();
         self.storage.advance();
@@ -63,7 +67,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
                 let blame = ring_blame(ring, (in_use, in_use + count), scope);
                 return Err(self.hopeless(blame, watermark));
             }
-            self.wait_a_turn(count)?;
+            self.give_way(Some(count))?;
         }
         Ok(())
     }
@@ -87,7 +91,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
             if is_hopeless && !self.storage.window().has_completed(number) {
                 return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
             }
-            self.wait_a_turn(number)?;
+            self.give_way(Some(number))?;
         }
         Ok(())
     }
@@ -128,7 +132,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
                 waits = true;
                 self.storage.marks().waits(ring);
             }
-            self.wait_a_turn(bytes)?;
+            self.give_way(Some(bytes))?;
             match self.storage.take_heap(depth, bytes) {
                 None => return Err(Fault::STREAM_SCOPE_DEPTH),
                 Some(Ok(address)) => return Ok(address),

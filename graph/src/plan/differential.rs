@@ -1,0 +1,325 @@
+//! Making many calls at once submits what making each by its expressions does: generated plans, whose tasks, chains and faults are compared
+//! word for word.
+//!
+//! A plan has one to three loops around a call, whose indices and scalars are random expressions. Most indices are kept in their
+//! dimension by a remainder; others leave it somewhere, and so do ranges. What a plan is bound to (sizes, grain, costs, cores) is random too.
+
+extern crate std;
+
+use std::format;
+use std::string::String;
+use std::vec;
+use std::vec::Vec;
+
+use pto_abi::fault::Fault;
+use pto_abi::ids::{GmAddr, TaskId};
+
+use super::bindings::Place;
+use super::expand::run;
+use super::layout::{
+    HEADER_WORDS, MAGIC, NO_DIMENSION, VERSION, axis, binding, expression as code, index, limits,
+    node, param,
+};
+use super::stop::Stop;
+use super::task::descriptor;
+use super::walk::Calls;
+use crate::builder::{EdgeOutcome, GraphBuilder};
+use crate::chain::Chain;
+use crate::element::ElementType;
+use crate::recording::{Bindings, Recording};
+use crate::scope::{DependencyMode, ScopeId};
+use crate::stream::StreamBuilder;
+use crate::task::TaskSpec;
+use crate::tensor::TensorView;
+use crate::tensor_task::TensorTask;
+
+const BINDINGS: u64 = 0x1_0000;
+const EPITAPH: u64 = 0x2_0000;
+const SCRATCH: u64 = 0x3_0000;
+const TENSORS: u64 = 1 << 32;
+
+/// Notes what is submitted. A ring is full after so many tasks.
+struct Notes {
+    bindings: Vec<u64>,
+    notes: Vec<String>,
+    room: usize,
+}
+
+impl Notes {
+    fn note(&mut self, what: String) -> Result<TaskId, Fault> {
+        if self.notes.len() == self.room {
+            return Err(Fault::STREAM_WINDOW_RING);
+        }
+        self.notes.push(what);
+        Ok(TaskId::NONE)
+    }
+}
+
+impl GraphBuilder for Notes {
+    fn orch_args(&self) -> &[u64] {
+        &[]
+    }
+    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        Err(Fault::BUILD_TASKS_FULL)
+    }
+    fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
+        Err(Fault::BUILD_TASKS_FULL)
+    }
+    fn publish(&mut self, _: TaskId) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        self.note(format!("{chain:?}")).map(Some)
+    }
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        let at = usize::try_from(address.0.wrapping_sub(BINDINGS) / 8).unwrap_or(usize::MAX);
+        let word = self.bindings.get(at).copied().unwrap_or(0);
+        let half = if address.0.is_multiple_of(8) { word } else { word >> 32 };
+        Ok(u32::try_from(half & 0xFFFF_FFFF).expect("half a word"))
+    }
+}
+
+impl StreamBuilder for Notes {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        self.note(format!("{task:?}"))
+    }
+    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
+        Err(Fault::STREAM_SCOPE_DEPTH)
+    }
+    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
+        Err(Fault::STREAM_SCOPE_DEPTH)
+    }
+    fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
+        Err(Fault::STREAM_HEAP_RING)
+    }
+    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
+        Ok(0)
+    }
+    fn set(&mut self, view: &TensorView<'_>, at: &[u32], value: u64) -> Result<(), Fault> {
+        self.notes.push(format!("{:?} {at:?} = {value}", view.base()));
+        Ok(())
+    }
+    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
+        Err(Fault::STREAM_RECORDING_FULL)
+    }
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        Err(Fault::STREAM_RECORDING_FULL)
+    }
+    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
+        Err(Fault::STREAM_RECORDING_FULL)
+    }
+}
+
+/// A stream of numbers: splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ x >> 31
+    }
+
+    fn below(&mut self, end: u32) -> u32 {
+        u32::try_from(self.next() % u64::from(end)).expect("it is below")
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(u32::try_from(all.len()).expect("a few")) as usize]
+    }
+}
+
+/// The extents of both tensors.
+const SHAPE: [u32; 3] = [40, 24, 16];
+/// Symbols: the size of a dynamic axis, and two that expressions use.
+const SYMBOLS: usize = 3;
+
+fn constant(value: i32) -> u32 {
+    code::CONSTANT | value.cast_unsigned() << 8
+}
+
+/// A number.
+fn expression(random: &mut Random, vars: u32, depth: u32) -> Vec<u32> {
+    let leaf = depth == 0 || random.below(4) == 0;
+    if leaf {
+        let value = random.of(&[0, 1, 2, 3, 7, 8, 16, 100, -1, -5]);
+        return vec![match random.below(4) {
+            0 => constant(value),
+            1 => code::SYMBOL | (1 + random.below(2)) << 8,
+            _ => code::VAR | random.below(vars) << 8,
+        }];
+    }
+    let part = |random: &mut Random| expression(random, vars, depth - 1);
+    match random.below(16) {
+        0 => [vec![code::NEGATE], part(random)].concat(),
+        1 => [vec![code::COMPLEMENT], part(random)].concat(),
+        2 => {
+            let op = random.of(&[code::LESS, code::EQUAL, code::GREATER_EQUAL]);
+            let condition = [vec![op], part(random), part(random)].concat();
+            let (then, otherwise) = (part(random), part(random));
+            let length = |part: &[u32]| u32::try_from(part.len()).expect("a few");
+            let head = vec![code::CHOICE | length(&then) << 8, length(&otherwise)];
+            [head, condition, then, otherwise].concat()
+        }
+        3 => {
+            let op = random.of(&[code::AND, code::OR]);
+            let one = |random: &mut Random| [vec![code::LESS], part(random), part(random)].concat();
+            let (first, second) = (one(random), one(random));
+            let length = u32::try_from(second.len()).expect("a few");
+            [vec![code::TO_NUMBER, op | length << 8], first, second].concat()
+        }
+        4 => [vec![code::TO_NUMBER, code::TO_TRUTH], part(random)].concat(),
+        5..9 => {
+            let op = random.of(&[code::DIV, code::REMAINDER, code::SHIFT_RIGHT, code::BIT_AND]);
+            let by = constant(random.of(&[1, 2, 3, 5, 7, 8, 15, 31, 100, -3]));
+            [vec![op | random.below(2) << 8], part(random), vec![by]].concat()
+        }
+        9 => {
+            let op = random.of(&[code::BIT_OR, code::BIT_XOR, code::SHIFT_LEFT, code::DIV]);
+            [vec![op | random.below(2) << 8], part(random), part(random)].concat()
+        }
+        _ => {
+            let op = random.of(&[code::ADD, code::SUB, code::MUL, code::ADD]);
+            [vec![op | random.below(2) << 8], part(random), part(random)].concat()
+        }
+    }
+}
+
+/// An index: mostly kept below `end`.
+fn place(random: &mut Random, vars: u32, end: u32) -> Vec<u32> {
+    let depth = random.below(3);
+    let found = expression(random, vars, depth);
+    let end = i32::try_from(end).expect("an extent");
+    if random.below(6) == 0 {
+        return found;
+    }
+    [vec![code::REMAINDER | 1 << 8], found, vec![constant(end)]].concat()
+}
+
+/// A view of tensor `number`, whose tile has these sides; a side of one row may be a place.
+fn view(random: &mut Random, number: u32, vars: u32, [rows, cols]: [u32; 2]) -> Vec<u32> {
+    let (row, count) = (if rows == 1 { NO_DIMENSION } else { 1 }, 1 + random.below(3));
+    // A tile of one row needs a place for the rows.
+    let count = if rows == 1 { count.max(2) } else { count };
+    let mut words = vec![number | count << 8 | row << 16 | 2 << 24];
+    for dim in 0..count {
+        let extent = SHAPE[dim as usize];
+        if dim == 0 || dim == 1 && rows == 1 {
+            words.extend([vec![index::AT], place(random, vars, extent)].concat());
+            continue;
+        }
+        let side = if dim == 1 { rows } else { cols };
+        let (start, length) = match random.below(4) {
+            0 => (place(random, vars, extent), expression(random, vars, 1)),
+            1 => (place(random, vars, extent), vec![constant(side.cast_signed())]),
+            2 => (vec![constant(0)], vec![constant(side.cast_signed() - 1)]),
+            _ => (place(random, vars, extent - side + 1), vec![constant(side.cast_signed())]),
+        };
+        words.extend([vec![index::RANGE], start, length].concat());
+    }
+    words
+}
+
+/// A plan, and what it is bound to.
+fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
+    let element = u32::from(ElementType::F32.get());
+    let tiles = [0, 1].map(|_| [random.of(&[1, 4, 8]), random.of(&[4, 16])]);
+    let mut words = vec![MAGIC, VERSION, 0, 2, 1, u32::try_from(SYMBOLS).expect("a few"), 0, 0];
+    assert_eq!(words.len(), HEADER_WORDS);
+    for _ in 0..2 {
+        words.push(element | 3 << 8);
+        words.extend((0..limits::RANK).map(|dim| SHAPE.get(dim).copied().unwrap_or(0)));
+    }
+    // A kernel with a tensor that it reads, one that it writes, and a scalar.
+    words.extend([7 | 1 << 16 | 3 << 24, 0, 64]);
+    for (role, [rows, cols]) in
+        [param::IN, random.of(&[param::OUT, param::IN_OUT])].into_iter().zip(tiles)
+    {
+        words.extend([role | element << 8, rows | cols << 16, random.of(&[0, 0, 0, 1])]);
+    }
+    words.extend([param::SCALAR | element << 8, 0, 0]);
+    words[7] = u32::try_from(words.len()).expect("a few");
+    let loops = 1 + random.below(3);
+    let mut body = vec![node::TASK, 0, 0];
+    body.extend(view(random, 0, loops, tiles[0]));
+    body.extend(view(random, 1, loops, tiles[1]));
+    let depth = random.below(3);
+    body.extend(expression(random, loops, depth));
+    for var in (0..loops).rev() {
+        let in_order = random.of(&[0, axis::IN_ORDER]);
+        let is_dynamic = var + 1 == loops && random.below(3) == 0;
+        let kind = in_order | if is_dynamic { axis::DYNAMIC } else { axis::DENSE };
+        let end =
+            if var + 1 == loops { random.of(&[0, 1, 2, 9, 70, 400]) } else { random.below(4) };
+        let axis = if is_dynamic { vec![0] } else { vec![end, 0] };
+        if random.below(4) == 0 {
+            body.insert(0, node::BLOCK | 1 << 8);
+        }
+        let length = u32::try_from(body.len()).expect("a few");
+        let head = vec![node::LOOP | (var | 1 << 8 | kind << 16) << 8, length];
+        body = [head, axis, body].concat();
+    }
+    words.extend(body);
+    words[2] = u32::try_from(words.len()).expect("a few");
+    (words, bound(random))
+}
+
+fn bound(random: &mut Random) -> Vec<u64> {
+    let sizes = [SYMBOLS, 0, 2, 1];
+    let mut bound = vec![0; binding::words(sizes)];
+    bound[binding::CODE_BYTES] = 64;
+    (bound[binding::EPITAPH], bound[binding::SCRATCH]) = (EPITAPH, SCRATCH);
+    bound[binding::COUNTS] = SYMBOLS as u64 | 2 << 32 | 1 << 48;
+    bound[binding::CORES] = random.of(&[1, 4, 72]);
+    bound[binding::GRAIN] = random.of(&[0, 0, 1, 2, 7, 100]);
+    let symbols = [random.below(200).into(), random.below(9).into(), random.below(50).into()];
+    bound[binding::HEAD..][..SYMBOLS].copy_from_slice(&symbols);
+    let tensors = binding::tensors_at(SYMBOLS, 0);
+    for number in 0..2 {
+        let base = TENSORS << number;
+        let view = TensorView::dense(GmAddr(base), ElementType::F32, &SHAPE);
+        let words = &mut bound[tensors + number * binding::TENSOR..][..binding::TENSOR];
+        (words[descriptor::BASE], words[descriptor::BYTES]) = (base, view.tensor_bytes());
+        words[descriptor::STRIDES..][..3].copy_from_slice(view.strides());
+    }
+    bound[binding::costs_at([SYMBOLS, 0, 2])] = random.of(&[0, 50, 1_000, 30_000]);
+    bound
+}
+
+fn expand(plan: &[u32], bound: &[u64], room: usize, calls: Calls) -> (Vec<String>, Option<Stop>) {
+    let mut notes = Notes { bindings: bound.to_vec(), notes: Vec::new(), room };
+    let place = Place { base: GmAddr(BINDINGS), words: bound.len() as u64 };
+    let stop = run(&mut notes, plan, (place, GmAddr(EPITAPH)), calls).err();
+    (notes.notes, stop)
+}
+
+#[test]
+fn many_calls_at_once_are_those_of_the_expressions() {
+    let mut random = Random(1);
+    let mut counts = [0_usize; 4];
+    for number in 0..8_000 {
+        let (plan, bound) = generate(&mut random);
+        let room = if random.below(4) == 0 { random.below(60) as usize } else { usize::MAX };
+        let slow = expand(&plan, &bound, room, Calls::ByExpressions);
+        let fast = expand(&plan, &bound, room, Calls::Ahead);
+        assert_eq!(fast, slow, "plan {number}: {plan:x?}\n{bound:x?}");
+        let (notes, stop) = slow;
+        counts[0] += notes.len();
+        counts[1] += notes.iter().filter(|note| note.starts_with("Chain")).count();
+        counts[2] += usize::from(stop.is_some_and(|stop| stop.fault == Fault::PLAN_INDEX));
+        counts[3] += usize::from(stop.is_some());
+        let is_known = stop.is_none_or(|stop| {
+            let faults = [
+                Fault::PLAN_INDEX,
+                Fault::PLAN_DIVISION,
+                Fault::PLAN_TILE,
+                Fault::STREAM_WINDOW_RING,
+            ];
+            faults.contains(&stop.fault)
+        });
+        assert!(is_known, "plan {number}: {stop:?} {plan:x?}");
+    }
+    std::println!("submitted, chains, indices, faults: {counts:?}");
+    assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
+}
