@@ -457,6 +457,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_ARRAY UINT32_C(0x000b0013)
 /* An array of an axis has an element that cannot be: a negative length, or a beginning before the one before it. The report says which; correct it. */
 #define PTO_FAULT_PLAN_ELEMENT UINT32_C(0x000b0014)
+/* The loops of a workload make turn after turn without a task. The report names the loop; look at its size, and at the predicates of its tasks. */
+#define PTO_FAULT_PLAN_TURNS UINT32_C(0x000b0015)
 /* A tile kernel ended with a fault. The report names kernel, operand and index. */
 #define PTO_FAULT_PLAN_KERNEL UINT32_C(0x000b0020)
 /* A transfer to or from another rank has failed. The report of the group names ranks, hosts and the cause. */
