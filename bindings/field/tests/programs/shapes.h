@@ -184,21 +184,20 @@ void wide(const ChipTaskArgs &args) {
 void mix_in_scopes(const ChipTaskArgs &args) {
     const MixedKernels all[] = {{MARK_CUBE, MARK_VECTOR, MARK_VECTOR}, {MARK_CUBE, MARK_VECTOR, -1}, {MARK_CUBE, -1, -1},
                                 {-1, MARK_VECTOR, MARK_VECTOR}, {-1, MARK_VECTOR, -1}};
+    PTO2TaskId last = PTO2TaskId::invalid();
     for (const MixedKernels &kernels : all) {
         PTO2_SCOPE() {
             CoreTaskArgs task;
             task.add_inout(counts_of(args));
-            rt_submit_task(kernels, task);
+            last = rt_submit_task(kernels, task).task_id();
         }
     }
-    PTO2TaskId last = PTO2TaskId::invalid();
+    // The first task waits for the last one above: in a manual scope no edge follows from tensors.
     PTO2_SCOPE(PTO2ScopeMode::MANUAL) {
         for (const MixedKernels &kernels : all) {
             CoreTaskArgs task;
             task.add_inout(counts_of(args));
-            if (last.is_valid()) {
-                task.set_dependencies(&last, 1);
-            }
+            task.set_dependencies(&last, 1);
             last = rt_submit_task(kernels, task).task_id();
         }
     }
