@@ -112,7 +112,9 @@ fn doubles(
 ) -> Verdict {
     let verdict = differences(name, found, expected, |found, value| {
         let both_nan = found.is_nan() && value.is_nan();
-        both_nan || found == value || (found - value).abs() <= bound(*value)
+        // An infinite error is too large, whatever the tolerance: that of an infinite value is infinite as well.
+        let error = (found - value).abs();
+        both_nan || found == value || (error.is_finite() && error <= bound(*value))
     });
     let count = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count() as u64;
     Verdict { nans: Nans { found: count(found), expected: count(expected) }, ..verdict }
@@ -146,6 +148,8 @@ mod tests {
         let of = |found: &[f64], expected: &[f64]| doubles("x", found, expected, |_| 0.5);
         let both = of(&[1.0, nan], &[1.25, nan]);
         assert_eq!((both.wrong, both.nans), (0, Nans { found: 1, expected: 1 }));
+        let infinite = doubles("x", &[1.0], &[f64::INFINITY], |value| 1e-8 + 1e-5 * value.abs());
+        assert_eq!(infinite.wrong, 1);
         let one = of(&[1.0, nan], &[2.0, 1.0]);
         assert_eq!((one.wrong, one.nans), (2, Nans { found: 1, expected: 0 }));
     }

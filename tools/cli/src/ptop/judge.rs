@@ -72,8 +72,8 @@ fn compared(name: &str, (found, expected): (&[f64], &[f64]), args: &ProgramRunAr
     let pairs: Vec<_> = pairs.filter(|(a, b)| !(a.is_nan() && b.is_nan())).collect();
     let errors = pairs.iter().map(|(found, expected)| distance(*found, *expected));
     let is_wrong = |(error, (_, expected)): &(f64, &(f64, f64))| {
-        // A tolerance that is not a number admits nothing.
-        let is_near = *error <= args.atol + args.rtol * expected.abs();
+        // An infinite error is too large, whatever the tolerance: that of an infinite value is infinite as well.
+        let is_near = error.is_finite() && *error <= args.atol + args.rtol * expected.abs();
         !(is_near || *error == 0.0)
     };
     let wrong = errors.clone().zip(&pairs).filter(is_wrong).count();
@@ -170,5 +170,6 @@ mod tests {
         assert_eq!(of(&[1.0, nan], &[1.0, 2.0], &["--pcc=0"]), (false, 1, f64::INFINITY, one));
         let infinite = [f64::INFINITY; 2];
         assert_eq!(of(&infinite, &infinite, &[]), (true, 0, 0.0, Nans::default()));
+        assert_eq!(of(&[1.0; 2], &infinite, &[]), (false, 2, f64::INFINITY, Nans::default()));
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::pto::{Answer, answer, command, pto};
+use crate::schema::{answers, conforms};
 
 /// Firmware and kernels, built once.
 pub(crate) fn images() -> &'static [PathBuf; 2] {
@@ -18,7 +19,7 @@ pub(crate) fn images() -> &'static [PathBuf; 2] {
         let say = |sentence: &str| println!("{sentence}");
         let programs = [packages::QEMU, packages::CROSS_C];
         packages::install(&programs, &say).unwrap_or_else(|why| panic!("{why}"));
-        let built = json(&pto(&["fw", "build", "--release", "--json"], 0));
+        let built = answers("fw_build", &["fw", "build", "--release"]);
         let of = |kind: &str| {
             let images = built["images"].as_array().expect("a list");
             let image = images.iter().find(|image| image["kind"] == kind).expect("it is built");
@@ -56,8 +57,13 @@ impl Home {
         answer
     }
 
+    /// What a command answers with `--json`, which is of this kind of the schema.
+    fn answers(&self, kind: &str, args: &[&str]) -> Value {
+        conforms(kind, args, &self.pto(&[args, &["--json"]].concat(), 0))
+    }
+
     fn current(&self) -> Value {
-        let list = json(&self.pto(&["fw", "list", "--json"], 0));
+        let list = self.answers("fw_list", &["fw", "list"]);
         list["devices"]["virt"]["current"].clone()
     }
 
@@ -80,7 +86,8 @@ fn an_image_is_inspected() {
     {
         assert!(told.contains(part), "{part} in\n{told}");
     }
-    let blob = json(&pto(&["fw", "inspect", text(kernels), "--json"], 0));
+    answers("fw_inspect", &["fw", "inspect", text(firmware)]);
+    let blob = answers("fw_inspect", &["fw", "inspect", text(kernels)]);
     assert_eq!((&blob["kind"], &blob["usable"]), (&"kernels".into(), &true.into()));
     assert!(blob["kernels"].as_array().is_some_and(|kernels| kernels.len() > 10));
 }
@@ -117,7 +124,7 @@ fn a_bad_image_is_refused_with_its_reason_and_nothing_is_flashed() {
 fn an_interrupted_flash_leaves_the_old_image() {
     let home = Home::new();
     let [firmware, kernels] = images();
-    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    home.answers("fw_flash", &["fw", "flash", text(firmware), text(kernels)]);
     // The kernel ends the process when its file grows beyond the limit, of 64 blocks.
     let mut interrupted = Command::new("sh");
     interrupted.args(["-c", "ulimit -c 0; ulimit -f 64; exec \"$@\"", "sh"]);
@@ -128,9 +135,9 @@ fn an_interrupted_flash_leaves_the_old_image() {
     assert_eq!(home.current(), 1);
     let told = home.pto(&["run", "vector_example", "--device", "virt"], 0).stdout;
     assert!(told.contains("PASS"), "{told}");
-    home.pto(&["fw", "flash", text(firmware)], 0);
+    home.answers("fw_flash", &["fw", "flash", text(firmware)]);
     assert_eq!(home.current(), 2);
-    home.pto(&["fw", "rollback", "--device", "virt"], 0);
+    home.answers("fw_flash", &["fw", "rollback", "--device", "virt"]);
     assert_eq!(home.current(), 1);
 }
 

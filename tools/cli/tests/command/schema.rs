@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::pto::{answer, command};
+use crate::pto::{Answer, answer, command};
 
 /// Checks `value` against a schema; what is wrong, with its place. The keywords are those that the file uses.
 fn defect(schema: &Value, value: &Value, place: &str) -> Option<String> {
@@ -54,9 +54,13 @@ fn is_of(name: &str, value: &Value) -> bool {
 
 /// Runs a command with `--json`: its answer is of this kind, and says the code that it exits with.
 pub(crate) fn answers(kind: &str, args: &[&str]) -> Value {
+    conforms(kind, args, &answer(&mut command(&[args, &["--json"]].concat())))
+}
+
+/// What a command has told is of this kind, and says the code that it has exited with.
+pub(crate) fn conforms(kind: &str, args: &[&str], told: &Answer) -> Value {
     let schema: Value = serde_json::from_str(include_str!("../../../../docs/json-schema.json"))
         .expect("the schema is JSON");
-    let told = answer(&mut command(&[args, &["--json"]].concat()));
     let value: Value = serde_json::from_str(&told.stdout)
         .unwrap_or_else(|error| panic!("{args:?}: {error}\n{}{}", told.stdout, told.stderr));
     let schema = schema["$defs"].get(kind).expect("the schema has this kind");
