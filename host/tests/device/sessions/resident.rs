@@ -112,19 +112,20 @@ fn the_firmware_comes_up_once_for_what_follows_soon_and_returns_when_it_is_idle(
     assert!(session.firmware_starts() > starts, "the host wakes it");
 }
 
-/// Pauses of ten times the linger: in a pool the firmware sleeps meanwhile, and a launch wakes it.
+/// Pauses of fifty times the linger: in a pool the firmware sleeps meanwhile, and a launch wakes it.
 #[test]
 fn a_firmware_that_sleeps_is_woken_by_a_launch() {
     let session = session();
     launch_some(&session, 1);
     let is_woken = || {
         let starts = session.firmware_starts();
-        std::thread::sleep(10 * options().linger);
+        std::thread::sleep(50 * options().linger);
         launch_some(&session, 1);
         session.firmware_starts() == starts
     };
-    // A busy machine may make a pause longer than the firmware sleeps.
-    assert!((0..200).any(|_| is_woken()), "{} starts", session.firmware_starts());
+    // A busy machine may make a pause longer than the firmware sleeps, or keep its thread from falling asleep.
+    let woken = (0..40).filter(|_| is_woken()).count();
+    assert!(woken >= 8, "{woken} of 40");
 }
 
 /// Whoever needs the cores does not wait for the end of that sleep, and a session that is dropped does not either.

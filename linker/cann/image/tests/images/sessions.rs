@@ -98,8 +98,8 @@ fn a_session_is_a_series_of_launches() {
 #[test]
 fn a_session_goes_on_over_launches_with_short_limits() {
     let _alone = alone();
-    let run_budget = Some(Duration::from_secs(3));
-    let run = RunOptions { aicpu_instances: 2, run_budget, ..RunOptions::default() };
+    let budget = Duration::from_secs(3);
+    let run = RunOptions { aicpu_instances: 2, run_budget: Some(budget), ..RunOptions::default() };
     // Of the launches, one is on its way at a time, and has half of the budget to end in.
     let options = SessionOptions { run, batch_launches: 1, ..SessionOptions::default() };
     let session = device().session(options).unwrap_or_else(|error| panic!("{error}"));
@@ -114,7 +114,7 @@ fn a_session_goes_on_over_launches_with_short_limits() {
         start.elapsed()
     };
     // A tenth of the time in which launches are begun; together three times of it.
-    let tenth = run_budget.unwrap_or_default() / 20;
+    let tenth = budget / 20;
     let mut iterations = 100_000;
     while spun(iterations) < tenth {
         iterations *= 2;
