@@ -16,7 +16,7 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
 use pto_abi::trace::TracePoint;
-use pto_abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
+use pto_abi::{BuildMode, CoreKind, Fault, GmAddr, RuntimeVariant};
 use pto_graph::{BuildError, BuilderSet, EdgeOutcome};
 
 use crate::blame::Blame;
@@ -373,6 +373,16 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.platform.relax();
     }
 
+    fn doze(&mut self) -> bool {
+        self.host.doze()
+    }
+
+    #[inline]
+    fn refresh(&mut self, address: GmAddr, bytes: u64) {
+        self.host.refresh(address, bytes);
+        self.platform.refresh(address, bytes);
+    }
+
     /// The host's clock, where that goes on while the program is under way and the platform's stands still.
     #[inline]
     fn now_ns(&self) -> u64 {
@@ -519,5 +529,14 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
 
     fn relax(&mut self) {
         self.0.relax();
+    }
+
+    fn doze(&mut self) -> bool {
+        self.0.doze()
+    }
+
+    #[inline]
+    fn refresh(&mut self, address: GmAddr, bytes: u64) {
+        self.0.refresh(address, bytes);
     }
 }

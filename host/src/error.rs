@@ -225,16 +225,6 @@ pub enum Error {
     #[error(transparent)]
     A2a3(#[from] crate::a2a3::A2a3Error),
 
-    /// A device without sessions.
-    #[error(
-        "{device} has no sessions: its host and its firmware do not see each other's writes while a run lasts. Use \
-         Device::run there, or another device"
-    )]
-    NoSessions {
-        /// The device.
-        device: String,
-    },
-
     /// Every func id has a kernel.
     #[error(
         "kernel {name} finds no func id: all {MAX_FUNC_ID} have kernels; unregister those that nothing runs any more"

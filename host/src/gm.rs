@@ -83,6 +83,35 @@ impl Gm {
         self.window().read_bytes(offset, to).ok_or_else(|| outside(from, bytes))
     }
 
+    /// Brings the device what the window holds in a range. Nothing is to do where both are the same memory.
+    pub(crate) fn send(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
+        let offset = self.offset(at, bytes)?;
+        if !self.is_remote() {
+            return Ok(());
+        }
+        let mut copy = vec![0; usize::try_from(bytes).unwrap_or_default()];
+        self.window().read_bytes(offset, &mut copy).ok_or_else(|| outside(at, bytes))?;
+        self.write(at, &copy)
+    }
+
+    /// Brings the window what the device holds in a range.
+    pub(crate) fn fetch(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
+        let offset = self.offset(at, bytes)?;
+        if !self.is_remote() {
+            return Ok(());
+        }
+        let mut copy = vec![0; usize::try_from(bytes).unwrap_or_default()];
+        self.read(at, &mut copy)?;
+        self.window().write_bytes(offset, &copy).ok_or_else(|| outside(at, bytes))
+    }
+
+    /// The words at `at` as the device holds them, also where only copies reach them.
+    pub(crate) fn read_words<const N: usize>(&self, at: GmAddr) -> Result<[u64; N], Error> {
+        let mut words = [0_u64; N];
+        self.read(at, bytemuck::cast_slice_mut(&mut words))?;
+        Ok(words)
+    }
+
     /// Zeros a range, the copy of it on this side as well.
     pub(crate) fn zero(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
+use crate::doorbell::Doorbell;
+
 /// What keeps GM mapped; every OS thread that may touch it holds one.
 pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
 
@@ -16,6 +18,9 @@ pub(crate) trait Host: Send {
 
     /// Lets go of the arena of the last run; `false`: somebody did not.
     fn release(&mut self) -> bool;
+
+    /// What those who submit to a resident firmware ring while the thread that feeds it sleeps; where no thread does, nobody hears it.
+    fn hang(&mut self, _doorbell: &Arc<Doorbell>) {}
 
     /// The names of the builders.
     fn builders(&self) -> Vec<String>;

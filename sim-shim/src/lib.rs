@@ -14,6 +14,7 @@
 
 mod clock;
 mod core_port;
+mod doorbell;
 pub mod group;
 mod host;
 mod hosting;
@@ -26,6 +27,7 @@ mod supervisor;
 mod threads;
 pub mod virtual_time;
 
+pub use doorbell::Doorbell;
 pub use hosting::{Hosting, UnknownHosting};
 pub use machine::{Machine, Outcome};
 pub use os_threads::{MAX_OS_THREADS, default_campaign_threads, default_pool_threads};

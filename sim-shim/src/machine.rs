@@ -10,6 +10,7 @@ use pto_aicpu_fw::{Launch, instance};
 use pto_graph::BuilderSet;
 
 use crate::clock;
+use crate::doorbell::Doorbell;
 use crate::group::{RunPort, TransferEngine};
 use crate::host::Host;
 use crate::hosting::Hosting;
@@ -84,6 +85,11 @@ impl Machine {
     /// Has the transfers of all further runs moved by `engine`.
     pub fn attach(&mut self, engine: Arc<dyn TransferEngine>) {
         self.engine = Some(engine);
+    }
+
+    /// From now on `doorbell` wakes the thread that feeds a resident firmware, while that sleeps.
+    pub fn hang(&mut self, doorbell: &Arc<Doorbell>) {
+        self.host.as_host_mut().hang(doorbell);
     }
 
     /// Makes a machine in virtual time a rank of a group; `false`: it is not one in virtual time.

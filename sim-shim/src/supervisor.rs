@@ -118,7 +118,10 @@ pub(crate) fn supervise(
     (finish, beats): (&Finish, &[Beat]),
     clock: Clock,
 ) -> bool {
-    if expect_soon(threads + 1, || finish.has_returned().then_some(())).is_some() {
+    // A firmware that stays up does not return soon, and those that it comes up for need the CPU.
+    let is_short = !launch.budgets.of_launches;
+    let look = || finish.has_returned().then_some(());
+    if is_short && expect_soon(threads + 1, look).is_some() {
         return true;
     }
     let mut watch = BeatWatch::new(beats);

@@ -3,6 +3,7 @@
 //! They are one binary, because each binary that opens a device with builders of its own compiles the firmware and
 //! the simulator once more. `cargo test -p pto-tests --test system schedule` runs one of the files.
 
+mod abandoned;
 mod chains;
 mod every_way;
 mod held;

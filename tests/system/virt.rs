@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Way};
+use pto_examples::training_loop::{Layouts, Sizes, Training};
 use pto_examples::workload::WorkloadFile;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
@@ -49,7 +50,7 @@ fn open(options: &VirtDeviceOptions) -> Device {
 }
 
 /// A machine for tests of faults.
-fn small() -> Device {
+pub(crate) fn small() -> Device {
     open(&VirtDeviceOptions {
         aicpu: 2,
         aic: 0,
@@ -299,6 +300,27 @@ fn a_function_of_this_process_is_no_kernel_there() {
     let kernel = pto_host::Kernel::from_fn("mine", CoreKind::AIV, nothing);
     let refused = device.register_kernel(FuncId(500), kernel).unwrap_err().to_string();
     assert!(refused.contains("cannot run on virt"), "{refused}");
+}
+
+/// Three programs that were compiled apart, stitched on the image: the loss falls, the result is that of the reference, and nothing is copied
+/// or converted after the first round but what is planned.
+#[test]
+fn the_training_loop_runs_on_the_image() {
+    let sizes =
+        Sizes { batch: 4, inner: 32, outer: 32, tile: 32, iterations: 5, rate: 0.5, seed: 1 };
+    for layouts in [Layouts::Same, Layouts::Differ] {
+        let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+        let device = open(&VirtDeviceOptions::default());
+        let session = device.session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
+        let mut training = Training::new(&session, sizes, layouts).expect("the image has plans");
+        for _ in 0..sizes.iterations {
+            training.round().unwrap_or_else(|error| panic!("{error}"));
+        }
+        let report = training.finish().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.failures(), [""; 0], "{}", report.rest);
+        let planned = if layouts == Layouts::Same { 0 } else { 2 * 4 * 32 * 32 };
+        assert_eq!(report.rest.converted_bytes, 4 * planned, "{}", report.rest);
+    }
 }
 
 /// The firmware of the image stays up, reads the rings, returns when it is idle or its time is over, and comes up again.

@@ -230,6 +230,13 @@ impl<'a> SessionBoard<'a> {
         Self::NOTES_AT + notes * size_of::<LaunchNote>() as u64
     }
 
+    /// Which bytes of a board with so many notes the firmware writes beside the doorbells.
+    #[must_use]
+    pub const fn of_firmware(notes: u64) -> [core::ops::Range<u64>; 2] {
+        let news = size_of::<SessionOrders>() as u64..Self::BELLS_AT;
+        [news, Self::LANES_AT..Self::bytes(notes)]
+    }
+
     /// The board at `offset` of a window, with so many notes. `None`: it is not all in the window, or not aligned.
     #[must_use]
     pub fn of(gm: &crate::gm::GmWindow<'a>, offset: u64, notes: usize) -> Option<Self> {
@@ -269,12 +276,12 @@ impl<'a> SessionBoard<'a> {
         self.news.handed.store(handed.wrapping_add(1), Ordering::Relaxed);
     }
 
-    /// The firmware has the head again. The host's call.
-    pub fn give_back(&self, stream: usize) {
+    /// The firmware has the head again. The host's call. `true`: the firmware does not look at the doorbell.
+    pub fn give_back(&self, stream: usize) -> bool {
         if let Some((lane, line)) = self.lanes.get(stream).zip(self.streams.get(stream)) {
             line.give_back(lane);
         }
-        self.ring(stream);
+        self.ring(stream)
     }
 
     /// Rings for a stream. `true`: no firmware is up to hear it.

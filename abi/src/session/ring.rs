@@ -171,6 +171,13 @@ impl<'a> CommandRing<'a> {
         }))
     }
 
+    /// The head that was accepted at `at` before, without a look at what the producer writes. For the consumer.
+    #[must_use]
+    #[inline]
+    pub fn accepted(&self, at: u64) -> Option<CommandHead> {
+        CommandHead::accept(self.get(at, 0), self.get(at, 1)).ok()
+    }
+
     /// Word `index` of the command that was accepted at `at`.
     #[must_use]
     #[inline]

@@ -70,6 +70,16 @@ pub trait BuilderHost {
     #[inline]
     fn relax(&mut self) {}
 
+    /// The builder has nothing to do, and sleeps until somebody rings for it. `false`: nobody has, for as long as this machine lets a
+    /// builder sleep, which may be no time at all.
+    fn doze(&mut self) -> bool {
+        false
+    }
+
+    /// Before a look at `bytes` bytes of GM that the host reads and writes by DMA while no instance runs, and behind a change of them.
+    #[inline]
+    fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
+
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
     const TRACES: bool = false;
 

@@ -10,6 +10,8 @@ const PRIORITIES: usize = 8;
 /// See the file.
 pub(super) struct ActiveLanes {
     lanes: [[u64; WORDS]; PRIORITIES],
+    /// Streams whose head was accepted, and waits.
+    waiting: [u64; WORDS],
     /// Priorities that some active stream has, by bit.
     used: u32,
     turn: usize,
@@ -18,7 +20,8 @@ pub(super) struct ActiveLanes {
 
 impl Default for ActiveLanes {
     fn default() -> Self {
-        Self { lanes: [[0; WORDS]; PRIORITIES], used: 0, turn: 0, seed: 0 }
+        let lanes = [[0; WORDS]; PRIORITIES];
+        Self { lanes, waiting: [0; WORDS], used: 0, turn: 0, seed: 0 }
     }
 }
 
@@ -42,8 +45,23 @@ impl ActiveLanes {
         }
     }
 
+    /// Whether the head of the stream was accepted, and waits.
+    #[inline]
+    pub(super) fn is_waiting(&self, stream: usize) -> bool {
+        self.waiting.get(stream / 64).is_some_and(|word| word & 1 << (stream % 64) != 0)
+    }
+
+    /// Notes that.
+    #[inline]
+    pub(super) fn set_waiting(&mut self, stream: usize, is_waiting: bool) {
+        if let Some(word) = self.waiting.get_mut(stream / 64) {
+            *word = *word & !(1 << (stream % 64)) | u64::from(is_waiting) << (stream % 64);
+        }
+    }
+
     /// The stream has nothing to do.
     pub(super) fn remove(&mut self, stream: usize) {
+        self.set_waiting(stream, false);
         for (priority, lanes) in self.lanes.iter_mut().enumerate() {
             if self.used & 1 << priority == 0 {
                 continue;
@@ -55,6 +73,11 @@ impl ActiveLanes {
                 self.used &= !(1 << priority);
             }
         }
+    }
+
+    /// Whether no stream has anything to do.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.used == 0
     }
 
     /// The order of the next turn.

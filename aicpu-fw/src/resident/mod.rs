@@ -5,7 +5,8 @@
 //!            v                         v
 //! serve: listen -> ActiveLanes -> Visit::collect -> Visit::feed -> Launches::begin -> ready queues -> schedulers
 //!            ^                                           |
-//!            '------------- host.relax() <---------------'        idle, asked to leave, out of time: drain, then return
+//!            |------------- host.relax() <---------------|
+//!            '------------- host.doze()  <-- idle -------'        asked to leave, out of time, not rung for: drain, then return
 //! ```
 //! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream stands in GM (the
 //! board of the session), so that it can return at any time with nothing on its way, and come up again.
@@ -15,8 +16,8 @@ mod launches;
 mod replay;
 mod visit;
 
-use pto_abi::session::SessionBoard;
 use pto_abi::session::board::{ASLEEP, RESIDENT_SYMBOL, fall_asleep, take_bell, wake_up};
+use pto_abi::session::{RingConsumer, SessionBoard, SessionOrders};
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::{Fault, GmAddr};
 
@@ -30,6 +31,9 @@ use crate::launch::{ArenaMemory, Launch};
 
 /// Turns in which something moved between two that the host gives the schedulers, where one thread steps everything.
 const TURNS_A_RELAX: u32 = 16;
+/// Turns in which nothing moved between two looks at the doorbells, while streams wait for something. Whoever submits writes the line of a
+/// doorbell, which a look takes from his processor.
+const TURNS_A_LISTEN: u32 = 8;
 /// Commands of one stream that are served before the next stream is.
 const IN_A_ROW: u32 = 64;
 
@@ -44,24 +48,23 @@ pub(crate) const fn is_program(program: u64) -> bool {
 pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
     launch: &Launch<'_>,
     inputs: BuilderInputs<'_>,
-    host: H,
+    mut host: H,
 ) -> Result<u64, Blame> {
     let gm = launch.arena.gm();
-    let address = inputs.orch_args.first().copied().unwrap_or(0);
-    let board = SessionBoard::at(&gm, GmAddr(address));
-    let board = board.ok_or(Blame::of(Fault::BUILD_GM_RANGE).detail(address, 0))?;
+    let address = GmAddr(inputs.orch_args.first().copied().unwrap_or(0));
+    host.refresh(address, size_of::<SessionOrders>() as u64);
+    let board = SessionBoard::at(&gm, address);
+    let board = board.ok_or(Blame::of(Fault::BUILD_GM_RANGE).detail(address.0, 0))?;
+    host.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
     let state = inputs.state;
     let around = Surroundings { gm, board, run: inputs.generation };
     let launches = Launches::<S, F, _, _>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
     let lanes = ActiveLanes::default();
-    let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0 };
+    let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0, idle_turns: 0 };
     resident.begin();
-    while !resident.step()? {
-        if state.fault.is_raised() {
-            return Err(Blame::of(state.fault.first().unwrap_or(Fault::RUN_CANCELLED)));
-        }
-    }
-    Ok(resident.launches.finish())
+    let served = resident.serve(|| state.fault.first());
+    resident.show(address);
+    served.map(|()| resident.launches.finish())
 }
 
 /// One coming up.
@@ -73,6 +76,8 @@ struct Resident<'a, S, F, M, H> {
     idle_ns: Option<u64>,
     /// Turns since the host had one.
     turns: u32,
+    /// Turns since something has moved.
+    idle_turns: u32,
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHost>
@@ -85,12 +90,37 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHos
         runs.store(runs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
+    /// Takes turns until there is a reason to return, or a fault.
+    fn serve(&mut self, fault: impl Fn() -> Option<Fault>) -> Result<(), Blame> {
+        while !self.step()? {
+            if let Some(fault) = fault() {
+                return Err(Blame::of(fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// The host sees what this run has written into the board and the rings.
+    fn show(&mut self, address: GmAddr) {
+        let Surroundings { board, run, .. } = &self.around;
+        let host = self.launches.host();
+        for (line, lane) in board.streams.iter().zip(board.lanes) {
+            if lane.run.load(Ordering::Relaxed) == *run {
+                let consumer = GmAddr(line.consumer.load(Ordering::Relaxed));
+                host.refresh(consumer, size_of::<RingConsumer>() as u64);
+            }
+        }
+        host.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
+    }
+
     /// One turn: every stream that has something; whether it is time to return.
     fn step(&mut self) -> Result<bool, Blame> {
-        self.listen();
+        if self.lanes.is_empty() || self.idle_turns.is_multiple_of(TURNS_A_LISTEN) {
+            self.listen();
+        }
         let is_last = self.is_out_of_time();
         if self.pass()? {
-            self.idle_ns = None;
+            (self.idle_ns, self.idle_turns) = (None, 0);
             if is_last {
                 self.launches.begin_no_more();
             }
@@ -100,13 +130,14 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHos
             }
             return Ok(false);
         }
+        self.idle_turns = self.idle_turns.wrapping_add(1);
         if is_last || self.launches.has_ended() {
             self.launches.begin_no_more();
             if !self.launches.has_any() {
                 return Ok(true);
             }
         } else if !self.launches.has_any() && self.may_sleep() {
-            return Ok(true);
+            return Ok(!self.doze());
         }
         self.relax();
         Ok(false)
@@ -136,12 +167,14 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHos
     fn pass(&mut self) -> Result<bool, Blame> {
         let (mut worked, mut order) = (false, self.lanes.order());
         while let Some(stream) = order.next(&self.lanes) {
-            let Some(mut visit) = Visit::begin(&self.around, stream) else {
+            let Some(mut visit) = Visit::begin(&self.around, self.launches.host(), stream) else {
                 self.lanes.remove(stream);
                 continue;
             };
+            visit.knows_head = self.lanes.is_waiting(stream);
             let limit = if self.lanes.is_seeded() { 1 } else { IN_A_ROW };
             let moved = visit.serve(&mut self.launches, limit)?;
+            self.lanes.set_waiting(stream, visit.knows_head);
             if visit.is_done() {
                 self.lanes.remove(stream);
             }
@@ -172,6 +205,20 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHos
             }
         }
         self.fall_asleep()
+    }
+
+    /// Nobody looks at the doorbells any more: sleeps until somebody rings, where the machine lets a builder sleep; whether somebody has. Not
+    /// while a stream waits for something, which nobody would ring for, nor where the time of a run is limited or a seed decides.
+    fn doze(&mut self) -> bool {
+        let orders = self.around.board.orders;
+        let is_limited = orders.limit_ns.load(Ordering::Relaxed) > 0;
+        let lingers = orders.linger_ns.load(Ordering::Relaxed) > 0;
+        if is_limited || !lingers || !self.lanes.is_empty() || !self.launches.host().doze() {
+            return false;
+        }
+        self.around.board.bells.iter().for_each(wake_up);
+        self.idle_ns = None;
+        true
     }
 
     fn fall_asleep(&self) -> bool {

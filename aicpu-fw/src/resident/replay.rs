@@ -21,6 +21,9 @@ impl<'a> Visit<'_, 'a> {
         launches: &mut Launches<'a, S, F, M, H>,
         head: CommandHead,
     ) -> Result<Turn, Blame> {
+        if self.begun() == 0 {
+            launches.host().refresh(GmAddr(self.word(0)), self.word(1).saturating_mul(8));
+        }
         let recording = self.recording()?;
         let nodes = recording.nodes();
         let (mut number, mut moved) = (self.begun(), false);

@@ -14,7 +14,8 @@ use pto_abi::block::BlockContext;
 use pto_abi::gm::GmWindow;
 use pto_abi::session::command::LAUNCH_WORDS;
 use pto_abi::session::{
-    CommandHead, CommandKind, CommandRing, EventLine, LaneLine, SessionBoard, StreamLine, ValueTest,
+    CommandDefect, CommandEntry, CommandHead, CommandKind, CommandRing, EventLine, LaneLine,
+    RingConsumer, RingProducer, SessionBoard, StreamLine, ValueTest,
 };
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::NO_CHUNK;
@@ -45,6 +46,21 @@ pub(super) struct Visit<'v, 'a> {
     pub(super) lane: &'a LaneLine,
     ring: CommandRing<'a>,
     is_done: bool,
+    /// The head has been accepted, and waits.
+    pub(super) knows_head: bool,
+}
+
+/// The host has written the ring since this firmware came up.
+#[inline(never)]
+fn refresh_ring(line: &StreamLine, host: &mut impl BuilderHost) {
+    let entries = line.entry_count.load(Ordering::Relaxed);
+    for (word, bytes) in [
+        (&line.producer, size_of::<RingProducer>() as u64),
+        (&line.consumer, size_of::<RingConsumer>() as u64),
+        (&line.entries, entries.saturating_mul(size_of::<CommandEntry>() as u64)),
+    ] {
+        host.refresh(GmAddr(word.load(Ordering::Relaxed)), bytes);
+    }
 }
 
 /// What comes of a look at the head.
@@ -62,7 +78,11 @@ pub(super) enum Turn {
 impl<'v, 'a> Visit<'v, 'a> {
     /// Begins a visit. `None`: there is no such stream, or the host has its head.
     #[inline]
-    pub(super) fn begin(around: &'v Surroundings<'a>, stream: usize) -> Option<Self> {
+    pub(super) fn begin(
+        around: &'v Surroundings<'a>,
+        host: &mut impl BuilderHost,
+        stream: usize,
+    ) -> Option<Self> {
         let board = &around.board;
         let (line, lane) = (board.streams.get(stream)?, board.lanes.get(stream)?);
         if board.is_handed(stream) {
@@ -75,10 +95,13 @@ impl<'v, 'a> Visit<'v, 'a> {
         let producer = GmAddr(line.producer.load(Ordering::Acquire));
         let producer = around.gm.live(around.gm.offset_of(producer, 64)?)?;
         let count = usize::try_from(line.entry_count.load(Ordering::Relaxed)).ok()?;
+        if lane.run.load(Ordering::Relaxed) != around.run {
+            refresh_ring(line, host);
+        }
         let consumer = around.gm.live(at(&line.consumer, 64)?)?;
         let entries = around.gm.live_slice(at(&line.entries, 64)?, count)?;
         let ring = CommandRing::new(producer, consumer, entries)?;
-        let visit = Self { around, stream, line, lane, ring, is_done: false };
+        let visit = Self { around, stream, line, lane, ring, is_done: false, knows_head: false };
         visit.arrive();
         Some(visit)
     }
@@ -138,7 +161,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         let mut moved = self.collect(launches);
         for _ in 0..limit {
             match self.turn(launches)? {
-                Turn::Moved => moved = true,
+                Turn::Moved => (moved, self.knows_head) = (true, false),
                 Turn::Waits => break,
                 Turn::Nothing => {
                     self.is_done = self.in_flight() == 0;
@@ -201,10 +224,21 @@ impl<'v, 'a> Visit<'v, 'a> {
         self.ring.consumer().completed.store(number, Ordering::Release);
     }
 
+    /// The head. While it waits, nobody looks at the line that submitters write.
+    #[inline]
+    fn accept(&mut self) -> Option<Result<CommandHead, CommandDefect>> {
+        if self.knows_head {
+            return self.ring.accepted(self.at()).map(Ok);
+        }
+        let head = self.ring.accept(self.at());
+        self.knows_head = matches!(head, Some(Ok(_)));
+        head
+    }
+
     /// Looks at the head, and does what can be done.
     #[inline]
     fn turn<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
+        &mut self,
         launches: &mut Launches<'a, S, F, M, H>,
     ) -> Result<Turn, Blame> {
         let is_in_blocks = self.lane.blocks_begun.load(Ordering::Relaxed) > 0;
@@ -212,7 +246,7 @@ impl<'v, 'a> Visit<'v, 'a> {
             // All of them have begun; what is behind them waits until they are over.
             return Ok(Turn::Waits);
         }
-        let head = match self.ring.accept(self.at()) {
+        let head = match self.accept() {
             None => return Ok(Turn::Nothing),
             Some(Err(_)) => return Ok(Turn::Host),
             Some(Ok(head)) => head,
@@ -251,15 +285,16 @@ impl<'v, 'a> Visit<'v, 'a> {
     /// Commands that take no time, with nothing of the stream on its way.
     fn do_here<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
         &self,
-        launches: &Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, S, F, M, H>,
         head: CommandHead,
     ) -> Turn {
+        let (now_ns, host) = (launches.session_ns(), launches.host());
         let turn = match head.kind {
-            CommandKind::RECORD => self.record(launches.session_ns()),
-            CommandKind::WAIT => self.wait(),
+            CommandKind::RECORD => self.record(now_ns, host),
+            CommandKind::WAIT => self.wait(host),
             CommandKind::RESET => Turn::Moved,
-            CommandKind::WRITE_VALUE => self.write_value(),
-            CommandKind::WAIT_VALUE => self.wait_value(),
+            CommandKind::WRITE_VALUE => self.write_value(host),
+            CommandKind::WAIT_VALUE => self.wait_value(host),
             _ => Turn::Host,
         };
         if matches!(turn, Turn::Moved) {
@@ -274,44 +309,48 @@ impl<'v, 'a> Visit<'v, 'a> {
         self.ring.word(self.at(), index)
     }
 
-    fn event(&self) -> Option<&'a EventLine> {
+    fn event(&self, host: &mut impl BuilderHost) -> Option<&'a EventLine> {
         let address = GmAddr(self.word(0));
+        host.refresh(address, size_of::<EventLine>() as u64);
         self.around.gm.live(self.around.gm.offset_of(address, size_of::<EventLine>() as u64)?)
     }
 
     /// A record that is not the next one of its event is the host's, which knows the others.
-    fn record(&self, now_ns: u64) -> Turn {
+    fn record(&self, now_ns: u64, host: &mut impl BuilderHost) -> Turn {
         let record = self.word(1);
         let is_next =
             |line: &&EventLine| line.completed.load(Ordering::Relaxed).wrapping_add(1) == record;
-        let Some(line) = self.event().filter(is_next) else { return Turn::Host };
+        let Some(line) = self.event(host).filter(is_next) else { return Turn::Host };
         line.time_ns.store(now_ns, Ordering::Relaxed);
         // Release: pairs with the Acquire loads of those who wait, here and on the host.
         line.completed.store(record, Ordering::Release);
+        host.refresh(GmAddr(self.word(0)), size_of::<EventLine>() as u64);
         Turn::Moved
     }
 
-    fn wait(&self) -> Turn {
-        let Some(line) = self.event() else { return Turn::Host };
+    fn wait(&self, host: &mut impl BuilderHost) -> Turn {
+        let Some(line) = self.event(host) else { return Turn::Host };
         // Acquire: pairs with the Release stores where records are completed, here and on the host.
         let is_complete = line.completed.load(Ordering::Acquire) >= self.word(1);
         if is_complete { Turn::Moved } else { Turn::Waits }
     }
 
-    fn value(&self) -> Option<&'a AtomicU64> {
+    fn value(&self, host: &mut impl BuilderHost) -> Option<&'a AtomicU64> {
+        host.refresh(GmAddr(self.word(0)), 8);
         self.around.gm.live(self.around.gm.offset_of(GmAddr(self.word(0)), 8)?)
     }
 
-    fn write_value(&self) -> Turn {
-        let Some(word) = self.value() else { return Turn::Host };
+    fn write_value(&self, host: &mut impl BuilderHost) -> Turn {
+        let Some(word) = self.value(host) else { return Turn::Host };
         // Release: pairs with the Acquire load in `wait_value`.
         word.store(self.word(1), Ordering::Release);
+        host.refresh(GmAddr(self.word(0)), 8);
         Turn::Moved
     }
 
-    fn wait_value(&self) -> Turn {
+    fn wait_value(&self, host: &mut impl BuilderHost) -> Turn {
         let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
-        let Some((test, word)) = test.zip(self.value()) else { return Turn::Host };
+        let Some((test, word)) = test.zip(self.value(host)) else { return Turn::Host };
         // Acquire: pairs with the Release store in `write_value`, or with whatever a kernel does.
         let is_met = test.is_met(word.load(Ordering::Acquire), self.word(1));
         if is_met { Turn::Moved } else { Turn::Waits }

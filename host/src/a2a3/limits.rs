@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 /// What the firmware may take where the run has no budget.
-const USUAL_RUN: Duration = Duration::from_secs(40);
+pub(crate) const USUAL_RUN: Duration = Duration::from_secs(40);
 /// From one time-out to the next.
 const STEP: Duration = Duration::from_secs(5);
 

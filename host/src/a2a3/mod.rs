@@ -25,7 +25,7 @@ mod exchange;
 mod layouts;
 mod libraries;
 pub(crate) mod library;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod port;
 mod recovery;
 pub(crate) mod run;

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pto_abi::arena::Arena;
 use pto_abi::launch_words::LaunchWords;
@@ -24,6 +24,7 @@ use crate::a2a3::cores::Cores;
 use crate::a2a3::dma::Dma;
 use crate::a2a3::error::A2a3Error;
 use crate::a2a3::library::home_of;
+use crate::a2a3::limits::USUAL_RUN;
 use crate::a2a3::port::Port;
 use crate::a2a3::run::Ready;
 use crate::allocator::Owner;
@@ -274,9 +275,8 @@ impl Backend for A2a3 {
         self.firmware.tracing
     }
 
-    fn has_sessions(&self) -> bool {
-        // The host and a resident firmware would have to see each other's writes to GM while it runs.
-        false
+    fn launch_limit(&self) -> Option<Duration> {
+        Some(USUAL_RUN)
     }
 
     fn flashed_kernels(&self) -> Vec<(FuncId, Kernel)> {

@@ -14,7 +14,6 @@ mod simulator;
 #[cfg(feature = "virt")]
 mod virt;
 
-#[cfg(feature = "sim")]
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +64,9 @@ pub struct StartTimes {
     pub first_task: Option<Duration>,
 }
 
+/// Wakes a resident firmware that sleeps.
+pub(crate) type RingDoorbell = Arc<dyn Fn() + Send + Sync>;
+
 /// Something that runs arenas.
 pub(crate) trait Backend: Send {
     /// The device's name.
@@ -107,9 +109,14 @@ pub(crate) trait Backend: Send {
         KernelCosts::Library { fallback: 0 }
     }
 
-    /// Whether sessions can be opened on it.
-    fn has_sessions(&self) -> bool {
-        true
+    /// How long a launch may take where nobody says so; `None`: as long as it likes.
+    fn launch_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Wakes its resident firmware while that sleeps; `None`: it does not sleep, and returns when it has nothing to do.
+    fn doorbell(&self) -> Option<RingDoorbell> {
+        None
     }
 
     /// Whether its firmware records runs.

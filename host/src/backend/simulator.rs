@@ -7,9 +7,9 @@ use pto_abi::arena::Arena;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::virtual_time::{KernelCosts, VirtualReport};
-use pto_sim_shim::{Hosting, Machine};
+use pto_sim_shim::{Doorbell, Hosting, Machine};
 
-use crate::backend::{Backend, Landing};
+use crate::backend::{Backend, Landing, RingDoorbell};
 use crate::builders::SimulatedSet;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
@@ -23,6 +23,7 @@ pub(crate) struct Simulator<B> {
     memory: Arc<Memory>,
     builders: B,
     machine: Machine,
+    doorbell: Arc<Doorbell>,
     virtual_report: Option<Box<VirtualReport>>,
     engine: Option<Arc<dyn TransferEngine>>,
     seat: Option<SeatOf>,
@@ -30,8 +31,11 @@ pub(crate) struct Simulator<B> {
 
 impl<B: SimulatedSet> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
-        let machine = Machine::new(hosting, memory.clone(), builders.clone());
-        Self { hosting, memory, builders, machine, virtual_report: None, engine: None, seat: None }
+        let mut machine = Machine::new(hosting, memory.clone(), builders.clone());
+        let doorbell = Arc::default();
+        machine.hang(&doorbell);
+        let (virtual_report, engine, seat) = (None, None, None);
+        Self { hosting, memory, builders, machine, doorbell, virtual_report, engine, seat }
     }
 }
 
@@ -65,6 +69,12 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
             host_mib_ns: profile.host_mib_ns.mean(),
             device_mib_ns: profile.device_mib_ns.mean(),
         })
+    }
+
+    fn doorbell(&self) -> Option<RingDoorbell> {
+        let is_pool = matches!(self.hosting, Hosting::Pool { .. });
+        let doorbell = Arc::clone(&self.doorbell);
+        is_pool.then(|| -> RingDoorbell { Arc::new(move || doorbell.ring()) })
     }
 
     fn kernel_costs(&self) -> KernelCosts {
@@ -114,6 +124,7 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
     fn renew(&mut self) -> bool {
         let builders = self.builders.clone();
         self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+        self.machine.hang(&self.doorbell);
         self.engine.iter().for_each(|engine| self.machine.attach(Arc::clone(engine)));
         if let Some(seat) = self.seat.clone() {
             self.seat(seat);

@@ -14,6 +14,7 @@ pub(crate) mod tests;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
@@ -25,7 +26,7 @@ use pto_timeline::Trace;
 use self::standing::{Standing, stands_after};
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
-use crate::backend::{Backend, Landing, StartTimes};
+use crate::backend::{Backend, Landing, RingDoorbell, StartTimes};
 use crate::buffer::DeviceBuffer;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
@@ -273,10 +274,14 @@ impl Device {
         self.backend.kernel_costs().expected(func_id.0, words)
     }
 
-    /// Whether sessions can be opened on it.
-    #[must_use]
-    pub fn has_sessions(&self) -> bool {
-        self.backend.has_sessions()
+    /// Wakes its resident firmware while that sleeps.
+    pub(crate) fn doorbell(&self) -> Option<RingDoorbell> {
+        self.backend.doorbell()
+    }
+
+    /// How long a launch may take on it where nobody says so.
+    pub(crate) fn launch_limit(&self) -> Option<Duration> {
+        self.backend.launch_limit()
     }
 
     /// The names of the builder programs in its firmware.

@@ -1,16 +1,22 @@
 //! Copies, fills and reductions, as a copy worker does them.
 
+use std::sync::Arc;
+
 use pto_abi::{GmAddr, GmWindow};
 use pto_aicore_kernels::tile::DType;
 
 use super::error::Cause;
 use super::host_buffer::HostBuffer;
 use super::reduction::Reduction;
+use crate::error::Error;
+use crate::gm::Gm;
 use crate::memory::Memory;
 use crate::traffic::Way;
 
 /// Bytes that go through the worker's hands at once.
 const CHUNK_BYTES: usize = 1 << 12;
+/// The same where each step is a copy by the driver.
+const REMOTE_CHUNK_BYTES: usize = 1 << 20;
 
 /// What is to be copied.
 pub(super) enum Copy {
@@ -51,8 +57,8 @@ impl Copy {
     pub(super) fn perform(&self, memory: &Memory) -> Result<(), Cause> {
         memory.traffic().count(self.way(), self.bytes());
         if memory.gm().is_remote() {
-            // No session is opened on such a device (`Device::session`).
-            return Err(Cause::Memory("the device's memory is reached by copies only".to_owned()));
+            let done = self.perform_remote(memory.gm());
+            return done.map_err(|error| Cause::Device(Arc::new(error)));
         }
         let gm = memory.gm().window();
         let done =
@@ -71,6 +77,56 @@ impl Copy {
             };
         done.ok_or_else(|| Cause::Memory(format!("{} bytes do not lie in GM", self.bytes())))
     }
+}
+
+/// In memory that only copies reach.
+impl Copy {
+    fn perform_remote(&self, gm: &Gm) -> Result<(), Error> {
+        match self {
+            Self::In { to, from } => in_chunks(from.bytes(), |at, chunk| {
+                from.window().read_bytes(at, chunk).unwrap_or_default();
+                gm.write(to.offset(at), chunk)
+            }),
+            Self::Out { from, to } => in_chunks(to.bytes(), |at, chunk| {
+                gm.read(from.offset(at), chunk)?;
+                to.window().write_bytes(at, chunk).unwrap_or_default();
+                Ok(())
+            }),
+            Self::On { from, to, bytes } => in_chunks(*bytes, |at, chunk| {
+                gm.read(from.offset(at), chunk)?;
+                gm.write(to.offset(at), chunk)
+            }),
+            Self::Reduce { from, to, bytes, how: (reduction, dtype) } => {
+                in_chunks(*bytes, |at, chunk| {
+                    let mut other = chunk.to_vec();
+                    gm.read(from.offset(at), &mut other)?;
+                    gm.read(to.offset(at), chunk)?;
+                    reduction.apply(*dtype, chunk, &other);
+                    gm.write(to.offset(at), chunk)
+                })
+            }
+            Self::Fill { to, bytes, byte } => in_chunks(*bytes, |at, chunk| {
+                chunk.fill(*byte);
+                gm.write(to.offset(at), chunk)
+            }),
+        }
+    }
+}
+
+/// Moves so many bytes through a chunk, which holds whole elements: from where on, and the chunk.
+fn in_chunks(
+    bytes: u64,
+    mut step: impl FnMut(u64, &mut [u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut chunk = vec![0; REMOTE_CHUNK_BYTES.min(usize::try_from(bytes).unwrap_or(usize::MAX))];
+    let mut at = 0;
+    while at < bytes {
+        let left = usize::try_from(bytes - at).unwrap_or(usize::MAX);
+        let chunk_bytes = left.min(chunk.len());
+        step(at, &mut chunk[..chunk_bytes])?;
+        at += chunk_bytes as u64;
+    }
+    Ok(())
 }
 
 fn part<'w>(gm: &GmWindow<'w>, address: GmAddr, bytes: u64) -> Option<GmWindow<'w>> {

@@ -115,6 +115,11 @@ impl EventCore {
         self.seat.lock().joint.clone().filter(Joint::is_open)
     }
 
+    /// Its line in GM.
+    pub(super) fn memory(&self) -> &EventMemory {
+        &self.memory
+    }
+
     /// Where its line is in GM.
     pub(super) fn address(&self) -> u64 {
         self.memory.address().0

@@ -14,9 +14,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_abi::GmAddr;
 use pto_abi::session::{CommandHead, CommandKind, CommandRing, ValueTest};
 use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::{GmAddr, GmWindow};
 
 use super::copies::Copy;
 use super::error::{Cause, CommandFailure};
@@ -170,7 +170,9 @@ impl Lane {
 
     /// The firmware gets it back, with the next command at its head.
     pub(super) fn give_back(&self, shared: &Shared) {
-        shared.board.board().give_back(self.core.place);
+        if shared.board.board().give_back(self.core.place) {
+            shared.ring_doorbell();
+        }
     }
 
     /// Takes over what the firmware has done; whether that is anything new.
@@ -329,10 +331,7 @@ impl Lane {
         let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
         let word = word_at(shared, GmAddr(self.word(0)));
         match test.zip(word) {
-            // Acquire: pairs with the Release store in `do_here`, or with whatever a kernel does.
-            Some((test, word)) if !test.is_met(word.load(Ordering::Acquire), self.word(1)) => {
-                Look::Blocked(Block::Value)
-            }
+            Some((test, word)) if !test.is_met(word, self.word(1)) => Look::Blocked(Block::Value),
             _ => Look::Ready(Wants::Here),
         }
     }
@@ -390,10 +389,8 @@ impl Lane {
             }
             CommandKind::WRITE_VALUE => {
                 let at = GmAddr(self.word(0));
-                let word = word_at(shared, at);
-                let word = word.ok_or_else(|| Cause::Memory(format!("{at} is not in GM")))?;
-                // Release: pairs with the Acquire load in `look_value`.
-                word.store(self.word(1), Ordering::Release);
+                let written = write_word(shared, at, self.word(1));
+                written.ok_or_else(|| Cause::Memory(format!("{at} is not in GM")))?;
             }
             CommandKind::WAIT_VALUE if word_at(shared, GmAddr(self.word(0))).is_none() => {
                 return Err(Cause::Memory(format!("{} is not in GM", GmAddr(self.word(0)))));
@@ -559,7 +556,25 @@ impl Lane {
 }
 
 /// A word of GM as the service waits for it.
-fn word_at(shared: &Shared, at: GmAddr) -> Option<&AtomicU64> {
-    let gm = shared.memory.gm().window();
+fn word_at(shared: &Shared, at: GmAddr) -> Option<u64> {
+    let gm = shared.memory.gm();
+    if gm.is_remote() {
+        return gm.read_words(at).ok().map(|[word]| word);
+    }
+    // Acquire: pairs with the Release store in `write_word`, or with whatever a kernel does.
+    live_word(gm.window(), at).map(|word| word.load(Ordering::Acquire))
+}
+
+/// Writes a word of GM.
+fn write_word(shared: &Shared, at: GmAddr, value: u64) -> Option<()> {
+    let gm = shared.memory.gm();
+    if gm.is_remote() {
+        return gm.write(at, &value.to_le_bytes()).ok();
+    }
+    // Release: pairs with the Acquire load in `word_at`.
+    live_word(gm.window(), at).map(|word| word.store(value, Ordering::Release))
+}
+
+fn live_word(gm: GmWindow<'_>, at: GmAddr) -> Option<&AtomicU64> {
     gm.live(gm.offset_of(at, 8)?)
 }

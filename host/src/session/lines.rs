@@ -26,6 +26,11 @@ impl Block {
         Ok(Self { memory: Arc::clone(memory), address })
     }
 
+    /// Brings it to a device whose memory only copies reach.
+    fn send(&self, bytes: u64) -> Result<(), Error> {
+        self.memory.gm().send(self.address, bytes)
+    }
+
     /// Where it begins in GM.
     fn offset(&self) -> u64 {
         self.address.0 - self.memory.gm().address().0
@@ -71,6 +76,24 @@ impl RingMemory {
     /// The ring.
     pub(super) fn ring(&self) -> CommandRing<'_> {
         self.ring
+    }
+
+    /// Brings it to a device whose memory only copies reach. Nobody submits meanwhile.
+    pub(super) fn send(&self) -> Result<(), Error> {
+        self.block.send(Self::bytes(self.entries))
+    }
+
+    /// Brings back how far the firmware is. A device that was reset meanwhile holds zeros: then the stream is where it was.
+    pub(super) fn fetch_progress(&self) -> Result<(), Error> {
+        let consumer = self.block.address.offset(size_of::<RingProducer>() as u64);
+        let [taken, completed] = self.block.memory.gm().read_words(consumer)?;
+        let known = &self.ring.consumer().completed;
+        if completed > known.load(Ordering::Relaxed) {
+            self.ring.take(taken);
+            // Release: pairs with the Acquire load of whoever waits for the number.
+            known.store(completed, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Tells the firmware where it is.
@@ -132,6 +155,19 @@ impl BoardMemory {
         self.block.address
     }
 
+    /// Brings it to a device whose memory only copies reach.
+    pub(super) fn send(&self) -> Result<(), Error> {
+        self.block.send(SessionBoard::bytes(self.slots.into()))
+    }
+
+    /// Brings back what the firmware has written.
+    pub(super) fn fetch(&self) -> Result<(), Error> {
+        let gm = self.block.memory.gm();
+        SessionBoard::of_firmware(self.slots.into()).into_iter().try_for_each(|range| {
+            gm.fetch(self.block.address.offset(range.start), range.end - range.start)
+        })
+    }
+
     /// Launches that may be on their way at once.
     pub(super) fn slots(&self) -> u32 {
         self.slots
@@ -166,5 +202,21 @@ impl EventMemory {
     /// Where it is in GM.
     pub(super) fn address(&self) -> GmAddr {
         self.block.address
+    }
+
+    /// Brings it to a device whose memory only copies reach.
+    pub(super) fn send(&self) -> Result<(), Error> {
+        self.block.send(size_of::<EventLine>() as u64)
+    }
+
+    /// Brings back what the firmware has written. The host may be further: it completes records as well.
+    pub(super) fn fetch(&self) -> Result<(), Error> {
+        let [completed, time_ns] = self.block.memory.gm().read_words(self.block.address)?;
+        if completed > self.line.completed.load(Ordering::Relaxed) {
+            self.line.time_ns.store(time_ns, Ordering::Relaxed);
+            // Release: pairs with the Acquire loads of those who wait on the host.
+            self.line.completed.fetch_max(completed, Ordering::Release);
+        }
+        Ok(())
     }
 }

@@ -8,6 +8,7 @@
 //!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
 //!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
 //!       launches of all streams -> the resident firmware, which reads the rings           resident.rs
+//!       on a device whose memory only copies reach: what goes there, what comes back      exchange.rs
 //!   campaigns of all that, in virtual time              soak
 //! ```
 //! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
@@ -22,6 +23,7 @@ mod copy_times;
 mod crew;
 mod error;
 mod event;
+mod exchange;
 mod hands;
 mod holds;
 mod host_buffer;

@@ -26,7 +26,6 @@ use super::stream::Stream;
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::device_memory::DeviceMemory;
-use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::options::RunOptions;
 use crate::report::RunReport;
@@ -53,10 +52,6 @@ impl Device {
     /// `Option`: an option that cannot be, such as more AICPU instances than the clusters of the device, and one, can do with. `Thread`: the process gets no thread. The device is closed then.
     pub fn session(self, options: SessionOptions) -> Result<Session, SessionError> {
         check(&options)?;
-        if !self.has_sessions() {
-            let device = self.name().to_owned();
-            return Err(SessionError::Device(Arc::new(Error::NoSessions { device })));
-        }
         check_instances(options.run.aicpu_instances, self.clusters())?;
         let stepped = Drive::Stepped { seed: 0 };
         let otherwise = if self.has_virtual_clock() { stepped } else { Drive::Thread };

@@ -29,7 +29,8 @@ pub struct SessionOptions {
     /// The most launches that are on their way to the cores at once; at least one. Where `run.run_budget` limits the time of a
     /// run, so many must be over in half of it.
     pub batch_launches: usize,
-    /// How long the firmware stays up when it has nothing to do; then it returns, and the next command brings it up again.
+    /// How long the firmware looks for commands when it has nothing to do. Then it sleeps for a while where the device can, and returns;
+    /// the next command wakes it, or brings it up again.
     pub linger: Duration,
     /// Threads that copy beside the cores; at least one.
     pub copy_workers: usize,

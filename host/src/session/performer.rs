@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::copies::Copy;
 use super::error::Cause;
+use super::exchange::Exchange;
 use super::kept::{HostFunction, RunCommand, RunWork};
 use super::resident;
 use super::shared::Shared;
-use super::work::{Job, Report};
+use super::work::{Ended, Job, Report};
 use crate::control::RunControl;
 use crate::device::Device;
 use crate::error::Error;
@@ -40,8 +41,15 @@ impl Performer {
     }
 
     fn come_up(&self, control: &RunControl) -> Report {
-        let options = &self.shared.options.run;
-        let ended = resident::run(&mut self.device(), &self.shared.board, options, control);
+        let mut device = self.device();
+        let ended = match Exchange::send(&self.shared) {
+            Ok(exchange) => {
+                let options = &self.shared.options.run;
+                resident::run(&mut device, (&self.shared.board, &exchange), options, control)
+            }
+            Err(error) => Ended { result: Err(Arc::new(error)), left: Vec::new() },
+        };
+        drop(device);
         if let Ok(makespan) = &ended.result {
             self.shared.clock.advance(*makespan);
         }

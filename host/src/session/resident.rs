@@ -11,6 +11,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault, TaskId};
 
 use super::error::Cause;
+use super::exchange::Exchange;
 use super::lines::BoardMemory;
 use super::work::{Ended, Left, Outcome};
 use crate::control::RunControl;
@@ -31,24 +32,25 @@ struct OnItsWay {
 /// Runs the firmware until it returns.
 pub(super) fn run(
     device: &mut Device,
-    board: &BoardMemory,
+    (board, exchange): (&BoardMemory, &Exchange<'_>),
     options: &RunOptions,
     control: &RunControl,
 ) -> Ended {
     let options = resident_options(options, board.slots());
     let words = [board.address().0];
     let work = Work::AicpuBuilder { builder: RESIDENT_PROGRAM, orch_args: &words };
-    let mut on_their_way = Vec::new();
+    let (mut on_their_way, mut fetched) = (Vec::new(), Ok(()));
     let result = device.run_on(work, &options, |backend, arena| {
         control.over(arena, || {
             let landing = backend.run(arena);
+            fetched = exchange.fetch();
             if landing.fault.is_some() {
                 on_their_way = look(&arena, board.board());
             }
             landing
         })
     });
-    match result {
+    match result.and_then(|report| fetched.map(|()| report)) {
         Ok(report) => Ended { result: Ok(report.makespan), left: Vec::new() },
         Err(error) => {
             let error = Arc::new(error);

@@ -32,15 +32,19 @@ pub(super) fn serve(shared: &Shared, mut service: Service) {
             nap = SHORTEST_NAP;
             continue;
         }
-        if shared.has_ended() && service.is_quiet() {
-            return;
+        if shared.has_ended() {
+            if service.is_quiet() {
+                return;
+            }
+            shared.ask_to_leave();
         }
         match service.expects() {
             // Whoever is up needs the CPU more than a thread that only looks.
             News::OfFirmware => {
                 nap = if bell.sleep(nap) { SHORTEST_NAP } else { (2 * nap).min(LONGEST_NAP) };
             }
-            _ if has_cpus() && rings_soon(bell) => {}
+            // While the firmware is up, only what is not for it rings: looking would take a CPU from those who compute.
+            _ if has_cpus() && !shared.is_up() && rings_soon(bell) => {}
             News::OfValue => {
                 bell.sleep(POLL_EVERY);
             }

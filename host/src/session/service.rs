@@ -367,8 +367,11 @@ impl Service {
     fn order(&self, chosen: Option<&Chosen>) {
         let (orders, options) = (self.shared.board.board().orders, &self.shared.options);
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let linger_ns = chosen.map_or(nanoseconds(options.linger), |_| 0);
-        let limit_ns = options.run.run_budget.map_or(0, |budget| nanoseconds(budget / 2).max(1));
+        // What is submitted to a device whose memory only copies reach is seen by the next launch.
+        let lingers = chosen.is_none() && !self.shared.memory.gm().is_remote();
+        let linger_ns = if lingers { nanoseconds(options.linger) } else { 0 };
+        let limit = options.run.run_budget.or(self.shared.launch_limit);
+        let limit_ns = limit.map_or(0, |limit| nanoseconds(limit / 2).max(1));
         let in_flight = u64::try_from(options.batch_launches).unwrap_or(u64::MAX);
         let words = [
             (&orders.base_ns, self.shared.clock.now_ns()),

@@ -18,6 +18,7 @@ use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
 use super::seat::{Driver, Seat, Unmet};
 use super::stream_core::StreamCore;
+use crate::backend::RingDoorbell;
 use crate::control::RunControl;
 use crate::copy_costs::CopyCosts;
 use crate::device::Device;
@@ -36,6 +37,10 @@ pub(super) struct Shared {
     pub(super) clock: SessionClock,
     /// What copies cost in virtual time.
     pub(super) copy_costs: Option<CopyCosts>,
+    /// How long a launch may take where the options do not say so.
+    pub(super) launch_limit: Option<Duration>,
+    /// Wakes a firmware that sleeps.
+    doorbell: Option<RingDoorbell>,
     pub(super) holds: Holds,
     pub(super) kernels: KernelKinds,
     streams: Seat<StreamTable>,
@@ -78,6 +83,8 @@ impl Shared {
             driver: Arc::default(),
             clock: SessionClock::new(device.has_virtual_clock()),
             copy_costs: device.copy_costs(),
+            launch_limit: device.launch_limit(),
+            doorbell: device.doorbell(),
             holds: Holds::new(&memory),
             kernels,
             streams: Seat::default(),
@@ -138,10 +145,18 @@ impl Shared {
     /// A command was submitted to the stream at this place: whoever has to know is told.
     #[inline]
     pub(super) fn tell(&self, place: usize, kind: CommandKind) {
-        let nobody_heard = self.board.board().ring(place);
-        if nobody_heard || !is_for_firmware(kind) {
+        let looks = !self.board.board().ring(place);
+        // What wakes a firmware that sleeps is no work of the service.
+        if !(looks || self.is_up() && self.ring_doorbell()) || !is_for_firmware(kind) {
             self.driver.bell.ring();
         }
+    }
+
+    /// Wakes the firmware if it sleeps; `false`: on this device it does not sleep, it returns.
+    #[cold]
+    pub(super) fn ring_doorbell(&self) -> bool {
+        self.doorbell.iter().for_each(|ring| ring());
+        self.doorbell.is_some()
     }
 
     /// The firmware is up, or not.
@@ -157,6 +172,7 @@ impl Shared {
     /// Makes the firmware return as soon as what it has begun is over.
     pub(super) fn ask_to_leave(&self) {
         self.board.board().orders.leave.store(1, LineOrdering::Relaxed);
+        self.ring_doorbell();
     }
 
     /// The firmware may come up; `false`: somebody wants the device first.
@@ -224,6 +240,7 @@ impl Shared {
     /// Ends the run that is on.
     pub(super) fn cancel_run(&self) {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).cancel();
+        self.ring_doorbell();
     }
 }
 

@@ -13,12 +13,14 @@ use pto_abi::sync::Ordering as LineOrdering;
 
 use super::capture::{Capture, Recording};
 use super::error::CommandFailure;
+use super::event::EventCore;
 use super::ids::StreamId;
 use super::kept::Kept;
 use super::lines::{BoardMemory, RingMemory};
 use super::options::StreamOptions;
 use super::recorded::RecordedHere;
 use super::seat::Seat;
+use crate::error::Error;
 
 /// What stream and service share.
 pub(super) struct StreamCore {
@@ -165,6 +167,32 @@ impl StreamCore {
         let mut kept = self.kept();
         let count = kept.iter().take_while(|(of, _)| *of <= number).count();
         kept.drain(..count).map(|(_, kept)| kept).collect()
+    }
+
+    /// Brings ring and events to a device whose memory only copies reach.
+    pub(super) fn send(&self) -> Result<(), Error> {
+        let _nobody_submits = self.submitting();
+        self.memory.send()?;
+        self.events().iter().try_for_each(|event| event.memory().send())
+    }
+
+    /// Brings back how far its events are.
+    pub(super) fn fetch_events(&self) -> Result<(), Error> {
+        self.events().iter().try_for_each(|event| event.memory().fetch())
+    }
+
+    /// Brings back how far it is itself.
+    pub(super) fn fetch_progress(&self) -> Result<(), Error> {
+        self.memory.fetch_progress()
+    }
+
+    /// The events of its commands.
+    fn events(&self) -> Vec<Arc<EventCore>> {
+        let of = |(_, kept): &(u64, Kept)| match kept {
+            Kept::Record(event, _) | Kept::Event(event) => Some(Arc::clone(event)),
+            _ => None,
+        };
+        self.kept().iter().filter_map(of).collect()
     }
 
     /// Commands up to this number are over, as whoever has the head of the stream says.

@@ -22,6 +22,7 @@ use std::thread::JoinHandle;
 use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
+use crate::doorbell::Doorbell;
 use crate::host::{Host, Memory};
 use crate::logging;
 use crate::parker::expect_soon;
@@ -36,6 +37,7 @@ pub(crate) struct Pool<B> {
     os_threads: NonZeroUsize,
     memory: Memory,
     builders: Arc<B>,
+    doorbell: Arc<Doorbell>,
     threads: Vec<PoolThread<B>>,
     is_lost: bool,
 }
@@ -53,7 +55,8 @@ struct Job<B> {
 
 impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
-        Self { os_threads, memory, builders, threads: Vec::new(), is_lost: false }
+        let doorbell = Arc::default();
+        Self { os_threads, memory, builders, doorbell, threads: Vec::new(), is_lost: false }
     }
 
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
@@ -92,8 +95,8 @@ impl<B: BuilderSet> Host for Pool<B> {
         let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
         let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats)));
         let role = Mutex::new(role::of_launch(launch, &cores));
-        let builders = Arc::clone(&self.builders);
-        let run = PoolRun::new(launch.clone(), builders, cores, os_threads, Arc::clone(&finish));
+        let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell));
+        let run = PoolRun::new(launch.clone(), of_pool, cores, os_threads, Arc::clone(&finish));
         let job = Arc::new(Job { run, role });
         if self.threads.is_empty() {
             supervisor::raise_panic(launch);
@@ -112,6 +115,10 @@ impl<B: BuilderSet> Host for Pool<B> {
     fn release(&mut self) -> bool {
         // The cores of a pool touch their lines only while a run steps them.
         !self.is_lost
+    }
+
+    fn hang(&mut self, doorbell: &Arc<Doorbell>) {
+        self.doorbell = Arc::clone(doorbell);
     }
 
     fn builders(&self) -> Vec<String> {

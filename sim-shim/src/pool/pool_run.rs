@@ -6,6 +6,7 @@ use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
 
 use super::cores::Cores;
+use crate::doorbell::{Doorbell, longest_sleep};
 use crate::supervisor::Finish;
 
 /// One run. Who schedules it is beside it.
@@ -14,6 +15,7 @@ pub(super) struct PoolRun<B> {
     pub(super) builders: Arc<B>,
     pub(super) cores: Arc<Cores>,
     pub(super) os_threads: usize,
+    doorbell: Arc<Doorbell>,
     /// Instances that have returned.
     returned: AtomicU32,
     pub(super) finish: Arc<Finish>,
@@ -23,12 +25,18 @@ impl<B> PoolRun<B> {
     /// A run whose instances have all yet to return.
     pub(super) fn new(
         launch: Launch<'static>,
-        builders: Arc<B>,
+        (builders, doorbell): (Arc<B>, Arc<Doorbell>),
         cores: Arc<Cores>,
         os_threads: usize,
         finish: Arc<Finish>,
     ) -> Self {
-        Self { launch, builders, cores, os_threads, returned: AtomicU32::new(0), finish }
+        let returned = AtomicU32::new(0);
+        Self { launch, builders, cores, os_threads, doorbell, returned, finish }
+    }
+
+    /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
+    pub(super) fn doze(&self) -> bool {
+        self.doorbell.sleep(longest_sleep(&self.launch))
     }
 
     /// Whether every instance of the run has returned.

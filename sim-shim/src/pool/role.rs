@@ -291,6 +291,10 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         let worked = self.step_others() | self.hands.run_kept();
         self.hands.rest(worked);
     }
+
+    fn doze(&mut self) -> bool {
+        self.hands.run.doze()
+    }
 }
 
 impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>

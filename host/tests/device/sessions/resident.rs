@@ -112,6 +112,38 @@ fn the_firmware_comes_up_once_for_what_follows_soon_and_returns_when_it_is_idle(
     assert!(session.firmware_starts() > starts, "the host wakes it");
 }
 
+/// Pauses of fifty times the linger: in a pool the firmware sleeps meanwhile, and a launch wakes it.
+#[test]
+fn a_firmware_that_sleeps_is_woken_by_a_launch() {
+    let session = session();
+    launch_some(&session, 1);
+    let is_woken = || {
+        let starts = session.firmware_starts();
+        std::thread::sleep(50 * options().linger);
+        launch_some(&session, 1);
+        session.firmware_starts() == starts
+    };
+    // A busy machine may make a pause longer than the firmware sleeps, or keep its thread from falling asleep.
+    let woken = (0..40).filter(|_| is_woken()).count();
+    assert!(woken >= 8, "{woken} of 40");
+}
+
+/// Whoever needs the cores does not wait for the end of that sleep, and a session that is dropped does not either.
+#[test]
+fn a_firmware_that_sleeps_returns_when_it_is_asked_to() {
+    let shortest = (0..50).map(|_| {
+        let session = session();
+        launch_some(&session, 1);
+        std::thread::sleep(10 * options().linger);
+        let start = Instant::now();
+        session.with_device(|device| drop(device.describe()));
+        drop(session);
+        start.elapsed()
+    });
+    let shortest = shortest.min().unwrap();
+    assert!(shortest < Duration::from_millis(10), "{shortest:?}");
+}
+
 /// Nobody waits, and everything is done.
 #[test]
 fn a_session_makes_progress_without_anybody_who_waits() {

@@ -105,6 +105,8 @@ const EVENT_PLACES: &[&str] = &[
     "host/src/session/",
     "host/src/stitch/stream.rs",
     "host/tests/device/sessions/",
+    "linker/cann/image/tests/images/sessions.rs",
+    "tests/system/abandoned.rs",
     "tests/system/virt.rs",
     "tools/bench/src/sessions/",
     "host/examples/serve",

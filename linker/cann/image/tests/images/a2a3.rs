@@ -24,7 +24,7 @@ const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
 const CYCLES_VARIABLE: &str = "PTO_A2A3_CYCLES";
 
 /// One test at a time.
-fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -66,7 +66,7 @@ fn options() -> A2a3Options {
     A2a3Options { gm_bytes: 1 << 30, home, ..A2a3Options::default() }
 }
 
-fn open() -> Result<Device, Error> {
+pub(crate) fn open() -> Result<Device, Error> {
     let (firmware, kernels) = images();
     let mut device = Device::open_a2a3(&options(), firmware, kernels)?;
     device.register_library()?;
@@ -80,7 +80,7 @@ fn of_stand_in(name: &CStr) -> *mut c_void {
 }
 
 /// The next calls fail so.
-fn inject(faults: &str) {
+pub(crate) fn inject(faults: &str) {
     let faults = CString::new(faults).unwrap();
     let symbol = of_stand_in(c"pto_stand_in_inject");
     // SAFETY: the function of this name has this type.
@@ -103,7 +103,7 @@ fn ledger() -> [u64; 9] {
     ledger
 }
 
-fn nothing_is_open() {
+pub(crate) fn nothing_is_open() {
     assert_eq!(ledger()[..6], [0; 6], "inits, contexts, blocks, streams, binaries, processes");
 }
 

@@ -8,3 +8,4 @@ mod examples;
 mod graphs;
 mod image;
 mod own_firmware;
+mod sessions;

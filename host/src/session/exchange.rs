@@ -1,0 +1,48 @@
+//! A session on a device whose memory only copies reach: what the host has written goes there before the firmware comes up, and what the
+//! firmware has written comes back when it has returned. In between neither sees what the other writes, so that the session is a series of
+//! launches, each of which does what was submitted before it.
+//!
+//! | written by | what | goes |
+//! |---|---|---|
+//! | the host | the board, and rings and events of the streams that the firmware gets | there |
+//! | the firmware | events, how far each of these streams is, the lanes of the board | back, in this order |
+//!
+//! The service acts on what has come back as on what the firmware writes elsewhere. So the lanes come last: when one says that the host has
+//! a head, the ring says which one that is.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use super::shared::Shared;
+use super::stream_core::StreamCore;
+use crate::error::Error;
+
+/// See the file; of one coming up.
+pub(super) struct Exchange<'s> {
+    shared: &'s Shared,
+    /// The streams that the firmware gets. The others are the host's until it returns.
+    streams: Vec<Arc<StreamCore>>,
+}
+
+impl<'s> Exchange<'s> {
+    /// Sends everything; nothing, where both sides have the same memory.
+    pub(super) fn send(shared: &'s Shared) -> Result<Self, Error> {
+        let mut streams = Vec::new();
+        if shared.memory.gm().is_remote() {
+            let is_theirs = |core: &Arc<StreamCore>| !shared.board.board().is_handed(core.place);
+            streams.extend(shared.streams().into_iter().filter(is_theirs));
+            streams.iter().try_for_each(|core| core.send())?;
+            shared.board.send()?;
+        }
+        Ok(Self { shared, streams })
+    }
+
+    /// Fetches what has changed.
+    pub(super) fn fetch(&self) -> Result<(), Error> {
+        self.streams.iter().try_for_each(|core| core.fetch_events())?;
+        self.streams.iter().try_for_each(|core| core.fetch_progress())?;
+        // Release: pairs with the Acquire load in `LaneLine::is_handed`, whose thread then sees the progress above.
+        fence(Ordering::Release);
+        self.shared.board.fetch()
+    }
+}
