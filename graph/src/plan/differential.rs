@@ -323,3 +323,25 @@ fn many_calls_at_once_are_those_of_the_expressions() {
     std::println!("submitted, chains, indices, faults: {counts:?}");
     assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
 }
+
+/// On a builder without schedulers and without a clock, as that of a check is, the number of turns ends the walk.
+#[test]
+fn a_loop_without_tasks_ends_where_nobody_schedules() {
+    let mut words =
+        vec![MAGIC, VERSION, 0, 0, 0, 0, 0, u32::try_from(HEADER_WORDS).expect("a few")];
+    let size = 1_000_000_000_000_u64.to_le_bytes();
+    let half = |at: usize| u32::from_le_bytes(size[at..at + 4].try_into().expect("four bytes"));
+    let kind = 1 << 8 | axis::IN_ORDER << 16;
+    words.extend([node::LOOP | kind << 8, 2, half(0), half(4)]);
+    words.extend([node::SLOT_SET, code::VAR]);
+    words[2] = u32::try_from(words.len()).expect("a few");
+    let mut bound = vec![0; binding::words([0; 4])];
+    (bound[binding::EPITAPH], bound[binding::SCRATCH]) = (EPITAPH, SCRATCH);
+    let (notes, stop) = expand(&words, &bound, usize::MAX, Calls::Ahead);
+    let stop = stop.expect("it ends");
+    assert_eq!(
+        (stop.fault, stop.at, stop.limit),
+        (Fault::PLAN_TURNS, HEADER_WORDS, limits::IDLE_TURNS)
+    );
+    assert!(stop.found > stop.limit && !notes.is_empty(), "{stop:?}");
+}
