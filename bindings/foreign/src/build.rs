@@ -128,20 +128,22 @@ impl<'g> Build<'g> {
     /// Those of [`known`] and `GraphBuilder::add_task`.
     pub fn add_task(&mut self, task: &NewTask<'_>) -> Result<i64, Fault> {
         let (func_id, kind) = known(task.func_id, task.core_type)?;
-        let mut words = [0; MAX_ARGS];
-        let args = self.device_words(task.args, &mut words);
-        let spec = TaskSpec { func_id, kind, args, kernel: task.kernel };
-        let id = self.graph.add_task(spec)?;
+        let spec = TaskSpec { func_id, kind, args: task.args, kernel: task.kernel };
+        let id = if self.alias == Alias::default() {
+            self.graph.add_task(spec)?
+        } else {
+            self.add_seen_task(spec)?
+        };
         self.numbers.note(id)
     }
 
-    /// The words that a program hands over, as the device has them.
-    fn device_words<'w>(&self, words: &'w [u64], room: &'w mut [u64; MAX_ARGS]) -> &'w [u64] {
-        let held = room.get_mut(..words.len()).filter(|_| self.alias != Alias::default());
-        // Too many words are refused where they are added.
-        let Some(held) = held else { return words };
-        held.iter_mut().zip(words).for_each(|(to, word)| *to = self.alias.device(*word));
-        held
+    /// Adds a task whose words are as the program sees them.
+    #[cold]
+    fn add_seen_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        let mut held = [0; MAX_ARGS];
+        let args = held.get_mut(..task.args.len()).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
+        args.iter_mut().zip(task.args).for_each(|(to, word)| *to = self.alias.device(*word));
+        self.graph.add_task(TaskSpec { args, ..task })
     }
 
     /// Makes one task wait for another.

@@ -8,7 +8,7 @@ use super::layouts::{
     AicpuArgs, ArgsEx, BinaryConfig, CpuKernelArgs, DevBinary, LaunchConfig, MapIn, MapOut,
     TaskConfig,
 };
-use super::libraries::{Loaded, NameSpace};
+use super::libraries::Loaded;
 use super::library::Library;
 
 /// A stream, a binary, a function: words of the vendor's.
@@ -127,7 +127,7 @@ impl Sought<'_> {
 
 /// A function of the vendor's runtime library, by its name; `None`: it has none of this name.
 pub(super) fn function(home: Option<&Path>, name: &CStr) -> Result<Option<Handle>, A2a3Error> {
-    Ok(NameSpace::of(home).find(Library::Runtime)?.symbol(name))
+    Ok(Loaded::find(Library::Runtime, home)?.symbol(name))
 }
 
 /// The major version of the interface that this is written for.
@@ -137,8 +137,7 @@ impl Calls {
     /// Loads the libraries, and finds every function.
     pub(crate) fn load(home: Option<&Path>) -> Result<Self, A2a3Error> {
         let all = [Library::Hal, Library::Runtime, Library::Acl];
-        let mut space = NameSpace::of(home);
-        let load = |library| space.find(library).map(|loaded| (library, loaded));
+        let load = |library| Loaded::find(library, home).map(|loaded| (library, loaded));
         let libraries: Vec<_> = all.into_iter().map(load).collect::<Result<_, _>>()?;
         let mut sought = Sought { libraries: &libraries, missing: Vec::new() };
         let calls = Self::resolve(&mut sought)?;

@@ -1,25 +1,14 @@
-//! Loads the vendor's libraries, by their absolute paths and in a name space of their own: libraries of this project have the same names, and
-//! a process may have both. A library stays loaded for as long as the process lives: the vendor's libraries start threads that nothing ends.
+//! Loads the vendor's libraries, by their absolute paths, and gives their symbols to nobody else in the process. A library
+//! stays loaded for as long as the process lives: the vendor's libraries start threads that nothing ends.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::A2a3Error;
 use super::library::Library;
 
 /// What only the library of `bindings/acl` exports.
 const OURS: &CStr = c"ptoAclLaunch";
-
-/// The name space of the libraries of each folder. There are few in a process, and none is ever given back.
-static SPACES: Mutex<BTreeMap<Option<PathBuf>, libc::Lmid_t>> = Mutex::new(BTreeMap::new());
-
-/// Where the libraries of one folder find each other, and nothing else of the process.
-pub(super) struct NameSpace {
-    home: Option<PathBuf>,
-    spaces: MutexGuard<'static, BTreeMap<Option<PathBuf>, libc::Lmid_t>>,
-}
 
 /// A library that is loaded.
 pub(super) struct Loaded {
@@ -28,18 +17,12 @@ pub(super) struct Loaded {
     pub(super) path: PathBuf,
 }
 
-impl NameSpace {
-    /// That of the folder of CANN. One thread at a time loads libraries.
-    pub(super) fn of(home: Option<&Path>) -> Self {
-        let spaces = SPACES.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { home: home.map(Path::to_path_buf), spaces }
-    }
-
+impl Loaded {
     /// Loads the first of the files of a library that can be loaded.
-    pub(super) fn find(&mut self, library: Library) -> Result<Loaded, A2a3Error> {
+    pub(super) fn find(library: Library, home: Option<&Path>) -> Result<Self, A2a3Error> {
         let mut tried = Vec::new();
-        for path in library.places(self.home.as_deref()) {
-            match self.open(&path) {
+        for path in library.places(home) {
+            match Self::open(&path) {
                 Ok(loaded) if loaded.symbol(OURS).is_some() => {
                     return Err(A2a3Error::OwnLibrary { path });
                 }
@@ -50,7 +33,7 @@ impl NameSpace {
         Err(A2a3Error::MissingLibrary { library, tried })
     }
 
-    fn open(&mut self, path: &Path) -> Result<Loaded, String> {
+    fn open(path: &Path) -> Result<Self, String> {
         let shown = path.display();
         if !path.is_absolute() {
             return Err(format!("{shown}: the path is not absolute"));
@@ -60,29 +43,15 @@ impl NameSpace {
         }
         let name = CString::new(path.as_os_str().as_encoded_bytes());
         let name = name.map_err(|_| format!("{shown} has a zero byte in its name"))?;
-        let space = self.spaces.get(&self.home).copied().unwrap_or(libc::LM_ID_NEWLM);
         let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
         // SAFETY: the name is a string; the vendor's constructors are trusted, as every caller of CANN trusts them.
-        let handle = unsafe { libc::dlmopen(space, name.as_ptr(), flags) };
+        let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
         if handle.is_null() {
             return Err(loader_says(&shown.to_string()));
         }
-        if space == libc::LM_ID_NEWLM {
-            self.spaces.insert(self.home.clone(), space_of(handle)?);
-        }
-        Ok(Loaded { handle, path: path.into() })
+        Ok(Self { handle, path: path.into() })
     }
-}
 
-/// The name space that a library was loaded into.
-fn space_of(handle: *mut c_void) -> Result<libc::Lmid_t, String> {
-    let mut space: libc::Lmid_t = 0;
-    // SAFETY: the library is loaded, and the request writes one such number.
-    let code = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LMID, (&raw mut space).cast()) };
-    if code == 0 { Ok(space) } else { Err(loader_says("the name space of CANN")) }
-}
-
-impl Loaded {
     /// The address of a function; `None`: it has none of this name.
     pub(super) fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the library is loaded and stays so, and the name is a string.
@@ -105,7 +74,7 @@ fn loader_says(path: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::NameSpace;
+    use super::Loaded;
     use crate::a2a3::A2a3Error;
     use crate::a2a3::Library;
     use std::path::Path;
@@ -114,7 +83,7 @@ mod tests {
     fn the_named_folder_comes_first_and_every_place_is_told() {
         let home = Path::new("/no/such/cann");
         assert_eq!(Library::Acl.places(Some(home))[0], home.join("lib64/libacl_rt.so"));
-        let error = NameSpace::of(Some(home)).find(Library::Hal);
+        let error = Loaded::find(Library::Hal, Some(home));
         let error = error.err().expect("nobody has this folder");
         let A2a3Error::MissingLibrary { tried, .. } = &error else { panic!("{error}") };
         assert!(tried.len() >= 2, "{tried:?}");
@@ -126,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_path_that_depends_on_the_current_folder_is_refused() {
-        let error = NameSpace::of(Some(Path::new("cann"))).find(Library::Runtime);
+        let error = Loaded::find(Library::Runtime, Some(Path::new("cann")));
         let text = error.err().expect("it is relative").to_string();
         assert!(text.contains("cann/lib64/libruntime.so: the path is not absolute"), "{text}");
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! library.rs     which libraries, and where they may be
-//! libraries.rs   loads them, in a name space of their own calls.rs     the functions that are used, by their names
+//! libraries.rs   loads them                             calls.rs     the functions that are used, by their names
 //! layouts.rs     the structures that they take          codes.rs     what their codes mean
 //! port.rs        one opened device: memory, streams     limits.rs    time-outs, each within the next
 //! exchange.rs    which parts of an arena are copied
@@ -45,8 +45,8 @@ pub fn check(home: Option<&Path>) -> Result<(), A2a3Error> {
     calls::Calls::load(library::home_of(home).as_deref()).map(|_| ())
 }
 
-/// A function of the vendor's `libruntime.so`, by its name, in the name space in which a device uses it: a stand-in for these libraries has
-/// functions of its own, which `dlopen` finds only in another copy. `None`: the library has none of this name.
+/// A function of the vendor's `libruntime.so`, by its name, of the file that a device uses: a stand-in for these libraries has functions of its own.
+/// `None`: the library has none of this name.
 ///
 /// # Errors
 /// `MissingLibrary`, `OwnLibrary`.

@@ -304,20 +304,3 @@ fn what_is_missing_is_named() {
         assert!(text.contains(word), "{word:?} is not in {text:?}");
     }
 }
-
-/// The process may have libraries of the same names: those of this project. None of them is taken for the vendor's, and they do not meet.
-#[test]
-fn the_libraries_have_a_name_space_of_their_own() {
-    let _alone = alone();
-    let path = CString::new(home().join("lib64/libruntime.so").to_str().unwrap()).unwrap();
-    // SAFETY: a library of ours, by its name.
-    let other = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-    // SAFETY: the library is loaded.
-    let other = unsafe { libc::dlsym(other, c"aclInit".as_ptr()) };
-    let own = of_stand_in(c"aclInit");
-    assert!(!other.is_null() && other != own, "{other:?} is also what a device would call");
-    let mut device = open().unwrap_or_else(|error| panic!("{error}"));
-    run(&mut device, vector_example()).unwrap_or_else(|error| panic!("{error}"));
-    drop(device);
-    nothing_is_open();
-}
