@@ -2,42 +2,76 @@
 //! of them writing, are a failure.
 //!
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
-//! from source, with the compiler in use, which is told to accept the options of a nightly one. The program is small
-//! (`examples/examples/whole_runs.rs`): most of this step is compiling.
+//! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
+//! (`examples/examples/whole_runs.rs`, and the programs in C++ that are tests of `pto-field`): most of this step is compiling.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-use pto_toolchain::provide_std_source;
+use pto_toolchain::{packages, provide_std_source};
 
 use crate::steps::Ran;
 
 /// Where the sanitizer works, and the only machine that this repository builds on.
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds the program and runs it. Not everywhere can the library's source be had: then it says so.
+/// How `g++` compiles orchestrations and kernels whose accesses the sanitizer sees. Its library stands in the program that
+/// loads them, and there may be one only: they are linked without g++'s.
+const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -lgcc_s";
+/// Stops at the first race, with a code that no run of ours has.
+const SANITIZER_OPTIONS: &str = "halt_on_error=1 exitcode=66";
+
+/// Builds the programs and runs them. Not everywhere can the library's source be had: then it says so.
 pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
     if let Err(why) = provide_std_source(&|sentence| println!("{sentence}")) {
         return Ok(Ran::Not(format!("no data race was looked for: {why}")));
     }
+    packages::install(&[packages::CXX], &|sentence| println!("{sentence}"))
+        .map_err(|why| why.to_string())?;
     let target = target.join("race");
     succeed("cargo", build(root, &target).status())?;
-    let program = target.join(TRIPLE).join("debug/examples/whole_runs");
-    // Stops at the first race, with a code that no run of ours has.
-    let mut runs = Command::new(&program);
-    runs.env("TSAN_OPTIONS", "halt_on_error=1 exitcode=66");
-    succeed("a run under ThreadSanitizer", runs.status())?;
+    let mut examples = Command::new(target.join(TRIPLE).join("debug/examples/whole_runs"));
+    examples.env("TSAN_OPTIONS", SANITIZER_OPTIONS);
+    succeed("a run under ThreadSanitizer", examples.status())?;
+    succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(root, &target).status())?;
     Ok(Ran::Whole)
 }
 
 fn build(root: &Path, target: &Path) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.args(["build", "--profile", "test", "-p", "pto-examples", "--example", "whole_runs"]);
-    command.args(["--target", TRIPLE, "-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(target);
-    command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=thread");
-    command.env("CARGO_INCREMENTAL", "0").current_dir(root);
+    let mut command = sanitized("build", root, target);
+    command.args([
+        "-p",
+        "pto-examples",
+        "--example",
+        "whole_runs",
+        "-p",
+        "pto-field",
+        "--test",
+        "field",
+    ]);
     command
+}
+
+/// The programs of the field's interface. One after the other: the sanitizer does not see the lock under which libraries are
+/// closed. Not the mistakes: they end in signals, which it takes for its own.
+fn programs_in_cpp(root: &Path, target: &Path) -> Command {
+    let mut command = sanitized("test", root, target);
+    command.args(["-p", "pto-field", "--test", "field", "--"]);
+    command.args(["--test-threads=1", "--skip", "mistakes_are_named"]);
+    command.env("TSAN_OPTIONS", SANITIZER_OPTIONS).env("PTO_FIELD_CXXFLAGS", CXX_FLAGS);
+    command
+}
+
+/// A command of cargo whose programs are built with the sanitizer.
+fn sanitized(command: &str, root: &Path, target: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args([command, "--profile", "test", "--target", TRIPLE]);
+    cargo.args(["-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(target);
+    // Objects in C++ find the functions of the sanitizer in the program.
+    let flags = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic";
+    cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
+    cargo.env("CARGO_INCREMENTAL", "0").current_dir(root);
+    cargo
 }
 
 /// Says what did not succeed, in words.
