@@ -69,6 +69,16 @@ shared_struct! {
     }
 }
 
+impl EventLine {
+    /// All records up to this one are complete, unless more of them are. Whoever waits sees what was done before.
+    pub fn complete(&self, record: u64) {
+        // Release: pairs with the Acquire loads of those who wait, and of the firmware when it completes the next record.
+        // Not `fetch_max`, which ThreadSanitizer does not see.
+        let further = |completed: u64| Some(completed.max(record));
+        let _ = self.completed.fetch_update(Ordering::Release, Ordering::Relaxed, further);
+    }
+}
+
 /// Fewest entries of a ring: the longest command must fit, and a second one.
 pub const MIN_RING_ENTRIES: usize = 32;
 /// Most entries of a ring.

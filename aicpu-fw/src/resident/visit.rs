@@ -318,8 +318,10 @@ impl<'v, 'a> Visit<'v, 'a> {
     /// A record that is not the next one of its event is the host's, which knows the others.
     fn record(&self, now_ns: u64, host: &mut impl BuilderHost) -> Turn {
         let record = self.word(1);
+        // Acquire: pairs with the Release store in `EventLine::complete`. Who waits for the record before this one may see this one,
+        // and then sees what was done before that one.
         let is_next =
-            |line: &&EventLine| line.completed.load(Ordering::Relaxed).wrapping_add(1) == record;
+            |line: &&EventLine| line.completed.load(Ordering::Acquire).wrapping_add(1) == record;
         let Some(line) = self.event(host).filter(is_next) else { return Turn::Host };
         line.time_ns.store(now_ns, Ordering::Relaxed);
         // Release: pairs with the Acquire loads of those who wait, here and on the host.

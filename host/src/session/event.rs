@@ -151,7 +151,7 @@ impl EventCore {
 
     /// Whether record `record` is complete.
     pub(super) fn has_completed(&self, record: u64) -> bool {
-        // Acquire: pairs with the Release store in `complete`.
+        // Acquire: pairs with the Release store in `EventLine::complete`.
         self.memory.line().completed.load(Ordering::Acquire) >= record
     }
 
@@ -177,8 +177,7 @@ impl EventCore {
             let line = self.memory.line();
             line.time_ns.store(time_ns.unwrap_or_default(), Ordering::Relaxed);
             // The firmware may be further: it completes records that are next, and the host is told later.
-            // Release: pairs with the Acquire load in `has_completed`: who waits sees what the stream wrote.
-            line.completed.fetch_max(state.completed, Ordering::Release);
+            line.complete(state.completed);
             std::mem::take(&mut state.wakers)
         });
         wakers.into_iter().for_each(Waker::wake);

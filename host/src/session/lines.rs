@@ -214,8 +214,7 @@ impl EventMemory {
         let [completed, time_ns] = self.block.memory.gm().read_words(self.block.address)?;
         if completed > self.line.completed.load(Ordering::Relaxed) {
             self.line.time_ns.store(time_ns, Ordering::Relaxed);
-            // Release: pairs with the Acquire loads of those who wait on the host.
-            self.line.completed.fetch_max(completed, Ordering::Release);
+            self.line.complete(completed);
         }
         Ok(())
     }

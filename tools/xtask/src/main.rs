@@ -9,7 +9,7 @@
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
-//! race               runs every example under ThreadSanitizer, in modes threads and pool, and programs in C++
+//! race               runs every example, sessions, and programs in C++ under ThreadSanitizer
 //! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
 //!                    all tests of the copy as well
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
@@ -55,7 +55,7 @@ usage: cargo xtask <command>
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
-  race               runs every example under ThreadSanitizer, in modes threads and pool, and programs in C++
+  race               runs every example, sessions, and programs in C++ under ThreadSanitizer
   recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
                      `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without

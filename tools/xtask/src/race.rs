@@ -3,7 +3,7 @@
 //!
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
 //! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
-//! (`examples/examples/whole_runs.rs`, and the programs in C++ that are tests of `pto-field`): most of this step is compiling.
+//! (`examples/examples/whole_runs.rs`, tests of sessions, and the programs in C++ that are tests of `pto-field`): most of this step is compiling.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -18,6 +18,16 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// How `g++` compiles orchestrations and kernels whose accesses the sanitizer sees. Its library stands in the program that
 /// loads them, and there may be one only: they are linked without g++'s.
 const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -lgcc_s";
+const DEVICE_TESTS: (&str, &str, &str) = ("pto-host", "--test", "device");
+const FIELD_TESTS: (&str, &str, &str) = ("pto-field", "--test", "field");
+/// Tests of sessions that the sanitizer does not run: campaigns run in virtual time, on one thread; failures wait for
+/// time-outs; two read and write memory on purpose while a command of the session does.
+const NOT_FOR_THE_SANITIZER: [&str; 4] = [
+    "campaign",
+    "failures",
+    "makes_progress_without_anybody_who_waits",
+    "a_value_is_waited_for_whoever_writes_it",
+];
 /// Stops at the first race, with a code that no run of ours has.
 const SANITIZER_OPTIONS: &str = "halt_on_error=1 exitcode=66";
 
@@ -33,32 +43,43 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
     let mut examples = Command::new(target.join(TRIPLE).join("debug/examples/whole_runs"));
     examples.env("TSAN_OPTIONS", SANITIZER_OPTIONS);
     succeed("a run under ThreadSanitizer", examples.status())?;
+    succeed("a session under ThreadSanitizer", sessions(root, &target).status())?;
     succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(root, &target).status())?;
     Ok(Ran::Whole)
 }
 
 fn build(root: &Path, target: &Path) -> Command {
     let mut command = sanitized("build", root, target);
-    command.args([
-        "-p",
-        "pto-examples",
-        "--example",
-        "whole_runs",
-        "-p",
-        "pto-field",
-        "--test",
-        "field",
-    ]);
+    let programs = [("pto-examples", "--example", "whole_runs"), DEVICE_TESTS, FIELD_TESTS];
+    for (package, kind, name) in programs {
+        command.args(["-p", package, kind, name]);
+    }
+    command
+}
+
+/// Sessions and stitched programs on threads and pools.
+fn sessions(root: &Path, target: &Path) -> Command {
+    let mut command = tests(DEVICE_TESTS, root, target);
+    command.args(["sessions::", "stitching::"]);
+    for other in NOT_FOR_THE_SANITIZER {
+        command.args(["--skip", other]);
+    }
     command
 }
 
 /// The programs of the field's interface. One after the other: the sanitizer does not see the lock under which libraries are
 /// closed. Not the mistakes: they end in signals, which it takes for its own.
 fn programs_in_cpp(root: &Path, target: &Path) -> Command {
-    let mut command = sanitized("test", root, target);
-    command.args(["-p", "pto-field", "--test", "field", "--"]);
+    let mut command = tests(FIELD_TESTS, root, target);
     command.args(["--test-threads=1", "--skip", "mistakes_are_named"]);
-    command.env("TSAN_OPTIONS", SANITIZER_OPTIONS).env("PTO_FIELD_CXXFLAGS", CXX_FLAGS);
+    command.env("PTO_FIELD_CXXFLAGS", CXX_FLAGS);
+    command
+}
+
+/// Tests of a package, up to what chooses among them.
+fn tests((package, kind, name): (&str, &str, &str), root: &Path, target: &Path) -> Command {
+    let mut command = sanitized("test", root, target);
+    command.args(["-p", package, kind, name, "--"]).env("TSAN_OPTIONS", SANITIZER_OPTIONS);
     command
 }
 

@@ -43,7 +43,8 @@ fn a_session_has_as_many_schedulers_as_clusters() {
                 assert_eq!(stream.completed(), 1, "{way}");
             }
             let refused = open(clusters + 2).map(drop).unwrap_err().to_string();
-            let found = format!("{} on a device with {clusters} clusters; use", clusters + 2);
+            let (asked, plural) = (clusters + 2, if clusters == 1 { "" } else { "s" });
+            let found = format!("{asked} on a device with {clusters} cluster{plural}; use");
             assert!(refused.starts_with("run.aicpu_instances is "), "{refused}");
             assert!(refused.contains(&found), "{refused}");
         }

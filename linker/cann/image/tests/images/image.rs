@@ -41,6 +41,7 @@ fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
         "aicpu_runtime_add_task",
         "aicpu_runtime_publish_task",
         "pto_aicpu_run_launch",
+        "pto_read",
         "pto_stream_add",
         "pto_stream_alloc",
         "pto_stream_begin_recording",
