@@ -125,9 +125,10 @@ fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
     cores: &Arc<Cores>,
 ) -> Box<dyn Role<B>> {
-    if launch.is_traced() || launch.flags.contains(RunFlags::KERNEL_TIMES) {
-        // Where only times are wanted, there is no writer.
+    if launch.is_traced() {
         Box::new(Scheduling::<F, Option<TraceWriter<'static>>, false>::new(launch, cores))
+    } else if launch.flags.contains(RunFlags::KERNEL_TIMES) {
+        Box::new(Scheduling::<F, NoTrace, false>::new(launch, cores))
     } else {
         Box::new(Scheduling::<F, NoTrace, true>::new(launch, cores))
     }
