@@ -70,11 +70,11 @@ shared_struct! {
 }
 
 impl EventLine {
-    /// All records up to this one are complete, unless more of them are. Whoever waits sees what was done before.
-    pub fn complete(&self, record: u64) {
-        // Release: pairs with the Acquire loads of those who wait, and of the firmware when it completes the next record.
+    /// Everything up to this number is complete, unless more is. Whoever waits sees what was done before.
+    pub fn complete(&self, number: u64) {
+        // Release: pairs with the Acquire loads of those who wait, and of the firmware when it completes the next number.
         // Not `fetch_max`, which ThreadSanitizer does not see.
-        let further = |completed: u64| Some(completed.max(record));
+        let further = |completed: u64| Some(completed.max(number));
         let _ = self.completed.fetch_update(Ordering::Release, Ordering::Relaxed, further);
     }
 }

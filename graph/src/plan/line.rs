@@ -2,7 +2,7 @@
 //!
 //! Most index expressions are lines for long: sums and products of variables with constants always, remainders and quotients until
 //! the next multiple of the divisor. A [`Line`] promises only what is exact in 64 bits: at each of its turns the value is the one
-//! that [`eval`](super::expression::eval) gives.
+//! that [`eval`](super::expression) gives.
 
 use super::cursor::Cursor;
 use super::expression::{binary, eval};
