@@ -476,7 +476,12 @@ fn faults_that_did_not_happen_are_told_at_the_end() {
     let program = folder.path().join("misuse");
     build(&["misuse.c"], &program);
     let faults = "aclrtMalloc:2:207001,aclrtMalloc:9:207001,aicore-timeout:1,stuck-stream:4";
-    let output = output(start(&program).arg("fail").env("PTO_ACL_FAIL", faults));
+    let happened = folder.path().join("happened");
+    let mut command = start(&program);
+    command.arg("fail").env("PTO_ACL_FAIL", faults).env("PTO_ACL_HAPPENED", &happened);
+    let output = output(&mut command);
+    let told = std::fs::read_to_string(&happened).expect("a line for each fault that happened");
+    assert_eq!(told, "aclrtMalloc:2:207001\n");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "207001 over\n");
     let said = String::from_utf8_lossy(&output.stderr);
     let lines = [

@@ -4,11 +4,13 @@
 //! settings of the library go through the environment (docs/acl.md).
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pto_acl_interface::Fault;
 use tempfile::TempDir;
 
 use crate::args::{AclArgs, AclCommand, AclSettings};
@@ -21,7 +23,7 @@ const FILE: &str = "libascendcl.so";
 /// The program that makes the calls of a record.
 const REPLAY: &str = "pto-acl-replay";
 
-/// Runs a program, and ends as the program does.
+/// Runs a program, and ends as the program does, unless a fault that was asked for did not happen.
 pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
     match &args.command {
         AclCommand::Run(args) => {
@@ -49,15 +51,51 @@ fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
     settings.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let library = library(settings.library.as_deref())?;
     let folder = links(&library)?;
+    let happened = folder.path().join("happened");
     command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));
+    if !settings.fails.is_empty() {
+        command.env("PTO_ACL_HAPPENED", &happened);
+    }
     let status = command.status().map_err(|error| {
         let program = Path::new(command.get_program()).display();
         Failure::usage(format!("cannot start '{program}': {error}"))
     })?;
+    let missed = missed(&settings.fails, &happened)?;
     drop(folder);
+    if status.success() && !missed.is_empty() && !settings.allow_missed_fault {
+        eprintln!("pto: {}", sentence(&missed));
+        return Ok(Exit::Wrong);
+    }
     // A program that a signal ended: as a shell says it.
     let signalled = status.signal().map(|signal| 128 + signal);
     std::process::exit(status.code().or(signalled).unwrap_or(1))
+}
+
+/// The faults that are not in the file of those that happened. A fault that is asked for twice happens twice.
+fn missed<'a>(asked: &'a [Fault], happened: &Path) -> Result<Vec<&'a Fault>, Failure> {
+    let text = match std::fs::read_to_string(happened) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => {
+            return Err(Failure::internal(format!("cannot read which faults happened: {error}")));
+        }
+    };
+    let mut lines: Vec<&str> = text.lines().collect();
+    let mut has_happened = |fault: &Fault| {
+        let place = lines.iter().position(|line| *line == fault.to_string());
+        place.map(|place| lines.swap_remove(place)).is_some()
+    };
+    Ok(asked.iter().filter(|fault| !has_happened(fault)).collect())
+}
+
+/// What it means that faults did not happen.
+fn sentence(missed: &[&Fault]) -> String {
+    let names: Vec<String> = missed.iter().map(|fault| format!("--fail {fault}")).collect();
+    format!(
+        "the program ended with exit code 0, but not every fault happened, so that they are not tested: {}. Name an earlier call or \
+         command, or accept it with --allow-missed-fault",
+        names.join(", ")
+    )
 }
 
 /// A file beside this command, or in `../lib`.

@@ -1,6 +1,9 @@
 //! Faults that a user asks for: `PTO_ACL_FAIL` is a list of `FUNCTION:N:CODE`, for the N-th call of a function, and of `FAULT:N`, for the
 //! N-th command of a stream. A list that cannot be read fails every call, since nobody may believe that a fault was tried which was not.
+//! `PTO_ACL_HAPPENED` names a file that gets a line with each fault when it happens: `pto acl run` fails a program whose faults did not.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +12,7 @@ use pto_acl_interface::{Fault, Strike, list};
 use super::refusal::{Answer, Refusal};
 
 const VARIABLE: &str = "PTO_ACL_FAIL";
+const HAPPENED: &str = "PTO_ACL_HAPPENED";
 
 /// A fault that is asked for, and how often what it waits for has happened.
 struct Asked {
@@ -20,7 +24,21 @@ impl Asked {
     /// What the fault waits for happens; whether it is the time that is meant.
     fn comes(&self, number: u64) -> bool {
         // Relaxed: it only counts.
-        self.seen.fetch_add(1, Ordering::Relaxed) + 1 == number
+        let comes = self.seen.fetch_add(1, Ordering::Relaxed) + 1 == number;
+        if comes {
+            self.note();
+        }
+        comes
+    }
+
+    /// Says in the file of `PTO_ACL_HAPPENED` that the fault happens. At once, because a program may end without the handlers of its end.
+    fn note(&self) {
+        let Some(path) = std::env::var_os(HAPPENED) else { return };
+        let line = format!("{}\n", self.fault);
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        if let Err(why) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+            eprintln!("pto acl: {HAPPENED}: cannot write {}: {why}", path.display());
+        }
     }
 }
 

@@ -81,4 +81,7 @@ pub(crate) struct AclSettings {
     /// poisoned-device (every command); may be given several times
     #[arg(long = "fail", value_name = "FUNCTION:N:CODE|FAULT:N")]
     pub(crate) fails: Vec<Fault>,
+    /// Keeps the exit code 0 of a program in which a fault of --fail did not happen; it is 1 otherwise
+    #[arg(long, requires = "fails")]
+    pub(crate) allow_missed_fault: bool,
 }
