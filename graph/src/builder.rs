@@ -54,6 +54,12 @@ pub trait GraphBuilder {
     /// `BUILD_GM_RANGE` when the word is not in GM or not aligned to 4 bytes.
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault>;
 
+    /// Whether [`read_u32`](Self::read_u32) could read a word there. The builders of a device look only whether it is in GM, because
+    /// a kernel may be writing it at that moment.
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.read_u32(address).is_ok()
+    }
+
     /// Reads consecutive words of GM; `words` is how many. A builder that has to do something before each look at GM does it
     /// once for all of them.
     ///

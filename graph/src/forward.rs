@@ -47,6 +47,11 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
+            fn has_word(&self, address: $crate::abi::GmAddr) -> bool {
+                self.$($field).+.has_word(address)
+            }
+
+            #[inline]
             fn read_words(
                 &self,
                 address: $crate::abi::GmAddr,

@@ -278,7 +278,8 @@ mod tests {
         let mut allocator = of(1 << 16);
         let mut live: Vec<GmAddr> = Vec::new();
         let mut seed = 1_u64;
-        for _ in 0..20_000 {
+        let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        for _ in 0..rounds {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let random = seed >> 33;
             if random % 5 < 3 {

@@ -195,7 +195,9 @@ impl Mapping {
         let length = usize::try_from(bytes).ok().filter(|length| isize::try_from(*length).is_ok());
         let length = length.ok_or_else(|| refused(io::ErrorKind::OutOfMemory.into()))?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // GM may be larger than the memory of this machine: only what is touched is taken. miri knows no such mapping.
+        let unreserved = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | unreserved;
         // SAFETY: an anonymous mapping at an address of the kernel's choice touches no existing memory.
         let start = unsafe { libc::mmap(ptr::null_mut(), length, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {

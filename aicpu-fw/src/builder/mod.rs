@@ -437,4 +437,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         }
         word.ok_or(Fault::BUILD_GM_RANGE)
     }
+
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.kernels.memory().has_element(address, size_of::<u32>() as u64)
+    }
 }

@@ -1,5 +1,5 @@
 //! Programs in C (and as C++) against the header and the library: warnings are errors, and each also runs under
-//! AddressSanitizer.
+//! AddressSanitizer. `cargo xtask race` runs them under ThreadSanitizer, with a library that is built for it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,19 +58,35 @@ fn compile(compiler: &Compiler, name: &str, to: &Path, more: &[&str]) {
     run(&mut command);
 }
 
+/// The archive with ThreadSanitizer's functions, if the library of this test calls them.
+fn thread_sanitizer() -> Option<String> {
+    std::env::var("PTO_C_THREAD_SANITIZER").ok()
+}
+
 fn link(program: &str, to: &Path, more: &[&str]) {
+    let sanitizer = thread_sanitizer();
     let object = to.with_extension("o");
-    compile(&C, program, &object, &[&["-pthread", "-c"], more].concat());
+    let sanitized: &[&str] = if sanitizer.is_some() { &["-fsanitize=thread"] } else { &[] };
+    compile(&C, program, &object, &[&["-pthread", "-c"], sanitized, more].concat());
     let folder = library_folder();
     let mut command = Command::new(C.program);
     command.arg(&object).arg("-o").arg(to).arg("-pthread").args(more).arg("-L").arg(&folder);
-    run(command.arg("-lpto_runtime").arg(format!("-Wl,-rpath,{}", folder.display())));
+    command.arg("-lpto_runtime").arg(format!("-Wl,-rpath,{}", folder.display()));
+    if let Some(archive) = &sanitizer {
+        // The library finds the functions in the program, all of them.
+        command.args(["-Wl,--export-dynamic", "-Wl,--whole-archive", archive]);
+        command.args(["-Wl,--no-whole-archive", "-ldl", "-lm", "-lrt"]);
+    }
+    run(&mut command);
 }
 
-/// Compiles `program` twice, as it is and under AddressSanitizer (with leaks, where they are found), and runs it.
+/// Compiles `program` twice, as it is and under AddressSanitizer (with leaks, where they are found), and runs it. Two sanitizers do
+/// not stand in one program.
 fn both_ways(program: &str, arguments: &[PathBuf]) {
     let folder = tempfile::tempdir().expect("a folder for programs");
-    for (kind, flags) in [("plain", &[][..]), ("sanitized", &["-fsanitize=address"][..])] {
+    let ways = [("plain", &[][..]), ("sanitized", &["-fsanitize=address"][..])];
+    let ways = if thread_sanitizer().is_some() { &ways[..1] } else { &ways };
+    for &(kind, flags) in ways {
         let to = folder.path().join(kind);
         link(program, &to, flags);
         let mut command = Command::new(&to);

@@ -279,6 +279,10 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         tell(word);
         Ok(word)
     }
+
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.graph.has_word(address)
+    }
 }
 
 impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {

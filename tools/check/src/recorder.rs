@@ -289,6 +289,10 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.graph.read_u32(address)
     }
+
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.graph.has_word(address)
+    }
 }
 
 impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {

@@ -9,11 +9,11 @@
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
-//! race               runs every example, sessions, and programs in C++ under ThreadSanitizer
+//! race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
 //! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
 //!                    all tests of the copy as well
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
-//! miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
+//! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
@@ -55,11 +55,11 @@ usage: cargo xtask <command>
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
-  race               runs every example, sessions, and programs in C++ under ThreadSanitizer
+  race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
   recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
                      `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
-  miri               runs the unit tests of abi, graph, aicpu-fw and aicore-kernels under miri; needs a nightly compiler
+  miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
   generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into

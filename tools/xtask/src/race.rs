@@ -3,7 +3,8 @@
 //!
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
 //! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
-//! (`examples/examples/whole_runs.rs`, tests of sessions, and the programs in C++ that are tests of `pto-field`): most of this step is compiling.
+//! (`examples/examples/whole_runs.rs`, tests of sessions, the programs in C++ that are tests of `pto-field`, and those in C that are
+//! tests of `pto-c`): most of this step is compiling.
 
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -20,6 +21,9 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -lgcc_s";
 const DEVICE_TESTS: (&str, &str, &str) = ("pto-host", "--test", "device");
 const FIELD_TESTS: (&str, &str, &str) = ("pto-field", "--test", "field");
+const C_TESTS: (&str, &str, &str) = ("pto-c", "--test", "programs");
+/// The program in C that is to end in a signal, which the sanitizer takes for its own.
+const ENDS_IN_A_SIGNAL: &str = "a_builder_that_follows_an_address_of_the_device";
 /// Tests of sessions that the sanitizer does not run: campaigns run in virtual time, on one thread; failures wait for
 /// time-outs; two read and write memory on purpose while a command of the session does.
 const NOT_FOR_THE_SANITIZER: [&str; 4] = [
@@ -28,6 +32,8 @@ const NOT_FOR_THE_SANITIZER: [&str; 4] = [
     "makes_progress_without_anybody_who_waits",
     "a_value_is_waited_for_whoever_writes_it",
 ];
+/// The sanitizer's functions, in the compiler's folder of libraries for this machine.
+const SANITIZER_ARCHIVE: &str = "librustc-stable_rt.tsan.a";
 /// Stops at the first race, with a code that no run of ours has.
 const SANITIZER_OPTIONS: &str = "halt_on_error=1 exitcode=66";
 
@@ -45,12 +51,14 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
     succeed("a run under ThreadSanitizer", examples.status())?;
     succeed("a session under ThreadSanitizer", sessions(root, &target).status())?;
     succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(root, &target).status())?;
+    succeed("a program in C under ThreadSanitizer", programs_in_c(root, &target)?.status())?;
     Ok(Ran::Whole)
 }
 
 fn build(root: &Path, target: &Path) -> Command {
     let mut command = sanitized("build", root, target);
-    let programs = [("pto-examples", "--example", "whole_runs"), DEVICE_TESTS, FIELD_TESTS];
+    let programs =
+        [("pto-examples", "--example", "whole_runs"), DEVICE_TESTS, FIELD_TESTS, C_TESTS];
     for (package, kind, name) in programs {
         command.args(["-p", package, kind, name]);
     }
@@ -74,6 +82,20 @@ fn programs_in_cpp(root: &Path, target: &Path) -> Command {
     command.args(["--test-threads=1", "--skip", "mistakes_are_named"]);
     command.env("PTO_FIELD_CXXFLAGS", CXX_FLAGS);
     command
+}
+
+/// The programs of the C interface. The library has the sanitizer's calls, and each program its functions: those that stand beside
+/// the compiler.
+fn programs_in_c(root: &Path, target: &Path) -> Result<Command, String> {
+    let asked = Command::new("rustc").args(["--print", "target-libdir"]).output();
+    let folder = asked.map_err(|error| format!("rustc cannot be started: {error}"))?.stdout;
+    let archive = Path::new(String::from_utf8_lossy(&folder).trim()).join(SANITIZER_ARCHIVE);
+    if !archive.is_file() {
+        return Err(format!("the compiler brings no {}", archive.display()));
+    }
+    let mut command = tests(C_TESTS, root, target);
+    command.args(["--skip", ENDS_IN_A_SIGNAL]).env("PTO_C_THREAD_SANITIZER", archive);
+    Ok(command)
 }
 
 /// Tests of a package, up to what chooses among them.

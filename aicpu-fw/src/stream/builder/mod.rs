@@ -128,6 +128,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         self.tasks.memory().read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
     }
+
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.tasks.memory().has_element(address, size_of::<u32>() as u64)
+    }
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
