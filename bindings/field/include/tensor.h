@@ -222,7 +222,7 @@ static_assert(offsetof(ChipTensor, extent_elem_cache) == 64, "ChipTensor's exten
 static_assert(offsetof(ChipTensor, strides) == 72, "ChipTensor::strides");
 
 // Programs of June 2026 call it Tensor. PTO_FIELD_VINTAGE is the month (2606) for which they are compiled.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2608
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2608 && !defined(PTO_FIELD_OWN_TENSOR)
 using Tensor = ChipTensor;
 #endif
 // Programs written after August 2026 find the kernel's tensor in these namespaces.
