@@ -98,7 +98,14 @@ struct alignas(64) ChipTensor {
     bool manual_dep;
     bool is_contiguous;
     AddressSpace address_space;
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
+    union {
+        uint32_t shapes[5];
+        uint32_t repeats[5];  // what February calls them
+    };
+#else
     uint32_t shapes[5];
+#endif
     uint64_t extent_elem_cache;
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
