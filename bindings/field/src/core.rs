@@ -145,7 +145,7 @@ impl Part {
         let block = (task.task, block.block);
         let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
         let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
-        // SAFETY: a view is memory of this process, and one kernel at a time runs where lines are looked for.
+        // SAFETY: a view is memory of this process, and where lines are looked for one kernel at a time runs.
         let written = shared.lines().map(|_| unsafe { Before::of(tensors_of(frame, task)) });
         let kept = shared.keeps().then(|| shared.begins(task.task));
         let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);

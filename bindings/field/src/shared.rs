@@ -25,7 +25,7 @@ pub(crate) struct Shared {
     dump: Option<Mutex<Dump>>,
     /// Lines that kernels write in parts, if that is asked for.
     lines: Option<Mutex<Lines>>,
-    /// Where kernels meet that wait for each other; `None`: each core has an OS thread.
+    /// Where kernels meet that wait for each other; `None`: each core has an OS thread, or one kernel at a time runs.
     meetings: Option<Meetings>,
     /// State that the kernels of one block share, by task, block and key.
     pipes: Mutex<BTreeMap<(u64, u32), Pipes>>,
@@ -51,7 +51,8 @@ impl Shared {
             spans: keeps.spans.then(Mutex::default),
             dump: (keeps.arguments != 0).then(|| Mutex::new(Dump::new(keeps.arguments))),
             lines: options.finds_shared_lines.then(Mutex::default),
-            meetings: has_fewer_threads.then(Meetings::default),
+            // Where lines are looked for, kernels of other threads would change memory meanwhile.
+            meetings: (has_fewer_threads && !options.finds_shared_lines).then(Meetings::default),
             pipes: Mutex::new(BTreeMap::new()),
         }
     }
