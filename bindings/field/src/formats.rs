@@ -1,5 +1,5 @@
 //! The files of the field's diagnostics, made of a [`Diary`]: `deps.json`, `scope_stats.jsonl`, `args_dump.json` with `args.bin`.
-//! Those about time are in `lanes.rs`.
+//! Those about time are in `timed_formats.rs`.
 //!
 //! Numbers of 64 bits stand as texts where the field writes them so. What we do not measure is left out, and never zero.
 
