@@ -239,6 +239,8 @@ public:
         task.flags = flags_ | (launch_spec.require_sync_start() ? PTO_FIELD_SYNC_START : 0u);
         task.dump = dump_;
         task.place = pto_field_place{file, line, 0};
+        task.scalar_words = 0;
+        task.reserved = 0;
         return task;
     }
 

@@ -40,6 +40,9 @@ struct pto_field_task {
     // A bit for each argument that is marked for a dump, tensors first; bit 48 + n: the name of scalar n stands for several.
     uint64_t dump;
     pto_field_place place;
+    // A bit for each word of the kernel's arguments that is a scalar; 0: the scalars stand behind the tensors.
+    uint32_t scalar_words;
+    uint32_t reserved;
 };
 
 enum : uint32_t { PTO_FIELD_DUMP_ARGUMENTS = 48 };
@@ -79,7 +82,7 @@ extern "C" {
 __attribute__((weak, visibility("default"))) const pto_field_ops_table *pto_field_ops;
 }
 
-static_assert(sizeof(pto_field_task) == 144, "size of pto_field_task");
+static_assert(sizeof(pto_field_task) == 152, "size of pto_field_task");
 static_assert(sizeof(pto_field_argument) == 16, "size of pto_field_argument");
 static_assert(sizeof(pto_field_ops_table) == 112, "size of pto_field_ops_table");
 

@@ -8,6 +8,11 @@
 #ifndef PTO_ORCHESTRATION_API_H
 #define PTO_ORCHESTRATION_API_H
 
+// Programs of February 2026 have another interface under this name.
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
+#include "pto_field_streams.h"
+#else
+
 #include <algorithm>
 #include <exception>
 #include <inttypes.h>
@@ -322,4 +327,5 @@ __attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(
 
 #include "pto_arg_with_deps.h"
 
+#endif  // PTO_FIELD_VINTAGE
 #endif  // PTO_ORCHESTRATION_API_H

@@ -98,7 +98,14 @@ struct alignas(64) ChipTensor {
     bool manual_dep;
     bool is_contiguous;
     AddressSpace address_space;
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
+    union {
+        uint32_t shapes[5];
+        uint32_t repeats[5];  // what February calls them
+    };
+#else
     uint32_t shapes[5];
+#endif
     uint64_t extent_elem_cache;
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
@@ -222,7 +229,7 @@ static_assert(offsetof(ChipTensor, extent_elem_cache) == 64, "ChipTensor's exten
 static_assert(offsetof(ChipTensor, strides) == 72, "ChipTensor::strides");
 
 // Programs of June 2026 call it Tensor. PTO_FIELD_VINTAGE is the month (2606) for which they are compiled.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2608
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2608 && !defined(PTO_FIELD_OWN_TENSOR)
 using Tensor = ChipTensor;
 #endif
 // Programs written after August 2026 find the kernel's tensor in these namespaces.

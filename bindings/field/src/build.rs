@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{DependencyMode, StreamBuilder, TensorView};
+use pto_host::timeline::Trace;
 
 use crate::codes::{Code, FieldError};
 use crate::diary::Diary;
@@ -17,10 +18,11 @@ use crate::loaded::Loaded;
 use crate::options::EdgeRule;
 use crate::outputs::Outputs;
 use crate::races::Races;
+use crate::recordings::Recordings;
 use crate::rule::Writers;
-use crate::scopes::{Ids, MAX_DEPTH, Scopes};
+use crate::scopes::{Ids, Known, MAX_DEPTH, Scopes};
 use crate::shared::Shared;
-use crate::wire::{ChipTensor, Place};
+use crate::wire::{ChipTensor, NO_TASK, Place};
 
 /// Depths of scopes that have a heap of their own; deeper scopes share the last one.
 pub(crate) const HEAPS: usize = 4;
@@ -53,7 +55,7 @@ pub(crate) struct Build {
     pub(crate) scopes: Scopes,
     pub(crate) ids: Ids,
     pub(crate) writers: Writers,
-    /// The field's limits, if they are asked for.
+    /// The field's limits, if they are asked for, or if what differs from the field is to be said.
     pub(crate) limits: Option<Limits>,
     /// Where the rules differ, if that is asked for.
     pub(crate) races: Option<Races>,
@@ -64,7 +66,7 @@ pub(crate) struct Build {
     pub(crate) fault: Option<Fault>,
     pub(crate) log: Vec<LogLine>,
     pub(crate) notes: Vec<String>,
-    pub(crate) graphs: std::collections::BTreeMap<u64, u64>,
+    pub(crate) recordings: Recordings,
     pub(crate) last_id: u64,
 }
 
@@ -138,8 +140,8 @@ impl Build {
         }
     }
 
-    /// The diary, with what the cores have kept.
-    pub(crate) fn take_diary(&mut self) -> Option<Diary> {
+    /// The diary, with what the cores have kept, and the timeline of a run that ended well.
+    pub(crate) fn take_diary(&mut self, trace: Option<&Trace>) -> Option<Diary> {
         let mut diary = self.diary.take()?;
         let (mut spans, dumped) = self.shared.kept();
         for span in &mut spans {
@@ -148,7 +150,10 @@ impl Build {
                 span.func_id = task.kernels.get(usize::from(span.slot)).copied().unwrap_or(-1);
             }
         }
-        diary.finish(spans, dumped);
+        diary.finish(&spans, dumped, trace);
+        for note in self.shared.shared_lines(&diary) {
+            self.note(|| note);
+        }
         Some(diary)
     }
 
@@ -225,6 +230,16 @@ impl Seat<'_> {
             self.build.fail(Code::INVALID_ARGS, detail);
             return Err(());
         };
+        if tensor.owner != NO_TASK && self.build.ids.find(tensor.owner) == Known::Not {
+            let (ring, local) = (tensor.owner >> 32 & 0xFF, tensor.owner & 0xFFFF_FFFF);
+            let detail = format!(
+                "{}: {} says that task {local} of ring {ring} made it, and no such task was submitted",
+                describe(place),
+                what()
+            );
+            self.build.fail(Code::INVALID_ARGS, detail);
+            return Err(());
+        }
         let (shape, element) = (tensor.shape(), crate::wire::element_of(tensor.dtype));
         let (Some(shape), Some(element)) = (shape, element) else {
             let detail = format!(

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use object::{File, Object, ObjectSection};
 use pto_host::abi::CoreKind;
 use pto_native::{Failure, FailureKind, SharedObject};
 use sha2::{Digest, Sha256};
@@ -81,11 +80,11 @@ impl Callable {
         let entry = orchestration.function(source.entry)?;
         let enter = orchestration.function("pto_field_enter")?;
         let config = source.config.and_then(|name| orchestration.symbol(name));
-        let expected = config.zip(orchestration.symbol("pto_field_expected"));
+        let expected = orchestration.symbol("pto_field_expected").zip(config);
         let mut kernels = BTreeMap::new();
-        let (mut uses_pipes, mut objects) = (false, Vec::new());
+        let mut objects = Vec::new();
         for kernel in source.kernels {
-            uses_pipes |= add(&mut kernels, &mut objects, kernel)?;
+            add(&mut kernels, &mut objects, kernel)?;
         }
         let loaded = Loaded {
             serial: SERIALS.fetch_add(1, Ordering::Relaxed),
@@ -94,24 +93,10 @@ impl Callable {
             expected,
             name: format!("`{}` of {}", source.entry, orchestration.name()),
             kernels,
-            uses_pipes,
             _orchestration: orchestration,
         };
         Ok(Self(Arc::new(loaded)))
     }
-
-    /// Whether a kernel waits for others of its block, so that each core needs an OS thread of its own.
-    #[must_use]
-    pub fn needs_threads(&self) -> bool {
-        self.0.uses_pipes
-    }
-}
-
-/// A kernels' object that is loaded for as long as the process lives.
-#[derive(Clone, Copy)]
-struct KernelObject {
-    object: &'static SharedObject,
-    uses_pipes: bool,
 }
 
 /// The bytes of an object, and what messages call it.
@@ -129,8 +114,8 @@ fn read<'a>(code: ObjectCode<'a>, what: &str) -> Result<(Cow<'a, [u8]>, String),
 }
 
 /// Loads the object of a kernel, once for its content. A core that did not come back may still be in it: it stays loaded.
-fn kernel_object(code: ObjectCode<'_>, what: &str) -> Result<KernelObject, Failure> {
-    static LOADED: Mutex<BTreeMap<[u8; 32], KernelObject>> = Mutex::new(BTreeMap::new());
+fn kernel_object(code: ObjectCode<'_>, what: &str) -> Result<&'static SharedObject, Failure> {
+    static LOADED: Mutex<BTreeMap<[u8; 32], &'static SharedObject>> = Mutex::new(BTreeMap::new());
     let (bytes, name) = read(code, what)?;
     let key = Sha256::digest(&bytes).into();
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,9 +128,8 @@ fn kernel_object(code: ObjectCode<'_>, what: &str) -> Result<KernelObject, Failu
         // SAFETY: the prelude defines this symbol as a pointer to the table.
         unsafe { place.cast::<*const SimTable>().write(&raw const SIM_TABLE) };
     }
-    let held = KernelObject { object, uses_pipes: looks_for_pipes(&bytes) };
-    loaded.insert(key, held);
-    Ok(held)
+    loaded.insert(key, object);
+    Ok(object)
 }
 
 fn bind_orchestration(object: &SharedObject) -> Result<(), Failure> {
@@ -158,12 +142,12 @@ fn bind_orchestration(object: &SharedObject) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Loads a kernel; whether it uses the state that the kernels of a block share.
+/// Loads a kernel.
 fn add<'a>(
     kernels: &mut BTreeMap<u32, LoadedKernel>,
-    objects: &mut Vec<(ObjectCode<'a>, KernelObject)>,
+    objects: &mut Vec<(ObjectCode<'a>, &'static SharedObject)>,
     kernel: &KernelCode<'a>,
-) -> Result<bool, Failure> {
+) -> Result<(), Failure> {
     let refused = |why: &str| {
         let message = format!("kernel {} ({}): {why}", kernel.func_id, kernel.name);
         Failure::new(FailureKind::INVALID_ARGUMENT, message)
@@ -179,22 +163,10 @@ fn add<'a>(
             held
         }
     };
-    let entry = held.object.function(kernel.symbol)?.as_ptr().expose_provenance();
+    let entry = held.function(kernel.symbol)?.as_ptr().expose_provenance();
     let loaded = LoadedKernel { name: kernel.name.to_owned(), kind: kernel.kind, entry };
     if kernels.insert(kernel.func_id, loaded).is_some() {
         return Err(refused("another kernel has the same func id"));
     }
-    Ok(held.uses_pipes)
-}
-
-/// Whether code looks for the state that the kernels of a block share: PTO-ISA's simulator does so by this name, which then
-/// stands among the constants.
-fn looks_for_pipes(bytes: &[u8]) -> bool {
-    let name = b"pto_sim_get_pipe_shared_state\0";
-    let Ok(file) = File::parse(bytes) else { return false };
-    let constants = file
-        .sections()
-        .filter(|section| section.name().is_ok_and(|section| section.starts_with(".rodata")));
-    let mut constants = constants.filter_map(|section| section.data().ok());
-    constants.any(|bytes| bytes.windows(name.len()).any(|window| window == name))
+    Ok(())
 }

@@ -16,7 +16,7 @@ thread_local! {
 
 /// The table that orchestrations get.
 pub(crate) static OPS: Ops = Ops {
-    version: 1,
+    version: 2,
     log_level: 3,
     submit,
     alloc,
@@ -160,16 +160,23 @@ unsafe extern "C" fn log(level: i32, text: *const c_char, place: Place) {
     on((), |seat| seat.build.log.extend(line.take()));
 }
 
-unsafe extern "C" fn graph_begin(key: u64, _boundary: *const Task) -> u64 {
-    on(0, |seat| {
-        let count = seat.build.graphs.entry(key).or_default();
-        *count += 1;
-        *count - 1
-    })
+/// # Safety
+/// As `submit`.
+unsafe extern "C" fn graph_begin(key: u64, boundary: *const Task) -> u64 {
+    // SAFETY: the caller vouches for the pointer.
+    let boundary = unsafe { &*boundary };
+    // SAFETY: as above.
+    let scalars = unsafe { slice(boundary.scalars, boundary.scalar_count) };
+    on(0, |seat| seat.build.recordings.begin(key, scalars))
 }
 
-unsafe extern "C" fn graph_end(_key: u64) -> u64 {
-    on(NO_TASK, |seat| seat.build.last_id)
+unsafe extern "C" fn graph_end(key: u64) -> u64 {
+    on(NO_TASK, |seat| {
+        for note in seat.build.recordings.end(key) {
+            seat.build.note(|| note);
+        }
+        seat.build.last_id
+    })
 }
 
 /// The clock of the control core, in ticks of 20 ns.

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
@@ -13,8 +14,11 @@ use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 
 use crate::frames::Frame;
+use crate::lines::Before;
 use crate::shared::Shared;
-use crate::wire::{AsyncContext, Condition, GlobalContext, LocalContext, Place, pointer_word};
+use crate::wire::{
+    AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
+};
 
 /// Words of a kernel's arguments: the contexts are the last two.
 const WORDS: usize = 50;
@@ -83,46 +87,101 @@ unsafe fn run(args: *const u64, first: usize) {
     }
     // SAFETY: the run's shared state lives as long as its tasks.
     let shared = unsafe { &*task.shared };
-    let mut conditions = Conditions::new();
-    let local = LocalContext {
-        block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
-        block_num: i32::try_from(block.blocks).unwrap_or(i32::MAX),
-        asynchronous: conditions.context(task.task),
+    let part = Part { frame, slot, entry, block, lane };
+    let Some(meetings) = shared.meetings().filter(|_| task.party > 1) else {
+        // SAFETY: the task has not completed.
+        return unsafe { part.run() };
     };
-    let global = GlobalContext {
-        sub_block_id: i32::try_from(lane).unwrap_or(0),
-        reserved: 0,
-        dma_workspace: [0; 2],
+    let group = (task.task, (!task.starts_at_once).then_some(block.block));
+    let run = move || {
+        // SAFETY: the task completes behind the last kernel of the group, which waits for the others.
+        unsafe { { part }.run() }
     };
-    let mut words = words_of(frame, task);
-    words[LOCAL] = (&raw const local).expose_provenance() as i64;
-    words[GLOBAL] = (&raw const global).expose_provenance() as i64;
-    let block = (task.task, block.block);
-    let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
-    let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
-    let kept = shared.keeps().then(|| shared.begins(task.task));
-    let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
-    // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
-    let called = unsafe {
-        call_guarded_often(call_kernel, (kernel, words.as_mut_ptr().cast()), c"a kernel")
-    };
-    match called {
-        Ok(_) => conditions.wait(shared),
-        Err(signal) => tell_crash(shared, task, entry, signal),
+    if let Err(error) = meetings.arrive(group, task.party.into(), run) {
+        shared.crashed(format!(
+            "no thread could be started for a kernel that others wait for ({error}): open the device with hosting mode `threads`"
+        ));
     }
-    if let Some(begin) = kept {
-        shared.ends(task.task, slot, begin);
+}
+
+/// A kernel that is to be called.
+#[derive(Clone, Copy)]
+struct Part {
+    frame: *const Frame,
+    slot: usize,
+    entry: usize,
+    block: BlockContext,
+    lane: u32,
+}
+
+// SAFETY: a frame is only read once it is written, and lives until its task has retired.
+unsafe impl Send for Part {}
+
+impl Part {
+    /// Calls the kernel on this thread.
+    ///
+    /// # Safety
+    /// Its task has not completed.
+    unsafe fn run(self) {
+        let Self { frame, slot, entry, block, lane } = self;
+        // SAFETY: the caller vouches for it.
+        let task = unsafe { &*frame };
+        // SAFETY: the run's shared state lives as long as its tasks.
+        let shared = unsafe { &*task.shared };
+        let mut conditions = Conditions::new();
+        let local = LocalContext {
+            block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
+            block_num: i32::try_from(block.blocks).unwrap_or(i32::MAX),
+            asynchronous: conditions.context(task.task),
+        };
+        let global = GlobalContext {
+            sub_block_id: i32::try_from(lane).unwrap_or(0),
+            reserved: 0,
+            dma_workspace: [0; 2],
+        };
+        let mut words = words_of(frame, task);
+        words[LOCAL] = (&raw const local).expose_provenance() as i64;
+        words[GLOBAL] = (&raw const global).expose_provenance() as i64;
+        let block = (task.task, block.block);
+        let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
+        let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
+        // SAFETY: a view is memory of this process, and where lines are looked for one kernel at a time runs.
+        let written = shared.lines().map(|_| unsafe { Before::of(tensors_of(frame, task)) });
+        let kept = shared.keeps().then(|| shared.begins(task.task));
+        let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
+        // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
+        let called = unsafe {
+            call_guarded_often(call_kernel, (kernel, words.as_mut_ptr().cast()), c"a kernel")
+        };
+        match called {
+            Ok(_) => conditions.wait(shared),
+            Err(signal) => tell_crash(shared, task, entry, signal),
+        }
+        if let Some((lines, before)) = shared.lines().zip(written) {
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: as above.
+            unsafe { lines.changed(task.task, block.1, &before) };
+        }
+        if let Some(begin) = kept {
+            shared.ends(task.task, slot, begin);
+        }
+        if let Some([least, most]) =
+            usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
+        {
+            least.fetch_min(begin, Ordering::Relaxed);
+            most.fetch_max(shared.now(), Ordering::Relaxed);
+        }
+        let parts = task.entries.iter().filter(|entry| **entry != 0).count();
+        if RUNNING.replace(before).used_pipes || parts > 1 {
+            shared.leave(block, u32::try_from(parts).unwrap_or(1));
+        }
     }
-    if let Some([least, most]) =
-        usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
-    {
-        least.fetch_min(begin, Ordering::Relaxed);
-        most.fetch_max(shared.now(), Ordering::Relaxed);
-    }
-    let parts = task.entries.iter().filter(|entry| **entry != 0).count();
-    if RUNNING.replace(before).used_pipes || parts > 1 {
-        shared.leave(block, u32::try_from(parts).unwrap_or(1));
-    }
+}
+
+/// The descriptors of a task.
+fn tensors_of<'f>(frame: *const Frame, task: &Frame) -> &'f [ChipTensor] {
+    // SAFETY: a frame has so many behind it, for as long as its task has not retired.
+    unsafe { std::slice::from_raw_parts(Frame::tensors_of(frame), task.tensors.into()) }
 }
 
 /// # Safety
@@ -172,11 +231,32 @@ fn words_of(frame: *const Frame, task: &Frame) -> [i64; WORDS] {
         *word = descriptors.wrapping_add(at).expose_provenance() as i64;
     }
     let scalars = Frame::scalars_of(frame, tensors);
+    if task.scalar_words != 0 {
+        mix(&mut words, scalars, task);
+        return words;
+    }
     for (at, word) in words.iter_mut().skip(tensors).enumerate().take(usize::from(task.scalars)) {
         // SAFETY: a frame has so many scalars behind its tensors.
         *word = unsafe { scalars.wrapping_add(at).read() } as i64;
     }
     words
+}
+
+/// Puts the scalars where the task wants them; the tensors stand at the front, in their order.
+#[expect(clippy::cast_possible_wrap, reason = "words are words")]
+fn mix(words: &mut [i64; WORDS], scalars: *const u64, task: &Frame) {
+    let tensors = *words;
+    let (mut tensors, mut scalar) = (tensors.iter(), 0);
+    let count = usize::from(task.tensors) + usize::from(task.scalars);
+    for (at, word) in words.iter_mut().enumerate().take(count) {
+        if task.scalar_words >> at & 1 == 0 {
+            *word = tensors.next().copied().unwrap_or(0);
+        } else {
+            // SAFETY: the header sets as many bits as the task has scalars, and a frame has those behind its tensors.
+            *word = unsafe { scalars.wrapping_add(scalar).read() } as i64;
+            scalar += 1;
+        }
+    }
 }
 
 /// What a kernel has registered for its completion.

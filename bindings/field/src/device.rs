@@ -15,7 +15,7 @@ use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Capacities, DeviceMemory, DeviceOptions, Hosting, RunControl, RunOptions, RunReport,
-    StreamCapacities, Work,
+    StreamCapacities, TraceOptions, Work,
 };
 use pto_native::{Failure, FailureKind, SharedDevice, call_guarded};
 
@@ -32,6 +32,7 @@ use crate::options::{CallOptions, Rings};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::races::Races;
+use crate::recordings::Recordings;
 use crate::rule::Writers;
 use crate::scopes::{Ids, Scopes};
 use crate::shared::Shared;
@@ -107,7 +108,7 @@ impl FieldDevice {
     /// Runs a program to its end. What the program does wrong is in the outcome; `Err` says why nothing ran.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT`: the hosting mode does not suit the kernels; `OUT_OF_MEMORY`; `CAPACITY`; `BUSY`.
+    /// `INVALID_ARGUMENT`: the hosting mode does not suit the options; `OUT_OF_MEMORY`; `CAPACITY`; `BUSY`.
     ///
     /// # Safety
     /// The host pointers of the call's tensors are valid for their sizes, and nobody else uses this memory meanwhile.
@@ -118,7 +119,7 @@ impl FieldDevice {
         options: &CallOptions,
         control: &RunControl,
     ) -> Result<Outcome, Failure> {
-        self.suits(callable)?;
+        let options = &self.suited(options)?;
         let run = run_options(options);
         self.register(&callable.0)?;
         // SAFETY: the caller vouches for the pointers.
@@ -143,17 +144,24 @@ impl FieldDevice {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Kernels that wait for each other need an OS thread for each core.
-    fn suits(&self, callable: &Callable) -> Result<(), Failure> {
-        if matches!(self.hosting, Hosting::Threads) || !callable.needs_threads() {
-            return Ok(());
+    /// The options with what they need; or why this hosting mode does not suit them.
+    fn suited(&self, options: &CallOptions) -> Result<CallOptions, Failure> {
+        let mut options = options.clone();
+        if !options.finds_shared_lines {
+            return Ok(options);
         }
-        let message = format!(
-            "the kernels of {} wait for each other (they use the pipe state that a block shares), and in this hosting mode one \
-             OS thread runs several cores: open the device with hosting mode `threads`",
-            callable.0.name
-        );
-        Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
+        let runs_one = match self.hosting {
+            Hosting::Virtual(_) => true,
+            Hosting::Pool { os_threads } => os_threads.get() == 1,
+            Hosting::Threads => false,
+        };
+        if !runs_one {
+            let message = "lines that kernels share can be found only where one kernel at a time runs: open the device with hosting mode \
+                 `virtual`, or `pool` with one OS thread";
+            return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+        }
+        options.keeps.graph = true;
+        Ok(options)
     }
 
     /// Makes the program's kernels those of the device.
@@ -189,7 +197,7 @@ impl FieldDevice {
         let mark = outputs.begin();
         Build {
             callable: Arc::clone(program),
-            shared: Box::new(Shared::new(options.keeps)),
+            shared: Box::new(Shared::new(options, !matches!(self.hosting, Hosting::Threads))),
             tensors: placed.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
             rule: options.edges,
@@ -200,17 +208,23 @@ impl FieldDevice {
             scopes: Scopes::new(mark),
             ids: Ids::new(window as usize),
             writers: Writers::default(),
-            limits: options.their_limits.map(Limits::new),
+            limits: limits_of(options),
             diary: options.keeps.is_any().then(|| Diary::new(options.keeps, rings_of(run))),
             races: options.compares_rules.then(|| Races::new(window as usize)),
             error: None,
             fault: None,
             log: Vec::new(),
             notes: Vec::new(),
-            graphs: BTreeMap::new(),
+            recordings: Recordings::new(options.compares_rules),
             last_id: crate::wire::NO_TASK,
         }
     }
+}
+
+/// The limits that a program fails by, or those that it is told of.
+fn limits_of(options: &CallOptions) -> Option<Limits> {
+    let asked = options.their_limits.map(Limits::new);
+    asked.or_else(|| options.compares_rules.then(Limits::usual))
 }
 
 /// The options of the engine's run.
@@ -227,6 +241,9 @@ fn run_options(options: &CallOptions) -> RunOptions {
         heap_bytes: heap.next_multiple_of(64),
     };
     let mut run = options.run.clone();
+    if options.keeps.spans && run.trace.is_none() {
+        run.trace = Some(TraceOptions::default());
+    }
     run.capacities =
         Capacities { stream, arg_words: 16 * u64::from(window), edges, ..run.capacities };
     pto_native::streaming(&run)

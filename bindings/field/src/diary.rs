@@ -6,33 +6,20 @@
 
 use std::collections::HashMap;
 
+use pto_host::timeline::Trace;
+
 use crate::dump::Dumped;
+use crate::entry::TaskEntry;
 use crate::options::{Keeps, Rings};
 use crate::rule::{Part, Writers};
 use crate::spans::Span;
+use crate::swimlane::Swimlane;
 use crate::wire::{Argument, ChipTensor, NO_TASK, Place, tag};
 
 /// Rings of the field: scopes that are deeper share the last one.
 const RINGS: usize = 4;
 /// Runtime outputs of the field begin at multiples of this.
 const HEAP_ALIGN: u64 = 1024;
-
-/// A submission, or a call of `alloc_tensors`.
-#[derive(Clone, Debug)]
-pub struct TaskEntry {
-    /// Ring and number in the ring, as the field counts.
-    pub id: u64,
-    /// In a scope MANUAL.
-    pub is_manual: bool,
-    /// AIC, AIV 0, AIV 1; negative: none.
-    pub kernels: [i32; 3],
-    /// Blocks.
-    pub blocks: i32,
-    /// Each with its [`tag`].
-    pub tensors: Vec<(u64, ChipTensor)>,
-    /// Where the program submits it.
-    pub place: String,
-}
 
 /// Why a task waits for another one under the field's rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +105,7 @@ pub struct Diary {
     tasks: Vec<TaskEntry>,
     edges: Vec<EdgeEntry>,
     scopes: Vec<ScopeEntry>,
-    spans: Vec<Span>,
+    swimlane: Swimlane,
     dumped: Dumped,
     ids: HashMap<u64, usize>,
     open: Vec<Open>,
@@ -135,7 +122,7 @@ impl Diary {
             tasks: Vec::new(),
             edges: Vec::new(),
             scopes: Vec::new(),
-            spans: Vec::new(),
+            swimlane: Swimlane::default(),
             dumped: Dumped::default(),
             ids: HashMap::new(),
             open: Vec::new(),
@@ -177,10 +164,10 @@ impl Diary {
         &self.scopes
     }
 
-    /// Kernels that ran, in the order in which they ended.
+    /// Which kernel ran when and where, and what the schedulers did.
     #[must_use]
-    pub fn spans(&self) -> &[Span] {
-        &self.spans
+    pub fn swimlane(&self) -> &Swimlane {
+        &self.swimlane
     }
 
     /// Arguments.
@@ -192,6 +179,20 @@ impl Diary {
     /// The entry of a task by our id.
     pub(crate) fn task(&self, own: u64) -> Option<&TaskEntry> {
         self.tasks.get(*self.ids.get(&own)?)
+    }
+
+    /// Our id and the place of each task.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.ids.iter().map(|(own, at)| (*own, *at))
+    }
+
+    /// The place of the task of each number of the engine.
+    fn numbers(&self) -> HashMap<u32, usize> {
+        let numbered = self.places().filter_map(|(own, at)| {
+            let number = crate::scopes::number_of(own)?;
+            Some((u32::try_from(number).ok()?, at))
+        });
+        numbered.collect()
     }
 
     pub(crate) fn begin_scope(&mut self, site: String) {
@@ -258,6 +259,7 @@ impl Diary {
             is_manual: new.is_manual,
             kernels: new.kernels,
             blocks: new.blocks,
+            starts_at_once: new.starts_at_once,
             tensors: new
                 .arguments
                 .iter()
@@ -314,12 +316,21 @@ impl Diary {
         }
     }
 
-    /// The run is over: what the cores have kept comes in, and the scopes that are open end.
-    pub(crate) fn finish(&mut self, spans: Vec<Span>, dumped: Dumped) {
+    /// The run is over: what the cores have kept comes in, and the scopes that are open end. `trace`: the engine's timeline, of a run
+    /// that ended well.
+    pub(crate) fn finish(&mut self, spans: &[Span], dumped: Dumped, trace: Option<&Trace>) {
         while !self.open.is_empty() {
             self.end_scope();
         }
-        (self.spans, self.dumped) = (spans, dumped);
+        self.swimlane = match trace.filter(|_| self.keeps.spans) {
+            Some(trace) => {
+                let numbers = self.numbers();
+                let entry = |number| self.tasks.get(*numbers.get(&number)?);
+                Swimlane::of_trace(trace, &entry)
+            }
+            None => Swimlane::of_spans(spans),
+        };
+        self.dumped = dumped;
     }
 }
 
@@ -328,6 +339,7 @@ pub(crate) struct NewTask<'a> {
     pub(crate) is_manual: bool,
     pub(crate) kernels: [i32; 3],
     pub(crate) blocks: i32,
+    pub(crate) starts_at_once: bool,
     pub(crate) arguments: &'a [Argument],
     pub(crate) tensors: &'a [ChipTensor],
     pub(crate) named: &'a [u64],
@@ -352,6 +364,7 @@ mod tests {
                 is_manual: false,
                 kernels: [-1, 0, -1],
                 blocks: 1,
+                starts_at_once: false,
                 arguments: &arguments,
                 tensors: &tensors,
                 named,
@@ -372,7 +385,7 @@ mod tests {
         let mut half = outside;
         half.shapes[0] = 4;
         submit(&mut diary, 72, &[(tag::INPUT, half)], &[70]);
-        diary.finish(Vec::new(), crate::dump::Dumped::default());
+        diary.finish(&[], crate::dump::Dumped::default(), None);
         let ids: Vec<u64> = diary.tasks().iter().map(|task| task.id).collect();
         assert_eq!(ids, [0, 1 << 32, 1 << 32 | 1]);
         let edges: Vec<_> = diary

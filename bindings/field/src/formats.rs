@@ -1,5 +1,5 @@
-//! The files of the field's diagnostics, made of a [`Diary`]: `deps.json`, `scope_stats.jsonl`, `chip_swimlane_records.json`,
-//! `pmu.csv`, `args_dump.json` with `args.bin`.
+//! The files of the field's diagnostics, made of a [`Diary`]: `deps.json`, `scope_stats.jsonl`, `args_dump.json` with `args.bin`.
+//! Those about time are in `timed_formats.rs`.
 //!
 //! Numbers of 64 bits stand as texts where the field writes them so. What we do not measure is left out, and never zero.
 
@@ -30,8 +30,6 @@ const TYPES: [&str; 15] = [
     "FP4E2M1",
 ];
 const TAGS: [&str; 5] = ["INPUT", "OUTPUT", "INOUT", "OUTPUT_EXISTING", "NO_DEP"];
-/// Spans are in nanoseconds.
-const CLOCK_HZ: u64 = 1_000_000_000;
 
 fn type_name(dtype: u8) -> &'static str {
     TYPES.get(usize::from(dtype)).copied().unwrap_or("UNKNOWN")
@@ -134,64 +132,6 @@ impl Diary {
         lines
     }
 
-    /// The core of each thread that ran a kernel: cube cores first, each kind in the order of its first call.
-    fn cores(&self) -> Vec<(u32, u8)> {
-        let mut cores: Vec<(u32, u8)> = Vec::new();
-        for kind in 0..2 {
-            for span in self.spans().iter().filter(|span| span.slot.min(1) == kind) {
-                if !cores.contains(&(span.thread, kind)) {
-                    cores.push((span.thread, kind));
-                }
-            }
-        }
-        cores
-    }
-
-    /// `chip_swimlane_records.json` of level 1: when which kernel ran on which core. Our own timeline has the rest.
-    #[must_use]
-    pub fn swimlane_json(&self) -> String {
-        let cores = self.cores();
-        let kinds: Vec<&str> = cores.iter().map(|(_, kind)| kind_name(*kind)).collect();
-        let core = |span: &crate::spans::Span| {
-            cores.iter().position(|core| *core == (span.thread, span.slot.min(1)))
-        };
-        let spans: Vec<Value> = self
-            .spans()
-            .iter()
-            .enumerate()
-            .map(|(number, span)| json!([core(span), span.task, number, span.begin, span.end]))
-            .collect();
-        json!({
-            "chip_swimlane_level": 1,
-            "metadata": { "clock_freq_hz": CLOCK_HZ, "num_cores": cores.len(), "core_types": kinds },
-            "aicore_tasks": spans,
-            "aicpu_tasks": [],
-        })
-        .to_string()
-    }
-
-    /// `pmu.csv`: a line for each call of a kernel. The simulator counts nothing but time: a cycle is a nanosecond of this machine, and
-    /// there are no columns of counters.
-    #[must_use]
-    pub fn pmu_csv(&self, event_type: u32) -> String {
-        let cores = self.cores();
-        let mut lines =
-            "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles,event_type\n".to_owned();
-        for span in self.spans() {
-            let kind = span.slot.min(1);
-            let core = cores.iter().position(|core| *core == (span.thread, kind)).unwrap_or(0);
-            // Writing to a text does not fail.
-            let _ = writeln!(
-                lines,
-                "0,{core},0x{:016x},{},{kind},{},{event_type}",
-                span.task,
-                span.func_id,
-                span.end - span.begin
-            );
-        }
-        lines
-    }
-
     /// `args_dump.json`, which names `args.bin`; the bytes of that are [`Dumped::bytes`](crate::Dumped::bytes).
     #[must_use]
     pub fn args_dump_json(&self) -> String {
@@ -260,7 +200,7 @@ impl Diary {
     }
 }
 
-fn task_value(task: &crate::diary::TaskEntry) -> Value {
+fn task_value(task: &crate::entry::TaskEntry) -> Value {
     let arguments: Vec<Value> = task
         .tensors
         .iter()
@@ -302,8 +242,4 @@ fn role_of(tag: u64) -> &'static str {
         tag::OUTPUT | tag::OUTPUT_EXISTING => "output",
         _ => "inout",
     }
-}
-
-fn kind_name(kind: u8) -> &'static str {
-    if kind == 0 { "aic" } else { "aiv" }
 }

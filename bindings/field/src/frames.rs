@@ -37,6 +37,12 @@ pub(crate) struct Frame {
     pub(crate) block_word: u8,
     /// Negative: none.
     pub(crate) timing_slot: i8,
+    /// How many calls of kernels may wait for each other; 1: none does.
+    pub(crate) party: u16,
+    /// Those are all of the task, and not only those of a block.
+    pub(crate) starts_at_once: bool,
+    /// A bit for each word that is a scalar; 0: the scalars stand behind the tensors.
+    pub(crate) scalar_words: u32,
 }
 
 const _: () = assert!(size_of::<Frame>() == 64);

@@ -3,6 +3,9 @@
 /// Path and text of each.
 pub const HEADERS: &[(&str, &str)] = &[
     ("pto_orchestration_api.h", include_str!("../include/pto_orchestration_api.h")),
+    ("pto_runtime2.h", include_str!("../include/pto_runtime2.h")),
+    ("pto_shared_memory.h", include_str!("../include/pto_shared_memory.h")),
+    ("pto_field_streams.h", include_str!("../include/pto_field_streams.h")),
     ("pto_arg_with_deps.h", include_str!("../include/pto_arg_with_deps.h")),
     ("pto_field_args.h", include_str!("../include/pto_field_args.h")),
     ("pto_field_codes.h", include_str!("../include/pto_field_codes.h")),

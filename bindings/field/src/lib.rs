@@ -7,9 +7,10 @@
 //! wire.rs      the bytes that both sides share      headers.rs  the headers as text
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
-//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, races.rs, limits.rs
-//! diary.rs     what a run did, for the field's files (formats.rs): spans.rs when kernels ran, dump.rs what arguments were
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs
+//! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
+//! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), dump.rs what arguments were
+//! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs
 //! ```
 
 mod build;
@@ -21,21 +22,27 @@ mod core;
 mod device;
 mod diary;
 mod dump;
+mod entry;
 mod formats;
 mod frames;
 mod headers;
 mod limits;
+mod lines;
 mod loaded;
+mod meetings;
 mod options;
 mod outcome;
 mod outputs;
 mod races;
+mod recordings;
 mod rule;
 mod scopes;
 mod shared;
 mod spans;
 mod submit;
+mod swimlane;
 mod tensors;
+mod timed_formats;
 mod views;
 pub mod wire;
 
@@ -44,9 +51,10 @@ pub use call::{Call, Place, Role, Tensor};
 pub use callable::{Callable, KernelCode, ObjectCode, Source};
 pub use codes::{Code, FieldError};
 pub use device::FieldDevice;
-pub use diary::{Cause, Diary, EdgeEntry, RingCount, ScopeEntry, TaskEntry};
+pub use diary::{Cause, Diary, EdgeEntry, RingCount, ScopeEntry};
 pub use dump::{Content, DumpEntry, Dumped};
+pub use entry::TaskEntry;
 pub use headers::HEADERS;
 pub use options::{CallOptions, EdgeRule, Keeps, Rings, TheirLimits};
 pub use outcome::Outcome;
-pub use spans::Span;
+pub use swimlane::{KernelCall, Phase, Seen, Submission, Swimlane, Work};

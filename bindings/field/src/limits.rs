@@ -9,16 +9,30 @@ use crate::options::TheirLimits;
 /// Producers of a task that take nothing of the pool.
 const INLINE: u32 = 64;
 const RINGS: usize = 4;
+/// Entries of a ring and of a pool, unless a program asks for others.
+const RING: u32 = 16_384;
 
 /// See the file.
 pub(crate) struct Limits {
     of: TheirLimits,
+    /// What does not fit ends the run; without it, it is only told.
+    are_enforced: bool,
     open: Vec<u32>,
 }
 
 impl Limits {
     pub(crate) fn new(of: TheirLimits) -> Self {
-        Self { of, open: vec![0] }
+        Self { of, are_enforced: true, open: vec![0] }
+    }
+
+    /// Those that programs have that ask for none; nothing fails by them.
+    pub(crate) fn usual() -> Self {
+        let of = TheirLimits { window: RING, dep_pool: RING };
+        Self { are_enforced: false, ..Self::new(of) }
+    }
+
+    pub(crate) fn are_enforced(&self) -> bool {
+        self.are_enforced
     }
 
     pub(crate) fn open_scope(&mut self) {

@@ -28,10 +28,10 @@ pub(crate) struct Loaded {
     pub(crate) serial: u64,
     pub(crate) enter: NonNull<c_void>,
     pub(crate) entry: NonNull<c_void>,
+    /// `pto_field_expected` of the header, and the program's function that it calls.
     pub(crate) expected: Option<(NonNull<c_void>, NonNull<c_void>)>,
     pub(crate) name: String,
     pub(crate) kernels: BTreeMap<u32, LoadedKernel>,
-    pub(crate) uses_pipes: bool,
     pub(crate) _orchestration: SharedObject,
 }
 

@@ -60,8 +60,12 @@ pub struct CallOptions {
     pub rings: Rings,
     /// Which tasks wait for which.
     pub edges: EdgeRule,
-    /// Says where the two rules differ: these are races in the program. Costs a second look at every argument.
+    /// Says where the field's runtime would do something else: where the two rules differ, which is a race in the program; what a recorded graph
+    /// would keep; what its rings do not hold. Costs a second look at every argument.
     pub compares_rules: bool,
+    /// Says which kernels write parts of one line of 64 bytes at the same time. The tensors of a task are compared before and behind each
+    /// kernel, so that one kernel at a time must run.
+    pub finds_shared_lines: bool,
     /// Fails the programs that do not fit these limits of the field; `None`: what fits ours runs.
     pub their_limits: Option<TheirLimits>,
     /// What of the run is kept for files.

@@ -48,7 +48,8 @@ impl Outcome {
         report: Option<RunReport>,
         build: &mut Build,
     ) -> Self {
-        let diary = build.take_diary();
+        let trace = report.as_ref().and_then(|report| report.trace.as_deref());
+        let diary = build.take_diary(trace);
         let times = build.shared.timing.iter().map(|[begin, end]| {
             let (begin, end) = (begin.load(Ordering::Relaxed), end.load(Ordering::Relaxed));
             (begin <= end).then_some((begin, end))

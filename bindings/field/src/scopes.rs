@@ -15,6 +15,11 @@ pub(crate) const MAX_DEPTH: usize = 64;
 const NUMBER: u64 = (1 << 31) - 1;
 const MADE: u64 = 1 << 31;
 
+/// The number of the task that an id of ours names; `None`: it names tensors without a task.
+pub(crate) fn number_of(own: u64) -> Option<u64> {
+    (own & MADE == 0).then_some(own & NUMBER)
+}
+
 /// A scope that is open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenScope {

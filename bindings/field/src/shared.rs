@@ -5,8 +5,11 @@ use std::sync::atomic::{AtomicI32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
-use crate::options::Keeps;
+use crate::lines::Lines;
+use crate::meetings::Meetings;
+use crate::options::CallOptions;
 use crate::spans::Span;
 
 /// What all tasks of a run share.
@@ -20,6 +23,10 @@ pub(crate) struct Shared {
     start: Instant,
     spans: Option<Mutex<Vec<Span>>>,
     dump: Option<Mutex<Dump>>,
+    /// Lines that kernels write in parts, if that is asked for.
+    lines: Option<Mutex<Lines>>,
+    /// Where kernels meet that wait for each other; `None`: each core has an OS thread, or one kernel at a time runs.
+    meetings: Option<Meetings>,
     /// State that the kernels of one block share, by task, block and key.
     pipes: Mutex<BTreeMap<(u64, u32), Pipes>>,
 }
@@ -32,7 +39,9 @@ struct Pipes {
 }
 
 impl Shared {
-    pub(crate) fn new(keeps: Keeps) -> Self {
+    /// `has_fewer_threads`: an OS thread runs several cores.
+    pub(crate) fn new(options: &CallOptions, has_fewer_threads: bool) -> Self {
+        let keeps = options.keeps;
         let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self {
             failed: AtomicI32::new(0),
@@ -41,6 +50,9 @@ impl Shared {
             start: Instant::now(),
             spans: keeps.spans.then(Mutex::default),
             dump: (keeps.arguments != 0).then(|| Mutex::new(Dump::new(keeps.arguments))),
+            lines: options.finds_shared_lines.then(Mutex::default),
+            // Where lines are looked for, kernels of other threads would change memory meanwhile.
+            meetings: (has_fewer_threads && !options.finds_shared_lines).then(Meetings::default),
             pipes: Mutex::new(BTreeMap::new()),
         }
     }
@@ -59,6 +71,26 @@ impl Shared {
 
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Where kernels meet that wait for each other; `None`: they need not.
+    #[inline]
+    pub(crate) fn meetings(&self) -> Option<&Meetings> {
+        self.meetings.as_ref()
+    }
+
+    /// The lines that kernels write in parts, if they are kept.
+    #[inline]
+    pub(crate) fn lines(&self) -> Option<&Mutex<Lines>> {
+        self.lines.as_ref()
+    }
+
+    /// What is to be said of such lines.
+    pub(crate) fn shared_lines(&self, diary: &Diary) -> Vec<String> {
+        let lines = self.lines.as_ref();
+        lines.map_or_else(Vec::new, |lines| {
+            lines.lock().unwrap_or_else(PoisonError::into_inner).report(diary)
+        })
     }
 
     /// Whether kernels are to be told of: [`begins`](Self::begins) and [`ends`](Self::ends).

@@ -1,25 +1,25 @@
-//! When which kernel ran where.
+//! Calls of kernels, as their cores keep them: what is known of a run that fails. Others have a timeline.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A call of a kernel.
 #[derive(Clone, Copy, Debug)]
-pub struct Span {
-    /// The task's id of ours; [`TaskEntry`](crate::TaskEntry) has the field's.
+pub(crate) struct Span {
+    /// The task's id of ours; `TaskEntry` has the field's.
     pub(crate) own: u64,
     /// The task's id, as the field counts; the same word as ours until the run is over.
-    pub task: u64,
+    pub(crate) task: u64,
     /// Which of the task's kernels: AIC, AIV 0, AIV 1.
-    pub slot: u8,
+    pub(crate) slot: u8,
     /// Its func id; negative: not known.
-    pub func_id: i32,
+    pub(crate) func_id: i32,
     /// The OS thread that stands for the core.
-    pub thread: u32,
+    pub(crate) thread: u32,
     /// Nanoseconds since the run began.
-    pub begin: u64,
+    pub(crate) begin: u64,
     /// As `begin`.
-    pub end: u64,
+    pub(crate) end: u64,
 }
 
 thread_local! {

@@ -12,6 +12,7 @@ use crate::codes::Code;
 use crate::diary::NewTask;
 use crate::dump::Plan;
 use crate::frames::Frame;
+use crate::limits::Limits;
 use crate::loaded::DUMMY;
 use crate::options::EdgeRule;
 use crate::rule::{Access, Part};
@@ -62,6 +63,9 @@ impl Seat<'_> {
 
     fn try_submit(&mut self, task: &Task) -> Option<Outputs> {
         let kernels = self.check(task)?;
+        // SAFETY: the header passes as many as it counts.
+        let scalars = unsafe { slice(task.scalars, task.scalar_count) };
+        self.build.recordings.task(scalars, || describe(&task.place));
         let (scope, own) =
             (self.build.scopes.innermost(), self.build.ids.next_id(&self.build.scopes));
         let mut parts = Parts::default();
@@ -118,6 +122,7 @@ impl Seat<'_> {
                 is_manual,
                 kernels: task.kernels,
                 blocks: task.blocks,
+                starts_at_once: starts_at_once(task),
                 arguments,
                 tensors: &parts.tensors,
                 named,
@@ -140,6 +145,11 @@ impl Seat<'_> {
             );
             return self.refuse(task, Code::INVALID_ARGS, &why);
         }
+        let words = task.scalar_words.count_ones();
+        if words != 0 && words != task.scalar_count {
+            let why = format!("{words} words are scalars, of {} scalars", task.scalar_count);
+            return self.refuse(task, Code::INVALID_ARGS, &why);
+        }
         if task.blocks < 1 {
             let why = format!("{} blocks; a task has at least one", task.blocks);
             return self.refuse(task, Code::INVALID_ARGS, &why);
@@ -156,7 +166,18 @@ impl Seat<'_> {
         }
         let taken = self.build.limits.as_mut().map(|limits| limits.take(task.dependency_count));
         if let Some(Err((code, why))) = taken {
-            return self.refuse(task, code, &why);
+            if self.build.limits.as_ref().is_some_and(Limits::are_enforced) {
+                return self.refuse(task, code, &why);
+            }
+            self.build.limits = None;
+            self.build.note(|| {
+                format!(
+                    "{}: the default rings of the field do not hold this program, which fails there with code -{}: {why}. Give it larger \
+                     rings there (ring_task_window, ring_dep_pool), or more scopes",
+                    describe(&task.place),
+                    code.0
+                )
+            });
         }
         let mut kernels = [None; 3];
         for (place, (kernel, number)) in kernels.iter_mut().zip(task.kernels).enumerate() {
@@ -310,6 +331,11 @@ impl Seat<'_> {
         let build = &mut *self.build;
         let frame = build.frames.take(build.ids.next(), parts.tensors.len(), scalars.len());
         let entries = kernels.map(|kernel| kernel.map_or(0, |id| build.callable.entry(id)));
+        let starts_at_once = starts_at_once(task);
+        let of_a_block = kernels.iter().flatten().count();
+        let together = if starts_at_once { task.blocks.unsigned_abs() as usize } else { 1 };
+        // `check` has seen that a task has at most 32,767 calls.
+        let party = u16::try_from(together * of_a_block).unwrap_or(u16::MAX);
         // `check` has seen that there are at most 32 tensors and 16 scalars; the header keeps slots below 16.
         let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
         let header = Frame {
@@ -322,6 +348,9 @@ impl Seat<'_> {
             scalars: small(scalars.len()),
             block_word: small(1 + parts.accesses.len()),
             timing_slot: i8::try_from(task.timing_slot).unwrap_or(-1),
+            party,
+            starts_at_once,
+            scalar_words: task.scalar_words,
         };
         // SAFETY: `take` has given room for the frame, its tensors and its scalars, to nobody else.
         unsafe { frame.write(header) };
@@ -399,7 +428,7 @@ impl Seat<'_> {
         }
         if task.blocks > 1 {
             handed = handed.blocks(task.blocks.unsigned_abs());
-            if task.flags & SYNC_START != 0 {
+            if starts_at_once(task) {
                 handed = handed.sync_start();
             }
         }
@@ -455,6 +484,11 @@ impl Seat<'_> {
         let target = clamped(task.predicate_target, element.bytes());
         Some(Some(Predicate::new(&single, &[0], comparison, target)))
     }
+}
+
+/// Whether all blocks of a task start at once.
+fn starts_at_once(task: &Task) -> bool {
+    task.blocks > 1 && task.flags & SYNC_START != 0
 }
 
 fn comparison_of(op: u32) -> Option<Comparison> {

@@ -82,7 +82,16 @@ impl Seat<'_> {
             let (arguments, tensors) = (infos, made.as_slice());
             diary.submitted(
                 owner,
-                NewTask { is_manual, kernels, blocks, arguments, tensors, named, place },
+                NewTask {
+                    is_manual,
+                    kernels,
+                    blocks,
+                    starts_at_once: false,
+                    arguments,
+                    tensors,
+                    named,
+                    place,
+                },
             );
         }
         let tensors = self.build.outputs.keep(&made);

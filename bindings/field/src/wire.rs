@@ -202,6 +202,10 @@ pub struct Task {
     pub dump: u64,
     /// Where it is submitted.
     pub place: Place,
+    /// A bit for each word of the kernel's arguments that is a scalar; 0: the scalars stand behind the tensors.
+    pub scalar_words: u32,
+    /// Nothing.
+    pub reserved: u32,
 }
 
 /// All blocks start at once.
@@ -322,7 +326,7 @@ const _: () = assert!(size_of::<ChipTensor>() == 128);
 const _: () = assert!(std::mem::offset_of!(ChipTensor, extent) == 64);
 const _: () = assert!(std::mem::offset_of!(ChipTensor, strides) == 72);
 const _: () = assert!(size_of::<CreateInfo>() == 40);
-const _: () = assert!(size_of::<Task>() == 144);
+const _: () = assert!(size_of::<Task>() == 152);
 const _: () = assert!(size_of::<Ops>() == 112);
 const _: () = assert!(size_of::<Condition>() == 32);
 

@@ -82,7 +82,11 @@ class ChipWorker:
         self.edges = os.environ.get("PTO_FIELD_EDGES", "ours")
         self._slots = {}
         self._one_run = threading.Lock()
-        self._device = _native.FieldDevice(os.environ.get("PTO_FIELD_HOSTING", "threads"))
+        # What is said beside errors: "races", "lines".
+        self.reports = [name.strip() for name in os.environ.get("PTO_FIELD_REPORTS", "").split(",") if name.strip()]
+        # Lines that kernels share are found where one kernel at a time runs.
+        usual = "serial" if "lines" in self.reports else "threads"
+        self._device = _native.FieldDevice(os.environ.get("PTO_FIELD_HOSTING", usual))
 
     def close(self):
         """Unloads everything and closes the device."""
@@ -122,7 +126,7 @@ class ChipWorker:
             start = time.perf_counter_ns()
             options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config)}
             outcome = self._open_device().run(
-                loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, **options
+                loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )
             spent = time.perf_counter_ns() - start
         self._tell(outcome, start, spent)

@@ -49,7 +49,7 @@ class Diagnostics:
         path.write_text(text)
 
     def _swimlane(self, outcome):
-        self._text("chip_swimlane_records.json", outcome.swimlane_json())
+        self._text("chip_swimlane_records.json", outcome.swimlane_json(int(self._config.swimlane_level)))
         if outcome.report is not None and outcome.report.trace is not None:
             outcome.report.trace.save(self._folder / "pto_trace.json")
 

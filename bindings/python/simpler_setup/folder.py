@@ -10,6 +10,7 @@ folder itself is not changed: programs run in a copy, because packages that stan
 import argparse
 import contextlib
 import json
+import os
 import shutil
 import sys
 import time
@@ -22,6 +23,7 @@ with contextlib.suppress(ImportError):
 from . import pytest_plugin  # noqa: F401
 from .folder_process import Limits, run_file
 from .folder_table import Table
+from .scene_case import platforms_of
 
 PLATFORMS = ("a2a3sim", "a5sim")
 # Folders of programs in a checkout; elsewhere the whole folder is taken.
@@ -55,9 +57,9 @@ def test_files(folder, only):
 
 
 def simulators_of(path):
-    """The simulators that a file names."""
+    """The simulators that a file names, or whose devices it names where those count."""
     text = path.read_text(errors="replace")
-    return [one for one in PLATFORMS if f'"{one}"' in text]
+    return [one for one in PLATFORMS if one in platforms_of(name for name in (one, one.removesuffix("sim")) if f'"{name}"' in text)]
 
 
 def run(values):
@@ -108,6 +110,7 @@ def _parser():
     parser.add_argument("--pto-isa", required=True, help="a folder with the headers of PTO-ISA")
     parser.add_argument("--only", action="append", help="only files with this word in their path; may be given again")
     parser.add_argument("--work", default="field-run", help="where the copy and the reports go (default field-run)")
+    parser.add_argument("--hardware", action="store_true", help="also run cases that name a device alone, on the simulator of that device")
     parser.add_argument("--resume", action="store_true", help="go on with the earlier run in --work: files that it ended are not run again")
     parser.add_argument("--failed", action="store_true", help="the same, and cases that failed are run again")
     parser.add_argument("--at-least", type=int, help="succeed if so many scene cases pass, whatever the others do")
@@ -121,6 +124,8 @@ def _parser():
 def main(given=None):
     """0: every case that a simulator can run passed, or as many as --at-least says; 1: not so."""
     values = _parser().parse_args(given)
+    if values.hardware:
+        os.environ["PTO_FIELD_HARDWARE"] = "1"
     table = run(values)
     print(table.text())
     if values.table:

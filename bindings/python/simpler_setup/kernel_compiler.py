@@ -61,21 +61,21 @@ class KernelCompiler:
         """The folders with the headers of the interface."""
         return [str(field_include_dir())]
 
-    def compile_orchestration(self, runtime_name, source_path, extra_include_dirs=None):
+    def compile_orchestration(self, runtime_name, source_path, extra_include_dirs=None, flags=()):
         """An orchestration as the bytes of a shared object."""
         program = _program("CXX", ("g++", "c++"), "g++")
         folders = [Path(source_path).parent, *self.get_orchestration_include_dirs(runtime_name), *(extra_include_dirs or ())]
         # There the number of blocks has another name.
         is_a5_streaming = (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer")
-        defines = _A5_STREAMING if is_a5_streaming else ["-DPTO_FIELD_A5=0"]
+        defines = [*(_A5_STREAMING if is_a5_streaming else ["-DPTO_FIELD_A5=0"]), *flags]
         return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
 
-    def compile_incore(self, source_path, core_type="aiv", pto_isa_root=None, extra_include_dirs=None):
+    def compile_incore(self, source_path, core_type="aiv", pto_isa_root=None, extra_include_dirs=None, flags=()):
         """A kernel for one kind of core as the bytes of a shared object."""
         if core_type not in _CORE_DEFINES:
             raise ValueError(f"core_type {core_type!r} of {source_path}: use 'aic' or 'aiv'")
         own = [field_include_dir(), Path(source_path).parent, *(extra_include_dirs or ())]
-        flags = [*_KERNEL, _CORE_DEFINES[core_type]]
+        flags = [*_KERNEL, _CORE_DEFINES[core_type], *flags]
         if pto_isa_root is None:
             program = _program("CXX", ("g++", "c++"), "g++")
             binary = _CACHE.compiled(program, ["-shared", *flags, "-std=c++20", *_PRELUDE, *_includes(own)], source_path)

@@ -12,7 +12,7 @@ import pytest
 from . import scene_report, scene_worker
 from .log_config import DEFAULT_LOG_LEVEL, configure_logging
 from .old_torch import name_bytes
-from .scene_case import Selection, is_manual, matches_manual
+from .scene_case import Selection, is_manual, matches_manual, platforms_of
 
 _MARKERS = {
     "platforms": "the platforms that a test runs on",
@@ -54,7 +54,7 @@ def _marked(item, name):
 
 def _reason_to_skip(item, platform, values):
     platforms = _marked(item, "platforms")
-    if platforms is not None and platform not in platforms:
+    if platforms is not None and platform not in platforms_of(platforms):
         return f"not for {platform}: for {', '.join(platforms)}"
     hardware = _marked(item, "requires_hardware")
     if hardware is not None and (not hardware or platform in hardware):
@@ -113,11 +113,11 @@ def _list(items, report):
     for item in items:
         if _is_scene(item) and item.name == "test_run":
             for case in item.cls.CASES:
-                report.listed(_case_label(item, case), case.get("platforms", ()), "scene")
+                report.listed(_case_label(item, case), platforms_of(case.get("platforms", ())), "scene")
         else:
             cases = item.cls.CASES if _is_scene(item) else ()
             platforms = _marked(item, "platforms") or {one for case in cases for one in case.get("platforms", ())}
-            report.listed(_label(item), sorted(platforms), "function")
+            report.listed(_label(item), platforms_of(sorted(platforms)), "function")
 
 
 def _case_label(item, case):
@@ -133,7 +133,7 @@ def _labels(item):
 
 def _is_wanted_test(item, platform, values):
     """Whether a test beside test_run, which has no case of its own, is run: as the first of its class's cases would be."""
-    cases = [case for case in item.cls.CASES if platform in case.get("platforms", ())]
+    cases = [case for case in item.cls.CASES if platform in platforms_of(case.get("platforms", ()))]
     if item.name == "test_run" or not cases:
         return False
     return any(matches_manual(is_manual(case, platform), values.manual) for case in cases)

@@ -1,5 +1,6 @@
 """CASES of a scene test: checked, and chosen by platform, name and the mark `manual`."""
 
+import os
 from dataclasses import dataclass
 
 from pto_runtime.errors import ConfigError
@@ -14,6 +15,14 @@ _CONFIG_KEYS = {
     "num_sub_workers",
     "enable_chip_swimlane",
 }
+
+
+def platforms_of(names):
+    """Platforms that a case or a test names; with PTO_FIELD_HARDWARE also the simulator of each device among them."""
+    names = list(names)
+    if os.environ.get("PTO_FIELD_HARDWARE"):
+        names += [f"{one}sim" for one in names if one in ("a2a3", "a5") and f"{one}sim" not in names]
+    return names
 
 
 def check_cases(cls):
@@ -56,7 +65,7 @@ class Selection:
     def has(self, class_name, case):
         """Whether the case is wanted."""
         label = f"{class_name}::{case['name']}"
-        if self.platform not in case.get("platforms", ()) or label in self.done:
+        if self.platform not in platforms_of(case.get("platforms", ())) or label in self.done:
             return False
         if not matches_manual(is_manual(case, self.platform), self.manual):
             return False

@@ -2,6 +2,7 @@
 //!
 //! The package `simpler` uses nothing else of the native part. Tensors come as addresses, which the caller keeps alive.
 
+use std::num::NonZero;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use pto_field::{
 };
 use pto_host::Hosting;
 use pto_host::abi::CoreKind;
+use pto_host::virtual_time::VirtualOptions;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
@@ -40,14 +42,19 @@ pub(crate) struct FieldCallable(Callable);
 
 #[pymethods]
 impl FieldDevice {
-    /// `hosting`: "threads", which every program can run in, or "pool", which is faster where kernels do not wait for one another.
+    /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time.
     #[new]
     #[pyo3(signature = (hosting = "threads"))]
     fn new(py: Python<'_>, hosting: &str) -> PyResult<Self> {
         let hosting = match hosting {
             "threads" => Hosting::Threads,
             "pool" => Hosting::Pool { os_threads: pto_host::default_pool_threads() },
-            _ => return Err(unknown("hosting", hosting, "\"threads\" or \"pool\"")),
+            "serial" => Hosting::Pool { os_threads: NonZero::<usize>::MIN },
+            "virtual" => Hosting::Virtual(VirtualOptions::default()),
+            _ => {
+                let names = "\"threads\", \"pool\", \"serial\" or \"virtual\"";
+                return Err(unknown("hosting", hosting, names));
+            }
         };
         let opened = py.detach(|| Engine::open(Engine::options(hosting)));
         Ok(Self(Arc::new(opened.map_err(raised_from)?)))
@@ -69,9 +76,10 @@ impl FieldDevice {
     }
 
     /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
-    /// the edges of a pool that a program asked for, and fails where it would fail there. `keeps` says what is kept for the field's files:
+    /// the edges of a pool that a program asked for, and fails where it would fail there. `reports` may have "races", what the
+    /// field's runtime would do otherwise, and "lines", which kernels write parts of one line. `keeps` says what is kept for the field's files:
     /// the graph, when kernels ran, and how many arguments (0 none, 1 marked ones, 2 all, 3 all, with contents of marked ones).
-    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", compares_rules = false, their_limits = None, keeps = (false, false, 0), **options))]
+    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", reports = Vec::new(), their_limits = None, keeps = (false, false, 0), **options))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of one call in Python")]
     fn run(
         &self,
@@ -81,7 +89,7 @@ impl FieldDevice {
         scalars: Vec<u64>,
         rings: GivenRings,
         edges: &str,
-        compares_rules: bool,
+        reports: Vec<String>,
         their_limits: Option<(u32, u32)>,
         keeps: (bool, bool, u8),
         options: Option<&Bound<'_, PyDict>>,
@@ -89,11 +97,13 @@ impl FieldDevice {
         let asked = Asked::from_keywords(options)?;
         let roles: Vec<Role> = tensors.iter().map(role).collect::<PyResult<_>>()?;
         let (window, heap_bytes, edge_room) = rings;
+        let [compares_rules, finds_shared_lines] = asked_reports(&reports)?;
         let options = CallOptions {
             run: asked.options.clone(),
             rings: Rings { window, heap_bytes, edges: edge_room },
             edges: rule(edges)?,
             compares_rules,
+            finds_shared_lines,
             keeps: Keeps { graph: keeps.0, spans: keeps.1, arguments: keeps.2 },
             their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
             ..CallOptions::default()
@@ -127,6 +137,19 @@ fn role((.., role, _): &GivenTensor) -> PyResult<Role> {
         "inout" => Ok(Role::InOut),
         other => Err(unknown("role", other, "\"in\", \"out\" or \"inout\"")),
     }
+}
+
+/// Whether what differs from the field's runtime is to be said, and which lines kernels share.
+fn asked_reports(names: &[String]) -> PyResult<[bool; 2]> {
+    let mut asked = [false; 2];
+    for name in names {
+        match name.as_str() {
+            "races" => asked[0] = true,
+            "lines" => asked[1] = true,
+            other => return Err(unknown("report", other, "\"races\" or \"lines\"")),
+        }
+    }
+    Ok(asked)
 }
 
 fn rule(name: &str) -> PyResult<EdgeRule> {

@@ -64,8 +64,8 @@ impl FieldOutcome {
     }
 
     /// `chip_swimlane_records.json`; None: it was not kept when kernels ran.
-    fn swimlane_json(&self) -> Option<String> {
-        self.kept(|diary| diary.keeps().spans).map(Diary::swimlane_json)
+    fn swimlane_json(&self, level: u32) -> Option<String> {
+        self.kept(|diary| diary.keeps().spans).map(|diary| diary.swimlane_json(level))
     }
 
     /// `pmu.csv`; None: it was not kept when kernels ran.

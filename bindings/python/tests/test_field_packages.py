@@ -1,6 +1,7 @@
 """The field's Python interface: scene tests as files, under pytest and as a folder; workers; errors. Kernels are of the C++ compiler."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,8 +31,9 @@ def program(entry, platform="a2a3sim"):
     return ChipCallable.build([], entry, source, [(0, CoreCallable.build([], kernel))])
 
 
-def python(*words, cwd=FOLDER):
-    return subprocess.run([sys.executable, *map(str, words)], cwd=cwd, capture_output=True, text=True, timeout=120)
+def python(*words, cwd=FOLDER, **variables):
+    env = {**os.environ, **variables}
+    return subprocess.run([sys.executable, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_a_file_runs_its_cases_and_compares():
@@ -85,10 +87,90 @@ def test_diagnostics_are_files_that_their_tools_read(tmp_path):
     shown = python("-m", "simpler_setup.tools.dump_viewer", folder / "args_dump", "--stage", "after", "--export", cwd=tmp_path)
     assert shown.stdout.count("after_completion") == 2, shown.stdout + shown.stderr
     swimlane = read_perf_data(folder / "chip_swimlane_records.json")
-    assert [task["func_id"] for task in swimlane["tasks"]] == [0, 0]
+    assert [task["func_id"] for task in swimlane["tasks"]] == [0, 0] and swimlane["chip_swimlane_level"] == 4
+    assert all(task["dispatch_time_us"] <= task["start_time_us"] <= task["end_time_us"] <= task["finish_time_us"] for task in swimlane["tasks"])
+    phases = [record for thread in swimlane["aicpu_scheduler_phases"] for record in thread]
+    assert sum(record["tasks_processed"] for record in phases if record["phase"] == "dispatch") == 2
+    assert [record["phase"] for record in swimlane["aicpu_orchestrator_phases"][0]] == ["orch_submit"] * 2
     trace = tmp_path / "trace.json"
     python("-m", "simpler_setup.tools.swimlane_converter", folder / "chip_swimlane_records.json", "-o", trace, cwd=tmp_path)
-    assert sum(event["ph"] == "X" for event in json.loads(trace.read_text())["traceEvents"]) == 2
+    slices = [event["pid"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    assert (slices.count(1), slices.count(3), slices.count(4)) == (2, 2, 2) and slices.count(2) >= 4
+    told = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
+    assert "Fanout (consumers told): total edges=1, max_degree=1" in told.stdout and "Pop: hit=2" in told.stdout, told.stdout + told.stderr
+
+
+def test_a_level_1_swimlane_has_no_phases_and_the_analysis_says_what_it_needs(tmp_path):
+    done = python(FOLDER / "test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::right", "--enable-chip-swimlane", "1", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = (tmp_path / "outputs").iterdir()
+    swimlane = read_perf_data(folder / "chip_swimlane_records.json")
+    assert (swimlane["chip_swimlane_level"], len(swimlane["tasks"]), swimlane["aicpu_scheduler_phases"]) == (1, 2, [])
+    told = python("-m", "simpler_setup.tools.sched_overhead_analysis", "--chip-swimlane-records-json", folder / "chip_swimlane_records.json")
+    assert told.returncode == 2 and "--enable-dep-gen" in told.stderr
+
+
+def test_reports_are_asked_for_by_name():
+    case = (FOLDER / "test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::right")
+    assert python(*case, PTO_FIELD_REPORTS="races, lines").returncode == 0
+    refused = python(*case, PTO_FIELD_REPORTS="laces")
+    assert refused.returncode == 1 and 'laces' in refused.stdout + refused.stderr and '"races" or "lines"' in refused.stdout + refused.stderr
+    for hosting in ("pool", "serial", "virtual"):
+        assert python(*case, PTO_FIELD_HOSTING=hosting).returncode == 0, hosting
+
+
+KERNEL_OF_FEBRUARY = """
+#include "tensor.h"
+extern "C" void kernel_entry(int64_t *args) {
+    const Tensor *from = reinterpret_cast<const Tensor *>(args[0]);
+    const Tensor *to = reinterpret_cast<const Tensor *>(args[2]);
+    const float *a = from->data_as<float>();
+    float *out = to->data_as<float>();
+    for (uint64_t i = 0; i < to->numel(); i++) out[i] = a[i] * from_u64<float>(static_cast<uint64_t>(args[1]));
+}
+"""
+PROGRAM_OF_FEBRUARY = """
+#include "pto_runtime2.h"
+#include "pto_shared_memory.h"
+extern "C" void aicpu_orchestration_entry(void *memory, uint64_t *args, int count) {
+    PTO2OrchestrationBeginInfo info{.sm_ptr = memory, .args = args, .arg_count = count, .expected_arg_count = EXPECTED};
+    PTO2_ORCHESTRATION(rt, info) {
+        Tensor a = make_tensor_external((void *)args[0], args[2]), out = make_tensor_external((void *)args[1], args[3]);
+        Tensor half = make_tensor(args[2]);
+        PTOParam first[] = {make_input_param(a), make_scalar_param(0x3f000000), make_output_param(half)};
+        pto2_rt_submit_task(rt, 0, PTO2_WORKER_VECTOR, "half", first, 3);
+        PTOParam second[] = {make_input_param(half), make_scalar_param(0x41000000), make_output_param(out)};
+        pto2_rt_submit_task(rt, 0, PTO2_WORKER_VECTOR, "eight", second, 3);
+    }
+}
+"""
+CONFIG_OF_FEBRUARY = """
+from pathlib import Path
+HERE = Path(__file__).parent
+ORCHESTRATION = {"source": str(HERE / "orchestration.cpp"), "function_name": "aicpu_orchestration_entry"}
+KERNELS = [{"func_id": 0, "source": str(HERE / "scale.cpp"), "core_type": "aiv"}]
+RUNTIME_CONFIG = {"runtime": "tensormap_and_ringbuffer", "aicpu_thread_num": 4, "block_dim": 3}
+"""
+GOLDEN_OF_FEBRUARY = """
+import numpy as np
+__outputs__ = ["f"]
+TENSOR_ORDER = ["a", "f"]
+RTOL = ATOL = 0.0
+def generate_inputs(params):
+    return {"a": np.arange(256, dtype=np.float32), "f": np.zeros(256, dtype=np.float32)}
+def compute_golden(tensors, params):
+    tensors["f"][:] = 4 * tensors["a"]
+"""
+
+
+@pytest.mark.parametrize(("expected", "code", "said"), [(5, 0, "case 0: PASSED, 2 tasks"), (6, 1, "expects 6 words, and gets 5")])
+def test_a_streaming_program_of_february_runs(tmp_path, expected, code, said):
+    files = {"scale.cpp": KERNEL_OF_FEBRUARY, "kernel_config.py": CONFIG_OF_FEBRUARY, "golden.py": GOLDEN_OF_FEBRUARY}
+    files["orchestration.cpp"] = PROGRAM_OF_FEBRUARY.replace("EXPECTED", str(expected))
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    done = python("-m", "simpler_setup.february", "-k", tmp_path, "-g", tmp_path / "golden.py", "--hosting", "serial")
+    assert done.returncode == code and said in done.stdout, done.stdout + done.stderr
 
 
 def test_a_function_feeds_an_orchestration_that_runs():

@@ -59,6 +59,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         small_runs: Vec::new(),
         metg: Vec::new(),
         device_metg: Vec::new(),
+        field_timings: Vec::new(),
         instructions: Vec::new(),
         sessions: Vec::new(),
         missing,
@@ -68,6 +69,8 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         report.sessions = sessions(args)?;
     } else if let Some(names) = &args.device_metg {
         report.device_metg = device_metg::measure(names, die(args), &mut say(args))?;
+    } else if args.field_timings {
+        report.field_timings = pto_bench::field_timings::measure(die(args), &mut say(args))?;
     } else if args.metg {
         report.metg = metg(args, &programs, folder)?;
     } else if args.instructions {
@@ -272,7 +275,8 @@ fn small_runs(args: &BenchArgs) -> Result<Vec<pto_bench::small::SmallRun>, Error
 /// Says so where this build is slower than the one whose figures the documentation has. Virtual time knows no builds.
 fn warn_of_the_profile(args: &BenchArgs) {
     let profile = env!("PTO_PROFILE");
-    if profile != MEASURED_PROFILE && args.device_metg.is_none() {
+    let is_virtual = args.device_metg.is_some() || args.field_timings;
+    if profile != MEASURED_PROFILE && !is_virtual {
         eprintln!(
             "note: this is a build of the profile `{profile}`, which is slower than what is measured in docs/performance.md. \
              For figures: cargo run --profile {MEASURED_PROFILE} -- bench"

@@ -9,6 +9,7 @@
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
+//! address            runs programs in C++ under AddressSanitizer
 //! race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
 //! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
 //!                    all tests of the copy as well
@@ -26,6 +27,7 @@
 mod acceptance;
 mod acceptance_cann;
 mod acceptance_field;
+mod address;
 mod book;
 mod fuzz;
 mod generate;
@@ -56,6 +58,7 @@ usage: cargo xtask <command>
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
+  address            runs the programs in C++ of the field's interface under AddressSanitizer
   recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
                      `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
             steps::run_all(&steps)
         }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
+        ["address"] => steps::run_all(&[suite::address_sanitizer(&root)]),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),
         ["recipes"] => steps::run_all(&[suite::followed_recipes(&root, recipes::Extent::Example)]),
         ["recipes", "--suite"] => {

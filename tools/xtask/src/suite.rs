@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::address;
 use crate::generate;
 use crate::miri;
 use crate::mpi;
@@ -58,6 +59,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         followed_recipes(root, recipes::Extent::Example),
         race_detector(root),
+        address_sanitizer(root),
         build_without_std(root),
     ]
 }
@@ -87,6 +89,12 @@ pub(crate) fn debian_compiler(root: &Path) -> Vec<Step> {
 pub(crate) fn race_detector(root: &Path) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
     Step::call_where_possible("race detector", move || race::run(&root, &target))
+}
+
+/// Programs in C++ under AddressSanitizer.
+pub(crate) fn address_sanitizer(root: &Path) -> Step {
+    let root = root.to_path_buf();
+    Step::call("address sanitizer", move || address::run(&root))
 }
 
 /// The recipes for a kernel and an example, followed in a copy.

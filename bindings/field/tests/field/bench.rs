@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 25] = [
+const KERNELS: [(u32, &str); 28] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -34,19 +34,24 @@ const KERNELS: [(u32, &str); 25] = [
     (18, "k_soften"),
     (19, "k_update"),
     (20, "k_tile_of_block"),
+    (21, "k_pong"),
+    (22, "k_between"),
     (32, "k_matmul"),
     (33, "k_mark_cube"),
     (34, "k_scores"),
     (35, "k_weigh"),
+    (36, "k_ping"),
 ];
 
-fn compiled(source: &str) -> PathBuf {
+/// Compiles a source with a flag of its own into an object of this name.
+fn compiled([name, source, flag]: [&str; 3]) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("field-programs");
     std::fs::create_dir_all(&folder).unwrap();
-    let object = folder.join(format!("{source}-{}.so", std::process::id()));
+    let object = folder.join(format!("{name}-{}.so", std::process::id()));
     let mut compiler = Command::new("g++");
     compiler.args(["-shared", "-fPIC", "-O1", "-std=c++17", "-fno-gnu-unique", "-Wall", "-Werror"]);
+    compiler.arg(flag);
     // More flags, such as those of a sanitizer: docs/field.md has the command.
     let more = std::env::var("PTO_FIELD_CXXFLAGS").unwrap_or_default();
     compiler.args(more.split_whitespace());
@@ -58,15 +63,27 @@ fn compiled(source: &str) -> PathBuf {
     object
 }
 
-/// The objects of the orchestrations and of the kernels.
-fn objects() -> &'static [PathBuf; 2] {
-    static OBJECTS: OnceLock<[PathBuf; 2]> = OnceLock::new();
-    OBJECTS.get_or_init(|| ["orchestrations", "kernels"].map(compiled))
+/// The objects: name, source, flag. Those with orchestrations have the programs whose entries begin with their name; the first one has the rest.
+const SOURCES: [[&str; 3]; 4] = [
+    ["orchestrations", "orchestrations", "-DPTO_FIELD_VINTAGE=2608"],
+    ["kernels", "kernels", "-DPTO_FIELD_VINTAGE=2608"],
+    ["february", "february", "-DPTO_FIELD_VINTAGE=2602"],
+    ["first_weeks", "february", "-DFIRST_WEEKS"],
+];
+
+fn objects() -> &'static [PathBuf; 4] {
+    static OBJECTS: OnceLock<[PathBuf; 4]> = OnceLock::new();
+    OBJECTS.get_or_init(|| SOURCES.map(compiled))
 }
 
 /// The program whose entry has this name.
 pub(crate) fn program(entry: &str) -> Callable {
-    let [orchestrations, kernels] = objects();
+    let [orchestrations, kernels, february, first_weeks] = objects();
+    let orchestrations = match entry {
+        _ if entry.starts_with("february") => february,
+        _ if entry.starts_with("first_weeks") => first_weeks,
+        _ => orchestrations,
+    };
     let config = format!("{entry}_config");
     let code = ObjectCode::Path(kernels);
     let kernels = KERNELS.map(|(func_id, symbol)| {

@@ -87,13 +87,108 @@ fn scopes_are_sampled_at_both_ends() {
 #[test]
 fn every_call_of_a_kernel_has_a_span() {
     let diary = kept("mix_blocks", Keeps { spans: true, ..Keeps::default() });
-    let swimlane = parsed(&diary.swimlane_json());
+    let swimlane = parsed(&diary.swimlane_json(1));
     let spans = swimlane["aicore_tasks"].as_array().unwrap();
     assert_eq!(spans.len(), 60, "20 blocks of three kernels");
     assert!(spans.iter().all(|span| span[3].as_u64() <= span[4].as_u64() && span[0].is_u64()));
     let lines = diary.pmu_csv(2);
     let cubes = lines.lines().skip(1).filter(|line| line.split(',').nth(4) == Some("0")).count();
     assert_eq!((cubes, lines.lines().count()), (20, 61));
+}
+
+/// The numbers of a phase: begin, end, how many tasks.
+fn numbers(phase: &Value) -> [u64; 3] {
+    ["start_cycles", "end_cycles", "tasks_processed"].map(|name| phase[name].as_u64().unwrap())
+}
+
+#[test]
+fn a_level_adds_to_the_one_below() {
+    let keeps = Keeps { spans: true, ..Keeps::default() };
+    let options = CallOptions { keeps, ..CallOptions::default() };
+    for mode in modes() {
+        let (outcome, _) = run_on(&device(mode), "vector_example", &options);
+        let diary = outcome.diary.unwrap();
+        let [first, second, third, fourth] =
+            [1, 2, 3, 4].map(|level| parsed(&diary.swimlane_json(level)));
+        assert_eq!(
+            (&first["aicpu_tasks"], &second["aicore_tasks"]),
+            (&serde_json::json!([]), &first["aicore_tasks"])
+        );
+        let seen = second["aicpu_tasks"].as_array().unwrap();
+        assert_eq!(seen.len(), 5);
+        for (call, seen) in first["aicore_tasks"].as_array().unwrap().iter().zip(seen) {
+            let at = |value: &Value, place: usize| value[place].as_u64().unwrap();
+            assert_eq!((at(call, 0), at(call, 2)), (at(seen, 0), at(seen, 1)), "core and number");
+            let moments = [at(seen, 2), at(call, 3), at(call, 4), at(seen, 3)];
+            assert!(moments.is_sorted(), "doorbell, start, end, seen: {moments:?}, {mode:?}");
+        }
+        assert!(
+            second["aicpu_scheduler_phases"].is_null()
+                && third["aicpu_orchestrator_phases"].is_null()
+        );
+        let phases: Vec<&Value> = third["aicpu_scheduler_phases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|thread| thread.as_array().unwrap())
+            .collect();
+        let count = |kind: &str| {
+            phases.iter().filter(|one| one["kind"] == kind).map(|one| numbers(one)[2]).sum::<u64>()
+        };
+        assert_eq!(
+            (count("complete"), count("dispatch"), count("resolve")),
+            (5, 5, 6),
+            "five tasks, six edges"
+        );
+        assert!(phases.iter().all(|one| numbers(one)[0] <= numbers(one)[1]));
+        let cores = third["metadata"]["core_to_thread"].as_array().unwrap();
+        assert_eq!(cores.len(), 24);
+        let ran = first["aicore_tasks"][0][0].as_u64().unwrap();
+        assert!(cores[usize::try_from(ran).unwrap()].as_i64().unwrap() >= 0);
+        let submitted = fourth["aicpu_orchestrator_phases"][0].as_array().unwrap();
+        assert_eq!((submitted.len(), submitted[4]["submit_idx"].as_u64()), (5, Some(4)));
+    }
+}
+
+#[test]
+fn tasks_without_kernels_and_starts_at_once_have_phases_of_their_own() {
+    let phases = |entry: &str| {
+        let diary = kept(entry, Keeps { spans: true, ..Keeps::default() });
+        let all = parsed(&diary.swimlane_json(3));
+        let threads = all["aicpu_scheduler_phases"].as_array().unwrap().clone();
+        let all: Vec<Value> =
+            threads.into_iter().flat_map(|thread| thread.as_array().unwrap().clone()).collect();
+        move |kind: &str| {
+            all.iter().filter(|one| one["kind"] == kind).cloned().collect::<Vec<Value>>()
+        }
+    };
+    let skipped = phases("skipped")("predicated_skip");
+    assert!(
+        !skipped.is_empty() && skipped.iter().all(|one| one["task_id"].is_u64()),
+        "{skipped:?}"
+    );
+    assert!(!phases("dummies")("dummy_task").is_empty());
+    let of = phases("sync_start");
+    let blocks = |kind: &str| of(kind).iter().map(|one| numbers(one)[2]).sum::<u64>();
+    assert!(blocks("drain") > 0, "all blocks at once");
+    assert_eq!(
+        (blocks("drain"), blocks("drain")),
+        (blocks("drain_prepare"), blocks("drain_publish"))
+    );
+}
+
+#[test]
+fn times_of_a_run_in_virtual_time_are_virtual() {
+    let keeps = Keeps { spans: true, ..Keeps::default() };
+    let options = CallOptions { keeps, ..CallOptions::default() };
+    let run = || run_on(&device(modes()[2]), "vector_example", &options).0.diary.unwrap();
+    let (one, other) = (run(), run());
+    assert_eq!(one.swimlane_json(4), other.swimlane_json(4), "the same run twice");
+    assert_eq!(one.pmu_csv(2), other.pmu_csv(2));
+    assert!(
+        one.swimlane().calls.iter().all(|call| call.end - call.begin >= 5_000),
+        "5 us a kernel"
+    );
 }
 
 #[test]

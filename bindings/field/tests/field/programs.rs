@@ -79,16 +79,82 @@ fn mistakes_are_named_and_the_device_goes_on() {
 }
 
 #[test]
-fn blocks_that_wait_for_each_other_meet_on_threads() {
-    let (outcome, found) = run_on(&device(Hosting::Threads), "meet", &CallOptions::default());
-    assert_eq!((outcome.error, found.counts[0]), (None, 16));
-}
-
-#[test]
 fn more_tasks_than_the_field_holds() {
     let (outcome, found) = run_on(&device(modes()[0]), "large", &CallOptions::default());
     assert_eq!((outcome.error, outcome.tasks), (None, 65_792));
     assert_eq!(found.out, vec![2056.0; 1024]);
+}
+
+#[test]
+fn a_program_that_the_rings_of_the_field_do_not_hold_is_told() {
+    let options = CallOptions { compares_rules: true, ..CallOptions::default() };
+    let (outcome, _) = run_on(&device(modes()[0]), "large", &options);
+    let [note] = outcome.notes.as_slice() else { panic!("{:?}", outcome.notes) };
+    assert!(note.contains("fails there with code -1: the scope has 16383 tasks"), "{note}");
+    assert_eq!(outcome.error, None);
+}
+
+#[test]
+fn what_a_graph_would_keep_there_is_told() {
+    let options = CallOptions { compares_rules: true, ..CallOptions::default() };
+    let device = device(modes()[0]);
+    let (outcome, _) = run_on(&device, "frozen", &options);
+    let [second, third] = outcome.notes.as_slice() else { panic!("{:?}", outcome.notes) };
+    assert!(
+        second.contains("scalar 0 of this task was 0x40000000"),
+        "2.0 the first time: {second}"
+    );
+    assert!(second.contains("is 0x40800000 now") && third.contains("is 0x40c00000 now"));
+    let (outcome, _) = run_on(&device, "graph_scalars", &options);
+    assert!(outcome.notes[0].contains("this graph had 1 tasks"), "{:?}", outcome.notes);
+    for entry in ["graphs", "graph_keys", "graph_rounds"] {
+        assert!(run_on(&device, entry, &options).0.notes.is_empty(), "{entry}");
+    }
+}
+
+#[test]
+fn lines_that_two_kernels_write_are_told() {
+    let options = CallOptions { finds_shared_lines: true, ..CallOptions::default() };
+    for mode in [Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN }, modes()[2]] {
+        let device = device(mode);
+        let notes = |entry: &str| run_on(&device, entry, &options).0.notes;
+        let of_blocks = notes("blocks");
+        assert!(
+            of_blocks[0].contains("blocks 0 and 1 of this task write different bytes of one line"),
+            "{of_blocks:?}"
+        );
+        assert_eq!(of_blocks.len(), 1, "one for each place: {of_blocks:?}");
+        let of_tasks = notes("thirds_of_a_line");
+        let [note] = of_tasks.as_slice() else {
+            panic!("the fourth task is ordered: {of_tasks:?}")
+        };
+        assert!(
+            note.contains("nothing orders the two") && note.contains("orchestrations.cpp:"),
+            "{note}"
+        );
+        for entry in ["vector_example", "tiles", "chain", "strided_tiles", "bgemm", "attention_2"] {
+            assert!(notes(entry).is_empty(), "{entry}: {:?}", notes(entry));
+        }
+    }
+    let refused = refused(&device(Hosting::Threads), &options);
+    assert!(refused.contains("hosting mode `virtual`, or `pool` with one OS thread"), "{refused}");
+}
+
+/// Why a run of a program does not begin.
+fn refused(device: &FieldDevice, options: &CallOptions) -> String {
+    let control = pto_host::RunControl::default();
+    let call = pto_field::Call { tensors: &[], scalars: &[] };
+    // SAFETY: there are no tensors.
+    let ended = unsafe { device.run(&program("chain"), &call, options, &control) };
+    ended.map(|_| ()).unwrap_err().to_string()
+}
+
+#[test]
+fn a_slow_kernel_is_no_stall() {
+    let mut options = CallOptions::default();
+    options.run.stall_budget = std::time::Duration::from_micros(200);
+    let device = device(Hosting::Threads);
+    assert_eq!(run_on(&device, "timing", &options).0.error, None, "slow, and alive");
 }
 
 #[test]

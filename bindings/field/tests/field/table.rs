@@ -132,10 +132,26 @@ pub(crate) const GOOD: &[Good] = &[
     ("mix_blocks", |t| t.counted([1; 60])),
     ("mix_pairs", |t| t.counted([1, 3, 1])),
     ("blocks", |t| t.counted((0..60).map(|at| at + 60_000))),
+    ("meet", |t| t.counted([16])),
+    ("ping_pong", |t| t.counted([40; 20])),
+    ("thirds_of_a_line", |t| {
+        t.out(|at, _| match at {
+            0..15 => f32::from(u8::try_from(1 + at / 5).unwrap()),
+            15 => 9.0,
+            _ => 0.0,
+        })
+    }),
     ("early_resolve", |t| t.out(|_, _| 5.0)),
     ("notified", |t| t.counted([4]).out(|_, _| 1.0)),
     ("graphs", |t| t.out(|_, _| 1106.0)),
+    ("february", february),
+    ("first_weeks", february),
+    ("frozen", |t| t.out(|_, _| 18.0)),
 ];
+
+fn february(t: Tensors) -> Tensors {
+    t.out(|at, t| 3.0 * (t.a[at] + t.b[at]) + if at < 512 { 1.0 } else { 6.0 })
+}
 
 /// A program that fails: its entry, the code, and a part of what is said.
 pub(crate) type Bad = (&'static str, u32, &'static str);
@@ -163,6 +179,12 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_stale", 5, "argument 0 of task 0 is a tensor of a scope that has ended"),
     ("bad_heap", 2, "output 0 of 167772160 bytes"),
     ("bad_element", 5, "element [1024] is not in a tensor of shape [1024]"),
+    (
+        "bad_owner",
+        5,
+        "the tensor of get_tensor_data says that task 17 of ring 0 made it, and no such task",
+    ),
+    ("bad_owner_of_an_argument", 5, "argument 0 of task 0 says that task 17 of ring 0 made it"),
     ("bad_rank", 5, "6 dimensions"),
     ("bad_reshape", 5, "6 dimensions"),
     ("bad_output_index", 5, "get_ref(0): the task has 0 outputs"),
@@ -170,5 +192,9 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_conditions", 102, "completion"),
     ("bad_predicate", 5, "the predicate's element is not in its tensor"),
     ("bad_kernel_crash", 100, "`k_crash`, the kernel of task 0, raised SIGSEGV"),
+    ("february_bad_count", 1, "expects 7 arguments, and gets 5"),
+    ("february_bad_worker", 5, "a task runs on PTO2_WORKER_CUBE or PTO2_WORKER_VECTOR"),
+    ("february_bad_view", 5, "6 dimensions"),
+    ("first_weeks_bad_count", 5, "february.cpp:55: the orchestration expects 10 words, and gets 9"),
     ("bad_count", 1, "expects 6 arguments, and gets 5"),
 ];

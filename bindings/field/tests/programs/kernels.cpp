@@ -3,6 +3,8 @@
 #include "pto_async_kernel_api.h"
 #include "tensor.h"
 
+#include <sched.h>
+
 namespace {
 
 // The first element of the view that argument `index` is.
@@ -57,6 +59,11 @@ void k_bump(int64_t *args) {
     const float s = scalar_f32(args[1]);
     for_each(tensor(args, 0), tensor(args, 0), [&](uint64_t from, uint64_t) { x[from] += s; });
 }
+// out = a s + t, with the arguments of February: a, s, out, t
+void k_between(int64_t *args) {
+    float *a = at<float>(args, 0), *out = at<float>(args, 2);
+    for (uint64_t i = 0; i < tensor(args, 2).numel(); i++) out[i] = a[i] * scalar_f32(args[1]) + scalar_f32(args[3]);
+}
 // out = s, for views of any strides
 void k_fill(int64_t *args) {
     float *out = at<float>(args, 0);
@@ -99,12 +106,34 @@ void k_mark_vector(int64_t *args) {
     int32_t *out = at<int32_t>(args, 0);
     out[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += 1;
 }
+// The cube core of a block and its vector core answer each other through the state that they share.
+static volatile int32_t *shared_state() { return static_cast<volatile int32_t *>(pto_sim_get_pipe_shared_state(7, 64)); }
+static void await(const volatile int32_t *word, int32_t value) {
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value) {
+        sched_yield();
+    }
+}
+void k_ping(int64_t *args) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn < 40; turn += 2) {
+        __atomic_store_n(&state[0], turn, __ATOMIC_RELEASE);
+        await(&state[0], turn + 1);
+    }
+    at<int32_t>(args, 0)[get_block_idx(args)] = state[0];
+}
+void k_pong(int64_t *) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn < 40; turn += 2) {
+        await(&state[0], turn);
+        __atomic_store_n(&state[0], turn + 1, __ATOMIC_RELEASE);
+    }
+}
 // All blocks meet: each waits until every other one has begun.
 void k_meet(int64_t *args) {
     int32_t *counter = at<int32_t>(args, 0);
     __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < get_block_num(args)) {
-        __asm__ __volatile__("" ::: "memory");
+        sched_yield();
     }
 }
 // out[i] = the scalar words as they are

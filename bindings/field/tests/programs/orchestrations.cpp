@@ -10,7 +10,7 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, MATMUL = 32, MARK_CUBE, SCORES, WEIGH,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, MATMUL = 32, MARK_CUBE, SCORES, WEIGH, PING,
 };
 const uint32_t N = 1024;
 const uint32_t WHOLE[1] = {N};
@@ -531,6 +531,39 @@ void meet(const ChipTaskArgs &args) {
     task.launch_spec.set_require_sync_start(true);
     rt_submit_aiv_task(MEET, task);
 }
+// The kernels of each block wait for each other. There are more blocks than clusters.
+void ping_pong(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.launch_spec.set_block_num(20);
+    rt_submit_task(MixedKernels{PING, PONG, -1}, task);
+}
+// Three tasks without an order write a third of a line each; a fourth one, behind them, writes in the same line.
+void thirds_of_a_line(const ChipTaskArgs &args) {
+    const uint32_t five[1] = {5};
+    PTO2TaskId ids[3];
+    for (uint32_t at = 0; at < 3; at++) {
+        const uint32_t offset[1] = {5 * at};
+        const ChipTensor third = out_of(args).view(five, offset);
+        ids[at] = fill(third, 1.0f + static_cast<float>(at));
+    }
+    const uint32_t one[1] = {1}, last[1] = {15};
+    const ChipTensor rest = out_of(args).view(one, last);
+    bump_after(rest, 9, ids, 3);
+}
+// A scalar that the body of a graph computes, beside one that it hands on.
+static void doubled(const GraphTaskArgs &args) {
+    bump(args.tensor(0).ref(), from_u64<float>(args.scalar(0)));
+    bump(args.tensor(0).ref(), 2 * from_u64<float>(args.scalar(0)));
+}
+void frozen(const ChipTaskArgs &args) {
+    for (int turn = 1; turn <= 3; turn++) {
+        GraphTaskArgs boundary;
+        boundary.add_inout(out_of(args));
+        boundary.add_scalar(static_cast<float>(turn));
+        rt_submit_graph(GRAPH_KEY("doubled"), &doubled, boundary);
+    }
+}
 void timing(const ChipTaskArgs &args) {
     CoreTaskArgs task;
     task.add_inout(out_of(args));
@@ -691,6 +724,17 @@ void bad_element(const ChipTaskArgs &args) {
     const uint32_t at[1] = {1024};
     get_tensor_data<float>(out_of(args), 1, at);
 }
+void bad_owner(const ChipTaskArgs &args) {
+    const uint32_t at[1] = {0};
+    ChipTensor forged = out_of(args);
+    forged.owner_task_id = PTO2TaskId::make(0, 17);
+    get_tensor_data<float>(forged, 1, at);
+}
+void bad_owner_of_an_argument(const ChipTaskArgs &args) {
+    ChipTensor forged = out_of(args);
+    forged.owner_task_id = PTO2TaskId::make(0, 17);
+    bump(forged, 1);
+}
 void bad_rank(const ChipTaskArgs &) {
     const uint32_t shape[6] = {1, 1, 1, 1, 1, 1};
     TensorCreateInfo like(shape, 6);
@@ -734,5 +778,5 @@ void bad_kernel_crash(const ChipTaskArgs &args) {
     rt_submit_aiv_task(CRASH, task);
 }
 void bad_count(const ChipTaskArgs &) {}
-PTO2OrchestrationConfig bad_count_config(const ChipTaskArgs &) { return PTO2OrchestrationConfig{6}; }
+PTO2OrchestrationConfig bad_count_config(const ChipTaskArgs &args) { return PTO2OrchestrationConfig{args.tensor_count() + 2}; }
 }

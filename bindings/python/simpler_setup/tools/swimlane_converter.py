@@ -23,6 +23,16 @@ def _func_id(kernels, core_type):
     return kernels[0] if core_type == "aic" else next((one for one in kernels[1:] if one >= 0), -1)
 
 
+def _phases(threads, scale):
+    """The records of each thread with times in microseconds and the kind of phase under the name that readers know."""
+    def told(record):
+        rest = {key: value for key, value in record.items() if key not in ("kind", "start_cycles", "end_cycles")}
+        times = {"start_time_us": record["start_cycles"] * scale, "end_time_us": record["end_cycles"] * scale}
+        return {"phase": record.get("kind", "orch_submit"), **times, **rest}
+
+    return [[told(record) for record in thread] for thread in threads]
+
+
 def read_perf_data(path):
     """The records with times in microseconds: `tasks`, `core_to_thread`, phases where there are any."""
     data = json.loads(Path(path).read_text())
@@ -51,20 +61,56 @@ def read_perf_data(path):
         "chip_swimlane_level": data["chip_swimlane_level"],
         "tasks": sorted(tasks, key=lambda task: task["start_time_us"]),
         "core_to_thread": data["metadata"].get("core_to_thread", []),
-        "aicpu_scheduler_phases": data.get("aicpu_scheduler_phases", []),
-        "aicpu_orchestrator_phases": data.get("aicpu_orchestrator_phases", []),
+        "aicpu_scheduler_phases": _phases(data.get("aicpu_scheduler_phases", []), scale),
+        "aicpu_orchestrator_phases": _phases(data.get("aicpu_orchestrator_phases", []), scale),
     }
 
 
+def _named(pid, name, threads):
+    """The names of a process and of its threads."""
+    yield {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
+    for number, thread in threads:
+        yield {"ph": "M", "pid": pid, "tid": number, "name": "thread_name", "args": {"name": thread}}
+
+
+def _slice(pid, tid, name, start, end, **more):
+    return {"ph": "X", "pid": pid, "tid": tid, "name": name, "ts": start, "dur": max(end - start, 0.0), "args": more}
+
+
+# What stands within another phase has a lane of its own.
+_INNER = ("resolve", "drain_prepare", "drain_publish", "dummy_task", "predicated_skip")
+
+
+def _aicpu_events(data):
+    """The builder, the schedulers with two lanes each, and the tasks as schedulers saw them."""
+    submissions = [record for thread in data["aicpu_orchestrator_phases"] for record in thread]
+    if submissions:
+        yield from _named(1, "Orchestrator", [(0, "submissions")])
+    for record in submissions:
+        yield _slice(1, 0, f"submit {record['submit_idx']}", record["start_time_us"], record["end_time_us"], task_id=record["task_id"])
+    busy = [(number, thread) for number, thread in enumerate(data["aicpu_scheduler_phases"]) if thread]
+    if busy:
+        yield from _named(2, "AICPU Scheduler", [(2 * number + inner, f"Sched_{number}") for number, _ in busy for inner in (0, 1)])
+    for number, thread in busy:
+        for record in thread:
+            lane = 2 * number + (record["phase"] in _INNER)
+            yield _slice(2, lane, record["phase"], record["start_time_us"], record["end_time_us"], tasks=record["tasks_processed"])
+
+
 def perfetto_of(data, names):
-    """The tasks as events of Perfetto's JSON: a lane for each core."""
+    """The records as events of Perfetto's JSON: a lane for each core, and the AICPU's side from level 2 on."""
     cores = sorted({(task["core_id"], task["core_type"]) for task in data["tasks"]})
-    events = [{"ph": "M", "pid": 1, "tid": core, "name": "thread_name", "args": {"name": f"{kind} {core}"}} for core, kind in cores]
+    labels = [(core, f"{kind} {core}") for core, kind in cores]
+    events = list(_aicpu_events(data))
+    events += _named(4, "Worker View", labels)
+    if data["chip_swimlane_level"] >= 2:
+        events += _named(3, "Scheduler View", labels)
     for task in data["tasks"]:
         label = names.get(str(task["func_id"]), f"func {task['func_id']}")
         name = f"{label} r{task['ring_id']}t{task['task_id'] & 0xFFFFFFFF}"
-        times = {"ts": task["start_time_us"], "dur": task["duration_us"]}
-        events.append({"ph": "X", "pid": 1, "tid": task["core_id"], "name": name, **times})
+        events.append(_slice(4, task["core_id"], name, task["start_time_us"], task["end_time_us"]))
+        if task["finish_time_us"]:
+            events.append(_slice(3, task["core_id"], name, task["dispatch_time_us"], task["finish_time_us"]))
     return {"traceEvents": events, "displayTimeUnit": "ns"}
 
 

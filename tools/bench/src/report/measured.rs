@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::ratios::Comparison;
 use crate::device_metg::DeviceMetg;
+use crate::field_timings::FieldTiming;
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
@@ -31,6 +32,9 @@ pub struct Report {
     /// METG(50 %) on the device, in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_metg: Vec<DeviceMetg>,
+    /// Published times of programs of the field, beside predictions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub field_timings: Vec<FieldTiming>,
     /// Instructions a task, under callgrind.
     pub instructions: Vec<Counted>,
     /// What sessions cost; told as targets.

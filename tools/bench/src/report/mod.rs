@@ -24,6 +24,7 @@ impl Report {
         }
         text += &tables::metg(&self.metg, self.statistic);
         text += &tables::device_metg(&self.device_metg);
+        text += &tables::field_timings(&self.field_timings);
         text += &tables::instructions(&self.instructions);
         text += &self.floors();
         text += &targets::text(&judge(self));

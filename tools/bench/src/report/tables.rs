@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::device_metg::DeviceMetg;
+use crate::field_timings::FieldTiming;
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
@@ -149,6 +150,39 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
     }
     format!(
         "\nVirtual time, profile a2a3; the slowest of three seeds; AICPU time with kernels as the cost model has them, the builder's included\n{}",
+        aligned(&rows)
+    )
+}
+
+/// Published times beside predictions: a row for each program.
+pub(super) fn field_timings(all: &[FieldTiming]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let heading = [
+        "program of the field",
+        "tasks",
+        "published, us",
+        "field's scheduler, us",
+        "over published",
+        "ours, us",
+        "bound, us",
+    ];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for one in all {
+        let published: Vec<String> = one.published_us.iter().map(|us| format!("{us:.0}")).collect();
+        rows.push(vec![
+            one.program.clone(),
+            one.tasks.to_string(),
+            published.join(" / "),
+            format!("{:.0}", one.theirs_us),
+            format!("{:.2}", one.ratio()),
+            format!("{:.0}", one.ours_us),
+            format!("{:.0}", one.bound_us),
+        ]);
+    }
+    format!(
+        "\nVirtual time, profile a2a3; the median of three seeds; the bound is that of the kernels on these cores\n{}",
         aligned(&rows)
     )
 }

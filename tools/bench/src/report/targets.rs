@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::tables::{aligned, number};
 use crate::device_metg::{DeviceMetg, LONGEST_NS};
+use crate::field_timings::TOLERANCE;
 use crate::measure::Series;
 use crate::report::measured::Report;
 use crate::report::ratios::Comparison;
@@ -85,6 +86,10 @@ pub fn judge(report: &Report) -> Vec<Target> {
     targets.extend(overlap(report));
     metg(report, &mut targets);
     report.device_metg.iter().for_each(|one| device_metg(one, &mut targets));
+    for one in &report.field_timings {
+        let what = format!("{}: distance of the prediction from what is published", one.program);
+        targets.push(at_most(what, TOLERANCE, (one.ratio() - 1.0).abs()));
+    }
     let sessions = report.sessions.iter();
     targets.extend(sessions.map(|cost| at_most(cost.what.clone(), cost.bound, cost.found)));
     targets.extend(scaling(report));

@@ -34,6 +34,12 @@ pub enum Error {
         /// What it says, or did.
         what: String,
     },
+    /// A profile of the benchmark's own cannot be read.
+    #[error("the profile of the field's scheduler: {what}")]
+    Profile {
+        /// Where, and why.
+        what: String,
+    },
     /// A device that does not run in virtual time was asked for its report.
     #[error("the device does not run in virtual time; open it with `Hosting::Virtual`")]
     NotVirtual,

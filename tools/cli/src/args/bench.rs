@@ -42,6 +42,11 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "GRAPH,..", num_args = 0.., value_delimiter = ',', require_equals = true)]
     #[arg(conflicts_with_all = ["scaling", "metg", "instructions", "sessions", "peers", "graphs"])]
     pub(crate) device_metg: Option<Vec<String>>,
+    /// Predicts the published times of programs of the field on a2a3 silicon instead, in virtual time: with a cost model of the field's
+    /// scheduler, and with ours
+    #[arg(long)]
+    #[arg(conflicts_with_all = ["scaling", "metg", "instructions", "sessions", "peers", "graphs", "device_metg"])]
+    pub(crate) field_timings: bool,
     /// Counts instructions a task instead of time, with callgrind (Debian package valgrind)
     #[arg(long, conflicts_with = "scaling")]
     pub(crate) instructions: bool,

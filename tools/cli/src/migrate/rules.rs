@@ -38,7 +38,7 @@ const PYTHON: &[Rule] = &[
         "It uses a reference of the field's package that ours does not have: put the reference beside the program.",
     ),
     rule(
-        &["tools.strace_timing", "tools.sched_overhead", "tools.critical_path"],
+        &["tools.strace_timing", "tools.critical_path"],
         "It uses a tool of the field's package that ours does not have: use `pto analyze`.",
     ),
 ];
@@ -54,6 +54,10 @@ const CXX: &[Rule] = &[
             "kernel_cube_intf",
         ],
         "It includes headers of the vendor's compiler, which the simulator does not have.",
+    ),
+    rule(
+        &["pto2_sm_create_from_buffer", "PTO2TaskParam", "pto2_runtime_create"],
+        "It is of the first days of February 2026, before parameters were tensors: use make_tensor, PTOParam and PTO2_ORCHESTRATION of pto_runtime2.h.",
     ),
     rule(
         &["backend/sdma", "backend/urma", "sdma_completion", "urma_completion"],
@@ -73,6 +77,8 @@ pub(super) const HEADERS: &[&str] = &[
     "pto_arg_with_deps.h",
     "pto_async_kernel_api.h",
     "pto_orchestration_api.h",
+    "pto_runtime2.h",
+    "pto_shared_memory.h",
     "runtime.h",
     "tensor.h",
 ];
@@ -107,6 +113,8 @@ mod tests {
         assert!(broken("# from simpler.remote_l3_session import x", of(true)).is_none());
         assert!(broken("#include \"kernel_operator.h\"", of(false)).is_some());
         assert!(broken("// #include \"kernel_operator.h\"", of(false)).is_none());
+        assert!(broken("PTO2TaskParam params[] = {", of(false)).is_some());
+        assert!(broken("-m simpler_setup.tools.sched_overhead_analysis", of(true)).is_none());
     }
 
     #[test]

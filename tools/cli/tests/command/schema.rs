@@ -107,6 +107,7 @@ fn every_command_answers_as_the_schema_says() {
     answers("bench", &["bench", "--tasks=100", "--rounds=1", "--graph=chain", "--threads=1"]);
     answers("group_run", &["run", "dp_training", "--param=steps=1", "--group=local:2"]);
     answers("bench", &["bench", "--device-metg=matmul"]);
+    answers("bench", &["bench", "--field-timings"]);
     answers("comm_bench", &["comm", "bench", "-b=4K", "-e=4K", "--rounds=1", "--repeats=1"]);
     answers("comm_scaling", &["comm", "scaling", "--ranks=2", "--sizes=8K"]);
     answers("fw_list", &["fw", "list"]);

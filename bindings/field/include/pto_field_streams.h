@@ -1,0 +1,299 @@
+// The streaming interface of February 2026: the entry gets a runtime and words, tasks get an array of parameters.
+//
+// Not for programs: they include pto_runtime2.h (the first weeks), or pto_orchestration_api.h compiled with -DPTO_FIELD_VINTAGE=2602.
+//
+// The words are the addresses of the tensors, their sizes in bytes, and then the program's scalars; without scalars, the number of elements of the first
+// tensor. Kernels get their arguments in the order of the parameters, tensors and scalars mixed. A tensor without memory gets it from the first task
+// that writes it.
+#ifndef PTO_FIELD_STREAMS_H
+#define PTO_FIELD_STREAMS_H
+
+// The name Tensor is this file's, and not that of another month.
+#define PTO_FIELD_OWN_TENSOR 1
+
+#include <exception>
+#include <initializer_list>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string>
+#include <vector>
+
+#include "pto_field_args.h"
+#include "pto_field_codes.h"
+
+#define RUNTIME_MAX_TENSOR_DIMS 8
+
+inline bool pto_field_is_fatal() { return pto_field_ops->is_fatal() != 0; }
+inline void pto_field_refuse(const char *text, const char *file, int line) {
+    pto_field_ops->fatal(PTO2_ERROR_INVALID_ARGS, text, pto_field_place{file, line, 0});
+}
+
+// ---- tensors: extents have 64 bits here, and at most 5 of them ----
+
+class Tensor : public ChipTensor {
+public:
+    Tensor() { memset(static_cast<void *>(this), 0, sizeof *this), owner_task_id = PTO2TaskId::invalid(); }
+    Tensor(const ChipTensor &other) : ChipTensor(other) {}
+
+    Tensor view(const uint64_t extents[], const uint64_t offsets[]) const {
+        uint32_t part[5], from[5];
+        narrow(extents, part), narrow(offsets, from);
+        return Tensor(ChipTensor::view(part, from));
+    }
+    Tensor view(std::initializer_list<uint64_t> extents, std::initializer_list<uint64_t> offsets) const {
+        return extents.size() == ndims && offsets.size() == ndims ? view(extents.begin(), offsets.begin()) : refused();
+    }
+    Tensor reshape(const uint64_t extents[], uint64_t count) const {
+        if (count > 5) {
+            return refused();
+        }
+        uint32_t other[5] = {0, 0, 0, 0, 0};
+        for (uint64_t dim = 0; dim < count; dim++) {
+            other[dim] = static_cast<uint32_t>(extents[dim]);
+        }
+        return Tensor(ChipTensor::reshape(other, static_cast<uint32_t>(count)));
+    }
+    Tensor reshape(std::initializer_list<uint64_t> extents) const { return reshape(extents.begin(), extents.size()); }
+    Tensor transpose(uint64_t a, uint64_t b) const {
+        return Tensor(ChipTensor::transpose(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
+    }
+    // For messages: buffer, offset in elements, shape, distances.
+    std::string dump() const {
+        char text[512];
+        int length = snprintf(text, sizeof text, "Tensor(addr %#llx, %llu bytes, from element %llu, %s", static_cast<unsigned long long>(buffer.addr),
+                              static_cast<unsigned long long>(buffer.size), static_cast<unsigned long long>(start_offset), get_dtype_name(dtype));
+        for (uint32_t dim = 0; dim < ndims && dim < 5; dim++) {
+            length += snprintf(text + length, sizeof text - static_cast<size_t>(length), "%s%u by %u", dim == 0 ? ", " : " x ", shapes[dim], strides[dim]);
+        }
+        return std::string(text) + ")";
+    }
+
+private:
+    void narrow(const uint64_t from[], uint32_t to[5]) const {
+        for (uint32_t dim = 0; dim < 5; dim++) {
+            to[dim] = dim < ndims ? static_cast<uint32_t>(from[dim]) : 0;
+        }
+    }
+    // The submission refuses it: no tensor has six dimensions.
+    Tensor refused() const {
+        Tensor other = *this;
+        other.ndims = MAX_TENSOR_DIMS + 1;
+        return other;
+    }
+};
+
+inline Tensor pto_field_dense(void *address, const uint64_t extents[], uint64_t count, DataType type, int32_t version) {
+    Tensor tensor;
+    tensor.ndims = count <= 5 ? static_cast<uint32_t>(count) : MAX_TENSOR_DIMS + 1;
+    tensor.dtype = type;
+    tensor.version = version;
+    if (count <= 5) {
+        uint32_t narrow[5] = {0, 0, 0, 0, 0};
+        for (uint64_t dim = 0; dim < count; dim++) {
+            narrow[dim] = static_cast<uint32_t>(extents[dim]);
+        }
+        tensor.set_dense(narrow);
+        tensor.buffer.size = tensor.nbytes();
+    }
+    tensor.buffer.addr = reinterpret_cast<uintptr_t>(address);
+    return tensor;
+}
+inline Tensor make_tensor_external(void *address, const uint64_t extents[], uint64_t count, DataType type = DataType::FLOAT32,
+                                   int32_t version = 0) {
+    return pto_field_dense(address, extents, count, type, version);
+}
+inline Tensor make_tensor(const uint64_t extents[], uint64_t count, DataType type = DataType::FLOAT32, int32_t version = 0) {
+    return pto_field_dense(nullptr, extents, count, type, version);
+}
+// By bytes. The data type stood last in the first weeks, and the version later: both orders are taken.
+inline Tensor make_tensor_external(void *address, uint64_t bytes, DataType type = DataType::FLOAT32, int32_t version = 0) {
+    const uint64_t extents[1] = {bytes / get_element_size(type)};
+    return pto_field_dense(address, extents, 1, type, version);
+}
+inline Tensor make_tensor_external(void *address, uint64_t bytes, int32_t version, DataType type = DataType::FLOAT32) {
+    return make_tensor_external(address, bytes, type, version);
+}
+inline Tensor make_tensor(uint64_t bytes, DataType type = DataType::FLOAT32, int32_t version = 0) {
+    return make_tensor_external(nullptr, bytes, type, version);
+}
+inline Tensor make_tensor(uint64_t bytes, int32_t version, DataType type = DataType::FLOAT32) {
+    return make_tensor_external(nullptr, bytes, type, version);
+}
+
+// ---- parameters ----
+
+enum class PTOParamType : int32_t { INPUT = 0, OUTPUT = 1, INOUT = 2, SCALAR = 3 };
+
+struct PTOParam {
+    PTOParamType type;
+    Tensor *tensor;  // nullptr: a scalar
+    uint64_t scalar_value;
+};
+static inline PTOParam make_input_param(Tensor &tensor) { return PTOParam{PTOParamType::INPUT, &tensor, 0}; }
+static inline PTOParam make_output_param(Tensor &tensor) { return PTOParam{PTOParamType::OUTPUT, &tensor, 0}; }
+static inline PTOParam make_inout_param(Tensor &tensor) { return PTOParam{PTOParamType::INOUT, &tensor, 0}; }
+static inline PTOParam make_scalar_param(uint64_t word) { return PTOParam{PTOParamType::SCALAR, nullptr, word}; }
+
+// ---- tasks and scopes ----
+
+typedef enum {
+    PTO2_WORKER_CUBE = 0,
+    PTO2_WORKER_VECTOR = 1,
+    PTO2_WORKER_AI_CPU = 2,
+    PTO2_WORKER_ACCELERATOR = 3,
+    PTO2_NUM_WORKER_TYPES = 4,
+} PTO2WorkerType;
+
+// Programs hand it on. What they call stands in pto_field_ops.
+struct PTO2Runtime {
+    const void *reserved;
+};
+
+inline void pto2_rt_submit_task(PTO2Runtime *, int32_t kernel, PTO2WorkerType worker, PTOParam *params, int32_t count,
+                                const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (pto_field_is_fatal()) {
+        return;
+    }
+    if (worker != PTO2_WORKER_CUBE && worker != PTO2_WORKER_VECTOR) {
+        return pto_field_refuse("pto2_rt_submit_task: a task runs on PTO2_WORKER_CUBE or PTO2_WORKER_VECTOR", file, line);
+    }
+    PtoFieldArgs<32, 16> args;
+    std::vector<TensorCreateInfo> infos;
+    std::vector<Tensor *> made;
+    infos.reserve(static_cast<size_t>(count < 0 ? 0 : count));
+    std::vector<uint64_t> words;
+    uint32_t mask = 0;
+    for (int32_t at = 0; at < count && at < 32; at++) {
+        const PTOParam &param = params[at];
+        if (param.type == PTOParamType::SCALAR) {
+            mask |= static_cast<uint32_t>(1) << at;
+            words.push_back(param.scalar_value);
+        } else if (param.tensor == nullptr) {
+            return pto_field_refuse("pto2_rt_submit_task: a parameter has no tensor", file, line);
+        } else if (param.type == PTOParamType::OUTPUT && param.tensor->buffer.addr == 0) {
+            infos.push_back(TensorCreateInfo(param.tensor->shapes, param.tensor->ndims, param.tensor->dtype));
+            made.push_back(param.tensor);
+            args.push_tensor(&infos.back(), TensorArgType::OUTPUT);
+        } else {
+            const bool is_read = param.type == PTOParamType::INPUT, is_written = param.type == PTOParamType::OUTPUT;
+            args.push_tensor(param.tensor, is_read ? TensorArgType::INPUT : is_written ? TensorArgType::OUTPUT_EXISTING : TensorArgType::INOUT);
+        }
+    }
+    args.add_scalars(words.data(), static_cast<int>(words.size()));
+    if (count > 32) {
+        args.set_error("a task has at most 32 parameters");
+    }
+    const bool is_cube = worker == PTO2_WORKER_CUBE;
+    pto_field_task task = args.as_task(is_cube ? kernel : -1, is_cube ? -1 : kernel, -1, file, line);
+    task.scalar_words = mask;
+    pto_field_outputs outputs;
+    pto_field_ops->submit(&task, &outputs);
+    for (size_t at = 0; at < made.size() && at < outputs.count; at++) {
+        *made[at] = Tensor(outputs.tensors[at]);
+    }
+}
+// The first weeks gave the kernel's name as well.
+inline void pto2_rt_submit_task(PTO2Runtime *rt, int32_t kernel, PTO2WorkerType worker, const char *, PTOParam *params, int32_t count,
+                                const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    pto2_rt_submit_task(rt, kernel, worker, params, count, file, line);
+}
+inline void pto2_rt_scope_begin(PTO2Runtime *, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    pto_field_ops->scope_begin(0, pto_field_place{file, line, 0});
+}
+inline void pto2_rt_scope_end(PTO2Runtime *) { pto_field_ops->scope_end(); }
+// The runtime sees the end of the entry.
+inline void pto2_rt_orchestration_done(PTO2Runtime *) {}
+
+class PTO2ScopeGuard {
+public:
+    explicit PTO2ScopeGuard(PTO2Runtime *rt, const char *file = __builtin_FILE(), int line = __builtin_LINE()) : rt_(rt) {
+        pto2_rt_scope_begin(rt, file, line);
+    }
+    ~PTO2ScopeGuard() { pto2_rt_scope_end(rt_); }
+    PTO2ScopeGuard(const PTO2ScopeGuard &) = delete;
+    PTO2ScopeGuard &operator=(const PTO2ScopeGuard &) = delete;
+
+private:
+    PTO2Runtime *rt_;
+};
+#define PTO_FIELD_JOIN_(a, b) a##b
+#define PTO_FIELD_JOIN(a, b) PTO_FIELD_JOIN_(a, b)
+#define PTO2_SCOPE_BEGIN(rt) pto2_rt_scope_begin(rt)
+#define PTO2_SCOPE_END(rt) pto2_rt_scope_end(rt)
+#define PTO2_SCOPE_GUARD(rt) [[maybe_unused]] PTO2ScopeGuard PTO_FIELD_JOIN(pto_field_scope_, __COUNTER__)(rt)
+#define PTO2_SCOPE(rt) if (PTO2_SCOPE_GUARD(rt); true)
+
+// ---- messages ----
+
+__attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, const char *file, int line, const char *format, ...) {
+    if (level > pto_field_ops->log_level) {
+        return;
+    }
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pto_field_ops->log(level, text, pto_field_place{file, line, 0});
+}
+#ifndef LOG_ERROR
+#define LOG_ERROR(rt, ...) ((void)(rt), pto_field_log(0, __FILE__, __LINE__, __VA_ARGS__))
+#define LOG_WARN(rt, ...) ((void)(rt), pto_field_log(1, __FILE__, __LINE__, __VA_ARGS__))
+#define LOG_INFO(rt, ...) ((void)(rt), pto_field_log(3, __FILE__, __LINE__, __VA_ARGS__))
+#define LOG_DEBUG(rt, ...) ((void)(rt), pto_field_log(4, __FILE__, __LINE__, __VA_ARGS__))
+#define LOG_ALWAYS(rt, ...) LOG_INFO(rt, __VA_ARGS__)
+#endif
+
+// ---- how the runtime enters the program ----
+
+struct PTO2OrchestrationConfig {
+    int expected_arg_count;
+};
+
+inline std::vector<uint64_t> pto_field_words(const ChipTensor *tensors, uint32_t tensor_count, const uint64_t *scalars, uint32_t scalar_count) {
+    std::vector<uint64_t> words;
+    for (uint32_t at = 0; at < tensor_count; at++) {
+        words.push_back(tensors[at].buffer.addr);
+    }
+    for (uint32_t at = 0; at < tensor_count; at++) {
+        words.push_back(tensors[at].nbytes());
+    }
+    words.insert(words.end(), scalars, scalars + scalar_count);
+    if (scalar_count == 0 && tensor_count != 0) {
+        words.push_back(tensors[0].numel());
+    }
+    return words;
+}
+
+extern "C" {
+// Both forms of an entry have the same arguments for the processor: in the first weeks a pointer to shared memory, and later the runtime.
+__attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*entry)(PTO2Runtime *, uint64_t *, int), const ChipTensor *tensors,
+                                                                        uint32_t tensor_count, const uint64_t *scalars, uint32_t scalar_count) {
+    PTO2Runtime runtime = {nullptr};
+    std::vector<uint64_t> words = pto_field_words(tensors, tensor_count, scalars, scalar_count);
+#if defined(PTO_FIELD_HEAP_WORDS)
+    // The heap and its size: the runtime has its own.
+    words.insert(words.end(), {0, 0});
+#endif
+    try {
+        entry(&runtime, words.data(), static_cast<int>(words.size()));
+    } catch (const std::exception &error) {
+        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, error.what(), pto_field_place{nullptr, 0, 0});
+    } catch (...) {
+        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "the orchestration threw something that is no std::exception",
+                             pto_field_place{nullptr, 0, 0});
+    }
+}
+// How many words the program expects. The runtime counts tensors and scalars, of which a program has half a word of each tensor: what is missing is told there.
+__attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(PTO2OrchestrationConfig (*config)(uint64_t *, int),
+                                                                              const ChipTensor *tensors, uint32_t tensor_count,
+                                                                              const uint64_t *scalars, uint32_t scalar_count) {
+    std::vector<uint64_t> words = pto_field_words(tensors, tensor_count, scalars, scalar_count);
+    const int count = static_cast<int>(words.size());
+    const int expected = config(words.data(), count).expected_arg_count;
+    // In the runtime's count: as many arguments as there are, and those that are missing.
+    return static_cast<int32_t>(tensor_count + scalar_count) + (expected > count ? expected - count : 0);
+}
+}
+
+#endif  // PTO_FIELD_STREAMS_H

@@ -1,0 +1,205 @@
+//! Lines of 64 bytes of which two kernels write different bytes at the same time.
+//!
+//! A core of the device writes a whole line back, also the bytes that it did not change. Of two kernels that write parts of one line, and that nothing
+//! orders, one loses what it wrote. The simulator shares its memory, so that such a program gives the right result here.
+//!
+//! What a kernel writes is found by comparing the tensors of its task before and behind the call. So one kernel at a time may run, and what
+//! a kernel overwrites with the same bytes is not seen.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::diary::Diary;
+use crate::wire::{ChipTensor, element_of, pointer_word};
+
+const LINE: u64 = 64;
+/// Lines that are kept, at most: 64 MiB of tensors without a single whole line.
+const MAX_LINES: usize = 1 << 20;
+
+/// The bytes of the tensors of a task, before a kernel runs.
+pub(crate) struct Before(Vec<(u64, Vec<u8>)>);
+
+/// A kernel that has changed some bytes of a line: its task, its block, and a bit for each byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Writer {
+    own: u64,
+    block: u32,
+    bytes: u64,
+}
+
+/// See the file.
+#[derive(Default)]
+pub(crate) struct Lines {
+    /// Who has written a part of a line, by the line's address.
+    parts: BTreeMap<u64, Vec<Writer>>,
+    is_full: bool,
+}
+
+/// The bytes that a tensor's view spans: address and number.
+fn span_of(tensor: &ChipTensor) -> Option<(u64, usize)> {
+    let element = element_of(tensor.dtype)?.bytes();
+    let shape = tensor.shape()?;
+    if tensor.address == 0 || shape.contains(&0) {
+        return None;
+    }
+    let sides = shape.iter().zip(tensor.strides);
+    let last: u64 = sides.map(|(extent, stride)| u64::from(extent - 1) * u64::from(stride)).sum();
+    let begin = tensor.start_offset.checked_mul(element)?;
+    let end = (tensor.start_offset + last + 1).checked_mul(element)?.min(tensor.bytes);
+    let bytes = usize::try_from(end.checked_sub(begin)?).ok()?;
+    Some((tensor.address + begin, bytes))
+}
+
+/// The bytes at an address of this process.
+///
+/// # Safety
+/// They are there, and no kernel runs.
+unsafe fn bytes_at(address: u64, bytes: usize) -> Vec<u8> {
+    let from = std::ptr::with_exposed_provenance::<u8>(pointer_word(address));
+    // SAFETY: the caller vouches for it.
+    unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec()
+}
+
+impl Before {
+    /// What the tensors hold now.
+    ///
+    /// # Safety
+    /// They are memory of this process, and no kernel runs.
+    pub(crate) unsafe fn of(tensors: &[ChipTensor]) -> Self {
+        let spans = tensors.iter().filter_map(span_of);
+        // SAFETY: the caller vouches for it.
+        Self(spans.map(|(at, bytes)| (at, unsafe { bytes_at(at, bytes) })).collect())
+    }
+}
+
+impl Lines {
+    /// The kernel of a block has returned: what it has changed since `before`.
+    ///
+    /// # Safety
+    /// As [`Before::of`].
+    pub(crate) unsafe fn changed(&mut self, own: u64, block: u32, before: &Before) {
+        for (address, old) in &before.0 {
+            // SAFETY: the caller vouches for it.
+            let new = unsafe { bytes_at(*address, old.len()) };
+            let mut line: Option<(u64, u64)> = None;
+            for (at, _) in
+                (*address..).zip(old.iter().zip(&new)).filter(|(_, (old, new))| old != new)
+            {
+                let (base, bit) = (at - at % LINE, 1 << (at % LINE));
+                match &mut line {
+                    Some((known, bytes)) if *known == base => *bytes |= bit,
+                    _ => {
+                        self.note(line.replace((base, bit)), own, block);
+                    }
+                }
+            }
+            self.note(line, own, block);
+        }
+    }
+
+    fn note(&mut self, line: Option<(u64, u64)>, own: u64, block: u32) {
+        let Some((base, bytes)) = line.filter(|(_, bytes)| *bytes != u64::MAX) else { return };
+        if self.parts.len() >= MAX_LINES && !self.parts.contains_key(&base) {
+            self.is_full = true;
+            return;
+        }
+        let writers = self.parts.entry(base).or_default();
+        match writers.iter_mut().find(|writer| (writer.own, writer.block) == (own, block)) {
+            Some(writer) => writer.bytes |= bytes,
+            None => writers.push(Writer { own, block, bytes }),
+        }
+    }
+
+    /// What is to be said: one sentence for each pair of places in the program.
+    pub(crate) fn report(&self, diary: &Diary) -> Vec<String> {
+        let mut order = Order::of(diary);
+        let (mut told, mut notes) = (HashSet::new(), Vec::new());
+        for writers in self.parts.values() {
+            let mut writers = writers.clone();
+            writers.sort_unstable_by_key(|writer| (writer.own, writer.block));
+            for (at, one) in writers.iter().enumerate() {
+                for other in
+                    writers.iter().skip(at + 1).filter(|other| other.bytes & one.bytes == 0)
+                {
+                    let Some([first, second]) = places(diary, one, other) else { continue };
+                    if one.own == other.own {
+                        if told.insert([first, second]) {
+                            notes.push(of_blocks(first, one, other));
+                        }
+                    } else if !order.orders(one.own, other.own) && told.insert([first, second]) {
+                        notes.push(of_tasks(first, second));
+                    }
+                }
+            }
+        }
+        if self.is_full {
+            notes.push(format!(
+                "only the first {MAX_LINES} lines that are written in parts were compared"
+            ));
+        }
+        notes
+    }
+}
+
+fn places<'d>(diary: &'d Diary, one: &Writer, other: &Writer) -> Option<[&'d str; 2]> {
+    Some([&diary.task(one.own)?.place, &diary.task(other.own)?.place])
+}
+
+const WHY: &str = "a core of the device writes whole lines back, so that one of the two loses what it wrote. \
+    Let each write whole lines: multiples of 64 bytes from an address that is one";
+
+fn of_blocks(place: &str, one: &Writer, other: &Writer) -> String {
+    let (one, other) = (one.block.min(other.block), one.block.max(other.block));
+    let who = if one == other {
+        format!("the kernels of block {one}")
+    } else {
+        format!("blocks {one} and {other}")
+    };
+    format!("{place}: {who} of this task write different bytes of one line of 64 bytes, and {WHY}")
+}
+
+fn of_tasks(first: &str, second: &str) -> String {
+    format!(
+        "{second}: this task and the task of {first} write different bytes of one line of 64 bytes, nothing orders the two under the rule \
+         of the field, and {WHY}"
+    )
+}
+
+/// Which tasks are ordered, by the edges of the field's rule.
+struct Order {
+    producers: HashMap<usize, Vec<usize>>,
+    places: HashMap<u64, usize>,
+    known: HashMap<(usize, usize), bool>,
+}
+
+impl Order {
+    fn of(diary: &Diary) -> Self {
+        let mut producers: HashMap<usize, Vec<usize>> = HashMap::new();
+        for edge in diary.edges() {
+            producers.entry(edge.consumer).or_default().push(edge.producer);
+        }
+        Self { producers, places: diary.places().collect(), known: HashMap::new() }
+    }
+
+    fn orders(&mut self, one: u64, other: u64) -> bool {
+        let (Some(&one), Some(&other)) = (self.places.get(&one), self.places.get(&other)) else {
+            return false;
+        };
+        let (early, late) = (one.min(other), one.max(other));
+        if let Some(known) = self.known.get(&(early, late)) {
+            return *known;
+        }
+        let (mut open, mut seen) = (vec![late], HashSet::new());
+        let mut is_ordered = false;
+        while let Some(task) = open.pop() {
+            if task == early {
+                is_ordered = true;
+                break;
+            }
+            if task > early && seen.insert(task) {
+                open.extend(self.producers.get(&task).into_iter().flatten());
+            }
+        }
+        self.known.insert((early, late), is_ordered);
+        is_ordered
+    }
+}
