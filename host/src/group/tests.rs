@@ -226,23 +226,51 @@ fn ranks_run_on_threads_as_well() {
     check_reduced(&group, 40, Reduction::PROD, "threads");
 }
 
+/// With more ranks than one kernel reduces at once, too.
 #[test]
 fn a_fixed_order_is_that_of_the_ranks() {
-    let mut group = group(4, 2, POOL);
     let value =
         |rank: u32, at: usize| [1e8_f32, 1.0, -1e8, 3.25][(rank as usize + at) % 4] + at as f32;
     let count = 33;
-    let expected: Vec<f32> =
-        (0..count).map(|at| (1..4).fold(value(0, at), |sum, rank| sum + value(rank, at))).collect();
-    for &algorithm in Algorithm::ALL {
-        for member in group.members() {
-            let values: Vec<f32> = (0..count).map(|at| value(member.rank(), at)).collect();
-            member.write(0, 0, &values).unwrap();
+    for mut group in [group(4, 2, POOL), virtual_group(20, NetFaults::default())] {
+        let size = group.size();
+        let sum = |at| (1..size).fold(value(0, at), |sum, rank| sum + value(rank, at));
+        let expected: Vec<f32> = (0..count).map(sum).collect();
+        for &algorithm in Algorithm::ALL {
+            for member in group.members() {
+                let values: Vec<f32> = (0..count).map(|at| value(member.rank(), at)).collect();
+                member.write(0, 0, &values).unwrap();
+            }
+            let how = (Reduction::SUM, algorithm, Order::FIXED);
+            run(&mut group, "all_reduce", words(ElementType::F32, count as u64, how)).unwrap();
+            for member in group.members() {
+                let found = member.read::<f32>(0, 0, count).unwrap();
+                assert_eq!(found, expected, "{algorithm:?}, {size} ranks");
+            }
         }
-        let how = (Reduction::SUM, algorithm, Order::FIXED);
-        run(&mut group, "all_reduce", words(ElementType::F32, count as u64, how)).unwrap();
-        for member in group.members() {
-            assert_eq!(member.read::<f32>(0, 0, count).unwrap(), expected, "{algorithm:?}");
+    }
+}
+
+/// Room for one tile of each rank on the heap, and for 16 tasks under way: what a rank sends is complete when others have received it, so that
+/// no rank may submit all that it sends before what it receives.
+#[test]
+fn a_collective_may_be_larger_than_the_heap_and_the_window() {
+    let mut group = virtual_group(4, NetFaults::default());
+    let count = usize::try_from(BYTES / 4).unwrap();
+    let mut small = options();
+    small.capacities.stream.window = 16;
+    small.capacities.stream.heap_bytes = 1024;
+    for builder in ["all_reduce", "reduce_and_broadcast", "scatter_and_gather", "exchange"] {
+        for &algorithm in Algorithm::ALL {
+            fill(&group, count);
+            let how = (Reduction::SUM, algorithm, Order::ANY);
+            let words = words(ElementType::I32, count as u64, how).to_vec();
+            let work = GroupWork { builder, args: &|_| words.clone() };
+            let ran = group.run(&work, &small);
+            ran.unwrap_or_else(|error| panic!("{builder}, {algorithm:?}: {error}"));
+            if builder != "exchange" {
+                check_reduced(&group, count, Reduction::SUM, builder);
+            }
         }
     }
 }

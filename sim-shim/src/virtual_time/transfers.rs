@@ -46,6 +46,17 @@ impl World {
         true
     }
 
+    /// The builder waits, and looks again when something has happened: where nothing is due here before the horizon, the other machines
+    /// go on first. Were the horizon itself a reason to look, machines that all wait would go on in steps of the shortest transfer.
+    pub(super) fn wait_for_an_event(&mut self) {
+        while let Some(due_ns) = self.agenda.next_ns().filter(|due_ns| *due_ns >= self.horizon_ns())
+        {
+            if !self.wait_for_others(due_ns) {
+                return;
+            }
+        }
+    }
+
     /// Starts the transfers that have become ready.
     #[inline]
     pub(super) fn start_transfers(&mut self, now_ns: u64) {

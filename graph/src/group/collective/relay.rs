@@ -59,7 +59,7 @@ pub(super) fn reduce<G: StreamBuilder>(
     for (at, tile) in call.tiles(Some(*view)) {
         let relay = relay_of(call, root, at);
         if call.rank() == relay {
-            call.receive_all(stream, Some(tile), at, reduction)?;
+            call.receive_all(stream, &tile, (at, 0), reduction)?;
             call.send(stream, Some(tile), (root, at))?;
             continue;
         }

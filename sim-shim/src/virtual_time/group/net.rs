@@ -1,7 +1,8 @@
 //! What the machines of a group share: whose turn it is, and what is on its way between them.
 //!
 //! Invariants:
-//! - One machine runs at a time: the one in `running`. All others wait for their signal.
+//! - One machine runs at a time: the one in `running`. All others wait for their turn. Who gets the turn is told after the lock is free,
+//!   so that it does not wake up to wait for it; it looks at `running` itself, because a word can come late.
 //! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
 //! - An effect on another rank comes at least `lookahead_ns` after the moment at which it was caused.
 
@@ -78,10 +79,31 @@ struct Shared {
     counts: Vec<(u64, u64, u64)>,
 }
 
+/// Where a machine sleeps until it is told that it is its turn.
+#[derive(Default)]
+struct Bed {
+    told: Mutex<bool>,
+    signal: Condvar,
+}
+
+impl Bed {
+    fn tell(&self) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.signal.notify_one();
+    }
+
+    /// Sleeps until it is told, for [`BEAT`] at most.
+    fn sleep(&self) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let slept = self.signal.wait_timeout_while(told, BEAT, |told| !*told);
+        *slept.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
 /// See the file.
 pub struct VirtualNet {
     shared: Mutex<Shared>,
-    turns: Vec<Condvar>,
+    beds: Vec<Bed>,
     lookahead_ns: u64,
     profile: NetworkProfile,
 }
@@ -126,9 +148,9 @@ impl VirtualNet {
             failures: vec![None; count],
             counts: vec![(0, 0, 0); count],
         };
-        let turns = (0..count).map(|_| Condvar::new()).collect();
+        let beds = (0..count).map(|_| Bed::default()).collect();
         let lookahead_ns = profile.lookahead_ns();
-        Arc::new(Self { shared: Mutex::new(shared), turns, lookahead_ns, profile })
+        Arc::new(Self { shared: Mutex::new(shared), beds, lookahead_ns, profile })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -149,7 +171,7 @@ impl VirtualNet {
     /// A run of all ranks begins, before any machine runs.
     pub fn begin(&self, run: u64) {
         let mut shared = self.shared();
-        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         shared.links = Links::new(self.profile, size, shared.faults.slow);
         (shared.running, shared.serial, shared.moves) = (0, 0, 0);
         for rank in 0..size {
@@ -174,11 +196,15 @@ impl VirtualNet {
         let me = rank as usize;
         let mut shared = self.shared();
         shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
-        self.hand_over(&mut shared, me);
+        let mut given = shared.hand_over(me);
         while shared.running != me {
+            drop(shared);
+            if let Some(next) = given.take() {
+                self.beds[next].tell();
+            }
             beat();
-            let waited = self.turns[me].wait_timeout(shared, BEAT);
-            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.beds[me].sleep();
+            shared = self.shared();
         }
         let others = shared.next_ns.iter().enumerate().filter(|(other, _)| *other != me);
         let earliest_ns = others.map(|(_, next)| *next).min().unwrap_or(NEVER);
@@ -200,8 +226,9 @@ impl VirtualNet {
         let me = rank as usize;
         let mut shared = self.shared();
         while shared.running != me && shared.next_ns[me] != NEVER {
-            let waited = self.turns[me].wait_timeout(shared, BEAT);
-            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            drop(shared);
+            self.beds[me].sleep();
+            shared = self.shared();
         }
         let now_ns = shared.next_ns[me];
         drop(shared);
@@ -216,7 +243,7 @@ impl VirtualNet {
         }
         shared.exchange.end(rank);
         let at_ns = now_ns + self.lookahead_ns;
-        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         for other in (0..size).filter(|other| *other != rank) {
             if shared.next_ns[other as usize] == NEVER {
                 continue;
@@ -236,19 +263,10 @@ impl VirtualNet {
         }
         shared.next_ns[rank as usize] = NEVER;
         shared.effects[rank as usize].clear();
-        self.hand_over(&mut shared, rank as usize);
-    }
-
-    /// The machine with the earliest event runs next; of several the one with the lowest rank.
-    fn hand_over(&self, shared: &mut Shared, me: usize) {
-        if shared.running != me {
-            return;
-        }
-        let ranks = shared.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
-        let Some((first, _)) = ranks.min_by_key(|(rank, next)| (**next, *rank)) else { return };
-        shared.running = first;
-        if first != me {
-            self.turns[first].notify_one();
+        let given = shared.hand_over(rank as usize);
+        drop(shared);
+        if let Some(next) = given {
+            self.beds[next].tell();
         }
     }
 
@@ -307,6 +325,19 @@ impl VirtualNet {
 }
 
 impl Shared {
+    /// The machine with the earliest event runs next, of several the one with the lowest rank: who is to be told, unless it is the one that
+    /// has run.
+    #[must_use]
+    fn hand_over(&mut self, me: usize) -> Option<usize> {
+        if self.running != me {
+            return None;
+        }
+        let ranks = self.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
+        let (first, _) = ranks.min_by_key(|(rank, next)| (**next, *rank))?;
+        self.running = first;
+        (first != me).then_some(first)
+    }
+
     fn first_effect_ns(&self, rank: usize) -> u64 {
         self.effects[rank].peek().map_or(NEVER, |Reverse(first)| first.at_ns)
     }
