@@ -14,7 +14,7 @@ pub const TRANSFER: FuncId = FuncId(42);
 /// The library's kernel that reduces a tensor and parts of as many elements, of any element type.
 pub const REDUCE: FuncId = FuncId(43);
 
-/// Parts that one kernel reduces, at most. They bound what is on the heap for a tile, however many ranks there are.
+/// Parts that one kernel reduces, at most: they bound how much of the heap stands together.
 pub(super) const MOST_PARTS: u32 = 16;
 /// Bytes that one core reduces, at least, where several share a tile: 2 us.
 const BLOCK_BYTES: u64 = 64 << 10;

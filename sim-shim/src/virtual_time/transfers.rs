@@ -73,9 +73,13 @@ impl World {
     /// Something has come to this device.
     pub(super) fn step_transfers(&mut self, now_ns: u64) {
         let Some(seat) = &mut self.seat else { return };
-        let effect_ns = seat.finish_all(now_ns);
+        let (finished, effect_ns) = seat.finish_all(now_ns);
         self.engine_is_due(effect_ns);
-        self.wake_others(usize::MAX, now_ns);
+        if self.launch.state.fault.is_raised() {
+            self.wake_others(usize::MAX, now_ns);
+        } else {
+            self.wake_for_transfers(finished, now_ns);
+        }
     }
 
     /// The run is over, at `now_ns`: the others are told how.

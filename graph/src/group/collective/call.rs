@@ -5,7 +5,7 @@ use core::ops::Range;
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 
-use crate::group::calls::{bytes_of, submit};
+use crate::group::calls::{bytes_of, submit, submit_after};
 use crate::group::choice::Collective;
 use crate::group::communicator::Communicator;
 use crate::group::kernel::{self, MOST_PARTS, Parts, part_stride};
@@ -98,7 +98,8 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'_>>,
         (to, step): (u32, u32),
     ) -> Result<(), Fault> {
-        self.tiles(view).try_for_each(|(at, tile)| self.send_one(stream, &tile, (to, step, at)))
+        let send = |(at, tile)| self.send_one(stream, &tile, (to, step, at), &[]);
+        self.tiles(view).try_for_each(send)
     }
 
     /// Sends one tile of a view, if it has so many.
@@ -109,18 +110,20 @@ impl<'c> Call<'c> {
         (to, step, at): (u32, u32, u32),
     ) -> Result<(), Fault> {
         let found = self.tile(view, at);
-        found.map_or(Ok(()), |tile| self.send_one(stream, &tile, (to, step, at)))
+        found.map_or(Ok(()), |tile| self.send_one(stream, &tile, (to, step, at), &[]))
     }
 
-    fn send_one<G: StreamBuilder>(
+    /// Sends a tile when the tasks in `after` are complete, beside those that the tile says.
+    pub(super) fn send_one<G: StreamBuilder>(
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
         (to, step, at): (u32, u32, u32),
+        after: &[TaskId],
     ) -> Result<(), Fault> {
         let mut transfer = self.transfer(TransferKind::SEND, to, (step, at))?;
         transfer.bytes = bytes_of(tile);
-        submit(stream, &transfer, Arg::In(tile), None).map(drop)
+        submit_after(stream, &transfer, Arg::In(tile), after).map(drop)
     }
 
     /// Receives a view from a rank, tile by tile.
@@ -222,20 +225,20 @@ impl<'c> Call<'c> {
     }
 
     /// Receives a tile from all other ranks, and reduces them with this rank's in the order of the ranks. One kernel takes up to
-    /// [`MOST_PARTS`] of them.
+    /// [`MOST_PARTS`] of them. Returns the last kernel, after which the tile is complete; `None`: there is no other rank.
     pub(super) fn receive_all<G: StreamBuilder>(
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
         at: (u32, u32),
         reduction: Reduction,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<TaskId>, Fault> {
         let (rank, size) = (self.rank(), self.size());
         if size < 2 {
-            return Ok(());
+            return Ok(None);
         }
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
-        let mut next = 0;
+        let (mut next, mut last) = (0, None);
         if rank >= MOST_PARTS {
             // The tile has to wait until those of all ranks before this one have come to a sum of their own.
             let sum = stream.alloc(tile.element(), tile.shape())?;
@@ -245,15 +248,16 @@ impl<'c> Call<'c> {
                 next = end;
             }
             let parts = Parts { view: &sum, count: 1, place: 1 };
-            kernel::reduce(stream, (tile, parts, tile), reduction)?;
+            last = Some(kernel::reduce(stream, (tile, parts, tile), reduction)?);
             next += 1;
         }
         while next < size {
             let end = size.min(next + MOST_PARTS);
-            self.fold(stream, tile, (next, end), at, reduction)?;
+            last = Some(self.fold(stream, tile, (next, end), at, reduction)?);
             next = end;
         }
-        stream.close_scope(scope)
+        stream.close_scope(scope)?;
+        Ok(last)
     }
 
     /// Receives a tile from the ranks `first .. end` but this one, and reduces them into `sum`. Where this rank is one of them, `sum` is
@@ -265,7 +269,7 @@ impl<'c> Call<'c> {
         (first, end): (u32, u32),
         (step, at): (u32, u32),
         reduction: Reduction,
-    ) -> Result<(), Fault> {
+    ) -> Result<TaskId, Fault> {
         let rank = self.rank();
         let is_other = |from: &u32| *from != rank;
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
@@ -290,8 +294,9 @@ impl<'c> Call<'c> {
         let place = if (first..end).contains(&rank) { rank - first } else { 0 };
         let count = u32::try_from(count).unwrap_or(u32::MAX) - u32::from(is_first);
         let parts = Parts { view: &rest, count, place };
-        kernel::reduce(stream, (&a, parts, sum), reduction)?;
-        stream.close_scope(scope)
+        let task = kernel::reduce(stream, (&a, parts, sum), reduction)?;
+        stream.close_scope(scope)?;
+        Ok(task)
     }
 
     /// A transfer without bytes, after the tasks that use `guarded` and before those that use it later.

@@ -4,7 +4,8 @@
 //! - One machine runs at a time: the one in `running`. All others wait for their turn. Who gets the turn is told after the lock is free,
 //!   so that it does not wake up to wait for it; it looks at `running` itself, because a word can come late.
 //! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
-//! - An effect on another rank comes at least `lookahead_ns` after the moment at which it was caused.
+//! - An effect on another rank comes at least their [`lookahead`](NetworkProfile::lookahead_ns) after the moment at which it was caused. That of
+//!   two ranks is at most the sum of those of any way over others, so that it bounds what a third rank does in answer, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -72,8 +73,10 @@ struct Shared {
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
     serial: u64,
-    /// The first effect of the transfer that is being started on a rank that does not run now.
-    elsewhere_ns: u64,
+    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
+    lookahead_ns: Vec<u64>,
+    /// When the rank that runs could have the first answer to the transfer that it starts.
+    answer_ns: u64,
     moves: u64,
     failures: Vec<Option<TransferError>>,
     counts: Vec<(u64, u64, u64)>,
@@ -104,7 +107,6 @@ impl Bed {
 pub struct VirtualNet {
     shared: Mutex<Shared>,
     beds: Vec<Bed>,
-    lookahead_ns: u64,
     profile: NetworkProfile,
 }
 
@@ -134,6 +136,7 @@ impl VirtualNet {
         compute: Compute,
     ) -> Arc<Self> {
         let count = size as usize;
+        let between = (0..size).flat_map(|a| (0..size).map(move |b| (a, b)));
         let shared = Shared {
             exchange: Exchange::new(size),
             links: Links::new(profile, size, faults.slow),
@@ -143,14 +146,14 @@ impl VirtualNet {
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
             serial: 0,
-            elsewhere_ns: NEVER,
+            lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
+            answer_ns: NEVER,
             moves: 0,
             failures: vec![None; count],
             counts: vec![(0, 0, 0); count],
         };
         let beds = (0..count).map(|_| Bed::default()).collect();
-        let lookahead_ns = profile.lookahead_ns();
-        Arc::new(Self { shared: Mutex::new(shared), beds, lookahead_ns, profile })
+        Arc::new(Self { shared: Mutex::new(shared), beds, profile })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -206,18 +209,13 @@ impl VirtualNet {
             self.beds[me].sleep();
             shared = self.shared();
         }
-        let others = shared.next_ns.iter().enumerate().filter(|(other, _)| *other != me);
-        let earliest_ns = others.map(|(_, next)| *next).min().unwrap_or(NEVER);
+        let horizon_ns = shared.horizon_ns(me);
         let now_ns = shared.next_ns[me];
         let dies = shared.faults.dies.is_some_and(|(of, at_ns)| of == rank && now_ns >= at_ns);
         if dies {
             shared.faults.dies = None;
         }
-        Leave {
-            horizon_ns: earliest_ns.saturating_add(self.lookahead_ns),
-            effect_ns: shared.first_effect_ns(me),
-            dies,
-        }
+        Leave { horizon_ns, effect_ns: shared.first_effect_ns(me), dies }
     }
 
     /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
@@ -242,7 +240,6 @@ impl VirtualNet {
             return;
         }
         shared.exchange.end(rank);
-        let at_ns = now_ns + self.lookahead_ns;
         let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         for other in (0..size).filter(|other| *other != rank) {
             if shared.next_ns[other as usize] == NEVER {
@@ -257,6 +254,7 @@ impl VirtualNet {
             };
             if let Some(error) = error {
                 // Nobody is told anything in the past.
+                let at_ns = now_ns + shared.lookahead_ns(rank, other);
                 let at_ns = at_ns.max(shared.next_ns[other as usize]);
                 shared.push(other, at_ns, Effect::Failed(error));
             }
@@ -279,7 +277,7 @@ impl VirtualNet {
         now_ns: u64,
     ) -> Result<(u64, u64), TransferError> {
         let mut shared = self.shared();
-        shared.elsewhere_ns = NEVER;
+        shared.answer_ns = NEVER;
         let (mut moves, mut over) = (Vec::new(), Vec::new());
         shared.count(rank, transfer);
         let started = shared.exchange.start((rank, number), transfer, (&mut moves, &mut over));
@@ -292,16 +290,16 @@ impl VirtualNet {
             shared.push(of, now_ns + start_ns, Effect::Over(number));
         }
         for found in moves {
-            shared.send(found, now_ns, self.lookahead_ns);
+            shared.send(found, now_ns);
         }
         // Nothing comes any more from a rank whose run is over.
         if shared.next_ns.get(transfer.peer as usize) == Some(&NEVER)
             && let Some((_, error)) = shared.exchange.orphan(rank)
         {
-            shared.push(rank, now_ns + self.lookahead_ns, Effect::Failed(error));
+            let at_ns = now_ns + shared.lookahead_ns(rank, transfer.peer);
+            shared.push(rank, at_ns, Effect::Failed(error));
         }
-        let answer_ns = shared.elsewhere_ns.saturating_add(self.lookahead_ns);
-        Ok((shared.first_effect_ns(rank as usize), answer_ns))
+        Ok((shared.first_effect_ns(rank as usize), shared.answer_ns))
     }
 
     /// Takes what has come to a rank until `now_ns`: the numbers of its transfers that are over, or why they fail; and when the
@@ -338,6 +336,20 @@ impl Shared {
         (first != me).then_some(first)
     }
 
+    /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
+    fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
+        let at = a as usize * self.next_ns.len() + b as usize;
+        self.lookahead_ns.get(at).copied().unwrap_or(0)
+    }
+
+    /// Before this moment nothing comes to a rank that is not on its way yet.
+    fn horizon_ns(&self, me: usize) -> u64 {
+        let ranks = self.next_ns.len();
+        let ways = self.lookahead_ns.get(me * ranks..).unwrap_or_default();
+        let others = self.next_ns.iter().zip(ways).enumerate().filter(|(other, _)| *other != me);
+        others.map(|(_, (next, way))| next.saturating_add(*way)).min().unwrap_or(NEVER)
+    }
+
     fn first_effect_ns(&self, rank: usize) -> u64 {
         self.effects[rank].peek().map_or(NEVER, |Reverse(first)| first.at_ns)
     }
@@ -347,7 +359,9 @@ impl Shared {
         self.serial += 1;
         let at = rank as usize;
         if at != self.running {
-            self.elsewhere_ns = self.elsewhere_ns.min(at_ns);
+            let running = u32::try_from(self.running).unwrap_or(u32::MAX);
+            let answer_ns = at_ns.saturating_add(self.lookahead_ns(rank, running));
+            self.answer_ns = self.answer_ns.min(answer_ns);
         }
         self.effects[at].push(Reverse(OnItsWay { at_ns, serial, effect }));
         if self.next_ns[at] != NEVER {
@@ -356,7 +370,7 @@ impl Shared {
     }
 
     /// Bytes go on their way, unless the network loses them.
-    fn send(&mut self, found: Move, now_ns: u64, lookahead_ns: u64) {
+    fn send(&mut self, found: Move, now_ns: u64) {
         let number = self.moves;
         self.moves += 1;
         let (from, to) = (found.from, found.to);
@@ -365,7 +379,8 @@ impl Shared {
             let what = format!("transfer {number}, of {} bytes,", found.source.bytes);
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
-                self.push(rank, now_ns + lookahead_ns, Effect::Failed(lost));
+                let at_ns = now_ns + self.lookahead_ns(from, to);
+                self.push(rank, at_ns, Effect::Failed(lost));
             }
             return;
         }
