@@ -5,14 +5,14 @@ use core::num::NonZeroU64;
 
 use pto_abi::Fault;
 use pto_aicore_kernels::library;
-use pto_graph::group::{Communicator, Options, Reduction};
+use pto_graph::group::{Algorithm, Communicator, Options, Reduction};
 use pto_graph::{BuildError, DependencyMode, StreamBuilder, TensorView};
 
 use crate::args::tiles;
 use crate::streaming::{floats, part, submit, tile};
 
-/// Rows and columns of a tile that one core computes.
-const TILE: u64 = 128;
+/// Rows and columns of a tile that one core computes: in `f32` it fills the core's accumulator of 128 KiB.
+const TILE: [u64; 2] = [128, 256];
 
 pto_abi::closed_set! {
     /// What of the layer is done.
@@ -91,9 +91,9 @@ fn product<G: StreamBuilder>(
     (a, b, piece): (TensorView<'_>, TensorView<'_>, TensorView<'_>),
     cols: (u64, u64),
 ) -> Result<(), BuildError> {
-    let side = NonZeroU64::new(TILE).unwrap_or(NonZeroU64::MIN);
-    for rows in tiles(args.rows, side) {
-        for within in tiles(cols.1, side) {
+    let [height, width] = TILE.map(|side| NonZeroU64::new(side).unwrap_or(NonZeroU64::MIN));
+    for rows in tiles(args.rows, height) {
+        for within in tiles(cols.1, width) {
             let out = tile(piece, rows, within)?;
             let from = tile(b, (0, args.inner), (cols.0 + within.0, within.1))?;
             let left = part(a, 0, rows)?;
@@ -105,10 +105,12 @@ fn product<G: StreamBuilder>(
     Ok(())
 }
 
+/// The builder adds products in the meantime. Recursive halving has the fewest tasks; a sum alone would be there earlier by the direct way.
 fn add_up<G: StreamBuilder>(
     stream: &mut G,
     comm: &mut Communicator,
     piece: &TensorView<'_>,
 ) -> Result<(), BuildError> {
-    Ok(comm.all_reduce(stream, piece, Reduction::SUM, &Options::default())?)
+    let options = Options { algorithm: Algorithm::HALVING, ..Options::default() };
+    Ok(comm.all_reduce(stream, piece, Reduction::SUM, &options)?)
 }

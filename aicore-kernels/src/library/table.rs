@@ -192,10 +192,10 @@ macro_rules! kernels {
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"
                 () => {};
-            43 REDUCE reduce AIV "out = a op b, of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on"
-                (a: In, b: In, out: Out, n: Size, how: Size; context)
+            43 REDUCE reduce AIV "out = b[0] op .. op a op .. op b[k - 1], of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on; parts: k, and a's place between them from bit 32 on"
+                (a: In, b: In, out: Out, n: Size, how: Size, parts: Size; context)
                 // SAFETY: the caller keeps the contract of `combine`.
-                => { unsafe { combine::combine([a, b, out], n, how, context) } };
+                => { unsafe { combine::combine([a, b, out], n, (how, parts), context) } };
         }
     };
 }

@@ -19,6 +19,25 @@ pub(super) fn submit<G: StreamBuilder>(
     local: Arg<'_>,
     count: Option<&TensorView<'_>>,
 ) -> Result<TaskId, Fault> {
+    submit_all(stream, transfer, (local, count), &[])
+}
+
+/// As [`submit`], of a transfer that is not counted, and that waits for the tasks in `after` beside those that its tensor says.
+pub(super) fn submit_after<G: StreamBuilder>(
+    stream: &mut G,
+    transfer: &Transfer,
+    local: Arg<'_>,
+    after: &[TaskId],
+) -> Result<TaskId, Fault> {
+    submit_all(stream, transfer, (local, None), after)
+}
+
+fn submit_all<G: StreamBuilder>(
+    stream: &mut G,
+    transfer: &Transfer,
+    (local, count): (Arg<'_>, Option<&TensorView<'_>>),
+    after: &[TaskId],
+) -> Result<TaskId, Fault> {
     let mut args = [Arg::Scalar(0); WORDS];
     args.iter_mut().zip(transfer.words()).for_each(|(arg, word)| *arg = Arg::Scalar(word));
     if let Some(view) = local.tensor() {
@@ -30,7 +49,7 @@ pub(super) fn submit<G: StreamBuilder>(
     if let Some(count) = count {
         args[8] = Arg::In(count);
     }
-    stream.submit_tensors(&TensorTask::new(TRANSFER, CoreKind::AIV, &args).transfer())
+    stream.submit_tensors(&TensorTask::new(TRANSFER, CoreKind::AIV, &args).after(after).transfer())
 }
 
 /// Bytes of a view.

@@ -15,7 +15,7 @@
 
 use pto_abi::closed_set;
 
-use super::kernel::blocks_of;
+use super::kernel::{MOST_PARTS, blocks_of};
 
 closed_set! {
     /// How a collective goes about it.
@@ -150,28 +150,34 @@ impl Choice {
         asked.or_else(best).unwrap_or(Algorithm::DIRECT)
     }
 
-    /// What is left to do when the last tile has come. `direct` reduces a tile's parts one after the other, in the order of the ranks; a
-    /// round of `halving` begins with a tile when the one before is reduced. A vector core reduces about 30 bytes in a nanosecond, and
-    /// several share a large tile. A relay of a broadcast gives its last tile to all others.
+    /// What is left to do when the last tile has come. `direct` reduces a tile's parts with a kernel for every few of them; a
+    /// round of `halving` begins with a tile when the one before is reduced. A relay of a broadcast gives its last tile to all others.
     fn tail_ns(&self, algorithm: Algorithm, tile_bytes: u64) -> u64 {
         let part = (self.bytes / u64::from(self.size.max(1))).max(1);
-        let (others, is_root) = (u64::from(self.size.saturating_sub(1)), self.has_root());
+        let (others, is_root) = (self.size.saturating_sub(1), self.has_root());
         let tile = tile_bytes.min(if is_root { self.bytes } else { part }).max(1);
-        let hop_ns = u64::from(self.network.latency_ns) / 2;
-        let one_ns = tile / 30 / blocks_of(tile).max(1) + hop_ns;
+        let one_ns = self.reduction_ns(tile, 1);
         let rounds = u64::from(self.size.max(1).ilog2());
-        let relayed_ns = others.saturating_sub(1) * self.wire_ns(tile);
+        let relayed_ns = u64::from(others.saturating_sub(1)) * self.wire_ns(tile);
         match algorithm {
             _ if self.collective == Collective::BROADCAST && algorithm == Algorithm::DIRECT => {
                 relayed_ns
             }
             _ if !self.reduces() => 0,
-            Algorithm::DIRECT if is_root => relayed_ns + others * one_ns,
-            Algorithm::DIRECT => others * one_ns,
-            Algorithm::TWO_LEVEL => u64::from(self.ranks_per_node) * one_ns,
-            Algorithm::RING => (others / part.div_ceil(tile).max(1)).max(1) * one_ns,
+            Algorithm::DIRECT if is_root => relayed_ns + self.reduction_ns(tile, others),
+            Algorithm::DIRECT => self.reduction_ns(tile, others),
+            Algorithm::TWO_LEVEL => self.reduction_ns(tile, self.ranks_per_node),
+            Algorithm::RING => (u64::from(others) / part.div_ceil(tile).max(1)).max(1) * one_ns,
             _ => rounds * one_ns,
         }
+    }
+
+    /// Reducing a tile with so many parts. A vector core reads about 90 bytes in a nanosecond, and several share a large tile.
+    fn reduction_ns(&self, tile: u64, parts: u32) -> u64 {
+        let most = u64::from(parts.min(MOST_PARTS));
+        let kernels = u64::from(parts.div_ceil(MOST_PARTS));
+        let hop_ns = u64::from(self.network.latency_ns) / 2;
+        kernels * (tile * (2 + most) / 90 / blocks_of(tile, most).max(1) + hop_ns)
     }
 
     const fn reduces(&self) -> bool {

@@ -24,7 +24,7 @@ pub mod words;
 
 pub use choice::{Algorithm, Choice, Collective, NetworkFigures, Options, Order, TILE_BYTES};
 pub use communicator::{Communicator, RemotePlace, Signal};
-pub use kernel::{REDUCE, TRANSFER};
+pub use kernel::{REDUCE, TRANSFER, part_stride};
 pub use reduction::Reduction;
 pub use transfer::{Transfer, TransferKind};
 pub use words::{GroupWords, Window};

@@ -46,21 +46,22 @@ pub(super) fn parts<'s>(
 /// Tiles of a view, at most: a tag has 16 bits for their numbers.
 const MOST_TILES: u64 = 1 << 16;
 
-/// A flat view in tiles of so many bytes, as even as they go; in larger ones where there would be too many.
-pub(super) fn tiles<'s>(
-    view: TensorView<'s>,
-    tile_bytes: u64,
-) -> impl Iterator<Item = TensorView<'s>> {
-    let elements = view.elements();
-    let bytes = elements * view.element().bytes();
+/// How many tiles of so many bytes a flat view has, as even as they go; larger ones where there would be too many.
+pub(super) fn tiles_of(view: &TensorView<'_>, tile_bytes: u64) -> u32 {
+    let bytes = view.elements() * view.element().bytes();
     let count = bytes.div_ceil(tile_bytes.max(1)).min(MOST_TILES);
-    let count = u32::try_from(count).unwrap_or(u32::MAX);
-    (0..count).filter_map(move |tile| parts(&view, (tile, tile + 1), count))
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// One of these tiles; `None`: there are fewer.
+pub(super) fn tile<'s>(view: &TensorView<'s>, tile_bytes: u64, at: u32) -> Option<TensorView<'s>> {
+    let count = tiles_of(view, tile_bytes);
+    if at < count { parts(view, (at, at + 1), count) } else { None }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{flat, parts, tiles};
+    use super::{flat, parts, tile, tiles_of};
     use crate::{ElementType, TensorView};
     use pto_abi::fault::Fault;
     use pto_abi::ids::GmAddr;
@@ -73,11 +74,13 @@ mod tests {
                 let mut next = 0x1000;
                 for rank in 0..size {
                     let Some(part) = parts(&view, (rank, rank + 1), size) else { continue };
-                    for tile in tiles(part, 32) {
+                    for at in 0..tiles_of(&part, 32) {
+                        let tile = tile(&part, 32, at).unwrap();
                         assert_eq!(tile.address().0, next);
                         assert!(tile.elements() <= 16);
                         next += 2 * tile.elements();
                     }
+                    assert!(tile(&part, 32, tiles_of(&part, 32)).is_none());
                 }
                 assert_eq!(next, 0x1000 + 2 * u64::from(elements));
             }

@@ -83,18 +83,30 @@ fn neighbours<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// An all-reduce with tiles of as many bytes as the last word says.
+/// The tensor of the test programs, with tiles of as many bytes as the last word says.
+fn large<G: StreamBuilder>(
+    stream: &G,
+    comm: &Communicator,
+) -> Result<(TensorView<'static>, Options), BuildError> {
+    let words = comm.program_args(stream.orch_args());
+    let algorithm = u8::try_from(words[3]).ok().and_then(|code| Algorithm::try_from(code).ok());
+    let algorithm = algorithm.ok_or(BuildError::Failed(1))?;
+    let count = u32::try_from(words[1]).map_err(|_| BuildError::Failed(2))?;
+    let tensor = TensorView::dense(comm.window(0)?.base, ElementType::F32, &[count]);
+    Ok((tensor, Options { algorithm, tile_bytes: words[5], ..Options::default() }))
+}
+
 fn tiled<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
-    let tile_bytes = comm.program_args(stream.orch_args())[5];
-    let count = comm.program_args(stream.orch_args())[1];
-    let algorithm = comm.program_args(stream.orch_args())[3];
-    let algorithm = u8::try_from(algorithm).ok().and_then(|code| Algorithm::try_from(code).ok());
-    let algorithm = algorithm.ok_or(BuildError::Failed(1))?;
-    let count = u32::try_from(count).map_err(|_| BuildError::Failed(2))?;
-    let tensor = TensorView::dense(comm.window(0)?.base, ElementType::F32, &[count]);
-    let options = Options { algorithm, tile_bytes, ..Options::default() };
+    let (tensor, options) = large(stream, &comm)?;
     comm.all_reduce(stream, &tensor, Reduction::SUM, &options)?;
+    Ok(())
+}
+
+fn tiled_to_root<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let (tensor, options) = large(stream, &comm)?;
+    comm.reduce(stream, &tensor, (0, Reduction::SUM), &options)?;
     Ok(())
 }
 
@@ -129,6 +141,7 @@ builder_set! {
         "disagree" => disagree,
         "one_fails" => one_fails,
         "tiled" => tiled,
+        "tiled_to_root" => tiled_to_root,
     }
 }
 
@@ -226,23 +239,51 @@ fn ranks_run_on_threads_as_well() {
     check_reduced(&group, 40, Reduction::PROD, "threads");
 }
 
+/// With more ranks than one kernel reduces at once, too.
 #[test]
 fn a_fixed_order_is_that_of_the_ranks() {
-    let mut group = group(4, 2, POOL);
     let value =
         |rank: u32, at: usize| [1e8_f32, 1.0, -1e8, 3.25][(rank as usize + at) % 4] + at as f32;
     let count = 33;
-    let expected: Vec<f32> =
-        (0..count).map(|at| (1..4).fold(value(0, at), |sum, rank| sum + value(rank, at))).collect();
-    for &algorithm in Algorithm::ALL {
-        for member in group.members() {
-            let values: Vec<f32> = (0..count).map(|at| value(member.rank(), at)).collect();
-            member.write(0, 0, &values).unwrap();
+    for mut group in [group(4, 2, POOL), virtual_group(20, NetFaults::default())] {
+        let size = group.size();
+        let sum = |at| (1..size).fold(value(0, at), |sum, rank| sum + value(rank, at));
+        let expected: Vec<f32> = (0..count).map(sum).collect();
+        for &algorithm in Algorithm::ALL {
+            for member in group.members() {
+                let values: Vec<f32> = (0..count).map(|at| value(member.rank(), at)).collect();
+                member.write(0, 0, &values).unwrap();
+            }
+            let how = (Reduction::SUM, algorithm, Order::FIXED);
+            run(&mut group, "all_reduce", words(ElementType::F32, count as u64, how)).unwrap();
+            for member in group.members() {
+                let found = member.read::<f32>(0, 0, count).unwrap();
+                assert_eq!(found, expected, "{algorithm:?}, {size} ranks");
+            }
         }
-        let how = (Reduction::SUM, algorithm, Order::FIXED);
-        run(&mut group, "all_reduce", words(ElementType::F32, count as u64, how)).unwrap();
-        for member in group.members() {
-            assert_eq!(member.read::<f32>(0, 0, count).unwrap(), expected, "{algorithm:?}");
+    }
+}
+
+/// Room for one tile of each rank on the heap, and for 16 tasks under way: what a rank sends is complete when others have received it, so that
+/// no rank may submit all that it sends before what it receives.
+#[test]
+fn a_collective_may_be_larger_than_the_heap_and_the_window() {
+    let mut group = virtual_group(4, NetFaults::default());
+    let count = usize::try_from(BYTES / 4).unwrap();
+    let mut small = options();
+    small.capacities.stream.window = 16;
+    small.capacities.stream.heap_bytes = 1024;
+    for builder in ["all_reduce", "reduce_and_broadcast", "scatter_and_gather", "exchange"] {
+        for &algorithm in Algorithm::ALL {
+            fill(&group, count);
+            let how = (Reduction::SUM, algorithm, Order::ANY);
+            let words = words(ElementType::I32, count as u64, how).to_vec();
+            let work = GroupWork { builder, args: &|_| words.clone() };
+            let ran = group.run(&work, &small);
+            ran.unwrap_or_else(|error| panic!("{builder}, {algorithm:?}: {error}"));
+            if builder != "exchange" {
+                check_reduced(&group, count, Reduction::SUM, builder);
+            }
         }
     }
 }
@@ -393,8 +434,8 @@ fn faults_of_the_network_and_of_ranks_are_told() {
     assert!(makespan(faults) > makespan(NetFaults::default()));
 }
 
-/// What one all-reduce of so many bytes takes in virtual time on 8 ranks, in microseconds.
-fn micros(bytes: u64, algorithm: Algorithm) -> f64 {
+/// What one collective of so many bytes takes in virtual time on 8 ranks, in microseconds.
+fn micros(builder: &str, bytes: u64, algorithm: Algorithm) -> f64 {
     let device = DeviceOptions { aic: 1, aiv: 48, gm_bytes: 1 << 30, ..DeviceOptions::default() };
     let compute = crate::virtual_time::Compute::Off;
     let hosting =
@@ -411,7 +452,7 @@ fn micros(bytes: u64, algorithm: Algorithm) -> f64 {
     let how = (Reduction::SUM, algorithm, Order::ANY);
     let mut words = words(ElementType::F32, bytes / 4, how);
     words[5] = pto_graph::group::TILE_BYTES;
-    let work = GroupWork { builder: "tiled", args: &|_| words.to_vec() };
+    let work = GroupWork { builder, args: &|_| words.to_vec() };
     let report = group.run(&work, &run).unwrap_or_else(|error| panic!("{algorithm:?}: {error}"));
     report.makespan().as_secs_f64() * 1e6
 }
@@ -422,11 +463,19 @@ fn all_reduce_comes_near_its_bound() {
     let mut best = [f64::MAX; 2];
     for algorithm in [Algorithm::AUTO, Algorithm::HALVING, Algorithm::RING] {
         for (at, bytes) in [8 << 10, 64 << 20].into_iter().enumerate() {
-            let took = micros(bytes, algorithm);
+            let took = micros("tiled", bytes, algorithm);
             println!("all_reduce, 8 ranks, {bytes} bytes, {algorithm:?}: {took:.1} us");
             best[at] = best[at].min(took);
         }
     }
     // 6 transfers after one another of 1 us each, and 3 us of hops on the devices with each; 599.2 us on the wire.
     assert!(best[0] < 2.0 * 6.0 * 4.0 && best[1] < 1.15 * 599.2, "{best:?}");
+}
+
+/// 64 MiB take 342.4 us on the wire of the root.
+#[test]
+fn a_reduction_to_one_rank_comes_near_its_bound() {
+    let took = micros("tiled_to_root", 64 << 20, Algorithm::AUTO);
+    println!("reduce, 8 ranks, 64 MiB: {took:.1} us");
+    assert!(took < 1.15 * 342.4, "{took:.1} us");
 }

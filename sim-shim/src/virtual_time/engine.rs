@@ -392,6 +392,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             tap::drain(|note| {
                 world.charge(note);
             });
+            world.wait_for_an_event();
             // Behind the horizon something can come that is not on the agenda yet.
             let due_ns = world.agenda.next_ns().unwrap_or(0).min(world.horizon_ns());
             let look_ns = world.options.profile.step_ns.low.max(1);

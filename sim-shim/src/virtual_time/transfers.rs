@@ -46,6 +46,17 @@ impl World {
         true
     }
 
+    /// The builder waits, and looks again when something has happened: where nothing is due here before the horizon, the other machines
+    /// go on first. Were the horizon itself a reason to look, machines that all wait would go on in steps of the shortest transfer.
+    pub(super) fn wait_for_an_event(&mut self) {
+        while let Some(due_ns) = self.agenda.next_ns().filter(|due_ns| *due_ns >= self.horizon_ns())
+        {
+            if !self.wait_for_others(due_ns) {
+                return;
+            }
+        }
+    }
+
     /// Starts the transfers that have become ready.
     #[inline]
     pub(super) fn start_transfers(&mut self, now_ns: u64) {
@@ -62,9 +73,13 @@ impl World {
     /// Something has come to this device.
     pub(super) fn step_transfers(&mut self, now_ns: u64) {
         let Some(seat) = &mut self.seat else { return };
-        let effect_ns = seat.finish_all(now_ns);
+        let (finished, effect_ns) = seat.finish_all(now_ns);
         self.engine_is_due(effect_ns);
-        self.wake_others(usize::MAX, now_ns);
+        if self.launch.state.fault.is_raised() {
+            self.wake_others(usize::MAX, now_ns);
+        } else {
+            self.wake_for_transfers(finished, now_ns);
+        }
     }
 
     /// The run is over, at `now_ns`: the others are told how.

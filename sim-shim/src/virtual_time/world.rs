@@ -392,16 +392,35 @@ impl World {
         self.agenda.schedule(Agent::Instance(instance), at);
     }
 
+    /// When the first step of a sleeping instance from `time_ns` on is; `None`: it is awake.
+    fn next_look_ns(&self, instance: usize, time_ns: u64) -> Option<u64> {
+        let nap = self.naps.get(instance).filter(|nap| nap.is_asleep)?;
+        let waited = time_ns.saturating_sub(nap.from_ns);
+        Some(match nap.period_ns {
+            0 => time_ns.max(nap.from_ns),
+            period => nap.from_ns + waited.div_ceil(period) * period,
+        })
+    }
+
     /// Wakes a sleeping instance for something that any step from `time_ns` on sees.
     #[inline]
     pub(super) fn wake_after(&mut self, instance: usize, time_ns: u64) {
-        let Some(nap) = self.naps.get(instance).filter(|nap| nap.is_asleep) else { return };
-        let waited = time_ns.saturating_sub(nap.from_ns);
-        let at = match nap.period_ns {
-            0 => time_ns.max(nap.from_ns),
-            period => nap.from_ns + waited.div_ceil(period) * period,
-        };
-        self.agenda.schedule(Agent::Instance(instance), at);
+        if let Some(at) = self.next_look_ns(instance, time_ns) {
+            self.agenda.schedule(Agent::Instance(instance), at);
+        }
+    }
+
+    /// Wakes of the sleeping schedulers those that look first, one for each of `count` transfers that are over: the others would find
+    /// nothing. The instance that builds is woken as well, because it may be no scheduler.
+    pub(super) fn wake_for_transfers(&mut self, count: usize, time_ns: u64) {
+        self.wake_after(0, time_ns);
+        for _ in 0..count.min(self.naps.len()) {
+            let looks = (1..self.naps.len())
+                .filter_map(|me| Some((self.next_look_ns(me, time_ns)?, me)))
+                .filter(|(at, me)| self.agenda.due(Agent::Instance(*me)) > *at);
+            let Some((at, me)) = looks.min() else { return };
+            self.agenda.schedule(Agent::Instance(me), at);
+        }
     }
 
     /// Wakes every sleeping instance but one.

@@ -1,14 +1,16 @@
 //! One collective call under way: what its transfers have in common.
 
+use core::ops::Range;
+
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 
-use crate::group::calls::{bytes_of, submit};
+use crate::group::calls::{bytes_of, submit, submit_after};
 use crate::group::choice::Collective;
 use crate::group::communicator::Communicator;
-use crate::group::kernel;
+use crate::group::kernel::{self, MOST_PARTS, Parts, part_stride};
 use crate::group::reduction::Reduction;
-use crate::group::tiles::tiles;
+use crate::group::tiles::{parts, range, tile, tiles_of};
 use crate::group::transfer::{Transfer, TransferKind};
 use crate::scope::DependencyMode;
 use crate::stream::StreamBuilder;
@@ -69,7 +71,24 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'t>>,
     ) -> impl Iterator<Item = (u32, TensorView<'t>)> + use<'t> {
         let tile_bytes = self.tile_bytes;
-        (0..).zip(view.into_iter().flat_map(move |view| tiles(view, tile_bytes)))
+        let count = view.map_or(0, |view| tiles_of(&view, tile_bytes));
+        let of = move |at| Some((at, tile(&view?, tile_bytes, at)?));
+        (0..count).filter_map(of)
+    }
+
+    /// The numbers of the tiles of the parts that a view has for the ranks. Parts can differ by an element, and so by a tile.
+    pub(super) fn tiles_of_parts(&self, view: &TensorView<'_>) -> Range<u32> {
+        let tiles = |of| {
+            let part = parts(view, (of, of + 1), self.size());
+            part.map_or(0, |part| tiles_of(&part, self.tile_bytes))
+        };
+        // The last part is one of the largest: a bound is rounded down, and that of the end is exact.
+        0..tiles(self.size() - 1)
+    }
+
+    /// One tile of a view, if there is one and it has so many.
+    pub(super) fn tile<'t>(&self, view: Option<TensorView<'t>>, at: u32) -> Option<TensorView<'t>> {
+        tile(&view?, self.tile_bytes, at)
     }
 
     /// Sends a view to a rank, tile by tile. A receive with the same step takes them.
@@ -79,12 +98,32 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'_>>,
         (to, step): (u32, u32),
     ) -> Result<(), Fault> {
-        for (at, tile) in self.tiles(view) {
-            let mut transfer = self.transfer(TransferKind::SEND, to, (step, at))?;
-            transfer.bytes = bytes_of(&tile);
-            submit(stream, &transfer, Arg::In(&tile), None)?;
-        }
-        Ok(())
+        let send = |(at, tile)| self.send_one(stream, &tile, (to, step, at), &[]);
+        self.tiles(view).try_for_each(send)
+    }
+
+    /// Sends one tile of a view, if it has so many.
+    pub(super) fn send_tile<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        view: Option<TensorView<'_>>,
+        (to, step, at): (u32, u32, u32),
+    ) -> Result<(), Fault> {
+        let found = self.tile(view, at);
+        found.map_or(Ok(()), |tile| self.send_one(stream, &tile, (to, step, at), &[]))
+    }
+
+    /// Sends a tile when the tasks in `after` are complete, beside those that the tile says.
+    pub(super) fn send_one<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        tile: &TensorView<'_>,
+        (to, step, at): (u32, u32, u32),
+        after: &[TaskId],
+    ) -> Result<(), Fault> {
+        let mut transfer = self.transfer(TransferKind::SEND, to, (step, at))?;
+        transfer.bytes = bytes_of(tile);
+        submit_after(stream, &transfer, Arg::In(tile), after).map(drop)
     }
 
     /// Receives a view from a rank, tile by tile.
@@ -94,21 +133,66 @@ impl<'c> Call<'c> {
         view: Option<TensorView<'_>>,
         (from, step): (u32, u32),
     ) -> Result<(), Fault> {
-        for (at, tile) in self.tiles(view) {
-            self.receive_tile(stream, &tile, (from, step, at))?;
+        self.tiles(view)
+            .try_for_each(|(at, tile)| self.receive_one(stream, &tile, (from, step, at)))
+    }
+
+    /// Receives one tile of a view, if it has so many.
+    pub(super) fn receive_tile<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        view: Option<TensorView<'_>>,
+        (from, step, at): (u32, u32, u32),
+    ) -> Result<(), Fault> {
+        let found = self.tile(view, at);
+        found.map_or(Ok(()), |tile| self.receive_one(stream, &tile, (from, step, at)))
+    }
+
+    /// Sends a view to a rank and receives one from another, a tile of each in turn.
+    pub(super) fn exchange<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (sent, to): (Option<TensorView<'_>>, u32),
+        (received, from): (Option<TensorView<'_>>, u32),
+        step: u32,
+    ) -> Result<(), Fault> {
+        for at in 0..self.most_tiles(sent, received) {
+            self.send_tile(stream, sent, (to, step, at))?;
+            self.receive_tile(stream, received, (from, step, at))?;
         }
         Ok(())
     }
 
-    fn receive_tile<G: StreamBuilder>(
+    /// As [`exchange`](Self::exchange), but what is received is reduced into the view.
+    pub(super) fn exchange_into<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        (sent, to): (Option<TensorView<'_>>, u32),
+        (received, from): (Option<TensorView<'_>>, u32),
+        (step, reduction): (u32, Reduction),
+    ) -> Result<(), Fault> {
+        for at in 0..self.most_tiles(sent, received) {
+            self.send_tile(stream, sent, (to, step, at))?;
+            if let Some(tile) = self.tile(received, at) {
+                self.reduce_one(stream, &tile, (from, step, at), reduction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn most_tiles(&self, a: Option<TensorView<'_>>, b: Option<TensorView<'_>>) -> u32 {
+        [a, b].into_iter().flatten().map(|view| tiles_of(&view, self.tile_bytes)).max().unwrap_or(0)
+    }
+
+    fn receive_one<G: StreamBuilder>(
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
         (from, step, at): (u32, u32, u32),
-    ) -> Result<TaskId, Fault> {
+    ) -> Result<(), Fault> {
         let mut transfer = self.transfer(TransferKind::RECEIVE, from, (step, at))?;
         transfer.bytes = bytes_of(tile);
-        submit(stream, &transfer, Arg::Out(tile), None)
+        submit(stream, &transfer, Arg::Out(tile), None).map(drop)
     }
 
     /// Receives what a rank sends, and reduces it into a view.
@@ -120,58 +204,99 @@ impl<'c> Call<'c> {
         reduction: Reduction,
     ) -> Result<(), Fault> {
         for (at, tile) in self.tiles(view) {
-            let scope = stream.open_scope(DependencyMode::DERIVED)?;
-            let arrived = stream.alloc(tile.element(), tile.shape())?;
-            self.receive_tile(stream, &arrived, (from, step, at))?;
-            kernel::reduce(stream, (&tile, &arrived, &tile), reduction)?;
-            stream.close_scope(scope)?;
+            self.reduce_one(stream, &tile, (from, step, at), reduction)?;
         }
         Ok(())
     }
 
-    /// Receives the same view from all other ranks, and reduces them with this rank's in the order of the ranks.
-    pub(super) fn receive_all<G: StreamBuilder>(
-        &self,
-        stream: &mut G,
-        view: Option<TensorView<'_>>,
-        step: u32,
-        reduction: Reduction,
-    ) -> Result<(), Fault> {
-        for (at, tile) in self.tiles(view) {
-            self.reduce_tile(stream, &tile, (step, at), reduction)?;
-        }
-        Ok(())
-    }
-
-    fn reduce_tile<G: StreamBuilder>(
+    fn reduce_one<G: StreamBuilder>(
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
-        (step, at): (u32, u32),
+        (from, step, at): (u32, u32, u32),
         reduction: Reduction,
     ) -> Result<(), Fault> {
-        let (rank, last) = (self.rank(), self.size() - 1);
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
-        // What the ranks up to the one before have come to; it goes to the tile itself with the last one.
-        let mut sum = *tile;
-        for from in 0..self.size() {
-            let next = if from == rank {
-                *tile
-            } else {
-                let arrived = stream.alloc(tile.element(), tile.shape())?;
-                self.receive_tile(stream, &arrived, (from, step, at))?;
-                arrived
-            };
-            if from == 0 {
-                sum = next;
-                continue;
-            }
-            let is_own = sum.address() == tile.address();
-            let target = if from == last || is_own { *tile } else { sum };
-            kernel::reduce(stream, (&sum, &next, &target), reduction)?;
-            sum = target;
-        }
+        let arrived = stream.alloc(tile.element(), tile.shape())?;
+        self.receive_one(stream, &arrived, (from, step, at))?;
+        let parts = Parts { view: &arrived, count: 1, place: 0 };
+        kernel::reduce(stream, (tile, parts, tile), reduction)?;
         stream.close_scope(scope)
+    }
+
+    /// Receives a tile from all other ranks, and reduces them with this rank's in the order of the ranks. One kernel takes up to
+    /// [`MOST_PARTS`] of them. Returns the last kernel, after which the tile is complete; `None`: there is no other rank.
+    pub(super) fn receive_all<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        tile: &TensorView<'_>,
+        at: (u32, u32),
+        reduction: Reduction,
+    ) -> Result<Option<TaskId>, Fault> {
+        let (rank, size) = (self.rank(), self.size());
+        if size < 2 {
+            return Ok(None);
+        }
+        let scope = stream.open_scope(DependencyMode::DERIVED)?;
+        let (mut next, mut last) = (0, None);
+        if rank >= MOST_PARTS {
+            // The tile has to wait until those of all ranks before this one have come to a sum of their own.
+            let sum = stream.alloc(tile.element(), tile.shape())?;
+            while next < rank {
+                let end = rank.min(next + MOST_PARTS);
+                self.fold(stream, &sum, (next, end), at, reduction)?;
+                next = end;
+            }
+            let parts = Parts { view: &sum, count: 1, place: 1 };
+            last = Some(kernel::reduce(stream, (tile, parts, tile), reduction)?);
+            next += 1;
+        }
+        while next < size {
+            let end = size.min(next + MOST_PARTS);
+            last = Some(self.fold(stream, tile, (next, end), at, reduction)?);
+            next = end;
+        }
+        stream.close_scope(scope)?;
+        Ok(last)
+    }
+
+    /// Receives a tile from the ranks `first .. end` but this one, and reduces them into `sum`. Where this rank is one of them, `sum` is
+    /// its tile; else `sum` is what the ranks before them have come to, if there are such.
+    fn fold<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        sum: &TensorView<'_>,
+        (first, end): (u32, u32),
+        (step, at): (u32, u32),
+        reduction: Reduction,
+    ) -> Result<TaskId, Fault> {
+        let rank = self.rank();
+        let is_other = |from: &u32| *from != rank;
+        let scope = stream.open_scope(DependencyMode::DERIVED)?;
+        let elements = sum.elements();
+        let stride = part_stride(elements);
+        let count = (first..end).filter(is_other).count() as u64;
+        let room = u32::try_from(stride * count).map_err(|_| Fault::TRANSFER_TENSOR)?;
+        let arrived = stream.alloc(sum.element(), &[room])?;
+        for (place, from) in (0..).zip((first..end).filter(is_other)) {
+            let part = range(&arrived, place * stride, place * stride + elements);
+            let part = part.ok_or(Fault::TRANSFER_TENSOR)?;
+            self.receive_one(stream, &part, (from, step, at))?;
+        }
+        let is_first = first == 0 && rank >= end;
+        let (a, rest) = if is_first {
+            let head = range(&arrived, 0, elements);
+            (head, range(&arrived, stride, stride * count))
+        } else {
+            (Some(*sum), Some(arrived))
+        };
+        let (Some(a), Some(rest)) = (a, rest) else { return Err(Fault::TRANSFER_TENSOR) };
+        let place = if (first..end).contains(&rank) { rank - first } else { 0 };
+        let count = u32::try_from(count).unwrap_or(u32::MAX) - u32::from(is_first);
+        let parts = Parts { view: &rest, count, place };
+        let task = kernel::reduce(stream, (&a, parts, sum), reduction)?;
+        stream.close_scope(scope)?;
+        Ok(task)
     }
 
     /// A transfer without bytes, after the tasks that use `guarded` and before those that use it later.

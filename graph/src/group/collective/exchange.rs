@@ -16,10 +16,13 @@ pub(super) fn all_to_all<G: StreamBuilder>(
     (from, to): (&TensorView<'_>, &TensorView<'_>),
 ) -> Result<(), Fault> {
     let size = call.size();
-    for distance in 0..size {
-        let (target, source) = (call.after(distance), call.before(distance));
-        call.send(stream, parts(from, (target, target + 1), size), (target, 0))?;
-        call.receive(stream, parts(to, (source, source + 1), size), (source, 0))?;
+    let part = |view, of: u32| parts(view, (of, of + 1), size);
+    for at in call.tiles_of_parts(from) {
+        for distance in 0..size {
+            let (target, source) = (call.after(distance), call.before(distance));
+            call.send_tile(stream, part(from, target), (target, 0, at))?;
+            call.receive_tile(stream, part(to, source), (source, 0, at))?;
+        }
     }
     Ok(())
 }

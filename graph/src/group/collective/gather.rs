@@ -32,10 +32,13 @@ fn direct<G: StreamBuilder>(
     view: &TensorView<'_>,
 ) -> Result<(), Fault> {
     let (rank, size) = (call.rank(), call.size());
-    for distance in 1..size {
-        let (to, from) = (call.after(distance), call.before(distance));
-        call.send(stream, parts(view, (rank, rank + 1), size), (to, FIRST_STEP))?;
-        call.receive(stream, parts(view, (from, from + 1), size), (from, FIRST_STEP))?;
+    let part = |of: u32| parts(view, (of, of + 1), size);
+    for at in call.tiles_of_parts(view) {
+        for distance in 1..size {
+            let (to, from) = (call.after(distance), call.before(distance));
+            call.send_tile(stream, part(rank), (to, FIRST_STEP, at))?;
+            call.receive_tile(stream, part(from), (from, FIRST_STEP, at))?;
+        }
     }
     Ok(())
 }
@@ -50,9 +53,9 @@ fn ring<G: StreamBuilder>(
     let (left, right) = (call.before(1), call.after(1));
     for step in 0..size - 1 {
         let (sent, received) = (call.before(step), call.before(step + 1));
-        call.send(stream, parts(view, (sent, sent + 1), size), (right, FIRST_STEP + step))?;
-        let part = parts(view, (received, received + 1), size);
-        call.receive(stream, part, (left, FIRST_STEP + step))?;
+        let part = |of: u32| parts(view, (of, of + 1), size);
+        let (sent, received) = ((part(sent), right), (part(received), left));
+        call.exchange(stream, sent, received, FIRST_STEP + step)?;
     }
     Ok(())
 }
@@ -69,8 +72,8 @@ fn doubling<G: StreamBuilder>(
         let partner = rank ^ distance;
         let start = |of: u32| of & !(distance - 1);
         let has = |of: u32| parts(view, (start(of), start(of) + distance), size);
-        call.send(stream, has(rank), (partner, FIRST_STEP + distance))?;
-        call.receive(stream, has(partner), (partner, FIRST_STEP + distance))?;
+        let (sent, received) = ((has(rank), partner), (has(partner), partner));
+        call.exchange(stream, sent, received, FIRST_STEP + distance)?;
         distance *= 2;
     }
     Ok(())

@@ -46,7 +46,13 @@ pub(super) fn broadcast<G: StreamBuilder>(
     Ok(())
 }
 
+/// How many rounds a rank sends tiles of while it has not reduced its own tile of the first of them. In each round every relay has a tile.
+const ROUNDS_AHEAD: usize = 3;
+
 /// `root` gets the reduction of all tensors, in the order of the ranks; what the others have afterwards is not defined.
+///
+/// A rank sends to the relays of a round when it has reduced its own tile of two or three rounds before: what it has reduced would otherwise wait behind all
+/// that it sends to others, and the root would have nothing to do in the meantime.
 pub(super) fn reduce<G: StreamBuilder>(
     call: &Call<'_>,
     stream: &mut G,
@@ -56,14 +62,17 @@ pub(super) fn reduce<G: StreamBuilder>(
     if call.size() < 2 {
         return Ok(());
     }
+    let mut reduced = [None; ROUNDS_AHEAD];
     for (at, tile) in call.tiles(Some(*view)) {
         let relay = relay_of(call, root, at);
         if call.rank() == relay {
-            call.receive_all(stream, Some(tile), at, reduction)?;
+            reduced.rotate_left(1);
+            reduced[ROUNDS_AHEAD - 1] = call.receive_all(stream, &tile, (at, 0), reduction)?;
             call.send(stream, Some(tile), (root, at))?;
             continue;
         }
-        call.send(stream, Some(tile), (relay, at))?;
+        let after = reduced[0].as_slice();
+        call.send_one(stream, &tile, (relay, at, 0), after)?;
         if call.rank() == root {
             call.receive(stream, Some(tile), (relay, at))?;
         }

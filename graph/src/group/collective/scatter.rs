@@ -25,6 +25,9 @@ pub(super) fn scatter<G: StreamBuilder>(
 }
 
 /// Each rank gets its part from all others at once, and reduces them in the order of the ranks.
+///
+/// Tile by tile: a send is complete when the other rank has received it, and what is on the heap goes when everything before it is
+/// complete. With all sends in front, no rank would have room for its receives, once they fill the heap.
 fn direct<G: StreamBuilder>(
     call: &Call<'_>,
     stream: &mut G,
@@ -32,11 +35,16 @@ fn direct<G: StreamBuilder>(
     reduction: Reduction,
 ) -> Result<(), Fault> {
     let (rank, size) = (call.rank(), call.size());
-    for distance in 1..size {
-        let to = call.after(distance);
-        call.send(stream, parts(view, (to, to + 1), size), (to, 0))?;
+    let part = |of: u32| parts(view, (of, of + 1), size);
+    for at in call.tiles_of_parts(view) {
+        for to in (1..size).map(|distance| call.after(distance)) {
+            call.send_tile(stream, part(to), (to, 0, at))?;
+        }
+        if let Some(tile) = call.tile(part(rank), at) {
+            call.receive_all(stream, &tile, (0, at), reduction)?;
+        }
     }
-    call.receive_all(stream, parts(view, (rank, rank + 1), size), 0, reduction)
+    Ok(())
 }
 
 /// Each part goes round once, and is reduced with one rank's after the other; it ends at its own rank.
@@ -50,9 +58,9 @@ fn ring<G: StreamBuilder>(
     let (left, right) = (call.before(1), call.after(1));
     for step in 1..size {
         let (sent, received) = (call.before(step), call.before(step + 1));
-        call.send(stream, parts(view, (sent, sent + 1), size), (right, step))?;
-        let part = parts(view, (received, received + 1), size);
-        call.receive_into(stream, part, (left, step), reduction)?;
+        let part = |of: u32| parts(view, (of, of + 1), size);
+        let (sent, received) = ((part(sent), right), (part(received), left));
+        call.exchange_into(stream, sent, received, (step, reduction))?;
     }
     Ok(())
 }
@@ -70,8 +78,8 @@ fn halving<G: StreamBuilder>(
         let partner = rank ^ distance;
         let start = |of: u32| of & !(distance - 1);
         let half = |of: u32| parts(view, (start(of), start(of) + distance), size);
-        call.send(stream, half(partner), (partner, distance))?;
-        call.receive_into(stream, half(rank), (partner, distance), reduction)?;
+        let (sent, received) = ((half(partner), partner), (half(rank), partner));
+        call.exchange_into(stream, sent, received, (distance, reduction))?;
         distance /= 2;
     }
     Ok(())

@@ -125,7 +125,7 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
         func::ADD_SCALAR => elementwise(&V_ADDS, 1, length(3)),
         func::MUL => elementwise(&V_MUL, 2, length(3)),
         func::EXP => elementwise(&V_EXP, 1, length(2)),
-        func::REDUCE => reduce(length(3), args[4]),
+        func::REDUCE => reduce(length(3), args[4], (args[5] & 0xFFFF_FFFF).min(1 << 8)),
         func::ROW_MAX => reduction(&V_CGMAX, arg(2), arg(3)),
         func::ROW_SUM => reduction(&V_CADD, arg(2), arg(3)),
         func::MATMUL => cube(arg(3), arg(5), arg(4)),
@@ -154,8 +154,8 @@ fn library(func_id: u16, args: &[u64; COST_ARGS]) -> Option<u64> {
     Some(ps / 1_000)
 }
 
-/// Two tensors in, one out, an instruction for each vector of 256 bytes: as of so many `f32` as there are bytes for.
-const fn reduce(n: u64, how: u64) -> u64 {
+/// A tensor and its parts in, one out, an instruction for each vector of 256 bytes and part: as of so many `f32` as there are bytes for.
+const fn reduce(n: u64, how: u64, parts: u64) -> u64 {
     let bytes_log2 = match how & 0xFF {
         // As `ElementType` numbers them: 8 bits, 16 bits, 64 bits; the others have 32.
         3 | 4 => 0,
@@ -163,7 +163,8 @@ const fn reduce(n: u64, how: u64) -> u64 {
         9..=11 => 3,
         _ => 2,
     };
-    elementwise(&V_ADD, 2, (n << bytes_log2).div_ceil(4))
+    let n = (n << bytes_log2).div_ceil(4);
+    transfer((1 + parts) * n, GM_TO_UB) + parts * vector(&V_ADD, n) + transfer(n, UB_TO_GM)
 }
 
 const fn reduction(of: &Vector, rows: u64, cols: u64) -> u64 {

@@ -1,9 +1,11 @@
 //! What the machines of a group share: whose turn it is, and what is on its way between them.
 //!
 //! Invariants:
-//! - One machine runs at a time: the one in `running`. All others wait for their signal.
+//! - One machine runs at a time: the one in `running`. All others wait for their turn. Who gets the turn is told after the lock is free,
+//!   so that it does not wake up to wait for it; it looks at `running` itself, because a word can come late.
 //! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
-//! - An effect on another rank comes at least `lookahead_ns` after the moment at which it was caused.
+//! - An effect on another rank comes at least their [`lookahead`](NetworkProfile::lookahead_ns) after the moment at which it was caused. That of
+//!   two ranks is at most the sum of those of any way over others, so that it bounds what a third rank does in answer, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -71,18 +73,40 @@ struct Shared {
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
     serial: u64,
-    /// The first effect of the transfer that is being started on a rank that does not run now.
-    elsewhere_ns: u64,
+    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
+    lookahead_ns: Vec<u64>,
+    /// When the rank that runs could have the first answer to the transfer that it starts.
+    answer_ns: u64,
     moves: u64,
     failures: Vec<Option<TransferError>>,
     counts: Vec<(u64, u64, u64)>,
 }
 
+/// Where a machine sleeps until it is told that it is its turn.
+#[derive(Default)]
+struct Bed {
+    told: Mutex<bool>,
+    signal: Condvar,
+}
+
+impl Bed {
+    fn tell(&self) {
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.signal.notify_one();
+    }
+
+    /// Sleeps until it is told, for [`BEAT`] at most.
+    fn sleep(&self) {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let slept = self.signal.wait_timeout_while(told, BEAT, |told| !*told);
+        *slept.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+}
+
 /// See the file.
 pub struct VirtualNet {
     shared: Mutex<Shared>,
-    turns: Vec<Condvar>,
-    lookahead_ns: u64,
+    beds: Vec<Bed>,
     profile: NetworkProfile,
 }
 
@@ -112,6 +136,7 @@ impl VirtualNet {
         compute: Compute,
     ) -> Arc<Self> {
         let count = size as usize;
+        let between = (0..size).flat_map(|a| (0..size).map(move |b| (a, b)));
         let shared = Shared {
             exchange: Exchange::new(size),
             links: Links::new(profile, size, faults.slow),
@@ -121,14 +146,14 @@ impl VirtualNet {
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
             serial: 0,
-            elsewhere_ns: NEVER,
+            lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
+            answer_ns: NEVER,
             moves: 0,
             failures: vec![None; count],
             counts: vec![(0, 0, 0); count],
         };
-        let turns = (0..count).map(|_| Condvar::new()).collect();
-        let lookahead_ns = profile.lookahead_ns();
-        Arc::new(Self { shared: Mutex::new(shared), turns, lookahead_ns, profile })
+        let beds = (0..count).map(|_| Bed::default()).collect();
+        Arc::new(Self { shared: Mutex::new(shared), beds, profile })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -149,7 +174,7 @@ impl VirtualNet {
     /// A run of all ranks begins, before any machine runs.
     pub fn begin(&self, run: u64) {
         let mut shared = self.shared();
-        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         shared.links = Links::new(self.profile, size, shared.faults.slow);
         (shared.running, shared.serial, shared.moves) = (0, 0, 0);
         for rank in 0..size {
@@ -174,24 +199,23 @@ impl VirtualNet {
         let me = rank as usize;
         let mut shared = self.shared();
         shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
-        self.hand_over(&mut shared, me);
+        let mut given = shared.hand_over(me);
         while shared.running != me {
+            drop(shared);
+            if let Some(next) = given.take() {
+                self.beds[next].tell();
+            }
             beat();
-            let waited = self.turns[me].wait_timeout(shared, BEAT);
-            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.beds[me].sleep();
+            shared = self.shared();
         }
-        let others = shared.next_ns.iter().enumerate().filter(|(other, _)| *other != me);
-        let earliest_ns = others.map(|(_, next)| *next).min().unwrap_or(NEVER);
+        let horizon_ns = shared.horizon_ns(me);
         let now_ns = shared.next_ns[me];
         let dies = shared.faults.dies.is_some_and(|(of, at_ns)| of == rank && now_ns >= at_ns);
         if dies {
             shared.faults.dies = None;
         }
-        Leave {
-            horizon_ns: earliest_ns.saturating_add(self.lookahead_ns),
-            effect_ns: shared.first_effect_ns(me),
-            dies,
-        }
+        Leave { horizon_ns, effect_ns: shared.first_effect_ns(me), dies }
     }
 
     /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
@@ -200,8 +224,9 @@ impl VirtualNet {
         let me = rank as usize;
         let mut shared = self.shared();
         while shared.running != me && shared.next_ns[me] != NEVER {
-            let waited = self.turns[me].wait_timeout(shared, BEAT);
-            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            drop(shared);
+            self.beds[me].sleep();
+            shared = self.shared();
         }
         let now_ns = shared.next_ns[me];
         drop(shared);
@@ -215,8 +240,7 @@ impl VirtualNet {
             return;
         }
         shared.exchange.end(rank);
-        let at_ns = now_ns + self.lookahead_ns;
-        let size = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
+        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         for other in (0..size).filter(|other| *other != rank) {
             if shared.next_ns[other as usize] == NEVER {
                 continue;
@@ -230,25 +254,17 @@ impl VirtualNet {
             };
             if let Some(error) = error {
                 // Nobody is told anything in the past.
+                let at_ns = now_ns + shared.lookahead_ns(rank, other);
                 let at_ns = at_ns.max(shared.next_ns[other as usize]);
                 shared.push(other, at_ns, Effect::Failed(error));
             }
         }
         shared.next_ns[rank as usize] = NEVER;
         shared.effects[rank as usize].clear();
-        self.hand_over(&mut shared, rank as usize);
-    }
-
-    /// The machine with the earliest event runs next; of several the one with the lowest rank.
-    fn hand_over(&self, shared: &mut Shared, me: usize) {
-        if shared.running != me {
-            return;
-        }
-        let ranks = shared.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
-        let Some((first, _)) = ranks.min_by_key(|(rank, next)| (**next, *rank)) else { return };
-        shared.running = first;
-        if first != me {
-            self.turns[first].notify_one();
+        let given = shared.hand_over(rank as usize);
+        drop(shared);
+        if let Some(next) = given {
+            self.beds[next].tell();
         }
     }
 
@@ -261,7 +277,7 @@ impl VirtualNet {
         now_ns: u64,
     ) -> Result<(u64, u64), TransferError> {
         let mut shared = self.shared();
-        shared.elsewhere_ns = NEVER;
+        shared.answer_ns = NEVER;
         let (mut moves, mut over) = (Vec::new(), Vec::new());
         shared.count(rank, transfer);
         let started = shared.exchange.start((rank, number), transfer, (&mut moves, &mut over));
@@ -274,16 +290,16 @@ impl VirtualNet {
             shared.push(of, now_ns + start_ns, Effect::Over(number));
         }
         for found in moves {
-            shared.send(found, now_ns, self.lookahead_ns);
+            shared.send(found, now_ns);
         }
         // Nothing comes any more from a rank whose run is over.
         if shared.next_ns.get(transfer.peer as usize) == Some(&NEVER)
             && let Some((_, error)) = shared.exchange.orphan(rank)
         {
-            shared.push(rank, now_ns + self.lookahead_ns, Effect::Failed(error));
+            let at_ns = now_ns + shared.lookahead_ns(rank, transfer.peer);
+            shared.push(rank, at_ns, Effect::Failed(error));
         }
-        let answer_ns = shared.elsewhere_ns.saturating_add(self.lookahead_ns);
-        Ok((shared.first_effect_ns(rank as usize), answer_ns))
+        Ok((shared.first_effect_ns(rank as usize), shared.answer_ns))
     }
 
     /// Takes what has come to a rank until `now_ns`: the numbers of its transfers that are over, or why they fail; and when the
@@ -307,6 +323,33 @@ impl VirtualNet {
 }
 
 impl Shared {
+    /// The machine with the earliest event runs next, of several the one with the lowest rank: who is to be told, unless it is the one that
+    /// has run.
+    #[must_use]
+    fn hand_over(&mut self, me: usize) -> Option<usize> {
+        if self.running != me {
+            return None;
+        }
+        let ranks = self.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
+        let (first, _) = ranks.min_by_key(|(rank, next)| (**next, *rank))?;
+        self.running = first;
+        (first != me).then_some(first)
+    }
+
+    /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
+    fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
+        let at = a as usize * self.next_ns.len() + b as usize;
+        self.lookahead_ns.get(at).copied().unwrap_or(0)
+    }
+
+    /// Before this moment nothing comes to a rank that is not on its way yet.
+    fn horizon_ns(&self, me: usize) -> u64 {
+        let ranks = self.next_ns.len();
+        let ways = self.lookahead_ns.get(me * ranks..).unwrap_or_default();
+        let others = self.next_ns.iter().zip(ways).enumerate().filter(|(other, _)| *other != me);
+        others.map(|(_, (next, way))| next.saturating_add(*way)).min().unwrap_or(NEVER)
+    }
+
     fn first_effect_ns(&self, rank: usize) -> u64 {
         self.effects[rank].peek().map_or(NEVER, |Reverse(first)| first.at_ns)
     }
@@ -316,7 +359,9 @@ impl Shared {
         self.serial += 1;
         let at = rank as usize;
         if at != self.running {
-            self.elsewhere_ns = self.elsewhere_ns.min(at_ns);
+            let running = u32::try_from(self.running).unwrap_or(u32::MAX);
+            let answer_ns = at_ns.saturating_add(self.lookahead_ns(rank, running));
+            self.answer_ns = self.answer_ns.min(answer_ns);
         }
         self.effects[at].push(Reverse(OnItsWay { at_ns, serial, effect }));
         if self.next_ns[at] != NEVER {
@@ -325,7 +370,7 @@ impl Shared {
     }
 
     /// Bytes go on their way, unless the network loses them.
-    fn send(&mut self, found: Move, now_ns: u64, lookahead_ns: u64) {
+    fn send(&mut self, found: Move, now_ns: u64) {
         let number = self.moves;
         self.moves += 1;
         let (from, to) = (found.from, found.to);
@@ -334,7 +379,8 @@ impl Shared {
             let what = format!("transfer {number}, of {} bytes,", found.source.bytes);
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
-                self.push(rank, now_ns + lookahead_ns, Effect::Failed(lost));
+                let at_ns = now_ns + self.lookahead_ns(from, to);
+                self.push(rank, at_ns, Effect::Failed(lost));
             }
             return;
         }

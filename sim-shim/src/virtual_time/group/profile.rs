@@ -75,11 +75,10 @@ impl NetworkProfile {
         self.tiers.last().map_or(1, |tier| tier.ranks)
     }
 
-    /// The shortest time in which a transfer has an effect on another rank; at least one nanosecond.
+    /// The shortest time in which a transfer between two ranks has an effect on the other one; at least one nanosecond.
     #[must_use]
-    pub fn lookahead_ns(&self) -> u64 {
-        let nearest = self.tiers.iter().map(|tier| tier.latency_ns).min().unwrap_or(0);
-        (self.start_ns + nearest).max(1)
+    pub fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
+        (self.start_ns + self.between(a, b).latency_ns).max(1)
     }
 
     /// What collectives choose their algorithms by, with the hops on the devices: dispatch and completion, 3 us.
@@ -104,7 +103,8 @@ mod tests {
         let latency = |a, b| pod.between(a, b).latency_ns;
         assert_eq!([latency(0, 1), latency(1, 2), latency(15, 16)], [200, 500, 5_500]);
         assert_eq!((latency(14, 15), latency(383, 0)), (200, 5_500));
-        assert_eq!((pod.lookahead_ns(), pod.most_ranks()), (700, 768));
+        let lookaheads = [(0, 1), (1, 2), (15, 16)].map(|(a, b)| pod.lookahead_ns(a, b));
+        assert_eq!((lookaheads, pod.most_ranks()), ([700, 1_000, 6_000], 768));
         assert!(NetworkProfile::NAMES.iter().all(|name| NetworkProfile::by_name(name).is_some()));
     }
 }

@@ -58,9 +58,10 @@ impl GroupSeat {
         first_ns
     }
 
-    /// Finishes what has come until `now_ns`; when the next effect comes.
-    pub(in crate::virtual_time) fn finish_all(&mut self, now_ns: u64) -> u64 {
+    /// Finishes what has come until `now_ns`: how many transfers, and when the next effect comes.
+    pub(in crate::virtual_time) fn finish_all(&mut self, now_ns: u64) -> (usize, u64) {
         let (numbers, failure, effect_ns) = self.of.net.take(self.of.rank, now_ns);
+        let finished = numbers.len();
         for number in numbers {
             if let Some(task) = self.under_way.remove(&number) {
                 self.port.finish(task);
@@ -71,7 +72,7 @@ impl GroupSeat {
         {
             self.fail(error, None, now_ns);
         }
-        effect_ns
+        (finished, effect_ns)
     }
 
     /// The run is over, at `now_ns`, with this fault if there was one: the others are told.

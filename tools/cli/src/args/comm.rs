@@ -87,6 +87,9 @@ pub(crate) struct CommScalingArgs {
     /// One collective only: all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce
     #[arg(long, value_name = "NAME", value_parser = collective, conflicts_with = "layer")]
     pub(crate) collective: Option<Collective>,
+    /// Calls of a collective in one run; the time is that of the run by their number
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "layer", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
     /// The tensor-parallel layer only
     #[arg(long)]
     pub(crate) layer: bool,

@@ -27,9 +27,12 @@ const COLLECTIVES: [Collective; 6] = [
 /// Cores of a device.
 const CORES: [u32; 2] = [24, 48];
 /// The layer: rows, inner extent of all ranks together, columns, and columns that are added up at once.
-const LAYER: [u64; 4] = [512, 16_384, 8192, 512];
+const LAYER: [u64; 4] = [512, 16_384, 8192, 1024];
 /// Memory of a device. Without computation it is not touched, and costs nothing.
 const GM_BYTES: u64 = 2 << 30;
+
+/// Tasks of several calls that a run has room for at once.
+const MOST_TASKS: u64 = 1 << 14;
 
 /// Measures.
 pub(crate) fn scaling(args: &CommScalingArgs) -> Result<Exit, Failure> {
@@ -39,7 +42,7 @@ pub(crate) fn scaling(args: &CommScalingArgs) -> Result<Exit, Failure> {
     })?;
     let (mut rows, mut layers) = (Vec::new(), Vec::new());
     for &ranks in &args.ranks {
-        let rig = Rig { ranks, network, aicpu: args.aicpu };
+        let rig = Rig { ranks, network, aicpu: args.aicpu, rounds: args.rounds };
         if !args.layer {
             let wanted = |of: &&Collective| args.collective.is_none_or(|only| only == **of);
             for &collective in COLLECTIVES.iter().filter(wanted) {
@@ -67,6 +70,8 @@ struct Rig {
     ranks: u32,
     network: NetworkProfile,
     aicpu: u32,
+    /// Calls of a collective in one run.
+    rounds: u32,
 }
 
 impl Rig {
@@ -118,11 +123,13 @@ impl Rig {
             algorithm: Algorithm::AUTO.get().into(),
             order: Order::ANY.get().into(),
             elements,
-            rounds: 1,
+            rounds: self.rounds.into(),
         };
         // A tile has a send, a receive and a reduction, and a rank at least a tile for each other one.
         let tiles = (bytes >> 19).max(1) + u64::from(self.ranks);
-        let ran = self.run(&mut group, ("comm_bench", &args.words()), 8 * tiles)?;
+        let tasks = (8 * tiles * u64::from(self.rounds)).min(MOST_TASKS.max(8 * tiles));
+        let (time, tasks, wall) = self.run(&mut group, ("comm_bench", &args.words()), tasks)?;
+        let ran = (time / self.rounds, tasks, wall);
         let bounds = Bounds::of(collective, self.ranks, bytes, &self.network);
         Ok(Row { collective, ranks: self.ranks, bytes, ran, bounds })
     }
