@@ -3,6 +3,8 @@
 //! The time of an instruction is the difference between a kernel with many of it and a kernel with few, so that loads and stores
 //! do not count. Of several repetitions the fastest counts. The figures mean something on a quiet machine only.
 
+mod models;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -137,7 +139,7 @@ for extent in (64, 256):
     lines.filter_map(|(name, time)| Some((name.to_owned(), time.parse().ok()?))).collect()
 }
 
-fn main() -> Result<(), KernelError> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tiles of one element: what is left is the interpretation.
     println!(
         "interpretation: {:.1} ns an instruction (aim 40)",
@@ -159,5 +161,5 @@ fn main() -> Result<(), KernelError> {
             }
         }
     }
-    Ok(())
+    models::compare()
 }
