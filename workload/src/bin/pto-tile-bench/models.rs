@@ -10,7 +10,7 @@ use pto_workload::TileKernel;
 use pto_workload::tile::view::tensor_of;
 use pto_workload::tile::{Call, Machine, View};
 
-use super::fastest_ns;
+use super::timing::fastest_ns;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
