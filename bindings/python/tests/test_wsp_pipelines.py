@@ -73,6 +73,15 @@ def test_latency_is_a_symbol():
     assert run(program) > before
 
 
+def test_a_device_has_no_latency_of_channels():
+    with Device(hosting="virtual", aic=4, aiv=8, gm_bytes=1 << 28) as device:
+        program = two_stages(Dense[4](), 1)[0].compile(target="a2a3sim", device=device)
+        program.set_symbol_u64("__pto_wsp_channel_latency_cycles", 50)
+        program.execute()
+        with pytest.raises(ExecutionError, match="A device has no __pto_wsp_channel_latency_cycles"):
+            program.synchronize()
+
+
 def test_a_dynamic_axis_in_a_process():
     pipeline, x, y = two_stages(DenseDyn(0), 2)
     program = pipeline.compile()

@@ -193,7 +193,8 @@ impl Pipeline {
                 process.begin(*body);
             }
             Frame::Consume { channel, var, at, .. } => {
-                walk.turn(*at)?;
+                // The first word of the node says who waits for whom, and the others where it is.
+                walk.turn(*at + 1)?;
                 walk.vars = *var;
                 (process.state, process.waits_at) = (State::Takes(*channel), *at);
             }
