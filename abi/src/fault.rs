@@ -398,6 +398,8 @@ faults! {
             "The report says which; correct it.";
          0x15 PLAN_TURNS: "The loops of a workload make turn after turn without a task.",
              "The report names the loop; look at its size, and at the predicates of its tasks.";
+        0x16 PLAN_DEADLOCK: "The processes of a pipeline wait for each other.",
+            "The report says who waits for whom; make a channel deeper, or change the order of sends and receives.";
         0x20 PLAN_KERNEL: "A tile kernel ended with a fault.",
             "The report names kernel, operand and index.";
     }

@@ -459,6 +459,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_ELEMENT UINT32_C(0x000b0014)
 /* The loops of a workload make turn after turn without a task. The report names the loop; look at its size, and at the predicates of its tasks. */
 #define PTO_FAULT_PLAN_TURNS UINT32_C(0x000b0015)
+/* The processes of a pipeline wait for each other. The report says who waits for whom; make a channel deeper, or change the order of sends and receives. */
+#define PTO_FAULT_PLAN_DEADLOCK UINT32_C(0x000b0016)
 /* A tile kernel ended with a fault. The report names kernel, operand and index. */
 #define PTO_FAULT_PLAN_KERNEL UINT32_C(0x000b0020)
 /* A transfer to or from another rank has failed. The report of the group names ranks, hosts and the cause. */

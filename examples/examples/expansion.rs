@@ -57,26 +57,44 @@ fn by_hand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn text() -> String {
-    "workload copies {
+/// The same tasks by loops whose bodies have `calls` of them.
+fn text(calls: u64) -> String {
+    let body: String = (0..calls)
+        .map(|call| {
+            format!(
+                "copy[i](x = X[(i * {calls} + {call}) % 1024], y = Y[((i * {calls} + {call}) * 7 + 3) % 1024]) "
+            )
+        })
+        .collect();
+    let body = if calls > 1 {
+        format!("sequential {{ {body}}}")
+    } else {
+        "copy[i](x = X[i % 1024], y = Y[(i * 7 + 3) % 1024])".to_owned()
+    };
+    format!(
+        "workload copies {{
   schedule round_robin workers 1 window 8192 stall
   tensor X : f32[1024, 64]
   tensor Y : f32[1024, 64]
-  kernel copy(x: in f32[1, 64], y: out f32[1, 64]) {
+  kernel copy(x: in f32[1, 64], y: out f32[1, 64]) {{
     %0 = load x : f32[1, 64]
     store y, %0
-  }
-  do parallel i in dyn tasks { copy[i](x = X[i % 1024], y = Y[(i * 7 + 3) % 1024]) }
-}"
-    .to_owned()
+  }}
+  do parallel i in dyn turns {{ {body} }}
+}}"
+    )
 }
 
-/// What is measured: its name, the program, and how many calls one dispatch has at most (0: the expansion chooses).
-const ROWS_OF_TABLE: [(&str, &str, u64); 4] = [
-    ("plan", "workload", 0),
-    ("pairs", "workload", 2),
-    ("single", "workload", 1),
-    ("by_hand", "by_hand", 1),
+/// What is measured: its name, how many calls one dispatch has at most (0: the expansion chooses), and the calls in the body of the loop (0: a
+/// program in Rust).
+const ROWS_OF_TABLE: [(&str, u64, u64); 7] = [
+    ("plan", 0, 1),
+    ("four_calls", 0, 4),
+    ("pairs", 2, 1),
+    ("single", 1, 1),
+    ("two_single", 1, 2),
+    ("four_single", 1, 4),
+    ("by_hand", 1, 0),
 ];
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -88,22 +106,24 @@ fn main() -> Outcome<()> {
         Device::open_sim(DeviceOptions { aic: 0, aiv: 1, gm_bytes: 1 << 29, hosting }, Programs)?;
     // A kernel that does nothing: what is left is the cost of the runtime.
     device.register_kernel(func::TILE_AIV, Kernel::library("empty_aiv")?)?;
-    let start = Instant::now();
-    let compiled = compile(&Workload::parse(&text())?.check()?)?;
-    let compiling = start.elapsed();
-    let words = compiled.words().len();
     let only = std::env::args().nth(2);
     let tensors = [device.zeroed::<f32>(1024 * 64)?, device.zeroed::<f32>(1024 * 64)?];
-    println!("tasks {tasks}, two tensors each; plan of {words} words, compiled in {compiling:?}");
+    println!("tasks {tasks}, two tensors each");
     let mut by_hand_ns = None;
-    for (name, builder, grain) in ROWS_OF_TABLE.into_iter().rev() {
+    for (name, grain, calls) in ROWS_OF_TABLE.into_iter().rev() {
         if only.as_ref().is_some_and(|only| only != name) {
             continue;
         }
+        let builder = if calls == 0 { "by_hand" } else { "workload" };
+        let start = Instant::now();
+        let compiled = compile(&Workload::parse(&text(calls.max(1)))?.check()?)?;
+        let compiling = start.elapsed();
+        let words = compiled.words().len();
+        let tasks = tasks.next_multiple_of(calls.max(1));
         let bound = WorkloadBindings::new()
             .tensor("X", tensors[0].address())
             .tensor("Y", tensors[1].address())
-            .size("tasks", tasks)
+            .size("turns", tasks / calls.max(1))
             .grain(grain);
         let run = WorkloadRun::bind(&device, compiled.clone(), &bound)?;
         let epitaph = run.orch_args()[2] + 8 * binding::EPITAPH as u64;
@@ -126,7 +146,9 @@ fn main() -> Outcome<()> {
         }
         let ns = best.as_secs_f64() * 1e9 / tasks as f64;
         let ratio = ns / *by_hand_ns.get_or_insert(ns);
-        println!("{name:8} {ns:7.1} ns a task, {ratio:5.2} of the first row");
+        println!(
+            "{name:12} {ns:7.1} ns a task, {ratio:5.2} of the first row; a plan of {words} words, compiled in {compiling:?}"
+        );
     }
     Ok(())
 }

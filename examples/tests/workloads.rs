@@ -17,6 +17,7 @@ use pto_host::{Device, DeviceBuffer, DeviceOptions, Hosting, RunOptions, RunRepo
 const MATMUL: &str = include_str!("../workloads/matmul.workload");
 const SOFTMAX: &str = include_str!("../workloads/softmax.workload");
 const SHORT: &str = include_str!("../workloads/short_kernels.workload");
+const PRODUCERS: &str = include_str!("../workloads/two_producers.workload");
 const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
 
 /// Lengths of sequences: partial blocks, whole ones, and one key alone.
@@ -29,7 +30,7 @@ struct Case {
     inputs: Inputs,
 }
 
-fn cases() -> [Case; 3] {
+fn cases() -> [Case; 4] {
     let read = |text| WorkloadFile::read(text).expect("the file holds a workload");
     let mut ragged = Inputs::default();
     ragged.insert("LEN", Tensor::i32(vec![5, 1], LENGTHS.to_vec()));
@@ -39,6 +40,7 @@ fn cases() -> [Case; 3] {
         Case { file: read(MATMUL), params: &[], inputs: Inputs::default() },
         Case { file: read(SOFTMAX), params: &[("scale", "0.5")], inputs: Inputs::default() },
         Case { file: read(ATTENTION), params: &[("sequences", "5")], inputs: ragged },
+        Case { file: read(PRODUCERS), params: &[], inputs: Inputs::default() },
     ]
 }
 
@@ -440,4 +442,112 @@ fn calls_that_are_put_together_give_the_same_bits_sooner() {
     }
     let [alone, _, chosen] = makespans[..] else { panic!("three grains") };
     assert!(2 * chosen < alone, "{makespans:?}");
+}
+
+/// Two processes, of which the first sends ten tokens through a channel of this depth: the first four are cheap to make, and all but the
+/// first are cheap to use.
+fn back_pressure(depth: u64) -> String {
+    format!(
+        "workload stages {{
+  tensor X : f32[64, 128]
+  tensor Y : f32[10, 64, 128]
+  tensor Z : f32[10, 64, 128]
+  channel c depth {depth}
+  kernel small(x: in f32[4, 4], y: out f32[4, 4]) {{
+    %0 = load x : f32[4, 4]
+    store y, %0
+  }}
+  kernel medium(x: in f32[64, 64], y: out f32[64, 64]) {{
+    %0 = load x : f32[64, 64]
+    store y, %0
+  }}
+  kernel large(x: in f32[64, 128], y: out f32[64, 128]) {{
+    %0 = load x : f32[64, 128]
+    store y, %0
+  }}
+  do pipeline {{
+    process maker produces c {{
+      each t in dense 10 {{
+        if t < 4 {{ send c small[t](x = X[0 for 4, 0 for 4], y = Y[t, 0 for 4, 0 for 4]) }}
+        else {{ send c large[t](x = X, y = Y[t]) }}
+      }}
+    }}
+    process user consumes c {{
+      consume c as t {{
+        if t < 1 {{ large[t](x = X, y = Z[t]) }} else {{ medium[t](x = X[0 for 64, 0 for 64], y = Z[t, 0 for 64, 0 for 64]) }}
+      }}
+    }}
+  }}
+}}"
+    )
+}
+
+/// A deeper channel lets the sender run ahead, though no tile says who waits for whom.
+#[test]
+fn a_channel_holds_as_many_tokens_as_it_is_deep() {
+    let makespans = [0, 1, 2].map(|depth| {
+        let virtual_time = VirtualOptions { seed: 3, ..VirtualOptions::default() };
+        let mut device = small(Hosting::Virtual(virtual_time));
+        let [x, y, z] =
+            [1, 10, 10].map(|tiles| device.zeroed::<f32>(tiles * 64 * 128).expect("there is room"));
+        let bound = WorkloadBindings::new()
+            .tensor("X", x.address())
+            .tensor("Y", y.address())
+            .tensor("Z", z.address());
+        let plan = compiled(&back_pressure(depth));
+        let run = WorkloadRun::bind(&device, plan, &bound).expect("it is bound");
+        let report = run.run(&mut device, &RunOptions::default()).expect("it runs");
+        assert_eq!(report.tasks, 20);
+        report.makespan
+    });
+    assert!(makespans.is_sorted_by(|a, b| a > b), "{makespans:?}");
+}
+
+/// Processes that wait for each other end the run, which says who waits for whom, as the `v9` clock does.
+#[test]
+fn a_deadlock_says_who_waits_for_whom() {
+    let body = "pipeline {
+      process a consumes d produces c { consume d as t { send c step[t](x = X[t], by = 1) } }
+      process b consumes c produces d { sequential {
+        each t in dense 2 { send d step[t](x = X[t], by = 1) }
+        send d step[3](x = X[3], by = 1)
+        each t in dense 3 { send d step[t](x = X[t], by = 1) }
+        consume c as t { step[t](x = X[t], by = 1) }
+      } }
+    }";
+    let text = counting(body)
+        .replace("kernel step", "channel c depth 1\n  channel d depth 1\n  kernel step");
+    let waits = "a waits until b takes a token of c; b waits until a takes a token of d";
+    let checked = Workload::parse(&text).expect("it is read").check().expect("it is checked");
+    let mut on_host = [0_i32; 32];
+    let bindings = Bindings::new().dense(&checked, "X", &mut on_host).expect("it fits");
+    let error = clock::run(&checked, &bindings).expect_err("nobody can go on").to_string();
+    assert_eq!(error, format!("The pipeline is in a deadlock: {waits}."));
+    for hosting in [Hosting::Threads, Hosting::Virtual(VirtualOptions::default())] {
+        let mut device = small(hosting);
+        let tensor = device.upload(&[0_i32; 32]).expect("there is room");
+        let bound = WorkloadBindings::new().tensor("X", tensor.address());
+        let run = WorkloadRun::bind(&device, compiled(&text), &bound).expect("it is bound");
+        let error = run.run(&mut device, &RunOptions::default()).expect_err("nobody can go on");
+        let error = error.to_string();
+        assert!(error.contains(&format!("in a deadlock: {waits}.")), "{error}");
+        assert!(error.contains("PLAN_DEADLOCK"), "{error}");
+    }
+}
+
+/// What a plan has no room for, and a schedule that speaks of single tasks, are refused when the pipeline is compiled.
+#[test]
+fn pipelines_that_no_plan_holds_are_refused() {
+    let refusal = |text: &str| {
+        let checked = Workload::parse(text).expect("it is read").check().expect("it is checked");
+        compile(&checked).expect_err("no plan holds it").to_string()
+    };
+    let error = refusal(&back_pressure(129));
+    assert!(
+        error.contains("has 129 places for tokens in its channels, and a plan holds 128."),
+        "{error}"
+    );
+    let schedule = "schedule round_robin workers 4 window 8192 stall\n  tensor X";
+    let error = refusal(&back_pressure(1).replace("tensor X", schedule));
+    assert!(error.contains("is a pipeline, whose processes order its tasks."), "{error}");
 }

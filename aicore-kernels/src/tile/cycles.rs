@@ -1,6 +1,7 @@
 //! What an instruction costs on the `v9` clock: elements that it touches, not time of any machine.
 
-use super::op::{Moves, Op, Reduce};
+use super::kernel::Kernel;
+use super::op::{Moves, Op, Reduce, ValueId};
 
 /// Rows and columns that count, of the result and the operands.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,27 @@ pub(super) struct Counted {
 
 fn elements([rows, cols]: [u16; 2]) -> u64 {
     u64::from(rows) * u64::from(cols)
+}
+
+impl Kernel {
+    /// The cycles that a run on whole tiles reports on the `v9` clock, without those that the kernel [adds itself](Op::AddCycles).
+    #[must_use]
+    pub fn whole_cycles(&self) -> u64 {
+        let extents = |id: ValueId| {
+            let value = self.values().get(usize::from(id.0));
+            value.map_or([0, 0], |value| [value.tile.rows, value.tile.cols])
+        };
+        let costs = self.steps().iter().map(|step| {
+            let first = step.op.operands()[0].map_or([0, 0], extents);
+            let Some(id) = step.result.map(ValueId) else {
+                return cost(&step.op, Counted { result: first, first, is_scalar: false });
+            };
+            let value = self.values().get(usize::from(id.0));
+            let is_scalar = value.is_some_and(|value| value.tile.is_scalar);
+            cost(&step.op, Counted { result: extents(id), first, is_scalar })
+        });
+        costs.fold(0, u64::saturating_add)
+    }
 }
 
 /// The cost of an instruction; what [`Op::AddCycles`] adds is not in it.

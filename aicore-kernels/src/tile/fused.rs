@@ -5,9 +5,9 @@
 //! in panels of as many columns as a block has; a block of sums stays in registers.
 
 use core::arch::x86_64::{
-    __m256d, __m512d, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_setzero_pd,
-    _mm256_storeu_pd, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd,
-    _mm512_storeu_pd,
+    __m256d, __m512d, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_set1_pd,
+    _mm256_setzero_pd, _mm256_storeu_pd, _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd,
+    _mm512_set1_pd, _mm512_setzero_pd, _mm512_storeu_pd,
 };
 
 use super::dtype::DType;
@@ -19,6 +19,11 @@ use super::wide::Wide;
 
 /// A function that gives the sums of a block: of rows, one after the other, with the panel.
 type Block<const R: usize, const C: usize> = fn(&[f64], &[[f64; C]]) -> [[f64; C]; R];
+
+/// A function that gives the sums of one block, whose right operand is used once and therefore widened where it stands: the elements of `f32`
+/// from the first column on, how far their rows are apart, the depth, and how many rows of the left operand count. `None`: that is not for it.
+type Narrow<const R: usize, const C: usize> =
+    fn(&[f64], &[f32], [usize; 3]) -> Option<[[f64; C]; R]>;
 
 /// Whether this machine has blocks for products whose sums become elements of `S`.
 pub(super) fn fits<S: Element>(wide: Wide) -> bool {
@@ -32,11 +37,11 @@ pub(super) fn product<T: Element, S: Element>(wide: Wide, operands: Operands<T, 
         Wide::Target => {}
         Wide::Avx2 => wide.run(
             #[inline(always)]
-            || blocks::<T, S, 4, 8>(operands, block_256),
+            || blocks::<T, S, 4, 8>(operands, block_256, |_, _, _| None),
         ),
         Wide::Avx512 => wide.run_widest(
             #[inline(always)]
-            || blocks::<T, S, 8, 16>(operands, block_512),
+            || blocks::<T, S, 8, 16>(operands, block_512, narrow_512),
         ),
     }
 }
@@ -45,6 +50,7 @@ pub(super) fn product<T: Element, S: Element>(wide: Wide, operands: Operands<T, 
 fn blocks<T: Element, S: Element, const R: usize, const C: usize>(
     operands: Operands<T, S>,
     block: Block<R, C>,
+    narrow: Narrow<R, C>,
 ) {
     const { assert!(R <= LARGEST[0] && C <= LARGEST[1]) };
     let Operands { out, a: (a, a_grid), b: (b, b_grid), acc, out_pitch, work } = operands;
@@ -56,10 +62,23 @@ fn blocks<T: Element, S: Element, const R: usize, const C: usize>(
     widen::<T, S>(rows, a, a_grid);
     let rows: &[f64] = bytemuck::cast_slice(rows);
     let panel = panel.as_chunks_mut::<C>().0;
+    let is_narrow = T::DTYPE == DType::F32 && a_grid.rows <= R && b_grid.rows == depth;
+    let singles: Option<&[f32]> = if is_narrow { bytemuck::try_cast_slice(b).ok() } else { None };
     for col in (0..b_grid.cols).step_by(C) {
+        let cols = C.min(b_grid.cols - col);
+        let singles = singles.and_then(|b| b.get(col..)).filter(|_| cols == C);
+        if let Some(sums) =
+            singles.and_then(|b| narrow(rows, b, [b_grid.pitch, depth, a_grid.rows]))
+        {
+            let sums: &[[SumOf<S>; C]; R] = bytemuck::cast_ref(&sums);
+            for (r, sums) in sums.iter().enumerate().take(a_grid.rows) {
+                let at = r * out_pitch + col;
+                finish::<S, C>(out, acc, at..at + cols, sums);
+            }
+            continue;
+        }
         pack::<T, S, C>(panel, b, b_grid, col);
         let panel: &[[f64; C]] = bytemuck::cast_slice(panel);
-        let cols = C.min(b_grid.cols - col);
         for row in (0..a_grid.rows).step_by(R) {
             // Where nothing counts of the depth, the rows are empty and the sums are zero.
             let sums = block(rows.get(row * depth..(row + R) * depth).unwrap_or(&[]), panel);
@@ -161,3 +180,59 @@ block!(block_512, block_512_inner, "avx512f", __m512d, 8, 8 x 2,
     _mm512_setzero_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_fmadd_pd, _mm512_storeu_pd);
 block!(block_256, block_256_inner, "avx2,fma", __m256d, 4, 4 x 2,
     _mm256_setzero_pd, _mm256_loadu_pd, _mm256_set1_pd, _mm256_fmadd_pd, _mm256_storeu_pd);
+
+/// See [`Narrow`].
+fn narrow_512(
+    rows: &[f64],
+    b: &[f32],
+    [pitch, depth, count]: [usize; 3],
+) -> Option<[[f64; 16]; 8]> {
+    let reach = depth.checked_sub(1)?.checked_mul(pitch)?.checked_add(16)?;
+    if b.len() < reach || rows.len() < 8 * depth {
+        return None;
+    }
+    let mut found = [[0.0; 16]; 8];
+    if let Some(found) = found.first_chunk_mut::<4>().filter(|_| count <= 4) {
+        // SAFETY: `Wide` says that the machine has the instructions; both operands are as long as was seen.
+        *found = unsafe { narrow_512_inner(rows, b, [pitch, depth]) };
+    } else {
+        // SAFETY: as above.
+        found = unsafe { narrow_512_inner(rows, b, [pitch, depth]) };
+    }
+    Some(found)
+}
+
+/// # Safety
+/// `rows` has `R` times as many elements as the depth; `b` has sixteen from every multiple of the pitch on, as many as the depth.
+#[target_feature(enable = "avx512f")]
+unsafe fn narrow_512_inner<const R: usize>(
+    rows: &[f64],
+    b: &[f32],
+    [pitch, depth]: [usize; 2],
+) -> [[f64; 16]; R] {
+    let mut sums = [[_mm512_setzero_pd(); 2]; R];
+    for p in 0..depth {
+        let mut columns = [_mm512_setzero_pd(); 2];
+        for (half, columns) in columns.iter_mut().enumerate() {
+            // SAFETY: the caller promises sixteen elements from here on.
+            let from = unsafe { b.as_ptr().add(p * pitch + 8 * half) };
+            // SAFETY: eight of them.
+            *columns = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from) });
+        }
+        for (r, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: `r` is below `R` and `p` below the depth.
+            let a = _mm512_set1_pd(unsafe { *rows.get_unchecked(r * depth + p) });
+            for (sum, b) in sums.iter_mut().zip(columns) {
+                *sum = _mm512_fmadd_pd(a, b, *sum);
+            }
+        }
+    }
+    let mut found = [[0.0; 16]; R];
+    for (found, sums) in found.iter_mut().zip(sums) {
+        for (found, sum) in found.as_chunks_mut::<8>().0.iter_mut().zip(sums) {
+            // SAFETY: the chunk has so many elements.
+            unsafe { _mm512_storeu_pd(found.as_mut_ptr(), sum) }
+        }
+    }
+    found
+}

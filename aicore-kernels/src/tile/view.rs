@@ -90,6 +90,9 @@ fn typed<T: Element>(bytes: &[Cell<u8>]) -> Option<&[Cell<T>]> {
     Some(unsafe { core::slice::from_raw_parts(bytes.as_ptr().cast::<Cell<T>>(), elements) })
 }
 
+/// Rows and columns that are turned over at once.
+const SQUARE: usize = 8;
+
 /// The elements of a view.
 #[derive(Clone, Copy)]
 pub(super) struct Elements<'a, T> {
@@ -161,10 +164,59 @@ impl<'a, T: Element> Elements<'a, T> {
             .map_while(move |col| cells.get(start.wrapping_add_signed(step * col as isize)))
     }
 
+    /// A column whose elements stand side by side.
+    fn column(&self, col: u32) -> Option<&'a [Cell<T>]> {
+        let start = usize::try_from(self.place([0, col])).ok()?;
+        let end = start.checked_add(usize::from(self.extents[0]))?;
+        self.cells.get(start..end)
+    }
+
+    /// Copies a tile that is seen by columns, in squares: as many columns as a square has are read side by side.
+    fn read_columns(&self, tile: &mut [T], pitch: usize) {
+        let cols = u32::from(self.extents[1]);
+        for first in (0..cols).step_by(SQUARE) {
+            let mut number = first..;
+            let columns: [&[Cell<T>]; SQUARE] = [(); SQUARE].map(|()| {
+                let col = number.next().unwrap_or(cols);
+                self.column(col).filter(|_| col < cols).unwrap_or(&[])
+            });
+            let count = SQUARE.min((cols - first) as usize);
+            let rows = usize::from(self.extents[0]);
+            let squares = tile.chunks_mut(pitch.max(1) * SQUARE).zip((0..rows).step_by(SQUARE));
+            for (lines, row) in squares {
+                let square: [[T; SQUARE]; SQUARE] = columns.map(|column| {
+                    let from = column.get(row..).unwrap_or(&[]);
+                    match from.first_chunk::<SQUARE>() {
+                        Some(from) => core::array::from_fn(|r| from[r].get()),
+                        None => {
+                            core::array::from_fn(|r| from.get(r).map_or(T::default(), Cell::get))
+                        }
+                    }
+                });
+                let there = SQUARE.min(rows - row);
+                for (r, line) in lines.chunks_mut(pitch.max(1)).take(there).enumerate() {
+                    let line = line.get_mut(first as usize..).unwrap_or(&mut []);
+                    if let Some(line) = line.first_chunk_mut::<SQUARE>().filter(|_| count == SQUARE)
+                    {
+                        *line = core::array::from_fn(|c| square[c][r]);
+                    } else {
+                        for (to, column) in line.iter_mut().zip(&square).take(count) {
+                            *to = column[r];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Copies to a tile whose rows are `pitch` elements apart.
     #[inline]
     pub(super) fn read(&self, tile: &mut [T], pitch: usize) {
         let cols = usize::from(self.extents[1]);
+        if self.strides[0] == 1 && self.strides[1] != 1 && self.extents[0] > 1 && cols > 1 {
+            self.read_columns(tile, pitch);
+            return;
+        }
         for (row, to) in (0..u32::from(self.extents[0])).zip(tile.chunks_mut(pitch.max(1))) {
             let to = to.get_mut(..cols).unwrap_or(&mut []);
             if let Some(from) = self.contiguous(row) {

@@ -121,3 +121,30 @@ fn calls_have_what_the_kernel_needs() {
     let scratch = Err(Cause::Scratch { needed: words, found: words - 1 });
     assert_eq!(run(&mut x, 0, [2, 2], &[half], 1, words - 1), scratch);
 }
+
+/// A tile whose columns stand side by side is the tensor turned over, whatever part of it counts.
+#[test]
+fn a_tile_may_be_seen_by_columns() {
+    let (rows, cols) = (21, 19);
+    let tile = TileType::tile(DType::F32, rows, cols);
+    let params = [tensor("x", Direction::In, tile), tensor("y", Direction::Out, tile)];
+    let kernel = Kernel::check(name("turns"), &params, &[load(0), store(1, 0)]).unwrap();
+    let numbers: Vec<u32> =
+        (0..cols.into()).flat_map(|c| (0..32).map(move |r| c * 100 + r)).collect();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    for counted in [[21, 19], [16, 16], [8, 8], [7, 19], [21, 3], [1, 19], [21, 1], [9, 17]] {
+        let (mut x, mut y) = (Memory::new(&bytes), Memory::new(&[0; 21 * 19 * 4]));
+        let by_column = View::new(x.cells(), 2, [1, 32], counted);
+        let views = [by_column, View::new(y.cells(), 0, [19, 1], counted)];
+        let call = Call { tensors: &views, scalars: &[] };
+        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
+        let found: Vec<u32> =
+            y.bytes().as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x)).collect();
+        for (at, found) in (0_u32..).zip(found) {
+            let (row, col) = (at / 19, at % 19);
+            let is_counted = row < counted[0].into() && col < counted[1].into();
+            let expected = if is_counted { col * 100 + row + 2 } else { 0 };
+            assert_eq!(found, expected, "{counted:?} at row {row}, column {col}");
+        }
+    }
+}

@@ -81,9 +81,17 @@ fn check(dtype: DType, [m, k, n]: [u16; 3], has_acc: bool, random: &mut Random) 
 fn products_of_every_type_and_shape() {
     let mut random = Random(51);
     for dtype in DType::ALL {
-        for shape in
-            [[1, 1, 1], [4, 8, 8], [16, 16, 16], [5, 7, 9], [1, 33, 17], [3, 1, 8], [17, 40, 23]]
-        {
+        for shape in [
+            [1, 1, 1],
+            [4, 8, 8],
+            [16, 16, 16],
+            [5, 7, 9],
+            [1, 33, 17],
+            [3, 1, 8],
+            [17, 40, 23],
+            [8, 40, 32],
+            [2, 5, 35],
+        ] {
             check(dtype, shape, false, &mut random);
             check(dtype, shape, true, &mut random);
         }

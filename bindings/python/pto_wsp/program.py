@@ -263,6 +263,8 @@ class Program:
 
     def _run_there(self, device: OnDevice, given: dict[str, Any], is_traced: bool) -> None:
         """On a device, on its clock."""
+        if given["symbols"].get(CHANNEL_LATENCY):
+            raise ExecutionError(f"A device has no {CHANNEL_LATENCY}: channels take the time that they take. Set it to 0, or compile for cpu_sim.")
         report, cycles = device.run(given, is_traced)
         self.stats.total_cycles, self.stats.task_count = cycles, report.tasks
         self.stats.device_ns = 1e9 * report.makespan

@@ -21,6 +21,7 @@ from .schedule import (
     TracePolicy,
 )
 from .tree import Node, Task
+from .tree import Schedule as Schedule  # Programs take it from here.
 from .type_checker import TypeCheckContext, TypeChecker
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from wsp import F32, copy, mark, run, tensor, tiles
 
+from pto_runtime import Device
 from pto_wsp import (
     Channel, ChannelClosed, CompileError, Dense, DenseDyn, Event, ExecutionError, Tensor, connect, consume, for_each, process,
-    query, record, replicate, send, synchronize, task, try_send,
+    query, record, replicate, send, sequential, synchronize, task, try_send,
 )  # fmt: skip
 
 
@@ -30,11 +31,55 @@ def test_tokens_arrive(depth):
     np.testing.assert_array_equal(y, x)
 
 
+def on_device(pipeline, **more):
+    """A traced run on the virtual machine."""
+    with Device(hosting="virtual", aic=4, aiv=8, gm_bytes=1 << 28, **more) as device:
+        program = pipeline.compile(target="a2a3sim", device=device)
+        program.enable_tracing()
+        program.execute()
+        program.synchronize()
+        return program
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, 8])
+def test_a_device_keeps_the_depth(depth):
+    """The sender, which is quick, runs ahead of the receiver by as many tokens as the channel holds, and by no more."""
+    counts = np.zeros((16, 1, 1), np.int32)
+    x = tiles(16)
+    a, b, y = tensor(x[0]), tensor(x[1]), tensor(counts)
+    channel = Channel("c", depth)
+    sender = process("sender").produces(channel).body(for_each(16, lambda t: send(channel, call(t, a, b))))
+    uses = lambda t: sequential(*[task(mark, [t], {"y": y[t]}) for _ in range(3)])  # noqa: E731
+    taker = process("taker").consumes(channel).body(consume(channel, uses))
+    program = on_device(connect([sender, taker], [channel]), kernel_cost="10us")
+    assert (x[1] == x[0]).all() and (counts == 3).all()
+    tasks = sorted(program.trace.timeline.tasks, key=lambda found: found[3])
+    sent = [begin for _, name, _, begin, _ in tasks if name == "copy"]
+    used = [end for _, name, _, _, end in tasks if name == "mark"][2::3]
+    for number in range(depth + 2, 16):
+        assert used[number - depth - 2] <= sent[number], number
+    assert sent[15] < used[14 - depth], "the sender is as far ahead as it may be"
+
+
+def test_a_deadlock_on_a_device_is_told():
+    with pytest.raises(ExecutionError, match="first waits for a token of back from second; second waits for a token of there"):
+        on_device(deadlocked())
+
+
 def test_latency_is_a_symbol():
     program = two_stages(Dense[4](), 1)[0].compile()
     before = run(program)
     program.set_symbol_u64("__pto_wsp_channel_latency_cycles", 50)
     assert run(program) > before
+
+
+def test_a_device_has_no_latency_of_channels():
+    with Device(hosting="virtual", aic=4, aiv=8, gm_bytes=1 << 28) as device:
+        program = two_stages(Dense[4](), 1)[0].compile(target="a2a3sim", device=device)
+        program.set_symbol_u64("__pto_wsp_channel_latency_cycles", 50)
+        program.execute()
+        with pytest.raises(ExecutionError, match="A device has no __pto_wsp_channel_latency_cycles"):
+            program.synchronize()
 
 
 def test_a_dynamic_axis_in_a_process():
@@ -70,20 +115,23 @@ def test_receivers_share_tokens():
     assert counts.ravel().tolist() == [1] * 6
 
 
-def test_a_deadlock_is_told():
+def deadlocked():
     x = tiles(4)
     a, b = map(tensor, x)
     there, back = Channel("there", 0), Channel("back", 0)
     first = process("first").consumes(back).produces(there)
     second = process("second").consumes(there).produces(back)
-    pipeline = connect(
+    return connect(
         [
             first.body(consume(back, lambda t: send(there, call(t, a, b)))),
             second.body(consume(there, lambda t: send(back, call(t, a, b)))),
         ],
         [there, back],
     )
-    program = pipeline.compile()
+
+
+def test_a_deadlock_is_told():
+    program = deadlocked().compile()
     program.execute()
     with pytest.raises(ExecutionError, match="first waits for a token of back from second"):
         program.synchronize()

@@ -134,3 +134,9 @@ def test_a_search_finds_the_fewest_cycles():
         space.add_dispatch(["random"])
     _, summary = AutoScheduler(tasks).explore(SearchSpace().add_timing(["immediate", "batched"], [2]))
     assert [one.success for one in summary.results] == [True, False]
+
+
+def test_the_class_of_schedules_stands_beside_that_of_workloads():
+    from pto_wsp.workload import Schedule, Workload
+
+    assert isinstance(Workload("empty")._schedule, Schedule) and Schedule().to_dict() == {}

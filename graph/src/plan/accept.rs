@@ -143,7 +143,11 @@ impl<'p> Plan<'p> {
         }
         plan.schedule = Schedule::accept(&mut cursor)?;
         plan.root = cursor.at();
-        Checker { plan: &plan, vars: 0 }.node(&mut cursor, 0)?;
+        let mut checker = Checker { plan: &plan, vars: 0, process: None };
+        match cursor.clone().code() {
+            (node::PIPELINE, _) => checker.pipeline(&mut cursor)?,
+            _ => checker.node(&mut cursor, 0)?,
+        }
         if cursor.at() != words.len() {
             return Err(Stop::new(Fault::PLAN_LENGTH, cursor.at())
                 .detail(cursor.at() as u64, words.len() as u64));
@@ -247,6 +251,15 @@ struct Checker<'c, 'p> {
     plan: &'c Plan<'p>,
     /// Loop variables in scope.
     vars: u32,
+    /// What the process that is checked may do; `None`: it is no pipeline.
+    process: Option<Process>,
+}
+
+/// Channels of a pipeline, and those that a process sends to, a bit for each.
+#[derive(Clone, Copy)]
+struct Process {
+    channels: u32,
+    sends: u32,
 }
 
 impl Checker<'_, '_> {
@@ -256,10 +269,10 @@ impl Checker<'_, '_> {
 
     fn node(&mut self, cursor: &mut Cursor<'_>, depth: u32) -> Result<(), Stop> {
         let at = cursor.at();
-        if depth >= limits::NODE_DEPTH {
-            return Err(
-                Stop::new(Fault::PLAN_DEPTH, at).detail(depth.into(), limits::NODE_DEPTH.into())
-            );
+        let is_process = self.process.is_some();
+        let most = if is_process { limits::PROCESS_DEPTH } else { limits::NODE_DEPTH };
+        if depth >= most {
+            return Err(Stop::new(Fault::PLAN_DEPTH, at).detail(depth.into(), most.into()));
         }
         let (code, operand) = cursor.code();
         match code {
@@ -282,8 +295,88 @@ impl Checker<'_, '_> {
                 let tensor = found.ok_or(Stop::new(Fault::PLAN_NAME, at))?;
                 tensor.shape().iter().try_for_each(|_| self.expression(cursor, Some(Kind::Number)))
             }
-            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::SLOT_LOAD.into())),
+            node::SEND => self.send(cursor, (at, operand)),
+            node::CONSUME => self.consume(cursor, (at, operand), depth),
+            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::CONSUME.into())),
         }
+    }
+
+    /// The processes, which are the whole tree.
+    fn pipeline(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+        let at = cursor.at();
+        let (_, operand) = cursor.code();
+        let (processes, channels) = (operand & 0xFF, operand >> 8);
+        let mut counts = [(processes, limits::PROCESSES), (channels, limits::CHANNELS), (0, 0)];
+        // What it asks of single tasks has no place here: the process orders them.
+        if self.plan.schedule.is_some() {
+            return Err(Stop::new(Fault::PLAN_CODE, at));
+        }
+        if channels as usize <= limits::CHANNELS {
+            let places = (0..channels).map(|_| places_of(cursor.word(), processes));
+            counts[2] = (places.fold(0, u32::saturating_add), limits::TOKENS);
+        }
+        for (count, limit) in counts {
+            if count as usize > limit {
+                return Err(Stop::new(Fault::PLAN_LIMIT, at).detail(count.into(), limit as u64));
+            }
+        }
+        for _ in &self.plan.kernels {
+            cursor.wide();
+        }
+        for _ in 0..processes {
+            let (body, sends) = (cursor.word(), cursor.word());
+            self.process = Some(Process { channels, sends });
+            // The body is the first node of its process.
+            let start = cursor.at();
+            self.node(cursor, 0)?;
+            let found = cursor.at() - start;
+            if found != body as usize {
+                return Err(Stop::new(Fault::PLAN_LENGTH, start).detail(found as u64, body.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// A channel of the process that is checked.
+    fn channel(&self, number: u32, at: usize) -> Result<Process, Stop> {
+        let process = self.process.ok_or(Stop::new(Fault::PLAN_CODE, at))?;
+        named(number, process.channels, at)?;
+        Ok(process)
+    }
+
+    fn send(&self, cursor: &mut Cursor<'_>, (at, channel): (usize, u32)) -> Result<(), Stop> {
+        // A channel is closed when all that send to it have ended.
+        if self.channel(channel, at)?.sends >> channel & 1 == 0 {
+            return Err(Stop::new(Fault::PLAN_NAME, at).detail(channel.into(), 0));
+        }
+        self.expression(cursor, Some(Kind::Number))?;
+        let at = cursor.at();
+        match cursor.code() {
+            (node::TASK, number) => self.task(cursor, (at, number)),
+            (code, _) => {
+                Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::TASK.into()))
+            }
+        }
+    }
+
+    fn consume(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (at, operand): (usize, u32),
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let (var, body) = (operand & 0xFF, cursor.word());
+        self.channel(operand >> 8, at)?;
+        if var != self.vars {
+            return Err(Stop::new(Fault::PLAN_NAME, at).detail(var.into(), self.vars.into()));
+        }
+        if var as usize >= limits::VARS {
+            return Err(Stop::new(Fault::PLAN_LIMIT, at).detail(var.into(), limits::VARS as u64));
+        }
+        self.vars += 1;
+        self.measured(cursor, body, depth)?;
+        self.vars -= 1;
+        Ok(())
     }
 
     /// A node that may be left out, whose words are counted in front of it.
@@ -394,6 +487,11 @@ impl Checker<'_, '_> {
         let is_there = |dim: u32| dim == NO_DIMENSION || dim < rank;
         if is_there(row) && is_there(col) { Ok(()) } else { Err(wrong) }
     }
+}
+
+/// Places for tokens of a channel.
+pub(super) fn places_of(depth: u32, processes: u32) -> u32 {
+    if depth == 0 { processes } else { depth }
 }
 
 fn named(number: u32, limit: u32, at: usize) -> Result<(), Stop> {

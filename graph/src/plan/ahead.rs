@@ -1,4 +1,4 @@
-//! The calls that a loop will make: how the operands of its only task move while the loop variable counts up.
+//! The calls that a loop will make: how the operands of its tasks move while the loop variable counts up.
 //!
 //! ```text
 //! call (tasks.rs) --> steps: for each operand a step, and for how many turns --> Run::go_on, which submits those calls
@@ -6,9 +6,10 @@
 //! Such a turn is never a fault: where an index would leave its dimension, a tile become partial or an expression have no value, the
 //! steps end before, and the call is made in the ordinary way. So is the first call of each such row.
 
-use super::accept::ParamEntry;
+use super::accept::{ParamEntry, Plan};
 use super::bindings::Bindings;
 use super::cursor::Cursor;
+use super::expression::{self, Names};
 use super::layout::{index, node};
 use super::line::{Line, line};
 use super::operand::Steps;
@@ -40,17 +41,59 @@ impl Tries {
     }
 }
 
-/// The task that is a whole body: a cursor behind its code, its place and its kernel. `None`: the body has something else.
-pub(super) fn only_task<'p>(body: &Cursor<'p>) -> Option<(Cursor<'p>, usize, u32)> {
-    let mut cursor = *body;
-    loop {
+/// Tasks of a body whose calls are made ahead. A body with more is expanded node by node.
+pub(super) const MOST_CALLS: usize = 8;
+
+/// A call of a body: a cursor behind its code, its place and its kernel.
+pub(super) type Call<'p> = (Cursor<'p>, usize, u32);
+
+/// The calls of a body.
+pub(super) type BodyCalls<'p> = heapless::Vec<Call<'p>, MOST_CALLS>;
+
+/// The tasks that are a whole body; none: the body has something else, or too many.
+pub(super) fn only_tasks<'p>(body: &Cursor<'p>, plan: &Plan<'_>) -> BodyCalls<'p> {
+    let (mut cursor, mut calls, mut left) = (*body, BodyCalls::new(), 1);
+    while left > 0 {
         let at = cursor.at();
         match cursor.code() {
-            (node::BLOCK, 1) => {}
-            (node::TASK, kernel) => return Some((cursor, at, kernel)),
-            _ => return None,
+            (node::BLOCK, nodes) => left += nodes,
+            (node::TASK, kernel) if calls.push((cursor, at, kernel)).is_ok() => {
+                if left > 1 {
+                    skip_task(&mut cursor, plan, kernel);
+                }
+            }
+            _ => return BodyCalls::new(),
+        }
+        left -= 1;
+    }
+    calls
+}
+
+/// Goes behind the words of a call, whose code was read; there is no schedule.
+fn skip_task(cursor: &mut Cursor<'_>, plan: &Plan<'_>, kernel: u32) {
+    let Some(kernel) = plan.kernel(kernel) else { return };
+    cursor.wide();
+    let mut params = plan.from(kernel.params_at);
+    for _ in 0..kernel.params {
+        if !ParamEntry::read(&mut params).is_tensor() {
+            skip(cursor);
+            continue;
+        }
+        let [_, indices, ..] = cursor.word().to_le_bytes();
+        for _ in 0..indices {
+            let is_range = cursor.word() == index::RANGE;
+            skip(cursor);
+            if is_range {
+                skip(cursor);
+            }
         }
     }
+}
+
+/// Goes behind an expression, which was checked.
+fn skip(cursor: &mut Cursor<'_>) {
+    const ALL: Names = Names { vars: u32::MAX, symbols: u32::MAX };
+    let _ = expression::check(cursor, ALL, 0);
 }
 
 /// How the operands of a call move while a variable counts up, and for how many turns, `most` of them at most. The cursor is behind

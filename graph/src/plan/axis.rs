@@ -18,7 +18,8 @@ pub(super) enum Elements {
 
 /// `row` counts the rows that have begun.
 pub(super) struct Ragged {
-    lengths: Array,
+    /// The number of the array.
+    lengths: u32,
     rows: u64,
     row: u64,
     inner: i64,
@@ -28,8 +29,9 @@ pub(super) struct Ragged {
 
 /// `row` counts the rows that have begun.
 pub(super) struct Sparse {
-    begins: Array,
-    indices: Array,
+    /// The numbers of the arrays.
+    begins: u32,
+    indices: u32,
     rows: u64,
     row: u64,
     place: u64,
@@ -51,17 +53,15 @@ impl Elements {
             axis::DENSE => Self::Dense { next: 0, end: cursor.wide() },
             axis::DYNAMIC => Self::Dense { next: 0, end: walk.values.symbol(cursor.word()) },
             axis::RAGGED => {
-                let (rows, lengths) =
-                    (walk.values.symbol(cursor.word()), walk.bindings.array(cursor.word()));
-                holds(&lengths, rows, at)?;
+                let (rows, lengths) = (walk.values.symbol(cursor.word()), cursor.word());
+                holds(&walk.bindings.array(lengths), rows, at)?;
                 Self::Ragged(Ragged { lengths, rows, row: 0, inner: 0, length: 0, flat: 0 })
             }
             _ => {
-                let (rows, begins) =
-                    (walk.values.symbol(cursor.word()), walk.bindings.array(cursor.word()));
-                let indices = walk.bindings.array(cursor.word());
-                holds(&begins, rows.saturating_add(1), at)?;
-                let place = begin(walk, &begins, (0, 0), at)?;
+                let (rows, begins) = (walk.values.symbol(cursor.word()), cursor.word());
+                let indices = cursor.word();
+                holds(&walk.bindings.array(begins), rows.saturating_add(1), at)?;
+                let place = begin(walk, begins, (0, 0), at)?;
                 Self::Sparse(Sparse { begins, indices, rows, row: 0, place, end: place })
             }
         })
@@ -121,7 +121,7 @@ impl Ragged {
                 return Ok(None);
             }
             walk.turn(at)?;
-            let length = walk.element(&self.lengths, self.row, at)?;
+            let length = walk.element(self.lengths, self.row, at)?;
             if length < 0 {
                 return Err(wrong_element(length, self.row, at));
             }
@@ -147,9 +147,9 @@ impl Sparse {
             }
             walk.turn(at)?;
             self.row += 1;
-            self.end = begin(walk, &self.begins, (self.row, self.end), at)?;
+            self.end = begin(walk, self.begins, (self.row, self.end), at)?;
         }
-        let value = walk.element(&self.indices, self.place, at)?;
+        let value = walk.element(self.indices, self.place, at)?;
         let element =
             [value.into(), self.row.wrapping_sub(1).cast_signed(), self.place.cast_signed()];
         self.place += 1;
@@ -160,7 +160,7 @@ impl Sparse {
 /// Where a row begins: at the earliest where the row before it does.
 fn begin<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
-    begins: &Array,
+    begins: u32,
     (row, before): (u64, u64),
     at: usize,
 ) -> Result<u64, Stop> {

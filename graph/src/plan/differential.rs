@@ -1,7 +1,7 @@
 //! Making many calls at once submits what making each by its expressions does: generated plans, whose tasks, chains and faults are compared
 //! word for word.
 //!
-//! A plan has one to three loops around a call, whose indices and scalars are random expressions. Most indices are kept in their
+//! A plan has one to three loops around one to three calls, whose indices and scalars are random expressions. Most indices are kept in their
 //! dimension by a remainder; others leave it somewhere, and so do ranges. What a plan is bound to (sizes, grain, costs, cores) is random too.
 
 extern crate std;
@@ -241,11 +241,15 @@ fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
     words.extend([param::SCALAR | element << 8, 0, 0]);
     words[7] = u32::try_from(words.len()).expect("a few");
     let loops = 1 + random.below(3);
-    let mut body = vec![node::TASK, 0, 0];
-    body.extend(view(random, 0, loops, tiles[0]));
-    body.extend(view(random, 1, loops, tiles[1]));
-    let depth = random.below(3);
-    body.extend(expression(random, loops, depth));
+    let calls = random.of(&[1, 1, 1, 2, 3]);
+    let mut body = if calls > 1 { vec![node::BLOCK | calls << 8] } else { Vec::new() };
+    for _ in 0..calls {
+        body.extend([node::TASK, 0, 0]);
+        body.extend(view(random, 0, loops, tiles[0]));
+        body.extend(view(random, 1, loops, tiles[1]));
+        let depth = random.below(3);
+        body.extend(expression(random, loops, depth));
+    }
     for var in (0..loops).rev() {
         let in_order = random.of(&[0, axis::IN_ORDER]);
         let is_dynamic = var + 1 == loops && random.below(3) == 0;

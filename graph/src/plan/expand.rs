@@ -5,13 +5,15 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
-use super::ahead::{Tries, only_task};
+use super::ahead::{BodyCalls, Tries, only_tasks};
 use super::axis::Elements;
 use super::bindings::{Bindings, Place};
 use super::cursor::Cursor;
 use super::epitaph;
 use super::expression::{eval, eval_signed};
 use super::layout::{axis, limits, node, orch};
+use super::pipeline;
+use super::rows;
 use super::stop::Stop;
 use super::tasks;
 use super::walk::{Calls, Walk};
@@ -75,7 +77,12 @@ pub(super) fn run<G: StreamBuilder>(
     let plan = Plan::accept(words)?;
     let bound = Bindings::read(stream, &plan, place)?;
     let mut walk = Walk::new(stream, &plan, bound, calls);
-    let walked = walk.node(&mut plan.root()).and_then(|()| walk.release(words.len()));
+    let root = plan.root();
+    let walked = match root.clone().code() {
+        (node::PIPELINE, _) => pipeline::run(&mut walk, root),
+        _ => walk.node(&mut root.clone()),
+    };
+    let walked = walked.and_then(|()| walk.release(words.len()));
     walked.inspect_err(|stop| {
         // The calls before the one that stops are made. What refuses them has the stop for its reason.
         let _ = walk.run.submit(walk.stream);
@@ -111,7 +118,7 @@ fn tell<G: StreamBuilder>(stream: &mut G, at: GmAddr, stop: Stop, vars: &[i64]) 
 
 impl<G: StreamBuilder> Walk<'_, G> {
     /// The node at the cursor, which goes behind it.
-    fn node(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
+    pub(super) fn node(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = cursor.at();
         let (code, operand) = cursor.code();
         match code {
@@ -147,7 +154,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
         let mut elements = Elements::new(kind & !axis::IN_ORDER, cursor, self, at)?;
         let body = *cursor;
         let before = self.enter(elements.rows(), kind & axis::IN_ORDER != 0);
-        let call = self.repeats(&body, &elements);
+        let calls = self.repeats(&body, &elements);
         let mut tries = Tries::default();
         while let Some(element) = elements.next(self, at)? {
             self.turn(at)?;
@@ -155,11 +162,16 @@ impl<G: StreamBuilder> Walk<'_, G> {
                 self.values.set_var(var, value);
             }
             self.vars = first + count;
-            let Some(call) = &call else {
+            let is_kept = !calls.is_empty() && tries.count() && elements.known() > 1;
+            let [call] = calls.as_slice() else {
                 self.node(&mut body.clone())?;
+                if is_kept {
+                    let made = rows::go_on(self, &calls, (first, at), elements.known())?;
+                    tries.made(made);
+                    elements.skip(made);
+                }
                 continue;
             };
-            let is_kept = tries.count() && elements.known() > 1;
             tasks::submit(self, &mut call.0.clone(), (call.1, call.2), is_kept)?;
             if is_kept {
                 let made = tasks::go_on(self, call, (first, at), elements.known())?;
@@ -173,15 +185,11 @@ impl<G: StreamBuilder> Walk<'_, G> {
         Ok(())
     }
 
-    /// The task that is the body of a loop whose calls can be made ahead: nobody says anything about single ones, and what the loop goes
+    /// The tasks that are the body of a loop whose calls can be made ahead: nobody says anything about single ones, and what the loop goes
     /// through is known.
-    fn repeats<'p>(
-        &self,
-        body: &Cursor<'p>,
-        elements: &Elements,
-    ) -> Option<(Cursor<'p>, usize, u32)> {
+    fn repeats<'p>(&self, body: &Cursor<'p>, elements: &Elements) -> BodyCalls<'p> {
         let can_be = self.pace.is_none() && self.calls == Calls::Ahead && elements.known() > 0;
-        if can_be { only_task(body) } else { None }
+        if can_be { only_tasks(body, self.plan) } else { BodyCalls::new() }
     }
 
     /// A slot gets an element of a tensor, after the element's producers.

@@ -136,7 +136,12 @@ impl Run {
             Operand::Word(_) => Some(1),
         };
         let words = operands.iter().map(words).sum::<Option<usize>>();
-        words.is_some_and(|words| task::PARAMS + words <= MAX_CHAIN_ARGS)
+        words.is_some_and(|words| Self::has_room(task::PARAMS + words))
+    }
+
+    /// Whether a chain has room for the words of a call.
+    pub(super) const fn has_room(words: usize) -> bool {
+        words <= MAX_CHAIN_ARGS
     }
 
     /// Begins with a call that [can be](Self::can_hold) in a run; the run before it was submitted.
@@ -237,10 +242,7 @@ impl Run {
             return false;
         }
         for (kept, operand) in self.operands.iter_mut().zip(operands) {
-            let next = match operand {
-                Operand::View(view) => view.first(),
-                Operand::Word(word) => *word,
-            };
+            let next = operand.place();
             kept.step = next.wrapping_sub(kept.last).cast_signed();
             kept.last = next;
         }

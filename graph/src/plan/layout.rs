@@ -65,6 +65,14 @@ pub mod limits {
     pub const HELD: usize = 256;
     /// Turns of loops without a task between them: a second or two of a device.
     pub const IDLE_TURNS: u64 = 1 << 26;
+    /// Processes of a pipeline.
+    pub const PROCESSES: usize = 16;
+    /// Channels of a pipeline.
+    pub const CHANNELS: usize = 16;
+    /// Places for tokens in all channels together. A channel of depth 0 has one for each process.
+    pub const TOKENS: usize = 128;
+    /// Nodes inside of each other in a process.
+    pub const PROCESS_DEPTH: u32 = 12;
     /// Dimensions of a tensor.
     pub const RANK: usize = pto_abi::limits::MAX_RANK;
 }
@@ -89,6 +97,14 @@ pub mod node {
     /// tasks of a batch; tasks before the first one starts. A task has one expression more for each of the flags
     /// [`KEY`](super::schedule::KEY) and [`PRIORITY`](super::schedule::PRIORITY), in this order.
     pub const SCHEDULE: u32 = 8;
+    /// Processes that communicate; only as the root. Operand: how many; channels above 8 bits. Then the depth of each channel; the
+    /// cycles of each kernel on the `v9` clock, in two words; and each process: the words of its body, the channels that it sends to, a bit
+    /// for each, the body.
+    pub const PIPELINE: u32 = 9;
+    /// A task, and then a token. Operand: the channel. Then the token, an expression; the [`TASK`].
+    pub const SEND: u32 = 10;
+    /// The body for each token. Operand: the variable; the channel above 8 bits. Then the words of the body, the body.
+    pub const CONSUME: u32 = 11;
 }
 
 /// The flags of a schedule.

@@ -12,12 +12,13 @@
 //!                                                            '--> epitaph: where a plan or a tile kernel ended, and why
 //! ```
 //! Where to look: [`layout`] the words; `accept.rs` the check; `expression.rs`, `axis.rs`, `tile.rs` and `tasks.rs` what a walk does at
-//! each of them; `line.rs` and `ahead.rs` how a loop makes many calls at once; `grain.rs` which tasks are one dispatch; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
+//! each of them; `line.rs`, `ahead.rs` and `rows.rs` how a loop makes many calls at once; `grain.rs` which tasks are one dispatch; `pipeline.rs` and `processes.rs` what communicates through `channels.rs`; `schedule.rs` what orders tasks beside their tiles; [`epitaph`] what the host reads after a fault; [`task`] the arguments of a tile kernel.
 
 mod accept;
 mod ahead;
 mod axis;
 mod bindings;
+mod channels;
 mod cursor;
 #[cfg(test)]
 mod differential;
@@ -28,6 +29,9 @@ mod grain;
 pub mod layout;
 mod line;
 mod operand;
+mod pipeline;
+mod processes;
+mod rows;
 mod schedule;
 mod stop;
 pub mod task;

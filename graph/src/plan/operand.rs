@@ -20,6 +20,15 @@ pub(super) enum Operand<'t> {
 }
 
 impl Operand<'_> {
+    /// What moves from call to call: the first element of a tile, or a word.
+    #[inline]
+    pub(super) fn place(&self) -> u64 {
+        match self {
+            Self::View(view) => view.first(),
+            Self::Word(word) => *word,
+        }
+    }
+
     /// The argument, with the region of a tile.
     #[inline]
     pub(super) fn resolve(&self) -> Result<Given, Stop> {

@@ -1,6 +1,7 @@
 //! A call of a tile kernel, which becomes a task with the tensors that it touches, or joins a [run](super::grain).
 
 use pto_abi::fault::Fault;
+use pto_abi::ids::TaskId;
 
 use super::accept::{KernelEntry, ParamEntry};
 use super::ahead;
@@ -14,6 +15,7 @@ use super::schedule::{Choice, Pace};
 use super::stop::Stop;
 use super::task;
 use super::tile::view;
+use super::values::Values;
 use super::walk::Walk;
 use crate::stream::StreamBuilder;
 use crate::tensor_task::TensorTask;
@@ -35,13 +37,8 @@ pub(super) fn submit<G: StreamBuilder>(
     let mut operands = Operands::new();
     let mut params = walk.plan.from(kernel.params_at);
     for _ in 0..kernel.params {
-        let param = ParamEntry::read(&mut params);
-        let operand = match param.is_tensor() {
-            true => Operand::View(view((&walk.bindings, &walk.values), cursor, param)?),
-            false => Operand::Word(eval(cursor, &walk.values)?),
-        };
         // There is room for as many as a kernel has.
-        let _ = operands.push(operand);
+        let _ = operands.push(operand((&walk.bindings, &walk.values), cursor, &mut params)?);
     }
     if walk.run.join(at, &operands) {
         return Ok(());
@@ -66,11 +63,48 @@ pub(super) fn submit<G: StreamBuilder>(
     submit_alone(walk, cursor, call, &given)
 }
 
+/// What the parameter at `params` gets. Both cursors go behind it.
+#[inline]
+pub(super) fn operand<'w>(
+    (bindings, values): (&'w Bindings, &Values),
+    cursor: &mut Cursor<'_>,
+    params: &mut Cursor<'_>,
+) -> Result<Operand<'w>, Stop> {
+    let param = ParamEntry::read(params);
+    Ok(match param.is_tensor() {
+        true => Operand::View(view((bindings, values), cursor, param)?),
+        false => Operand::Word(eval(cursor, values)?),
+    })
+}
+
+/// Submits the call at the cursor as a task that waits for others beside those that its tiles say, and goes behind it.
+pub(super) fn submit_after<G: StreamBuilder>(
+    walk: &mut Walk<'_, G>,
+    cursor: &mut Cursor<'_>,
+    (at, number): (usize, u32),
+    after: &[TaskId],
+) -> Result<TaskId, Stop> {
+    let kernel = walk.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
+    let forms = cursor.wide();
+    walk.has_task = true;
+    let mut given = AllGiven::new();
+    let mut params = walk.plan.from(kernel.params_at);
+    for _ in 0..kernel.params {
+        // There is room for as many as a kernel has.
+        let found = operand((&walk.bindings, &walk.values), cursor, &mut params)?;
+        let _ = given.push(found.resolve()?);
+    }
+    let mut args = Args::new();
+    fill(&mut args, &head(&walk.bindings, (&kernel, number), forms), given.iter());
+    let task = TensorTask::new(kernel.func, kernel.kind, &args).after(after);
+    walk.stream.submit_tensors(&task).map_err(|fault| Stop::new(fault, at))
+}
+
 /// Makes calls after the one that was submitted last, while a variable counts up, `most` of them at most; how many. The variable has
 /// the value of the last one then.
 pub(super) fn go_on<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
-    (cursor, at, number): &(Cursor<'_>, usize, u32),
+    (cursor, at, number): &ahead::Call<'_>,
     (var, loop_at): (u32, usize),
     most: u64,
 ) -> Result<u64, Stop> {
@@ -129,7 +163,7 @@ fn paced<G: StreamBuilder>(
 }
 
 /// The words in front of those of the parameters.
-fn head(
+pub(super) fn head(
     bindings: &Bindings,
     (kernel, number): (&KernelEntry, u32),
     forms: u64,

@@ -2,9 +2,12 @@
 
 use super::layout::limits;
 
+/// Loop variables.
+pub(super) type Vars = [i64; limits::VARS];
+
 /// The values. Places that a plan does not have are zero; the plan was checked.
 pub(super) struct Values {
-    vars: [i64; limits::VARS],
+    vars: Vars,
     symbols: [u64; limits::SYMBOLS],
     slots: [u64; limits::SLOTS as usize],
 }
@@ -24,6 +27,11 @@ impl Values {
         if let Some(var) = self.vars.get_mut(number as usize) {
             *var = value;
         }
+    }
+
+    /// Takes the variables of another process.
+    pub(super) const fn swap_vars(&mut self, vars: &mut Vars) {
+        core::mem::swap(&mut self.vars, vars);
     }
 
     #[inline]

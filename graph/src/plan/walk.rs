@@ -4,7 +4,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
 use super::accept::Plan;
-use super::bindings::{Array, Bindings};
+use super::bindings::Bindings;
 use super::epitaph;
 use super::grain::{Measure, Run};
 use super::layout::limits;
@@ -157,7 +157,8 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
     }
 
     /// An element of an array, after the element's producers.
-    pub(super) fn element(&mut self, array: &Array, number: u64, at: usize) -> Result<i32, Stop> {
+    pub(super) fn element(&mut self, array: u32, number: u64, at: usize) -> Result<i32, Stop> {
+        let array = self.bindings.array(array);
         let short = Stop::new(Fault::PLAN_ARRAY, at).detail(array.length, number.saturating_add(1));
         if number >= array.length {
             return Err(short);

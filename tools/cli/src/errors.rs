@@ -324,6 +324,7 @@ impl From<pto_host::stitch::StitchError> for Failure {
                 let code = match **fault {
                     RunFault::Expansion { fault, .. } => fault,
                     RunFault::Kernel(_) => Fault::PLAN_KERNEL,
+                    RunFault::Deadlock(_) => Fault::PLAN_DEADLOCK,
                 };
                 Self { fault: Some(Box::new(fault_json(code))), ..Self::faulted(error) }
             }

@@ -13,7 +13,7 @@ use crate::tree::{Checked, Node, Schedule, Tensor, Window, WindowMode, Workload}
 use super::error::PlanError;
 use super::kernels::{self, element};
 use super::names::{Names, SymbolUse, number};
-use super::nodes::Writer;
+use super::nodes::{Writer, lanes};
 use super::places::Places;
 
 /// A workload that was compiled: what a device gets, and what people are told. [`Plan::accept`] accepts its words.
@@ -131,13 +131,11 @@ impl Compiled {
 /// Compiles a workload.
 ///
 /// # Errors
-/// It is a pipeline, or has more of something than a plan holds.
+/// It has more of something than a plan holds, or a schedule that a device does not keep.
 pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
     let workload = checked.workload();
-    if let Node::Pipeline(_) = workload.root {
-        return Err(PlanError::Pipeline(workload.name.clone()));
-    }
     check_schedule(workload)?;
+    check_pipeline(workload)?;
     check_counts(
         workload,
         [
@@ -154,7 +152,8 @@ pub fn compile(checked: &Checked) -> Result<Compiled, PlanError> {
         kernels::write(kernel, &mut words, &mut code);
     }
     let root = words.len();
-    let mut writer = Writer { workload, words, names: Names::default(), places: Places::default() };
+    let (names, places, process) = (Names::default(), Places::default(), String::new());
+    let mut writer = Writer { workload, words, names, places, process };
     writer.schedule();
     writer.node(&workload.root);
     let Writer { mut words, names, places, .. } = writer;
@@ -207,6 +206,30 @@ fn check_schedule(workload: &Workload) -> Result<(), PlanError> {
             ("workers", size(*workers), limits::LANES),
             ("tasks in a batch", size(*batch), limits::HELD.min(slots)),
             ("tasks before the first one starts", size(*start), limits::HELD.min(slots)),
+        ],
+    )
+}
+
+/// Whether a plan has room for the processes and channels, where there are some.
+fn check_pipeline(workload: &Workload) -> Result<(), PlanError> {
+    let Node::Pipeline(processes) = &workload.root else { return Ok(()) };
+    if lanes(&workload.schedule).is_some() {
+        return Err(PlanError::Pipeline(workload.name.clone()));
+    }
+    let places = workload.channels.iter().map(|channel| match channel.depth {
+        0 => processes.len(),
+        depth => usize::try_from(depth).unwrap_or(usize::MAX),
+    });
+    check_counts(
+        workload,
+        [
+            ("processes", processes.len(), limits::PROCESSES),
+            ("channels", workload.channels.len(), limits::CHANNELS),
+            (
+                "places for tokens in its channels",
+                places.fold(0, usize::saturating_add),
+                limits::TOKENS,
+            ),
         ],
     )
 }

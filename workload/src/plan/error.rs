@@ -3,9 +3,9 @@
 /// Why a workload has no plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// It has processes.
+    /// It has processes, and a schedule that speaks of single tasks.
     #[error(
-        "Workload {0} is a pipeline, and no plan holds one. Run it on the v9 clock, or write it as one tree of loops."
+        "Workload {0} is a pipeline, whose processes order its tasks. Leave workers, streams, batches, priorities and start thresholds out of its schedule."
     )]
     Pipeline(String),
     /// It has more of something than a plan holds.

@@ -13,6 +13,9 @@ pub enum RunFault {
     /// A kernel ended with a fault: its name, the operand and the index are in it.
     #[error("{0}")]
     Kernel(Box<TileFault>),
+    /// The processes of a pipeline wait for each other.
+    #[error("The pipeline is in a deadlock: {0}. ({fault})", fault = Fault::PLAN_DEADLOCK)]
+    Deadlock(String),
     /// The expansion stopped.
     #[error("At {place}{vars}: {message} ({fault})")]
     Expansion {
@@ -39,6 +42,9 @@ impl Compiled {
         }
         let at = |at: u32| word(usize::try_from(at).unwrap_or(usize::MAX));
         let fault = Fault::from_code(u32::try_from(at(epitaph::FAULT)).unwrap_or(0))?;
+        if fault == Fault::PLAN_DEADLOCK {
+            return Some(RunFault::Deadlock(self.waits(at)));
+        }
         let part = self.places.of(usize::try_from(at(epitaph::AT)).unwrap_or(usize::MAX));
         let place = part.map_or("the head of the plan", |part| &part.text).to_owned();
         let values = (0..at(epitaph::VARS)).map(|number| {
@@ -54,6 +60,14 @@ impl Compiled {
             if vars.is_empty() { String::new() } else { format!(", with {}", vars.join(", ")) };
         let message = message(fault, at(epitaph::FOUND), at(epitaph::LIMIT));
         Some(RunFault::Expansion { place, vars, message, fault })
+    }
+
+    /// Who waits for whom in a deadlock: the epitaph has the words of the plan at which processes wait.
+    fn waits(&self, at: impl Fn(u32) -> u64) -> String {
+        let count = u32::try_from(at(epitaph::VARS)).unwrap_or(0);
+        let words = (0..count).map(|number| at(epitaph::VAR_WORDS.saturating_add(number)));
+        let parts = words.filter_map(|word| self.places.of(usize::try_from(word).ok()?));
+        parts.map(|part| part.text.as_str()).collect::<Vec<_>>().join("; ")
     }
 
     /// `None`: the epitaph names no kernel of the plan.

@@ -3,7 +3,8 @@
 use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node, schedule};
 
 use crate::tree::{
-    Argument, Axis, Dispatch, Expr, Index, Loop, Node, ScalarType, Schedule, Task, View, Workload,
+    Argument, Axis, Dispatch, Expr, Index, Loop, Node, Process, ScalarType, Schedule, Task, View,
+    Workload, sends,
 };
 use pto_aicore_kernels::tile::element::bits_of;
 use pto_aicore_kernels::tile::{Param, ParamKind, TileType};
@@ -18,6 +19,8 @@ pub(super) struct Writer<'w> {
     pub(super) words: Vec<u32>,
     pub(super) names: Names,
     pub(super) places: Places,
+    /// The process that is written.
+    pub(super) process: String,
 }
 
 impl Writer<'_> {
@@ -41,10 +44,10 @@ impl Writer<'_> {
     pub(super) fn node(&mut self, node: &Node) {
         self.begin();
         match node {
-            // A workload with channels is a pipeline, and has no plan.
-            Node::Empty | Node::Pipeline(_) | Node::Send { .. } | Node::Consume { .. } => {
-                self.words.push(word(node::EMPTY, 0));
-            }
+            Node::Empty => self.words.push(word(node::EMPTY, 0)),
+            Node::Pipeline(processes) => self.pipeline(processes),
+            Node::Send { channel, task } => self.send(*channel, task),
+            Node::Consume { channel, var, body } => self.consume(*channel, var, body),
             Node::ParallelFor(around, body) | Node::Select(around, body) => {
                 self.around(around, body, 0);
             }
@@ -92,6 +95,66 @@ impl Writer<'_> {
         self.measure(at + 1, start, 0);
         self.names.vars.truncate(depth);
         self.places.leave();
+    }
+
+    /// Appends the processes: the whole tree.
+    fn pipeline(&mut self, processes: &[Process]) {
+        let channels = &self.workload.channels;
+        self.words
+            .push(word(node::PIPELINE, number(processes.len()) | number(channels.len()) << 8));
+        self.words.extend(channels.iter().map(|channel| count(channel.depth)));
+        for kernel in &self.workload.kernels {
+            self.words.extend(wide(kernel.code().whole_cycles()));
+        }
+        for process in processes {
+            self.places.enter(format!("process {}", process.name));
+            self.process.clone_from(&process.name);
+            let at = self.words.len();
+            self.words.extend([0, sent_by(&process.body, channels.len())]);
+            self.node(&process.body);
+            self.measure(at, at + 2, 0);
+            self.places.leave();
+        }
+    }
+
+    /// The first word of a node at which the process may wait, which says for whom.
+    fn waits(&mut self, waits: String, first: u32) {
+        let around = self.places.set_aside(waits);
+        self.begin();
+        self.words.push(first);
+        self.places.put_back(around);
+        self.begin();
+    }
+
+    fn send(&mut self, channel: usize, task: &Task) {
+        let takers = self.processes_that(|process| process.consumes.contains(&channel));
+        let name = &self.workload.channels[channel].name;
+        let waits = format!("{} waits until {takers} takes a token of {name}", self.process);
+        self.waits(waits, word(node::SEND, number(channel)));
+        self.expr(task.axes.first().unwrap_or(&ZERO));
+        self.task(task);
+    }
+
+    fn consume(&mut self, channel: usize, var: &str, body: &Node) {
+        let senders = self.processes_that(|process| sends(&process.body, channel));
+        let name = &self.workload.channels[channel].name;
+        let waits = format!("{} waits for a token of {name} from {senders}", self.process);
+        self.places.enter(format!("consume {name}"));
+        let (at, depth) = (self.words.len() + 1, self.names.vars.len());
+        self.waits(waits, word(node::CONSUME, number(depth) | number(channel) << 8));
+        self.words.push(0);
+        self.names.vars.push(var.to_owned());
+        self.node(body);
+        self.measure(at, at + 1, 0);
+        self.names.vars.truncate(depth);
+        self.places.leave();
+    }
+
+    /// The names of processes.
+    fn processes_that(&self, does: impl Fn(&Process) -> bool) -> String {
+        let Node::Pipeline(processes) = &self.workload.root else { return String::new() };
+        let found = processes.iter().filter(|process| does(process));
+        found.map(|process| process.name.as_str()).collect::<Vec<_>>().join(" and ")
     }
 
     /// The code of an axis, and its words.
@@ -226,7 +289,7 @@ impl Writer<'_> {
 }
 
 /// The flags of a schedule and its lanes; `None`: it asks for nothing that a device has to do.
-fn lanes(of: &Schedule) -> Option<[u32; 2]> {
+pub(super) fn lanes(of: &Schedule) -> Option<[u32; 2]> {
     let is_free =
         of.dispatch == Dispatch::WorkSteal || of.workers <= 1 && !of.dispatch.is_in_order();
     let lanes = if is_free { 0 } else { of.workers };
@@ -236,6 +299,12 @@ fn lanes(of: &Schedule) -> Option<[u32; 2]> {
         | flag(of.dispatch.is_in_order(), schedule::IN_ORDER);
     let is_asked = lanes > 0 || flags != 0 || of.batch > 0 || of.start > 0;
     is_asked.then_some([flags, count(lanes)])
+}
+
+/// The channels that a node sends to, a bit for each.
+fn sent_by(node: &Node, channels: usize) -> u32 {
+    let sent = (0..channels.min(32)).filter(|channel| sends(node, *channel));
+    sent.fold(0, |bits, channel| bits | 1 << channel)
 }
 
 /// A count as a word. What is too large for it, the reader of plans refuses.

@@ -42,6 +42,16 @@ impl Places {
         self.around.pop();
     }
 
+    /// The part that begins next is told by this alone. Returns what was around it, which [`put_back`](Self::put_back) wants.
+    pub(super) fn set_aside(&mut self, text: String) -> Vec<String> {
+        std::mem::replace(&mut self.around, vec![text])
+    }
+
+    /// Goes on inside of what was set aside.
+    pub(super) fn put_back(&mut self, around: Vec<String>) {
+        self.around = around;
+    }
+
     /// A part begins.
     pub(super) fn begin(&mut self, start: usize, vars: &[String]) {
         let text = match self.around.as_slice() {

@@ -8,10 +8,11 @@ use pto_workload::plan::{Compiled, PlanError, SymbolUse, compile};
 
 use super::random::Random;
 
-pub(super) const FILES: [(&str, &str); 3] = [
+pub(super) const FILES: [(&str, &str); 4] = [
     ("matmul", include_str!("../../../examples/workloads/matmul.workload")),
     ("softmax", include_str!("../../../examples/workloads/softmax.workload")),
     ("ragged_attention", include_str!("../../../examples/workloads/ragged_attention.workload")),
+    ("two_producers", include_str!("../../../examples/workloads/two_producers.workload")),
 ];
 
 fn compiled(text: &str) -> Result<Compiled, PlanError> {

@@ -3,20 +3,21 @@
 //! The time of an instruction is the difference between a kernel with many of it and a kernel with few, so that loads and stores
 //! do not count. Of several repetitions the fastest counts. The figures mean something on a quiet machine only.
 
+mod models;
+mod timing;
+
 use std::collections::BTreeMap;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use pto_workload::tile::view::tensor_of;
 use pto_workload::tile::{Binary, Call, DType, Direction, Machine, Reduce, Unary, View};
 use pto_workload::{KernelBuilder, KernelError, TileKernel};
 
+use timing::fastest_ns;
+
 /// How many of an instruction the two kernels have.
 const FEW: usize = 4;
 const MANY: usize = 20;
-const REPETITIONS: usize = 30;
-/// How long one repetition takes at least.
-const SPAN: Duration = Duration::from_millis(2);
 
 /// What is timed, and how much slower than NumPy it may be.
 struct Case {
@@ -80,21 +81,6 @@ fn run_ns(kernel: &TileKernel, extent: u16) -> f64 {
     })
 }
 
-/// The fastest of several repetitions, in nanoseconds.
-fn fastest_ns(mut run: impl FnMut()) -> f64 {
-    let mut best = f64::INFINITY;
-    for _ in 0..REPETITIONS {
-        let (start, mut runs) = (Instant::now(), 0u32);
-        while start.elapsed() < SPAN {
-            run();
-            runs += 1;
-        }
-        let nanoseconds = start.elapsed().as_secs_f64() * 1e9;
-        best = best.min(nanoseconds / f64::from(runs));
-    }
-    best
-}
-
 fn instruction_ns(what: What, extent: u16) -> Result<f64, KernelError> {
     let of = |count| Ok(run_ns(&kernel(what, u64::from(extent), count)?, extent));
     Ok((of(MANY)? - of(FEW)?) / (MANY - FEW) as f64)
@@ -137,7 +123,7 @@ for extent in (64, 256):
     lines.filter_map(|(name, time)| Some((name.to_owned(), time.parse().ok()?))).collect()
 }
 
-fn main() -> Result<(), KernelError> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Tiles of one element: what is left is the interpretation.
     println!(
         "interpretation: {:.1} ns an instruction (aim 40)",
@@ -159,5 +145,5 @@ fn main() -> Result<(), KernelError> {
             }
         }
     }
-    Ok(())
+    models::compare()
 }

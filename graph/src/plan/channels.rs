@@ -1,0 +1,205 @@
+//! The channels of a pipeline, in time. The `k`-th send to a channel of depth `d` completes
+//!
+//! - for `d > 0` when it was begun, or when the token `d` before it was taken, whichever is later;
+//! - for `d = 0` when it is taken: sender and receiver meet.
+//!
+//! ```text
+//! send --room--> token --take--> taken: what the send `d` later waits for
+//!      --no room--> waits in its channel, behind those that began before
+//! ```
+//! Time is the one of the `v9` clock, so that the order of tokens is the same in every run. What a device waits for are [`Mark`]s: tasks.
+//! Invariants: a token is in exactly one channel, from its send until it is taken; a channel has as many places as it is deep (of depth
+//! 0: as there are processes, each of which waits with its token); sends are admitted in the order in which they were begun.
+
+use pto_abi::ids::TaskId;
+
+use super::layout::limits;
+
+/// A task of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) process: u8,
+    /// Counts the tasks of the pipeline.
+    pub(super) number: u64,
+    pub(super) id: TaskId,
+}
+
+/// Tasks that something waits for.
+pub(super) type Marks = [Option<Mark>; 2];
+
+/// Something that has a time on the `v9` clock, and tasks on a device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moment {
+    pub(super) time: u64,
+    pub(super) marks: Marks,
+}
+
+/// A token: its value, and its send.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Token {
+    pub(super) value: i64,
+    pub(super) sent: Moment,
+}
+
+/// A send that has completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Completed {
+    pub(super) process: u8,
+    pub(super) at: Moment,
+}
+
+/// A channel. Its tokens stand in the places that all channels share.
+#[derive(Debug)]
+pub(super) struct Channel {
+    depth: u32,
+    /// The first of its places, and how many they are.
+    places: [u32; 2],
+    sends: u64,
+    takes: u64,
+    /// Processes that wait with a token, in the order in which they began to.
+    pending: heapless::Deque<u8, { limits::PROCESSES }>,
+    /// Processes that may still send.
+    pub(super) senders: u32,
+}
+
+/// The places of all channels: a token, and who waits with it; after it was taken, when that was.
+pub(super) type Places = [(Token, u8); limits::TOKENS];
+
+impl Channel {
+    pub(super) const fn new(depth: u32, places: [u32; 2]) -> Self {
+        Self { depth, places, sends: 0, takes: 0, pending: heapless::Deque::new(), senders: 0 }
+    }
+
+    /// Where the token of this number stands.
+    fn place(&self, number: u64) -> usize {
+        let [first, count] = self.places;
+        let within = number.checked_rem(u64::from(count)).unwrap_or(0);
+        usize::try_from(u64::from(first) + within).unwrap_or(usize::MAX)
+    }
+
+    /// A process begins a send; [`admit`](Self::admit) says which sends complete now.
+    pub(super) fn send(&mut self, process: u8) {
+        // A process waits with one token at a time.
+        let _ = self.pending.push_back(process);
+    }
+
+    /// Lets the send that has waited longest into the channel, if there is room: `Some`, with its completion where it does not wait for
+    /// the receiver. `None`: nothing has changed. `sending` are the tokens with which processes wait.
+    pub(super) fn admit(
+        &mut self,
+        sending: &[Token; limits::PROCESSES],
+        places: &mut Places,
+    ) -> Option<Option<Completed>> {
+        let process = *self.pending.front()?;
+        let mut token = *sending.get(usize::from(process))?;
+        let held = self.sends.wrapping_sub(self.takes);
+        let place = places.get_mut(self.place(self.sends))?;
+        if self.depth > 0 && held >= u64::from(self.depth) {
+            return None;
+        }
+        let mut at = Moment { time: token.sent.time, marks: [None; 2] };
+        if self.depth > 0 && self.sends >= u64::from(self.depth) {
+            // The place has the moment at which the token before it was taken.
+            let taken = place.0.sent;
+            at = Moment { time: at.time.max(taken.time), ..taken };
+        }
+        token.sent.time = at.time;
+        *place = (token, process);
+        self.sends = self.sends.wrapping_add(1);
+        self.pending.pop_front();
+        Some((self.depth > 0).then_some(Completed { process, at }))
+    }
+
+    /// The token that is taken next.
+    pub(super) fn first(&self, places: &Places) -> Option<Token> {
+        let (token, _) = places.get(self.place(self.takes))?;
+        (self.sends != self.takes).then_some(*token)
+    }
+
+    /// When a receiver that is there since `since` could take a token.
+    pub(super) fn next_at(&self, since: u64, places: &Places) -> Option<u64> {
+        self.first(places).map(|token| since.max(token.sent.time))
+    }
+
+    /// The [first](Self::first) token is taken at this moment; the send that completes by that, where its sender waits.
+    pub(super) fn take(&mut self, taken: Moment, places: &mut Places) -> Option<Completed> {
+        let place = places.get_mut(self.place(self.takes))?;
+        self.takes = self.takes.wrapping_add(1);
+        place.0.sent = taken;
+        (self.depth == 0).then_some(Completed { process: place.1, at: taken })
+    }
+
+    /// Whether no token is there and none will come.
+    pub(super) fn is_finished(&self) -> bool {
+        self.senders == 0 && self.sends == self.takes && self.pending.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Channel, Completed, Moment, Places, Token};
+    use crate::plan::layout::limits;
+
+    const EMPTY: Places =
+        [(Token { value: 0, sent: Moment { time: 0, marks: [None; 2] } }, 0); limits::TOKENS];
+
+    const fn moment(time: u64) -> Moment {
+        Moment { time, marks: [None; 2] }
+    }
+
+    /// A sender and a receiver with a cost for each token; when the last of them is done.
+    fn total(sender: &[u64], receiver: &[u64], depth: u32) -> u64 {
+        let mut places = EMPTY;
+        let mut channel = Channel::new(depth, [3, depth.max(1)]);
+        let (mut sends, mut takes) = (0, 0);
+        for (value, (send, take)) in (0..).zip(sender.iter().zip(receiver)) {
+            sends += send;
+            let token = Token { value, sent: moment(sends) };
+            channel.send(0);
+            let admitted = channel.admit(&[token; 16], &mut places).expect("there is room for it");
+            takes = channel.next_at(takes, &places).expect("a token is there");
+            let found = channel.first(&places).expect("as was said");
+            let met = channel.take(moment(takes), &mut places);
+            let Completed { process, at } = admitted.or(met).expect("one of both completes it");
+            assert_eq!((found.value, process), (value, 0));
+            sends = sends.max(at.time);
+            takes += take;
+        }
+        sends.max(takes)
+    }
+
+    #[test]
+    fn known_answers_of_a_program_with_two_stages() {
+        let sender: [u64; 10] = core::array::from_fn(|k| if k < 4 { 32 } else { 16_384 });
+        let receiver: [u64; 10] = core::array::from_fn(|k| if k < 1 { 16_384 } else { 8192 });
+        let of_depth = |depth| total(&sender, &receiver, depth);
+        assert_eq!([of_depth(1), of_depth(2), of_depth(0)], [131_104, 122_912, 139_296]);
+    }
+
+    #[test]
+    fn no_token_of_two_senders_is_lost() {
+        let mut places = EMPTY;
+        let mut channel = Channel::new(1, [0, 1]);
+        channel.senders = 2;
+        let mut taken = 0;
+        for turn in 0..100 {
+            // One of them waits, because the channel holds one token.
+            let sending = core::array::from_fn(|process| {
+                let value = 2 * turn + i64::try_from(process).unwrap_or(0);
+                Token { value, sent: moment(0) }
+            });
+            channel.send(0);
+            channel.send(1);
+            while channel.admit(&sending, &mut places).is_some() {}
+            while let Some(token) = channel.first(&places) {
+                assert_eq!(token.value, taken, "in the order of the sends");
+                channel.take(moment(0), &mut places);
+                taken += 1;
+                while channel.admit(&sending, &mut places).is_some() {}
+            }
+            assert!(!channel.is_finished());
+        }
+        channel.senders = 0;
+        assert!(taken == 200 && channel.is_finished());
+    }
+}

@@ -1,0 +1,352 @@
+//! Pipelines: processes that communicate through channels, expanded side by side by one builder.
+//!
+//! ```text
+//! next: the process furthest back in time --> step: one node of it --> task, which waits for the process's last one
+//!                                                 |--> send: a task, then a token with it; the process waits for room
+//!                                                 '--> consume: takes a token; the next task waits for the token's task
+//! ```
+//! Nobody waits for a core here: what a send or a receive waits for in time becomes an edge between tasks. So a pipeline needs the memory of
+//! its processes and channels alone, and the order of its tokens is the same in every run: that of the `v9` clock, on which a task takes the
+//! cycles of its kernel on whole tiles. Tasks of a process run one after another; tiles order tasks of different processes as well.
+
+use pto_abi::fault::Fault;
+
+use super::accept::places_of;
+use super::axis::Elements;
+use super::channels::{Channel, Completed, Mark, Moment, Places, Token};
+use super::cursor::Cursor;
+use super::expression::{eval, eval_signed};
+use super::layout::{axis, limits, node};
+use super::processes::{Frame, Process, State};
+use super::stop::Stop;
+use super::tasks;
+use super::walk::Walk;
+use crate::stream::StreamBuilder;
+
+/// Expands the pipeline at the cursor.
+// Not inlined: its processes would stand on the stack of every other plan as well.
+#[inline(never)]
+pub(super) fn run<G: StreamBuilder>(
+    walk: &mut Walk<'_, G>,
+    mut cursor: Cursor<'_>,
+) -> Result<(), Stop> {
+    let at = cursor.at();
+    let mut pipeline = Pipeline::read(&mut cursor, walk.plan.counts()[3]);
+    while let Some(number) = pipeline.next() {
+        pipeline.go_on(walk, number)?;
+    }
+    let waiting = pipeline.processes.iter().filter(|process| process.state != State::Done);
+    let mut count = 0;
+    for (var, process) in (0..).zip(waiting) {
+        // The host says what stands at these words.
+        walk.values.set_var(var, i64::try_from(process.waits_at).unwrap_or(0));
+        count = var + 1;
+    }
+    walk.vars = count;
+    if count == 0 {
+        Ok(())
+    } else {
+        Err(Stop::new(Fault::PLAN_DEADLOCK, at).detail(count.into(), 0))
+    }
+}
+
+struct Pipeline {
+    processes: heapless::Vec<Process, { limits::PROCESSES }>,
+    channels: heapless::Vec<Channel, { limits::CHANNELS }>,
+    places: Places,
+    /// The tokens with which processes wait.
+    sending: [Token; limits::PROCESSES],
+    cycles: [u64; limits::KERNELS],
+    /// Tasks so far.
+    tasks: u64,
+}
+
+impl Pipeline {
+    /// The pipeline at the cursor; the plan was checked.
+    fn read(cursor: &mut Cursor<'_>, kernels: u32) -> Self {
+        let (_, operand) = cursor.code();
+        let (processes, channels) = (operand & 0xFF, operand >> 8);
+        let mut read = Self {
+            processes: heapless::Vec::new(),
+            channels: heapless::Vec::new(),
+            places: [(Token::default(), 0); limits::TOKENS],
+            sending: [Token::default(); limits::PROCESSES],
+            cycles: [0; limits::KERNELS],
+            tasks: 0,
+        };
+        let mut first = 0;
+        for _ in 0..channels {
+            let depth = cursor.word();
+            let count = places_of(depth, processes);
+            // There is room for as many as were accepted; so below.
+            let _ = read.channels.push(Channel::new(depth, [first, count]));
+            first += count;
+        }
+        read.cycles.iter_mut().take(kernels as usize).for_each(|cycles| *cycles = cursor.wide());
+        for _ in 0..processes {
+            let (body, sends) = (cursor.word(), cursor.word());
+            let _ = read.processes.push(Process::new(cursor.at(), sends));
+            cursor.skip(body);
+            read.count_senders(sends, 1);
+        }
+        read
+    }
+
+    /// So many processes more may send to these channels.
+    fn count_senders(&mut self, sends: u32, by: i32) {
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if sends >> number & 1 == 1 {
+                channel.senders = channel.senders.saturating_add_signed(by);
+            }
+        }
+    }
+
+    /// When a process could go on.
+    fn ready(&self, process: &Process) -> Option<u64> {
+        match process.state {
+            State::Runs => Some(process.time),
+            State::Takes(channel) => {
+                let channel = self.channels.get(usize::from(channel))?;
+                let closed = channel.is_finished().then_some(process.time);
+                channel.next_at(process.time, &self.places).or(closed)
+            }
+            State::Sends | State::Done => None,
+        }
+    }
+
+    /// The process that goes on: the one furthest back in time, of several the first.
+    fn next(&self) -> Option<usize> {
+        let ready = self.processes.iter().enumerate();
+        let ready = ready.filter_map(|(number, process)| Some((self.ready(process)?, number)));
+        ready.min().map(|(_, number)| number)
+    }
+
+    fn go_on<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+    ) -> Result<(), Stop> {
+        let state = self.processes.get(number).map_or(State::Done, |process| process.state);
+        match state {
+            State::Takes(channel) => {
+                self.take(number, channel.into());
+                Ok(())
+            }
+            _ => self.step(walk, number),
+        }
+    }
+
+    /// One node of a process. After a fault the walk has the variables of that process.
+    fn step<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        walk.values.swap_vars(&mut process.vars);
+        walk.vars = process.var_count;
+        if process.is_at_node {
+            self.node(walk, number)?;
+        } else {
+            self.frame(walk, number)?;
+        }
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        process.var_count = walk.vars;
+        walk.values.swap_vars(&mut process.vars);
+        Ok(())
+    }
+
+    /// What comes behind a node that has ended.
+    fn frame<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        let Some(mut frame) = process.frames.pop() else {
+            process.state = State::Done;
+            let sends = process.sends;
+            self.count_senders(sends, -1);
+            return Ok(());
+        };
+        match &mut frame {
+            Frame::Nodes(0) => return Ok(()),
+            Frame::Nodes(left) => {
+                *left -= 1;
+                process.begin(process.at);
+            }
+            Frame::Choice { after } => {
+                process.end(*after);
+                return Ok(());
+            }
+            Frame::Loop { elements, at, first, count, body, after } => {
+                walk.vars = *first;
+                let Some(element) = elements.next(walk, *at)? else {
+                    process.end(*after);
+                    return Ok(());
+                };
+                walk.turn(*at)?;
+                for (var, value) in (*first..*first + *count).zip(element) {
+                    walk.values.set_var(var, value);
+                }
+                walk.vars = *first + *count;
+                process.begin(*body);
+            }
+            Frame::Consume { channel, var, at, .. } => {
+                // The first word of the node says who waits for whom, and the others where it is.
+                walk.turn(*at + 1)?;
+                walk.vars = *var;
+                (process.state, process.waits_at) = (State::Takes(*channel), *at);
+            }
+        }
+        // There is room: it has just been taken out.
+        let _ = process.frames.push(frame);
+        Ok(())
+    }
+
+    /// The node at which a process is.
+    fn node<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        let at = process.at;
+        let mut cursor = walk.plan.from(at);
+        let (code, operand) = cursor.code();
+        let frame = match code {
+            node::BLOCK => {
+                process.end(cursor.at());
+                Frame::Nodes(operand)
+            }
+            node::LOOP => {
+                let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
+                let words = cursor.word() as usize;
+                let elements = Elements::new(kind & !axis::IN_ORDER, &mut cursor, walk, at)?;
+                let body = cursor.at();
+                process.end(body);
+                Frame::Loop { elements, at, first, count, body, after: body + words }
+            }
+            node::COND => {
+                let second = cursor.word() as usize;
+                let is_first = eval(&mut cursor, &walk.values)? != 0;
+                let behind = cursor.at() + operand as usize;
+                process.begin(if is_first { cursor.at() } else { behind });
+                Frame::Choice { after: behind + second }
+            }
+            node::CONSUME => {
+                let words = cursor.word() as usize;
+                let [var, channel, ..] = operand.to_le_bytes();
+                let body = cursor.at();
+                process.end(body);
+                Frame::Consume { channel, var: var.into(), at, body, after: body + words }
+            }
+            node::TASK => {
+                self.task(walk, number, &mut cursor, (at, operand))?;
+                return self.end(number, cursor);
+            }
+            node::SEND => {
+                let value = eval_signed(&mut cursor, &walk.values)?;
+                let task_at = cursor.at();
+                let (_, kernel) = cursor.code();
+                let mark = self.task(walk, number, &mut cursor, (task_at, kernel))?;
+                self.send(number, (operand, at), value, mark);
+                return self.end(number, cursor);
+            }
+            _ => {
+                let mut cursor = walk.plan.from(at);
+                walk.node(&mut cursor)?;
+                return self.end(number, cursor);
+            }
+        };
+        // A process that was accepted has no more nodes inside of each other.
+        let _ = process.frames.push(frame);
+        Ok(())
+    }
+
+    /// A process has come to the end of a node.
+    fn end(&mut self, number: usize, cursor: Cursor<'_>) -> Result<(), Stop> {
+        if let Some(process) = self.processes.get_mut(number) {
+            process.end(cursor.at());
+        }
+        Ok(())
+    }
+
+    /// Submits a task of a process, after its last one and after what it has received.
+    fn task<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+        cursor: &mut Cursor<'_>,
+        (at, kernel): (usize, u32),
+    ) -> Result<Option<Mark>, Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(None) };
+        let after: heapless::Vec<_, { limits::PROCESSES }> =
+            process.after().map(|mark| mark.id).collect();
+        let id = tasks::submit_after(walk, cursor, (at, kernel), &after)?;
+        self.tasks = self.tasks.wrapping_add(1);
+        let process_number = u8::try_from(number).unwrap_or(u8::MAX);
+        let mark = Mark { process: process_number, number: self.tasks, id };
+        process.submitted(mark);
+        let cycles = self.cycles.get(kernel as usize).copied().unwrap_or(0);
+        process.time = process.time.saturating_add(cycles);
+        Ok(Some(mark))
+    }
+
+    /// Sends a token with the task that was submitted for it.
+    fn send(&mut self, number: usize, (channel, at): (u32, usize), value: i64, mark: Option<Mark>) {
+        let Some(process) = self.processes.get_mut(number) else { return };
+        (process.state, process.waits_at) = (State::Sends, at);
+        let sent = Moment { time: process.time, marks: [mark, None] };
+        if let Some(sending) = self.sending.get_mut(number) {
+            *sending = Token { value, sent };
+        }
+        if let Some(channel) = self.channels.get_mut(channel as usize) {
+            channel.send(u8::try_from(number).unwrap_or(u8::MAX));
+        }
+        self.admit(channel as usize);
+    }
+
+    /// Lets those into a channel for whom there is room.
+    fn admit(&mut self, channel: usize) {
+        while let Some(channel) = self.channels.get_mut(channel)
+            && let Some(admitted) = channel.admit(&self.sending, &mut self.places)
+        {
+            self.complete(admitted);
+        }
+    }
+
+    /// A process whose send has completed goes on.
+    fn complete(&mut self, completed: Option<Completed>) {
+        let Some(Completed { process, at }) = completed else { return };
+        let Some(process) = self.processes.get_mut(usize::from(process)) else { return };
+        process.state = State::Runs;
+        process.time = process.time.max(at.time);
+        process.wait_for(at.marks);
+    }
+
+    /// A process takes a token, or goes on behind the loop over tokens.
+    fn take(&mut self, number: usize, channel: usize) {
+        let Some(process) = self.processes.get_mut(number) else { return };
+        let Some(of) = self.channels.get_mut(channel) else { return };
+        process.state = State::Runs;
+        let Some(Frame::Consume { var, body, after, .. }) = process.frames.last() else { return };
+        let (var, body, after) = (*var, *body, *after);
+        let Some(token) = of.first(&self.places) else {
+            let _ = process.frames.pop();
+            process.end(after);
+            return;
+        };
+        process.time = process.time.max(token.sent.time);
+        process.wait_for(token.sent.marks);
+        let taken = process.now(u8::try_from(number).unwrap_or(u8::MAX));
+        let met = of.take(taken, &mut self.places);
+        if let Some(place) = process.vars.get_mut(var as usize) {
+            *place = token.value;
+        }
+        process.var_count = var + 1;
+        process.begin(body);
+        self.complete(met);
+        self.admit(channel);
+    }
+}
