@@ -83,6 +83,16 @@ impl NetworkFigures {
 /// receive and its reduction in that time.
 pub const TILE_BYTES: u64 = 512 << 10;
 
+/// The least bytes of a tile that [`relayed_tile_bytes`] asks for.
+const LEAST_TILE_BYTES: u64 = 64 << 10;
+
+/// Bytes of the tiles of a tensor that relays pass on, one beside the root for each: where tiles of the size that was asked for would leave
+/// some ranks without one, they are smaller.
+pub(super) fn relayed_tile_bytes(bytes: u64, size: u32, asked: u64) -> u64 {
+    let share = bytes.div_ceil(u64::from(size.max(2) - 1));
+    asked.min(share.max(LEAST_TILE_BYTES))
+}
+
 /// What a call of a collective may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -155,7 +165,12 @@ impl Choice {
     fn tail_ns(&self, algorithm: Algorithm, tile_bytes: u64) -> u64 {
         let part = (self.bytes / u64::from(self.size.max(1))).max(1);
         let (others, is_root) = (self.size.saturating_sub(1), self.has_root());
-        let tile = tile_bytes.min(if is_root { self.bytes } else { part }).max(1);
+        let tile = match (is_root, algorithm) {
+            (true, Algorithm::DIRECT) => relayed_tile_bytes(self.bytes, self.size, tile_bytes),
+            (true, _) => tile_bytes.min(self.bytes),
+            (false, _) => tile_bytes.min(part),
+        };
+        let tile = tile.max(1);
         let one_ns = self.reduction_ns(tile, 1);
         let rounds = u64::from(self.size.max(1).ilog2());
         let relayed_ns = u64::from(others.saturating_sub(1)) * self.wire_ns(tile);

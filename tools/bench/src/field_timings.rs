@@ -1,4 +1,4 @@
-//! Programs of the field whose times on a2a3 silicon are published, beside what the machine in virtual time predicts for the same graphs: with a cost model
+//! Programs of the field whose times on a2a3 silicon are published, beside what the machine in virtual time says for the same graphs: with a cost model
 //! of the field's scheduler, and with ours.
 //!
 //! Kernels take what PTO-ISA's cost model says of one 128 x 128 tile, times the four tiles of each call. They do not compute.

@@ -5,7 +5,8 @@ use pto_abi::fault::Fault;
 use super::call::Call;
 use super::{exchange, gather, relay, scatter, tree};
 use crate::element::ElementType;
-use crate::group::choice::{Algorithm, Choice, Collective, Options};
+use crate::group::calls::bytes_of;
+use crate::group::choice::{Algorithm, Choice, Collective, Options, relayed_tile_bytes};
 use crate::group::communicator::Communicator;
 use crate::group::reduction::Reduction;
 use crate::group::tiles::{flat, parts};
@@ -29,7 +30,8 @@ impl Communicator {
         self.world_rank(root)?;
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
-        let call = self.call((Collective::BROADCAST, None), &view, options);
+        let options = self.relayed(algorithm, &view, options);
+        let call = self.call((Collective::BROADCAST, None), &view, &options);
         if algorithm == Algorithm::TREE {
             return tree::broadcast(&call, stream, &view, root);
         }
@@ -54,7 +56,8 @@ impl Communicator {
         self.world_rank(root)?;
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE, &view, options);
-        let call = self.call((Collective::REDUCE, Some(reduction)), &view, options);
+        let options = self.relayed(algorithm, &view, options);
+        let call = self.call((Collective::REDUCE, Some(reduction)), &view, &options);
         if algorithm == Algorithm::TREE {
             return tree::reduce(&call, stream, &view, (root, reduction));
         }
@@ -233,6 +236,16 @@ impl Communicator {
             between.all_reduce(stream, &part, reduction, &flat)?;
         }
         within.all_gather(stream, view, &flat)
+    }
+
+    /// The options of a call with a root, where relays pass its tiles on.
+    fn relayed(&self, algorithm: Algorithm, view: &TensorView<'_>, options: &Options) -> Options {
+        let asked = options.tile_bytes;
+        let tile_bytes = match algorithm {
+            Algorithm::DIRECT => relayed_tile_bytes(bytes_of(view), self.size(), asked),
+            _ => asked,
+        };
+        Options { tile_bytes, ..*options }
     }
 
     fn call(
