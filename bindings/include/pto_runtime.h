@@ -120,6 +120,11 @@
 
 
 /*
+ In `ProgramArgument::tensor`: the argument is a word.
+ */
+#define PTO_PROGRAM_WORD UINT32_MAX
+
+/*
  Version of this header.
  */
 #define PTO_INTERFACE_VERSION 1
@@ -151,7 +156,7 @@ typedef struct pto_graph pto_graph;
 typedef struct pto_loaded_program pto_loaded_program;
 
 /*
- A program: what a file `.ptop` holds. Made by `pto_program_read` or `pto_program_of_text`, destroyed by `pto_program_destroy`.
+ A program: what a file `.ptop` holds. Made by `pto_program_read`, `pto_program_of_text` or `pto_program_of_tasks`, destroyed by `pto_program_destroy`.
  */
 typedef struct pto_program pto_program;
 
@@ -501,6 +506,92 @@ typedef struct pto_program_output {
    */
   struct pto_tensor *tensor;
 } pto_program_output;
+
+/*
+ A tensor of a program of tasks.
+ */
+typedef struct pto_program_tensor_spec {
+  /*
+   Its name.
+   */
+  const char *name;
+  /*
+   "input", "output", "updated" or "temporary".
+   */
+  const char *role;
+  /*
+   The element type: "f32", "bf16", "i32", ..
+   */
+  const char *element;
+  /*
+   The layout: "row-major", "nz", "on-chip, row-major", ..
+   */
+  const char *layout;
+  /*
+   The extents.
+   */
+  const uint64_t *shape;
+  /*
+   How many of them: 1 to 5.
+   */
+  uint32_t rank;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+} pto_program_tensor_spec;
+
+/*
+ An argument of a task.
+ */
+typedef struct pto_program_argument {
+  /*
+   The number of a tensor, or `PTO_PROGRAM_WORD`.
+   */
+  uint32_t tensor;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+  /*
+   Of a tensor the byte whose address is the argument. Otherwise the word; a float has its bits in the low half.
+   */
+  uint64_t value;
+} pto_program_argument;
+
+/*
+ A task of a program.
+ */
+typedef struct pto_program_task {
+  /*
+   The name of its kernel.
+   */
+  const char *kernel;
+  /*
+   Its arguments.
+   */
+  const struct pto_program_argument *args;
+  /*
+   The numbers of the tasks that it waits for; each stands in front of it.
+   */
+  const uint32_t *after;
+  /*
+   How many arguments.
+   */
+  uint32_t arg_count;
+  /*
+   How many tasks it waits for.
+   */
+  uint32_t after_count;
+  /*
+   The cores that its kernel runs on, as in `pto_kernel_register`: 0 AIC, 1 AIV.
+   */
+  uint32_t kind;
+  /*
+   Not used; zero.
+   */
+  uint32_t reserved;
+} pto_program_task;
 
 /*
  What a run that succeeded reports.
@@ -1117,6 +1208,30 @@ int32_t pto_program_stream_synchronize(const struct pto_program_stream *stream,
 int32_t pto_program_stream_abort(const struct pto_program_stream *stream);
 
 /*
+ Makes a program of tasks. Their kernels are those of the library, and those that `pto_program_set_kernels` adds.
+
+ Fails with NULL_ARGUMENT, INVALID_ARGUMENT, PROGRAM (a tensor cannot be as described, or a task does not fit the tensors). Thread safety: any
+ thread.
+ */
+int32_t pto_program_of_tasks(const char *name,
+                             const struct pto_program_tensor_spec *tensors,
+                             uint32_t tensor_count,
+                             const struct pto_program_task *tasks,
+                             uint32_t task_count,
+                             struct pto_program **program);
+
+/*
+ Gives a program of tasks the kernels that shared objects list (pto_kernels.h), one object for each processor; the first one is for this processor.
+ Their code travels in the file.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (no object; a kernel has the name of one of the library; a task runs one on other
+ cores), LOAD_FAILED, OBJECT_FORMAT, SYMBOL_MISSING; the program is as before then. Thread safety: any thread.
+ */
+int32_t pto_program_set_kernels(const struct pto_program *program,
+                                const char *const *paths,
+                                uint32_t count);
+
+/*
  Runs a graph that was built on the host (`host_build_graph`), and returns when it has ended. `options` null: the
  defaults. `report` null: not wanted.
 
@@ -1541,4 +1656,24 @@ PTO_ASSERT(offsetof(pto_program_number, integer) == 16, "pto_program_number.inte
 PTO_ASSERT(sizeof(pto_program_output) == 16, "size of pto_program_output");
 PTO_ASSERT(offsetof(pto_program_output, name) == 0, "pto_program_output.name");
 PTO_ASSERT(offsetof(pto_program_output, tensor) == 8, "pto_program_output.tensor");
+PTO_ASSERT(sizeof(pto_program_tensor_spec) == 48, "size of pto_program_tensor_spec");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, name) == 0, "pto_program_tensor_spec.name");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, role) == 8, "pto_program_tensor_spec.role");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, element) == 16, "pto_program_tensor_spec.element");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, layout) == 24, "pto_program_tensor_spec.layout");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, shape) == 32, "pto_program_tensor_spec.shape");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, rank) == 40, "pto_program_tensor_spec.rank");
+PTO_ASSERT(offsetof(pto_program_tensor_spec, reserved) == 44, "pto_program_tensor_spec.reserved");
+PTO_ASSERT(sizeof(pto_program_argument) == 16, "size of pto_program_argument");
+PTO_ASSERT(offsetof(pto_program_argument, tensor) == 0, "pto_program_argument.tensor");
+PTO_ASSERT(offsetof(pto_program_argument, reserved) == 4, "pto_program_argument.reserved");
+PTO_ASSERT(offsetof(pto_program_argument, value) == 8, "pto_program_argument.value");
+PTO_ASSERT(sizeof(pto_program_task) == 40, "size of pto_program_task");
+PTO_ASSERT(offsetof(pto_program_task, kernel) == 0, "pto_program_task.kernel");
+PTO_ASSERT(offsetof(pto_program_task, args) == 8, "pto_program_task.args");
+PTO_ASSERT(offsetof(pto_program_task, after) == 16, "pto_program_task.after");
+PTO_ASSERT(offsetof(pto_program_task, arg_count) == 24, "pto_program_task.arg_count");
+PTO_ASSERT(offsetof(pto_program_task, after_count) == 28, "pto_program_task.after_count");
+PTO_ASSERT(offsetof(pto_program_task, kind) == 32, "pto_program_task.kind");
+PTO_ASSERT(offsetof(pto_program_task, reserved) == 36, "pto_program_task.reserved");
 #undef PTO_ASSERT

@@ -18,7 +18,7 @@ closed_set! {
         COPY_OUT = 4, "copy from the device";
         /// Copy on the device: [source, target, bytes].
         COPY = 5, "copy on the device";
-        /// Fill with a byte: [target, bytes, byte].
+        /// Fill: [target, bytes, the eight bytes that stand there again and again].
         FILL = 6, "fill";
         /// Complete a record of an event: [address of its line, record].
         RECORD = 7, "record";

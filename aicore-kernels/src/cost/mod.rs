@@ -5,7 +5,7 @@
 
 mod tile;
 
-pub use tile::tile_kernel;
+pub use tile::{OnChip, tile_kernel, tile_kernel_on_chip};
 
 /// Picoseconds of one cycle at 1.85 GHz.
 pub const CYCLE_PS: u64 = 541;

@@ -17,6 +17,55 @@ pub fn tile_kernel(kernel: &Kernel) -> u64 {
     kernel.ops().map(|op| instruction(kernel, op, is_cube)).sum()
 }
 
+/// What a transfer between a core and the fast region of a device takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnChip {
+    /// Before its first byte.
+    pub start_ns: u64,
+    /// 1 MiB.
+    pub mib_ns: u64,
+}
+
+impl OnChip {
+    /// Picoseconds of a transfer of so many bytes.
+    const fn transfer(self, bytes: u64) -> u64 {
+        self.start_ns * 1_000 + (bytes * self.mib_ns * 1_000).div_ceil(1 << 20)
+    }
+}
+
+/// As [`tile_kernel`], where the tensors of these parameters are in the fast region. Through it, a transfer takes at most as long as from memory.
+#[must_use]
+pub fn tile_kernel_on_chip(kernel: &Kernel, params: &[usize], on_chip: OnChip) -> u64 {
+    let is_cube = kernel.ops().any(|op| matches!(op, Op::Matmul { .. }));
+    let cost = |op: &Op| {
+        let from_memory = instruction(kernel, op, is_cube);
+        match moved(kernel, op) {
+            Some((param, bytes)) if params.contains(&param) => {
+                from_memory.min(on_chip.transfer(bytes))
+            }
+            _ => from_memory,
+        }
+    };
+    kernel.ops().map(cost).sum()
+}
+
+/// The parameter whose tile an instruction moves, and how many bytes; `None`: it moves none.
+fn moved(kernel: &Kernel, op: &Op) -> Option<(usize, u64)> {
+    match *op {
+        Op::Load { param, .. } => {
+            let param = usize::from(param);
+            let ParamKind::Tensor { tile, .. } = kernel.params().get(param)?.kind else {
+                return None;
+            };
+            Some((param, bytes(tile)))
+        }
+        Op::Store { param, source, .. } => {
+            Some((usize::from(param), type_of(kernel, source).map_or(0, bytes)))
+        }
+        _ => None,
+    }
+}
+
 /// Bytes of a tile.
 const fn bytes(of: TileType) -> u64 {
     of.elements() as u64 * of.dtype.bytes() as u64
@@ -30,10 +79,9 @@ fn type_of(kernel: &Kernel, value: ValueId) -> Option<TileType> {
 fn instruction(kernel: &Kernel, op: &Op, is_cube: bool) -> u64 {
     let bytes_of = |value: ValueId| type_of(kernel, value).map_or(0, bytes);
     match *op {
-        Op::Load { param, .. } => {
-            let tile = kernel.params().get(usize::from(param)).map(|param| param.kind);
-            let Some(ParamKind::Tensor { tile, .. }) = tile else { return 0 };
-            transfer_bytes(bytes(tile), if is_cube { GM_TO_L1 } else { GM_TO_UB })
+        Op::Load { .. } => {
+            let bytes = moved(kernel, op).map_or(0, |(_, bytes)| bytes);
+            transfer_bytes(bytes, if is_cube { GM_TO_L1 } else { GM_TO_UB })
         }
         Op::Store { source, .. } => {
             transfer_bytes(bytes_of(source), if is_cube { L0C_TO_GM } else { UB_TO_GM })
@@ -138,6 +186,22 @@ mod tests {
 
     const fn store(source: u16) -> Op {
         Op::Store { param: 0, source: ValueId(source), offset: [0; 2], mask: None }
+    }
+
+    /// A transfer through the fast region takes its time where it is shorter, and only for the parameters that are there.
+    #[test]
+    fn tensors_in_the_fast_region_cost_less() {
+        use crate::cost::{OnChip, tile_kernel_on_chip};
+
+        let copy = kernel(DType::F32, 64, &[LOAD, store(0)]);
+        let bytes = 64 * 64 * 4;
+        let from_memory = transfer_bytes(bytes, GM_TO_UB) + transfer_bytes(bytes, UB_TO_GM);
+        let fast = OnChip { start_ns: 5, mib_ns: 1024 };
+        assert_eq!(tile_kernel_on_chip(&copy, &[], fast), from_memory);
+        // 16 KiB of 1 MiB are 16 ns.
+        assert_eq!(tile_kernel_on_chip(&copy, &[0], fast), 2 * 21_000);
+        let slow = OnChip { start_ns: 1 << 30, mib_ns: 0 };
+        assert_eq!(tile_kernel_on_chip(&copy, &[0], slow), from_memory, "memory is there as well");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use bytemuck::Pod;
 pub use half::{bf16, f16};
 
 pub use super::arithmetic::Number;
-use super::dtype::DType;
+use super::dtype::{DType, with_type};
 
 /// An element type.
 pub trait Element: Pod + Default + PartialEq {
@@ -57,6 +57,12 @@ pub fn bits_of<T: Element>(dtype: DType, value: T) -> u64 {
         DType::U32 => value.cast::<u32>().bits(),
         DType::U64 => value.cast::<u64>().bits(),
     }
+}
+
+/// The bits of an element of type `to` that an element of type `from` with these bits becomes, converted as [`Element::cast`] does.
+#[must_use]
+pub fn bits_as(from: DType, bits: u64, to: DType) -> u64 {
+    with_type!(from, T => bits_of(to, <T as Element>::from_bits(bits)))
 }
 
 /// What `as` does for every primitive number: the type computes in itself, and comes from each of these types.

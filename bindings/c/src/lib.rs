@@ -24,6 +24,7 @@ pub mod options;
 pub mod program;
 pub mod program_run;
 pub mod program_stream;
+pub mod program_tasks;
 pub mod run;
 pub mod session;
 pub mod stream;

@@ -13,7 +13,7 @@ use crate::handle::{self, Object};
 use crate::session::OpaqueSession;
 use crate::tensor::{Layout, TensorDescription, described, layout_of};
 
-/// A program: what a file `.ptop` holds. Made by `pto_program_read` or `pto_program_of_text`, destroyed by `pto_program_destroy`.
+/// A program: what a file `.ptop` holds. Made by `pto_program_read`, `pto_program_of_text` or `pto_program_of_tasks`, destroyed by `pto_program_destroy`.
 #[derive(Debug)]
 pub struct OpaqueProgram;
 
@@ -21,7 +21,7 @@ pub struct OpaqueProgram;
 #[derive(Debug)]
 pub struct OpaqueLoadedProgram;
 
-fn opened(program: Program) -> *mut OpaqueProgram {
+pub(crate) fn opened(program: Program) -> *mut OpaqueProgram {
     handle::open(Object::Program(Arc::new(Mutex::new(program))))
 }
 

@@ -12,6 +12,7 @@ use pto_runtime::error::LastError;
 use pto_runtime::image::FlashedImage;
 use pto_runtime::options::{RunOptions, RunReport};
 use pto_runtime::program_run::{ProgramNumber, ProgramOutput, ProgramTensor};
+use pto_runtime::program_tasks::{ProgramArgument, ProgramTask, ProgramTensorSpec};
 use pto_runtime::run::RunProgress;
 use pto_runtime::session::Counters;
 use pto_runtime::tensor::TensorDescription;
@@ -60,6 +61,9 @@ const NAMES: &[(&str, &str)] = &[
     ("ProgramTensor", "pto_program_tensor_argument"),
     ("ProgramNumber", "pto_program_number"),
     ("ProgramOutput", "pto_program_output"),
+    ("ProgramTensorSpec", "pto_program_tensor_spec"),
+    ("ProgramArgument", "pto_program_argument"),
+    ("ProgramTask", "pto_program_task"),
 ];
 
 fn generated() -> String {
@@ -247,6 +251,31 @@ fn assertions() -> String {
     layout!(text, "pto_program_tensor_argument", ProgramTensor, name, tensor, is_given, reserved);
     layout!(text, "pto_program_number", ProgramNumber, name, kind, real, integer);
     layout!(text, "pto_program_output", ProgramOutput, name, tensor);
+    layout!(
+        text,
+        "pto_program_tensor_spec",
+        ProgramTensorSpec,
+        name,
+        role,
+        element,
+        layout,
+        shape,
+        rank,
+        reserved
+    );
+    layout!(text, "pto_program_argument", ProgramArgument, tensor, reserved, value);
+    layout!(
+        text,
+        "pto_program_task",
+        ProgramTask,
+        kernel,
+        args,
+        after,
+        arg_count,
+        after_count,
+        kind,
+        reserved
+    );
     text.push_str("#undef PTO_ASSERT");
     text
 }

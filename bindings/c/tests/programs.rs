@@ -252,3 +252,17 @@ fn a_training_loop_copies_nothing_after_the_first_round() {
     let said = run(Command::new(&to).arg(of_example).arg(folder.path()));
     assert!(said.contains(", 0 bytes copied after the first round"), "{said}");
 }
+
+/// The kernels travel in the file: `pto_program_set_kernels` has read the object, and nobody needs it afterwards.
+#[test]
+fn a_program_with_kernels_of_ones_own_is_written_and_run() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let kernels = folder.path().join("kernels.so");
+    let (own, as_kernel) =
+        ("../../../../examples/programs/own_kernels/own_kernels.c", ["-shared", "-fPIC"]);
+    compile(&C, "../../../../examples/kernels/scale.c", &kernels, &as_kernel);
+    let (to, file) = (folder.path().join("own_kernels"), folder.path().join("own.ptop"));
+    link(own, &to, &["-lm"]);
+    let said = run(Command::new(&to).arg(&kernels).arg(&file));
+    assert!(said.contains("the mean is 999"), "{said}");
+}

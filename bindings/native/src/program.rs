@@ -53,17 +53,27 @@ fn loaded(code: &[u8], shown: &str) -> Result<Vec<Kernel>, Failure> {
     Ok(kernels)
 }
 
-/// A program with these kernels of its own; `objects` are the shared objects that list them, one for each processor, each with what
-/// messages call it.
+/// A program with these kernels of its own; `objects` are those of [`native_kernels`].
 ///
 /// # Errors
-/// `INVALID_ARGUMENT`: a name is that of a kernel of the library, two objects are for one processor, or a task runs a kernel on cores of
-/// another kind; those of [`kernel_table::processor`].
+/// `INVALID_ARGUMENT`: a task runs a kernel on cores of another kind; those of [`native_kernels`].
 pub fn with_kernels(
     program: Program,
     listed: &[ListedKernel],
     objects: Vec<(String, Vec<u8>)>,
 ) -> Result<Program, Failure> {
+    let native = native_kernels(listed, objects)?;
+    program.with_native(native).map_err(|error| refused(&error))
+}
+
+/// Kernels for a program file; `objects` are the shared objects that list them, one for each processor, each with what messages call it.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`: a name is that of a kernel of the library, or two objects are for one processor; those of [`kernel_table::processor`].
+pub fn native_kernels(
+    listed: &[ListedKernel],
+    objects: Vec<(String, Vec<u8>)>,
+) -> Result<NativeKernels, Failure> {
     let kernel = |listed: &ListedKernel| NativeKernel {
         name: listed.kernel.name().to_owned(),
         kind: listed.kernel.kind(),
@@ -81,8 +91,7 @@ pub fn with_kernels(
         Ok(NativeObject { processor, code })
     };
     let objects = objects.into_iter().map(object).collect::<Result<_, Failure>>()?;
-    let native = NativeKernels::new(kernels, objects).map_err(|error| refused(&error))?;
-    program.with_native(native).map_err(|error| refused(&error))
+    NativeKernels::new(kernels, objects).map_err(|error| refused(&error))
 }
 
 fn refused(error: &ProgramError) -> Failure {

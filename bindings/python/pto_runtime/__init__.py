@@ -30,7 +30,7 @@ from .errors import (
     PtoError,
 )
 from .headers import include_dir
-from .programs import program_of
+from .programs import program_of, program_of_tasks
 from .progress import ProgressBar
 from .runtime_builder import Runtime, RuntimeBuilder
 
@@ -58,5 +58,6 @@ __all__ = [
     "download",
     "include_dir",
     "program_of",
+    "program_of_tasks",
     "upload",
 ]

@@ -95,7 +95,7 @@ class Session:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
 
 class Program:
-    """What a program file holds; `pto_runtime.program_of` makes one of a workload."""
+    """What a program file holds; `pto_runtime.program_of` makes one of a workload, `program_of_tasks` one of tasks."""
 
     name: str
     target: str

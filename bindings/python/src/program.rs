@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pto_host::abi::CoreKind;
 use pto_host::stitch::LoadedProgram as Loaded;
-use pto_host::workloads::program::Program as Content;
-use pto_native::stitch::Choices;
+use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape, Program as Content};
+use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
 use pto_native::{Failure, FailureKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::array::Bytes;
-use crate::failure::{raised, raised_from};
+use crate::failure::{raised, raised_from, unknown};
 use crate::workload::CheckedWorkload;
 
 /// A program: plan, kernels, and a description of every tensor.
@@ -56,6 +57,21 @@ pub(crate) fn read(path: &Path) -> PyResult<Content> {
     Content::from_bytes(&file).map_err(|error| in_file(path, &error))
 }
 
+/// The name of a kernel, the kind of its cores, its arguments (of a tensor its number and a byte, or a word), the tasks that are waited for.
+type TaskParts = (String, String, Vec<(Option<usize>, u64)>, Vec<usize>);
+
+/// A task.
+fn of_task((kernel, kind, args, producers): TaskParts) -> PyResult<GraphTask> {
+    let known = CoreKind::ALL.iter().copied().find(|known| known.to_string() == kind);
+    let kind = known.ok_or_else(|| unknown("kind of cores", &kind, "aic, aiv"))?;
+    let args = args.into_iter().map(|(tensor, value)| match tensor {
+        Some(tensor) => GraphArgument::Tensor { tensor, offset: value },
+        None => GraphArgument::Word(value),
+    });
+    let args = args.collect();
+    Ok(GraphTask { kernel, kind, args, producers, block_shape: OwnedBlockShape::default() })
+}
+
 #[pymethods]
 impl Program {
     /// Reads a program file. Nothing in it is trusted.
@@ -72,6 +88,25 @@ impl Program {
             Ok(checked) => choices.program_of(&checked.get().checked),
             Err(_) => choices.program_of_text(&workload.extract::<String>()?),
         };
+        Ok(Self { content: made.map_err(raised_from)? })
+    }
+
+    /// The program of tasks on tensors, with the kernels of these shared objects.
+    #[staticmethod]
+    fn _of_tasks(
+        name: &str,
+        tensors: Vec<(String, String, String, Vec<u64>, String)>,
+        tasks: Vec<TaskParts>,
+        objects: Vec<PathBuf>,
+    ) -> PyResult<Self> {
+        let described = tensors.iter().map(|(name, role, element, shape, layout)| {
+            DescribedTensor { name, role, element, shape, layout }
+        });
+        let described: Vec<_> = described.collect();
+        let tasks = tasks.into_iter().map(of_task).collect::<PyResult<Vec<_>>>()?;
+        let objects: Vec<_> = objects.iter().map(PathBuf::as_path).collect();
+        let made = program_of_tasks(name, &described, tasks);
+        let made = made.and_then(|program| with_objects(program, &objects));
         Ok(Self { content: made.map_err(raised_from)? })
     }
 

@@ -2,16 +2,18 @@
 
 import gc
 import importlib.util
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pto_wsp
-from pto_runtime import Device, HostError, Program, PtoError, program_of
+from pto_runtime import Device, HostError, Program, PtoError, program_of, program_of_tasks
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "programs" / "training_loop" / "train.py"
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLE = ROOT / "examples" / "programs" / "training_loop" / "train.py"
 
 TWICE = """workload twice {
   schedule round_robin workers 1 window 8192 stall
@@ -32,8 +34,8 @@ TWICE = """workload twice {
 """
 
 
-def module():
-    spec = importlib.util.spec_from_file_location("train", EXAMPLE)
+def module(path=EXAMPLE):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     found = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(found)
     return found
@@ -210,3 +212,72 @@ def test_a_program_of_pto_wsp_is_saved_and_runs_in_a_session(tmp_path, session, 
     assert np.array_equal(stream.to_host(outputs[names[1]]), 3 * tiles)
     with pytest.raises(pto_wsp.CompileError, match="no task writes it"):
         program.save(tmp_path / "x.ptop", roles={names[0]: "output"})
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory):
+    """The kernels of the example as a shared object."""
+    to = tmp_path_factory.mktemp("kernels") / "kernels.so"
+    source, headers = ROOT / "examples" / "kernels" / "scale.c", ROOT / "bindings" / "include"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-I", headers, "-o", to, source], check=True)
+    return to
+
+
+def test_a_program_with_kernels_of_ones_own_is_written_and_run(kernels, tmp_path):
+    assert module(ROOT / "examples" / "programs" / "own_kernels" / "own_kernels.py").main(kernels, tmp_path / "own.ptop") == 999
+
+
+def of_tasks(tasks, tensors=None, **options):
+    tensors = tensors or {"x": ("input", "f32", [64]), "y": ("output", "f32", [64])}
+    return program_of_tasks("sum", tensors, tasks, **options)
+
+
+def test_tasks_take_bytes_of_tensors_and_words(session):
+    tasks = [("add", "aiv", ["x", ("x", 128), "y", 32]), ("add_scalar", "aiv", ["y", 0.5, ("y", 128), 32], [0])]
+    program, stream = session.load(of_tasks(tasks)), session.stream()
+    x = np.arange(64, dtype=np.float32)
+    y = stream.to_host(stream.run(program, {"x": stream.to_device(x)})["y"])
+    assert np.array_equal(y[:32], x[:32] + x[32:]) and np.array_equal(y[32:], y[:32] + 0.5)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (lambda kernels: of_tasks([("add", "aiv", ["z"])]), "task 0 names tensor z; there are x, y"),
+        (lambda kernels: of_tasks([("add", "aix", [])]), "aix"),
+        (lambda kernels: of_tasks([("add", "aiv", [1 << 64])]), "does not fit 64 bits"),
+        (lambda kernels: of_tasks([("add", "aiv", [], [0])]), "waits for task 0"),
+        (lambda kernels: of_tasks([("add", "aiv", [("x", 256)])]), "byte 256 of tensor x, which has 256"),
+        (lambda kernels: of_tasks([], {"x": ("constant", "f32", [1])}), "'constant' is no role here"),
+        (lambda kernels: of_tasks([], {"x": ("input", "f32", [4, 4, 4], "nz")}), "tiles need two dimensions"),
+        (lambda kernels: of_tasks([("mean", "aiv", [])], kernels=[kernels]), "on aiv cores"),
+        (lambda kernels: of_tasks([], kernels=["/nowhere.so"]), "/nowhere.so"),
+    ],
+)
+def test_tasks_that_no_program_has_are_refused(kernels, given, said):
+    with pytest.raises((PtoError, ValueError), match=said):
+        given(kernels)
+
+
+RAGGED = """workload spread {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[3, 16]
+  tensor Y : f32[6, 16]
+  kernel copy(x: in f32[1, 16], y: out f32[1, 16]) {
+    %0 = load x : f32[1, 16]
+    store y, %0
+  }
+  do parallel p (row, at) in ragged(rows, lengths) { copy[p](x = X[row], y = Y[p]) }
+}
+"""
+
+
+def test_an_array_of_an_axis_is_a_tensor(session):
+    program, stream = session.load(program_of(RAGGED)), session.stream()
+    x = np.arange(48, dtype=np.float32).reshape(3, 16)
+    lengths = stream.to_device(np.array([2, 1, 3], dtype=np.int32))
+    given = {"X": stream.to_device(x), "lengths": lengths}
+    y = stream.run(program, given, numbers={"rows": 3})["Y"]
+    assert np.array_equal(stream.to_host(y), x[[0, 0, 1, 2, 2, 2]])
+    with pytest.raises(HostError, match="the array lengths as i32"):
+        stream.run(program, {**given, "lengths": given["X"]}, numbers={"rows": 3})

@@ -98,6 +98,14 @@ impl<'p> Plan<'p> {
     /// `PLAN_HEADER`, `PLAN_LIMIT`, `PLAN_LENGTH`, `PLAN_CODE`, `PLAN_DEPTH`, `PLAN_TYPE` and `PLAN_NAME`, with the word at which
     /// the check stopped.
     pub fn accept(words: &'p [u32]) -> Result<Self, Stop> {
+        Self::accept_with(words, |_| ())
+    }
+
+    /// As [`accept`](Self::accept); `seen` is told of each tensor that is an argument of a task.
+    ///
+    /// # Errors
+    /// As [`accept`](Self::accept).
+    pub fn accept_with(words: &'p [u32], seen: impl FnMut(TensorUse)) -> Result<Self, Stop> {
         let field = |at: usize| words.get(at).copied().unwrap_or(0);
         let expected = [
             (header::MAGIC, MAGIC.into()),
@@ -143,7 +151,7 @@ impl<'p> Plan<'p> {
         }
         plan.schedule = Schedule::accept(&mut cursor)?;
         plan.root = cursor.at();
-        let mut checker = Checker { plan: &plan, vars: 0, process: None };
+        let mut checker = Checker { plan: &plan, vars: 0, process: None, seen };
         match cursor.clone().code() {
             (node::PIPELINE, _) => checker.pipeline(&mut cursor)?,
             _ => checker.node(&mut cursor, 0)?,
@@ -246,13 +254,25 @@ fn check_kernel(cursor: &mut Cursor<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
+/// A tensor that is an argument of a task, by numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TensorUse {
+    /// The kernel of the task.
+    pub kernel: u32,
+    /// The parameter of the kernel.
+    pub param: u32,
+    /// The tensor.
+    pub tensor: u32,
+}
+
 /// Goes through the nodes.
-struct Checker<'c, 'p> {
+struct Checker<'c, 'p, F> {
     plan: &'c Plan<'p>,
     /// Loop variables in scope.
     vars: u32,
     /// What the process that is checked may do; `None`: it is no pipeline.
     process: Option<Process>,
+    seen: F,
 }
 
 /// Channels of a pipeline, and those that a process sends to, a bit for each.
@@ -262,7 +282,7 @@ struct Process {
     sends: u32,
 }
 
-impl Checker<'_, '_> {
+impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
     const fn names(&self) -> Names {
         Names { vars: self.vars, symbols: self.plan.symbols }
     }
@@ -344,7 +364,7 @@ impl Checker<'_, '_> {
         Ok(process)
     }
 
-    fn send(&self, cursor: &mut Cursor<'_>, (at, channel): (usize, u32)) -> Result<(), Stop> {
+    fn send(&mut self, cursor: &mut Cursor<'_>, (at, channel): (usize, u32)) -> Result<(), Stop> {
         // A channel is closed when all that send to it have ended.
         if self.channel(channel, at)?.sends >> channel & 1 == 0 {
             return Err(Stop::new(Fault::PLAN_NAME, at).detail(channel.into(), 0));
@@ -441,14 +461,15 @@ impl Checker<'_, '_> {
         Ok(())
     }
 
-    fn task(&self, cursor: &mut Cursor<'_>, (at, number): (usize, u32)) -> Result<(), Stop> {
+    fn task(&mut self, cursor: &mut Cursor<'_>, (at, number): (usize, u32)) -> Result<(), Stop> {
         let kernel = self.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
         cursor.wide();
         let mut params = self.plan.from(kernel.params_at);
-        for _ in 0..kernel.params {
+        for place in 0..kernel.params {
             let param = ParamEntry::read(&mut params);
             if param.is_tensor() {
-                self.view(cursor, &param)?;
+                let tensor = self.view(cursor, &param)?;
+                (self.seen)(TensorUse { kernel: number, param: place, tensor });
             } else {
                 self.expression(cursor, None)?;
             }
@@ -457,7 +478,8 @@ impl Checker<'_, '_> {
         (0..expressions).try_for_each(|_| self.expression(cursor, Some(Kind::Number)))
     }
 
-    fn view(&self, cursor: &mut Cursor<'_>, param: &ParamEntry) -> Result<(), Stop> {
+    /// A view; its tensor.
+    fn view(&self, cursor: &mut Cursor<'_>, param: &ParamEntry) -> Result<u32, Stop> {
         let at = cursor.at();
         let [number, count, row, col] = cursor.word().to_le_bytes().map(u32::from);
         let tensor =
@@ -485,7 +507,7 @@ impl Checker<'_, '_> {
             }
         }
         let is_there = |dim: u32| dim == NO_DIMENSION || dim < rank;
-        if is_there(row) && is_there(col) { Ok(()) } else { Err(wrong) }
+        if is_there(row) && is_there(col) { Ok(number) } else { Err(wrong) }
     }
 }
 

@@ -43,6 +43,6 @@ mod walk;
 /// The name by which a launch asks for [`expand()`].
 pub const BUILDER: &str = "workload";
 
-pub use accept::Plan;
+pub use accept::{Plan, TensorUse};
 pub use expand::expand;
 pub use stop::Stop;

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use pto_abi::arena::Arena;
 use pto_abi::{Fault, FuncId, GmAddr};
+use pto_aicore_kernels::cost::OnChip;
 #[cfg(feature = "sim")]
 use pto_sim_shim::{
     group::TransferEngine,
@@ -96,6 +97,11 @@ pub(crate) trait Backend: Send {
     /// Whether its runs take virtual time.
     fn has_virtual_clock(&self) -> bool {
         false
+    }
+
+    /// What transfers between cores and the fast region cost in virtual time; `None`: they take the time of this machine.
+    fn on_chip_costs(&self) -> Option<OnChip> {
+        None
     }
 
     /// What copies of a session cost; `None`: they take the time of this machine.

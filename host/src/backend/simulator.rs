@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
+use pto_aicore_kernels::cost::OnChip;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::virtual_time::{KernelCosts, VirtualReport};
@@ -69,6 +70,13 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
             host_mib_ns: profile.host_mib_ns.mean(),
             device_mib_ns: profile.device_mib_ns.mean(),
         })
+    }
+
+    fn on_chip_costs(&self) -> Option<OnChip> {
+        let Hosting::Virtual(options) = self.hosting else { return None };
+        let [start_ns, mib_ns] = [options.profile.on_chip_start_ns, options.profile.on_chip_mib_ns]
+            .map(|span| span.mean());
+        Some(OnChip { start_ns, mib_ns })
     }
 
     fn doorbell(&self) -> Option<RingDoorbell> {

@@ -21,6 +21,7 @@ use pto_abi::arena::Arena;
 use pto_abi::launch::{Epochs, worker_table};
 use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
+use pto_aicore_kernels::cost::OnChip;
 use pto_timeline::Trace;
 
 use self::standing::{Standing, stands_after};
@@ -259,6 +260,11 @@ impl Device {
     #[must_use]
     pub fn has_virtual_clock(&self) -> bool {
         self.backend.has_virtual_clock()
+    }
+
+    /// What transfers between cores and the fast region cost in virtual time; `None`: they take the time of this machine.
+    pub(crate) fn on_chip_costs(&self) -> Option<OnChip> {
+        self.backend.on_chip_costs()
     }
 
     /// What copies of a session cost in virtual time.

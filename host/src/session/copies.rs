@@ -28,8 +28,8 @@ pub(super) enum Copy {
     On { from: GmAddr, to: GmAddr, bytes: u64 },
     /// As a copy on the device, into what is there.
     Reduce { from: GmAddr, to: GmAddr, bytes: u64, how: (Reduction, DType) },
-    /// A byte, many times.
-    Fill { to: GmAddr, bytes: u64, byte: u8 },
+    /// These bytes again and again; the last time perhaps not all of them.
+    Fill { to: GmAddr, bytes: u64, pattern: [u8; 8] },
 }
 
 impl Copy {
@@ -71,8 +71,8 @@ impl Copy {
                 Self::Reduce { from, to, bytes, how } => part(&gm, *from, *bytes)
                     .zip(part(&gm, *to, *bytes))
                     .and_then(|(from, to)| reduce(&from, &to, *how)),
-                Self::Fill { to, bytes, byte } => {
-                    part(&gm, *to, *bytes).and_then(|to| fill(&to, *byte))
+                Self::Fill { to, bytes, pattern } => {
+                    part(&gm, *to, *bytes).and_then(|to| fill(&to, *pattern))
                 }
             };
         done.ok_or_else(|| Cause::Memory(format!("{} bytes do not lie in GM", self.bytes())))
@@ -105,8 +105,9 @@ impl Copy {
                     gm.write(to.offset(at), chunk)
                 })
             }
-            Self::Fill { to, bytes, byte } => in_chunks(*bytes, |at, chunk| {
-                chunk.fill(*byte);
+            Self::Fill { to, bytes, pattern } => in_chunks(*bytes, |at, chunk| {
+                // A chunk begins where the pattern does.
+                chunk.iter_mut().zip(pattern.iter().cycle()).for_each(|(to, from)| *to = *from);
                 gm.write(to.offset(at), chunk)
             }),
         }
@@ -170,8 +171,9 @@ fn reduce(
     Some(())
 }
 
-fn fill(to: &GmWindow<'_>, byte: u8) -> Option<()> {
-    let chunk = [byte; CHUNK_BYTES];
+fn fill(to: &GmWindow<'_>, pattern: [u8; 8]) -> Option<()> {
+    let mut chunk = [0; CHUNK_BYTES];
+    chunk.as_chunks_mut().0.fill(pattern);
     let mut at = 0;
     while at < to.bytes() {
         let step =

@@ -436,8 +436,8 @@ impl Lane {
                 Some(Copy::Reduce { from, to, bytes: self.word(2), how })
             }
             (CommandKind::FILL, _) => {
-                let byte = self.word(2).to_le_bytes()[0];
-                Some(Copy::Fill { to: GmAddr(first), bytes: second, byte })
+                let pattern = self.word(2).to_le_bytes();
+                Some(Copy::Fill { to: GmAddr(first), bytes: second, pattern })
             }
             _ => None,
         }

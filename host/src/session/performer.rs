@@ -1,5 +1,6 @@
 //! Does the jobs of a session. A thread of a crew calls it, or the thread that steps the service.
 
+use std::borrow::Cow;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,13 +8,14 @@ use super::copies::Copy;
 use super::error::Cause;
 use super::exchange::Exchange;
 use super::kept::{HostFunction, RunCommand, RunWork};
+use super::owned_work::OwnedWork;
 use super::resident;
 use super::shared::Shared;
 use super::work::{Ended, Job, Report};
 use crate::control::RunControl;
 use crate::device::Device;
 use crate::error::Error;
-use crate::options::Work;
+use crate::options::{RunOptions, Work};
 
 /// What does the jobs.
 #[derive(Clone)]
@@ -57,8 +59,12 @@ impl Performer {
     }
 
     fn run(&self, command: &RunCommand, control: &RunControl) -> Result<(), Error> {
-        let options = command.options.as_ref().unwrap_or(&self.shared.options.run);
         let mut device = self.device();
+        let options = match &command.options {
+            Some(options) => Cow::Borrowed(options),
+            None => self.options_of(&command.work, &device),
+        };
+        let options = &*options;
         let report = match &command.work {
             RunWork::Work(work) => device.run_controlled(work.as_work(), options, control)?,
             RunWork::Recording(recording, bindings) => {
@@ -69,6 +75,17 @@ impl Performer {
         self.shared.clock.advance(report.makespan);
         command.ticket.set(report);
         Ok(())
+    }
+
+    /// The options of the session for a run. Nobody feeds a graph: all of its instances schedule, and each needs a cluster.
+    fn options_of(&self, work: &RunWork, device: &Device) -> Cow<'_, RunOptions> {
+        let options = &self.shared.options.run;
+        let is_graph =
+            matches!(work, RunWork::Work(OwnedWork::HostGraph(_)) | RunWork::Recording(..));
+        if !is_graph || options.aicpu_instances <= device.clusters() {
+            return Cow::Borrowed(options);
+        }
+        Cow::Owned(RunOptions { aicpu_instances: device.clusters(), ..options.clone() })
     }
 
     pub(super) fn copy(&self, copy: &Copy) -> Result<(), Cause> {

@@ -248,9 +248,37 @@ impl Stream {
     /// # Errors
     /// As [`Stream::copy_to_device`].
     pub fn fill(&self, to: GmAddr, byte: u8, bytes: u64) -> Result<u64, SessionError> {
+        self.fill_elements(to, DType::U8, byte.into(), bytes)
+    }
+
+    /// Fills `bytes` bytes with elements of a type that have these bits.
+    ///
+    /// # Errors
+    /// As [`Stream::copy_to_device`]; `Argument`: `bytes` is no number of whole elements, or an element has fewer bits.
+    pub fn fill_elements(
+        &self,
+        to: GmAddr,
+        dtype: DType,
+        bits: u64,
+        bytes: u64,
+    ) -> Result<u64, SessionError> {
+        let size = dtype.bytes();
+        let element = bits.to_le_bytes();
+        if !bytes.is_multiple_of(size as u64) || element[size..].iter().any(|byte| *byte != 0) {
+            return Err(SessionError::Argument {
+                what: "fill_elements: the bytes and the bits of an element",
+                found: format!(
+                    "{bytes} bytes, and an element of type {dtype} with the bits {bits:#x}"
+                ),
+                allowed: "whole elements, and bits that the type has",
+            });
+        }
         self.check_range(to, bytes)?;
+        let mut pattern = [0; 8];
+        pattern.chunks_mut(size).for_each(|part| part.copy_from_slice(&element[..size]));
         let side = self.uncaptured("a fill")?;
-        self.submit(&side, CommandKind::FILL, &[to.0, bytes, byte.into()], None)
+        let words = [to.0, bytes, u64::from_le_bytes(pattern)];
+        self.submit(&side, CommandKind::FILL, &words, None)
     }
 
     /// Calls `function` on a thread of the session; the stream waits for its return. A panic of it is a failure of the command.

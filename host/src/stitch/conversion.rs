@@ -112,9 +112,6 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     if from.shape != to.shape {
         return Err(refused("the extents are others; a conversion keeps them"));
     }
-    if to.layout.padding != 0 && to.layout.has_padding(&to.shape) {
-        return Err(refused("tiles are filled up with zeros alone; use the padding 0"));
-    }
     let strided = "strides of more than two dimensions; make it row-major where it is computed";
     let (x, y) = (Side::of(from), Side::of(to));
     let (Some(x), Some(y)) = (x, y) else { return Err(refused(strided)) };
@@ -131,7 +128,7 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     let program = program.with_tensor(SOURCE, |tensor| {
         (tensor.shape, tensor.layout) = (matrix.clone(), x_layout);
     })?;
-    // Every element is written but those that fill up tiles, which whoever runs the program has filled with zeros.
+    // Every element is written but those that fill up tiles, which whoever runs the program has filled.
     Ok(program.with_tensor(TARGET, |tensor| {
         (tensor.shape, tensor.layout) = (matrix.clone(), y_layout);
         tensor.begins_with_zeros = false;

@@ -74,6 +74,18 @@ pub enum StitchError {
         /// Those of what was given.
         found: String,
     },
+    /// An array of an axis is no dense tensor of type `i32`.
+    #[error(
+        "program {program} needs the array {array} as i32, side by side, and the tensor is {found}; convert it with stream.to_dtype and stream.to_layout"
+    )]
+    Array {
+        /// The program.
+        program: String,
+        /// The array.
+        array: String,
+        /// The tensor that was given.
+        found: String,
+    },
     /// A tensor that the program needs was not given.
     #[error("program {program} needs {tensor}, which was not given; {how}")]
     Missing {
@@ -178,6 +190,20 @@ pub enum StitchError {
         task: usize,
         /// What it does, and what to do.
         what: String,
+    },
+    /// The program is built by a builder program that the device does not have.
+    #[error(
+        "program {program} is built by builder {builder}, which {device} does not have; open the device with it, or build the program for one of: {known}"
+    )]
+    Builder {
+        /// The program.
+        program: String,
+        /// The builder.
+        builder: String,
+        /// The device.
+        device: String,
+        /// The builders that the device has.
+        known: String,
     },
     /// A kernel that a program calls is not in the library of this device.
     #[error(

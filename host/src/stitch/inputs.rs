@@ -7,6 +7,8 @@ use crate::workload::WorkloadBindings;
 #[derive(Default)]
 pub struct Inputs<'t> {
     pub(super) tensors: Vec<(String, Given<'t>)>,
+    /// The arrays of ragged and sparse axes.
+    pub(super) arrays: Vec<(String, &'t Tensor)>,
     pub(super) values: WorkloadBindings,
 }
 
@@ -77,6 +79,14 @@ impl<'t> Inputs<'t> {
     #[must_use]
     pub fn into(self, name: &str, tensor: &'t mut Tensor) -> Self {
         self.with(name, Given::Into(tensor))
+    }
+
+    /// An array of a ragged or sparse axis: a dense tensor of type `i32`. The builder reads it when the run begins, so that this run begins
+    /// when the one before it has ended, also in a stream that overlaps them.
+    #[must_use]
+    pub fn array(mut self, name: &str, array: &'t Tensor) -> Self {
+        self.arrays.push((name.to_owned(), array));
+        self
     }
 
     /// The size of a dynamic axis.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::library;
 use pto_graph::plan::epitaph;
 use pto_graph::plan::layout::{binding, orch};
@@ -15,7 +15,7 @@ use pto_graph::plan::task::scratch;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
 use pto_workload::program::{
-    Body, Format, GraphArgument, GraphTask, Layout, Program, dense_strides,
+    Body, BuilderReference, Format, GraphArgument, GraphTask, Layout, Program, dense_strides,
 };
 
 use super::error::StitchError;
@@ -24,8 +24,9 @@ use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
+use crate::session::OwnedWork;
 use crate::shaped_graph::{self, ShapedCondition, ShapedTask};
-use crate::workload::{TensorBinding, WorkloadBindings};
+use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
 
 /// Bindings of a program that are kept.
 const KEPT_BINDINGS: usize = 256;
@@ -54,6 +55,8 @@ enum Code {
     },
     /// For each task the func ids of its kernels, its own one first.
     Graph(Vec<Vec<FuncId>>),
+    /// The device has it.
+    Builder,
 }
 
 /// A program with tensors: what a launch needs.
@@ -67,6 +70,8 @@ pub(super) enum Bound {
     Graph(Arc<GraphImage>),
     /// Words of `shaped_graph`.
     Shaped(DeviceBuffer<u64>),
+    /// A builder with its words.
+    Builder(OwnedWork),
 }
 
 impl LoadedProgram {
@@ -80,6 +85,7 @@ impl LoadedProgram {
         let code = match program.body() {
             Body::Plan(compiled) => plan_code(shared, compiled)?,
             Body::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
+            Body::Builder(_) => Code::Builder,
         };
         let memory = shared.memory.shared();
         let constant = |number| {
@@ -158,7 +164,10 @@ impl Loaded {
     ) -> Result<Arc<Bound>, StitchError> {
         let words = match self.program.body() {
             Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
-            Body::Graph(_) => addresses.to_vec(),
+            Body::Graph(_) | Body::Builder(_) => {
+                values.check_empty().map_err(|cause| self.binding(cause))?;
+                addresses.to_vec()
+            }
         };
         let mut kept = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, bound)) = kept.iter().find(|(known, _)| *known == words) {
@@ -174,10 +183,13 @@ impl Loaded {
                 let image = |device: &Device| graph(device, (tasks, funcs), addresses);
                 Bound::Graph(Arc::new(with_device(&image)?))
             }
-            (Code::Plan { plan, kernels, scratch }, _) => {
+            (Code::Plan { plan, kernels, scratch }, Body::Plan(_)) => {
                 self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
             }
-            (Code::Graph(_), Body::Plan(_)) => unreachable!("the code is that of the body"),
+            (Code::Builder, Body::Builder(reference)) => {
+                Bound::Builder(builder_work(reference, addresses))
+            }
+            _ => unreachable!("the code is that of the body"),
         });
         if kept.len() == KEPT_BINDINGS {
             kept.pop_front();
@@ -193,6 +205,11 @@ impl Loaded {
         values: WorkloadBindings,
     ) -> Result<Vec<u64>, StitchError> {
         let mut bound = values;
+        if let Some(costs) = self.shared.on_chip_costs {
+            let there = self.program.tensors().iter().zip(addresses);
+            let there = there.filter(|(_, address)| self.shared.is_on_chip(GmAddr(**address)));
+            bound = bound.on_chip(costs, there.map(|(tensor, _)| tensor.name.clone()).collect());
+        }
         for ((tensor, of_plan), address) in
             self.program.tensors().iter().zip(compiled.tensors()).zip(addresses)
         {
@@ -204,10 +221,11 @@ impl Loaded {
             let binding = TensorBinding { base, bytes, first: 0, strides };
             bound = bound.strided(&tensor.name, binding);
         }
-        bound.words(compiled).map_err(|cause| StitchError::Binding {
-            program: self.program.name().to_owned(),
-            cause,
-        })
+        bound.words(compiled).map_err(|cause| self.binding(cause))
+    }
+
+    fn binding(&self, cause: BindingError) -> StitchError {
+        StitchError::Binding { program: self.program.name().to_owned(), cause }
     }
 
     fn bind_plan(
@@ -251,13 +269,22 @@ pub(super) fn has_block_shapes(tasks: &[GraphTask]) -> bool {
     tasks.iter().any(|task| !task.block_shape.is_plain())
 }
 
-/// The arguments of a task, of tensors at these addresses.
-fn words_of(task: &GraphTask, addresses: &[u64]) -> Vec<u64> {
+/// Arguments as words, of tensors at these addresses.
+fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
     let word = |arg: &GraphArgument| match *arg {
         GraphArgument::Word(word) => word,
         GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
     };
-    task.args.iter().map(word).collect()
+    args.iter().map(word).collect()
+}
+
+/// The run of a builder whose tensors are at these addresses.
+fn builder_work(reference: &BuilderReference, addresses: &[u64]) -> OwnedWork {
+    let (builder, orch_args) = (reference.name.clone(), words_of(&reference.words, addresses));
+    match reference.variant {
+        RuntimeVariant::AICPU_BUILD_GRAPH => OwnedWork::AicpuBuilder { builder, orch_args },
+        _ => OwnedWork::Stream { builder, orch_args },
+    }
 }
 
 /// The words of a graph with shapes whose tensors are at these addresses.
@@ -266,7 +293,7 @@ fn shaped((tasks, funcs): (&[GraphTask], &[Vec<FuncId>]), addresses: &[u64]) -> 
     let tasks = zipped.map(|(task, funcs)| ShapedTask {
         func: funcs[0],
         kind: task.kind,
-        args: words_of(task, addresses),
+        args: words_of(&task.args, addresses),
         producers: &task.producers,
         mix: &funcs[1..],
         blocks: task.block_shape.blocks,
@@ -292,7 +319,7 @@ fn graph(
     HostGraph::build(device, &[], |graph| {
         let mut ids = Vec::with_capacity(tasks.len());
         for (task, func) in tasks.iter().zip(funcs) {
-            let args = words_of(task, addresses);
+            let args = words_of(&task.args, addresses);
             let after: Vec<_> = task.producers.iter().map(|producer| ids[*producer]).collect();
             let kind: CoreKind = task.kind;
             let spec = TaskSpec::new(func[0], kind, &args);

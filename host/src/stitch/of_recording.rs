@@ -3,32 +3,59 @@
 //! ```text
 //! Recording: launches on addresses --the tensors that stand there--> tasks on tensors: Program
 //! ```
-//! Which arguments are addresses, the library says of its kernels. The kernels of others say it of nothing, and are refused.
+//! Which arguments are addresses, the library says of its kernels. Of kernels of others nobody says it: there a word that lies in one of the
+//! tensors is an address, a word that lies elsewhere in the memory of the device is refused, and any other word stays what it is.
+
+use std::ops::Range;
 
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library::{self, LibraryKernel};
 use pto_workload::program::{
-    Body, GraphArgument, GraphTask, OwnedBlockShape, Program, TensorDescription,
+    Body, GraphArgument, GraphTask, NativeKernels, OwnedBlockShape, Program, TensorDescription,
 };
 
 use super::error::StitchError;
 use crate::kernels::KernelDescription;
 use crate::session::{RecordedTask, Recording};
 
-/// The program of a recording, on tensors that stood at these addresses while it was captured.
+/// What a recording is looked at with.
+pub(super) struct Setting<'t> {
+    /// What stood where, while it was captured.
+    pub(super) tensors: &'t [(TensorDescription, GmAddr)],
+    /// The kernels of the device.
+    pub(super) registered: &'t [KernelDescription],
+    /// The memory of the device.
+    pub(super) memory: Range<u64>,
+}
+
+/// A kernel of a recording.
+#[derive(Clone, Copy)]
+enum Called<'k> {
+    OfLibrary(&'static LibraryKernel),
+    Own(&'k str),
+}
+
+/// The program of a recording, with these kernels of its own.
 pub(super) fn program(
     name: &str,
     recording: &Recording,
-    tensors: &[(TensorDescription, GmAddr)],
-    registered: &[KernelDescription],
+    setting: &Setting<'_>,
+    native: Option<NativeKernels>,
 ) -> Result<Program, StitchError> {
     let task = |(number, task): (usize, &RecordedTask)| {
         let told = |what| StitchError::Recording { program: name.to_owned(), task: number, what };
-        let kernel = kernel(task, registered).map_err(told)?;
+        let kernel = kernel(task, setting.registered, native.as_ref()).map_err(told)?;
         let args = task.args.iter().enumerate();
-        let args = args.map(|(at, word)| argument((kernel, at), (task, *word), tensors));
+        let args = args.map(|(at, word)| match kernel {
+            Called::OfLibrary(kernel) => argument((kernel, at), (task, *word), setting.tensors),
+            Called::Own(kernel) => argument_of_own((kernel, at), (task, *word), setting),
+        });
+        let kernel = match kernel {
+            Called::OfLibrary(kernel) => kernel.name,
+            Called::Own(kernel) => kernel,
+        };
         Ok(GraphTask {
-            kernel: kernel.name.to_owned(),
+            kernel: kernel.to_owned(),
             kind: task.kind,
             args: args.collect::<Result<_, _>>().map_err(told)?,
             producers: task.after.clone(),
@@ -37,22 +64,60 @@ pub(super) fn program(
     };
     let tasks = recording.tasks(&[]);
     let tasks = tasks.iter().enumerate().map(task).collect::<Result<_, StitchError>>()?;
-    let described = tensors.iter().map(|(tensor, _)| tensor.clone()).collect();
-    Ok(Program::new(name, Body::Graph(tasks), described)?)
+    let described = setting.tensors.iter().map(|(tensor, _)| tensor.clone()).collect();
+    let program = Program::new(name, Body::Graph(tasks), described)?;
+    Ok(match native {
+        Some(native) => program.with_native(native)?,
+        None => program,
+    })
 }
 
-/// The kernel of the library that a task runs.
-fn kernel(
+/// The kernel that a task runs.
+fn kernel<'k>(
     task: &RecordedTask,
-    registered: &[KernelDescription],
-) -> Result<&'static LibraryKernel, String> {
-    let named = registered.iter().find(|kernel| kernel.func_id == task.func_id);
-    let named = named.map_or("that is not registered any more", |kernel| kernel.name.as_str());
-    library::by_name(named).filter(|kernel| kernel.kind == task.kind).ok_or_else(|| {
+    registered: &'k [KernelDescription],
+    native: Option<&NativeKernels>,
+) -> Result<Called<'k>, String> {
+    let found = registered.iter().find(|kernel| kernel.func_id == task.func_id);
+    let named = found.map_or("that is not registered any more", |kernel| kernel.name.as_str());
+    let own = native.and_then(|native| native.kernel(named));
+    if own.is_some_and(|own| own.kind == task.kind) {
+        return Ok(Called::Own(named));
+    }
+    let of_library = library::by_name(named).filter(|kernel| kernel.kind == task.kind);
+    of_library.map(Called::OfLibrary).ok_or_else(|| {
         format!(
-            "runs kernel {named} (func id {}), which is none of the library; a recording can become a program if all of its kernels are",
-            task.func_id
+            "runs kernel {named} (func id {}) on {} cores, which is none of the library and none that was given; give the machine code of it, as \
+             pto_native::program::native_kernels reads it from a shared object",
+            task.func_id, task.kind
         )
+    })
+}
+
+/// An argument of a kernel that is not one of the library.
+fn argument_of_own(
+    (kernel, at): (&str, usize),
+    (task, word): (&RecordedTask, u64),
+    setting: &Setting<'_>,
+) -> Result<GraphArgument, String> {
+    let is_context = task.is_block && at + 1 == task.args.len();
+    let found = if is_context { None } else { in_tensors(word, setting.tensors) };
+    match found {
+        Some(argument) => Ok(argument),
+        None if !is_context && setting.memory.contains(&word) => Err(format!(
+            "has {} as argument {at} of {kernel}, which lies in the memory of the device and in none of the tensors that were given; give the \
+             tensor that stands there",
+            GmAddr(word)
+        )),
+        None => Ok(GraphArgument::Word(word)),
+    }
+}
+
+/// The byte of a tensor that stood at this address.
+fn in_tensors(word: u64, tensors: &[(TensorDescription, GmAddr)]) -> Option<GraphArgument> {
+    tensors.iter().enumerate().find_map(|(tensor, (described, address))| {
+        let offset = word.checked_sub(address.0)?;
+        (offset < described.bytes()).then_some(GraphArgument::Tensor { tensor, offset })
     })
 }
 
@@ -67,11 +132,7 @@ fn argument(
     if is_context || !is_address {
         return Ok(GraphArgument::Word(word));
     }
-    let found = tensors.iter().enumerate().find_map(|(tensor, (described, address))| {
-        let offset = word.checked_sub(address.0)?;
-        (offset < described.bytes()).then_some(GraphArgument::Tensor { tensor, offset })
-    });
-    match found {
+    match in_tensors(word, tensors) {
         Some(argument) => Ok(argument),
         None if at >= kernel.addresses.len() => Ok(GraphArgument::Word(word)),
         None => Err(format!(

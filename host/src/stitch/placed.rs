@@ -85,6 +85,9 @@ impl<'s> PlacedProgram<'s> {
             Bound::Shaped(words) => {
                 stream.run_with(shaped_work(words), plan_options(session.run_options()))?;
             }
+            Bound::Builder(work) => {
+                stream.run(work.clone())?;
+            }
         }
         Ok(PlacedRun { loaded: Arc::clone(&self.loaded), bound })
     }

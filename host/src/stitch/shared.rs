@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::{CoreKind, GmAddr};
+use pto_aicore_kernels::cost::OnChip;
 use pto_workload::program::Place;
 
 use super::counters::{Counters, Counts};
@@ -25,6 +26,9 @@ pub(super) struct Shared {
     /// Runs that are not submitted yet: the session does not know that their blocks are in use.
     unsubmitted: AtomicU64,
     on_chip_block: Option<GmAddr>,
+    on_chip_bytes: u64,
+    /// What transfers from there cost; `None`: they take the time of this machine.
+    pub(super) on_chip_costs: Option<OnChip>,
 }
 
 /// A block of memory that somebody owns.
@@ -53,11 +57,19 @@ impl Shared {
             on_chip: Mutex::new(region),
             unsubmitted: AtomicU64::new(0),
             on_chip_block: block,
+            on_chip_bytes,
+            on_chip_costs: session.with_device(|device| device.on_chip_costs()),
         }))
     }
 
     pub(super) fn counters(&self) -> Counters {
         self.counts.read(self.memory.traffic())
+    }
+
+    /// Whether an address is in the fast region.
+    pub(super) fn is_on_chip(&self, address: GmAddr) -> bool {
+        let offset = self.on_chip_block.and_then(|block| address.0.checked_sub(block.0));
+        offset.is_some_and(|offset| offset < self.on_chip_bytes)
     }
 
     fn memory(&self) -> &Arc<Memory> {

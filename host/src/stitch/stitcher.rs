@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
-use pto_workload::program::{Body, Program, TensorDescription};
+use pto_workload::program::{Body, NativeKernels, Program, TensorDescription};
 
 use super::conversion::Conversions;
 use super::counters::Counters;
 use super::error::StitchError;
 use super::held::Held;
 use super::loaded::LoadedProgram;
-use super::of_recording;
+use super::of_recording::{self, Setting};
 use super::placed::PlacedProgram;
 use super::shared::Shared;
 use super::stream::ProgramStream;
@@ -83,6 +83,7 @@ impl<'s> Stitcher<'s> {
         native: Vec<Kernel>,
     ) -> Result<LoadedProgram, StitchError> {
         self.check_block_shapes(&program)?;
+        self.check_builder(&program)?;
         let registered = |kernel: Kernel| {
             let (name, kind) = (kernel.name().to_owned(), kernel.kind());
             Ok((name, kind, self.session.func_id_of(kernel)?))
@@ -109,6 +110,18 @@ impl<'s> Stitcher<'s> {
         Err(StitchError::BlockShapes { program: program.name().to_owned(), task, shape, device })
     }
 
+    /// Refuses a program whose builder the device does not have.
+    fn check_builder(&self, program: &Program) -> Result<(), StitchError> {
+        let Body::Builder(reference) = program.body() else { return Ok(()) };
+        let (known, device) =
+            self.session.with_device(|device| (device.builders(), device.name().to_owned()));
+        if known.contains(&reference.name) {
+            return Ok(());
+        }
+        let (program, builder) = (program.name().to_owned(), reference.name.clone());
+        Err(StitchError::Builder { program, builder, device, known: known.join(", ") })
+    }
+
     /// A program that does what was recorded, on the tensors that stood at these addresses while it was captured: it can be written into a file, and
     /// run on others. An argument that is an address becomes a byte of the tensor that stands there.
     ///
@@ -120,8 +133,37 @@ impl<'s> Stitcher<'s> {
         recording: &Recording,
         tensors: &[(TensorDescription, GmAddr)],
     ) -> Result<Program, StitchError> {
+        self.of_recording(name, recording, tensors, None)
+    }
+
+    /// As [`program_of`](Self::program_of), of a recording with kernels of its own: `native` has their machine code, and each is the kernel that was
+    /// registered under its name. A word of such a kernel is an address if it lies in one of the tensors.
+    ///
+    /// # Errors
+    /// As [`program_of`](Self::program_of); `Recording`: a word of such a kernel lies in the memory of the device, and in none of the tensors.
+    pub fn program_with_native(
+        &self,
+        name: &str,
+        recording: &Recording,
+        tensors: &[(TensorDescription, GmAddr)],
+        native: NativeKernels,
+    ) -> Result<Program, StitchError> {
+        self.of_recording(name, recording, tensors, Some(native))
+    }
+
+    fn of_recording(
+        &self,
+        name: &str,
+        recording: &Recording,
+        tensors: &[(TensorDescription, GmAddr)],
+        native: Option<NativeKernels>,
+    ) -> Result<Program, StitchError> {
         let registered = self.session.with_device(|device| device.describe().kernels);
-        of_recording::program(name, recording, tensors, &registered)
+        let memory = self.session.memory();
+        let first = memory.address().0;
+        let memory = first..first.saturating_add(memory.size().0);
+        let setting = Setting { tensors, registered: &registered, memory };
+        of_recording::program(name, recording, &setting, native)
     }
 
     /// Puts a program into the memory of the device, to run on memory that the caller has.

@@ -14,6 +14,7 @@ use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
 use pto_workload::tile::DType;
+use pto_workload::tile::element::bits_as;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
@@ -29,7 +30,7 @@ use crate::options::RunOptions;
 use crate::report::RunReport;
 use crate::session::{HostBuffer, OwnedWork, RunTicket, SessionError, Stream, StreamId};
 use crate::shaped_graph;
-use crate::workload::for_plans;
+use crate::workload::{ArrayBinding, for_plans};
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
 pub struct ProgramStream<'s> {
@@ -109,13 +110,20 @@ impl<'s> ProgramStream<'s> {
             let what = format!("program {}", loaded.program.name());
             return Err(StitchError::OtherSession { what });
         }
-        let Inputs { tensors, values } = inputs;
+        let Inputs { tensors, arrays, mut values } = inputs;
+        for (name, array) in &arrays {
+            values = values.array(name, self.array(program, name, array)?);
+        }
         let parts = self.parts(loaded, tensors)?;
         let addresses: Vec<_> = parts.iter().map(Part::address).collect();
         let session = &self.session;
         let bound = loaded.bind(&addresses, values, |image| session.with_device(image))?;
         self.fill_zeros(loaded, &parts)?;
         self.count_bounces(&parts);
+        if !arrays.is_empty() {
+            // The builder reads them while it expands the plan: what writes them has to be over.
+            self.flush()?;
+        }
         self.submit(loaded, bound)?;
         let described = loaded.program.tensors().iter();
         let tensors = described.zip(parts).filter_map(|(tensor, part)| match (tensor.role, part) {
@@ -192,6 +200,25 @@ impl<'s> ProgramStream<'s> {
         Ok(())
     }
 
+    /// Where an array of an axis is.
+    fn array(
+        &self,
+        program: &LoadedProgram,
+        name: &str,
+        array: &Tensor,
+    ) -> Result<ArrayBinding, StitchError> {
+        self.check_own(array, name)?;
+        let Form { dtype, shape, layout } = &array.form;
+        if *dtype != DType::I32 || layout.format != Format::RowMajor {
+            return Err(StitchError::Array {
+                program: program.program().name().to_owned(),
+                array: name.to_owned(),
+                found: array.form.to_string(),
+            });
+        }
+        Ok(ArrayBinding { address: array.address(), length: shape.iter().product() })
+    }
+
     fn check_own(&self, tensor: &Tensor, name: &str) -> Result<(), StitchError> {
         let what = || format!("tensor {name}");
         if !tensor.block.is_of(&self.shared) {
@@ -261,6 +288,11 @@ impl<'s> ProgramStream<'s> {
                 self.flush()?;
                 let options = plan_options(self.session.run_options());
                 self.launched(self.stream.run_with(shaped_work(words), options)?);
+                false
+            }
+            Bound::Builder(work) => {
+                self.flush()?;
+                self.launched(self.stream.run(work.clone())?);
                 false
             }
         };
@@ -387,6 +419,10 @@ impl ProgramStream<'_> {
     ) -> Result<Tensor, StitchError> {
         let form = Form { dtype, shape: shape.to_vec(), layout: layout.clone() };
         check_form(&form)?;
+        if layout.padding != 0 && fills_up(&form) {
+            let row_major = self.zeros(dtype, shape, &Layout::device())?;
+            return self.to_layout(row_major, layout);
+        }
         let tensor = self.fresh(&form)?;
         self.flush()?;
         self.stream.fill(tensor.address(), 0, tensor.bytes())?;
@@ -431,12 +467,14 @@ impl ProgramStream<'_> {
         self.convert(tensor, Form { layout: layout.clone(), ..tensor.form.clone() })
     }
 
-    /// A new tensor of another element type, in the layout of the first one; of tiles, in tiles as wide in bytes.
+    /// A new tensor of another element type, in the layout of the first one; what fills up its tiles is converted as its elements are.
     ///
     /// # Errors
     /// As [`to_layout`](Self::to_layout).
     pub fn to_dtype(&self, tensor: &Tensor, dtype: DType) -> Result<Tensor, StitchError> {
-        self.convert(tensor, Form { dtype, ..tensor.form.clone() })
+        let mut form = Form { dtype, ..tensor.form.clone() };
+        form.layout.padding = bits_as(tensor.form.dtype, form.layout.padding, dtype);
+        self.convert(tensor, form)
     }
 
     fn convert(&self, tensor: &Tensor, form: Form) -> Result<Tensor, StitchError> {
@@ -462,11 +500,10 @@ impl ProgramStream<'_> {
         debug_assert!(
             program.0.program.tensors().iter().map(|one| one.name.as_str()).eq([SOURCE, TARGET])
         );
-        if matches!(form.layout.format, Format::Tiles { .. })
-            && form.layout.has_padding(&form.shape)
-        {
+        if fills_up(&form) {
             self.flush()?;
-            self.stream.fill(target.address(), 0, target.bytes())?;
+            let (address, padding) = (target.address(), form.layout.padding);
+            self.stream.fill_elements(address, form.dtype, padding, target.bytes())?;
         }
         let addresses = [tensor.address().0, target.address().0];
         let session = &self.session;
@@ -507,6 +544,11 @@ fn form_of(tensor: &TensorDescription) -> Form {
 
 fn row_major(dtype: DType, shape: &[u64]) -> Form {
     Form { dtype, shape: shape.to_vec(), layout: Layout::device() }
+}
+
+/// Whether there are elements that only fill up tiles.
+fn fills_up(form: &Form) -> bool {
+    matches!(form.layout.format, Format::Tiles { .. }) && form.layout.has_padding(&form.shape)
 }
 
 fn check_form(form: &Form) -> Result<(), StitchError> {

@@ -1,12 +1,13 @@
 //! What a workload is bound to: addresses of tensors and arrays, sizes and symbols, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::GmAddr;
-use pto_aicore_kernels::cost;
+use pto_aicore_kernels::cost::{self, OnChip};
 use pto_graph::TensorView;
 use pto_graph::plan::layout::binding;
 use pto_graph::plan::task::descriptor;
+use pto_workload::TileKernel;
 use pto_workload::plan::{Compiled, SymbolUse};
 use pto_workload::tree::Tensor;
 
@@ -81,6 +82,7 @@ pub struct WorkloadBindings {
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
     grain: u64,
+    on_chip: Option<(OnChip, BTreeSet<String>)>,
 }
 
 impl WorkloadBindings {
@@ -146,6 +148,27 @@ impl WorkloadBindings {
         self
     }
 
+    /// These tensors are in the fast region of the device, where a transfer costs less.
+    pub(crate) fn on_chip(mut self, costs: OnChip, tensors: BTreeSet<String>) -> Self {
+        self.on_chip = (!tensors.is_empty()).then_some((costs, tensors));
+        self
+    }
+
+    /// Picoseconds of each tile kernel, as it is bound.
+    fn kernel_costs(&self, compiled: &Compiled) -> Vec<u64> {
+        let kernels = compiled.tile_kernels().iter();
+        let Some((costs, there)) = &self.on_chip else {
+            return kernels.map(|kernel| cost::tile_kernel(kernel.code())).collect();
+        };
+        let is_there = |tensor: usize| {
+            compiled.tensors().get(tensor).is_some_and(|tensor| there.contains(&tensor.name))
+        };
+        let of = |(kernel, params): (&TileKernel, Vec<usize>)| {
+            cost::tile_kernel_on_chip(kernel.code(), &params, *costs)
+        };
+        kernels.zip(compiled.params_of(is_there)).map(of).collect()
+    }
+
     /// The words of the bindings of a workload, all but those of the head.
     pub(crate) fn words(&self, compiled: &Compiled) -> Result<Vec<u64>, BindingError> {
         self.check_known(compiled)?;
@@ -171,8 +194,8 @@ impl WorkloadBindings {
             describe(tensor, placed.ok_or_else(|| missing("tensor", &tensor.name))?, words)?;
         }
         let at = binding::costs_at([symbols.len(), arrays.len(), tensors.len()]);
-        for (word, kernel) in words[at..].iter_mut().zip(kernels) {
-            *word = cost::tile_kernel(kernel.code()).div_ceil(1_000);
+        for (word, picoseconds) in words[at..].iter_mut().zip(self.kernel_costs(compiled)) {
+            *word = picoseconds.div_ceil(1_000);
         }
         Ok(words)
     }
@@ -186,6 +209,13 @@ impl WorkloadBindings {
                 self.symbols.get(name).copied().ok_or_else(|| missing("symbol", name))
             }
         }
+    }
+
+    /// Refuses everything that is bound by a name: a program that is no plan has nothing of the kind.
+    pub(crate) fn check_empty(&self) -> Result<(), BindingError> {
+        check("array", &self.arrays, |_| false)?;
+        check("size", &self.sizes, |_| false)?;
+        check("symbol", &self.symbols, |_| false)
     }
 
     /// Whether the workload has everything that is bound.

@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pto_host::abi::CoreKind;
 use pto_host::abi::block::BlockContext;
-use pto_host::graph::{Comparison, ElementType, Priority, StartMode, builder_set};
+use pto_host::abi::{CoreKind, Fault, FuncId, RuntimeVariant};
+use pto_host::graph::{
+    Arg, BuildError, Comparison, ElementType, GraphBuilder, Priority, StartMode, StreamBuilder,
+    TaskSpec, TensorTask, builder_set,
+};
 use pto_host::session::{Session, SessionOptions};
 use pto_host::stitch::{
     HostTensor, Inputs, LoadedProgram, ProgramStream, Sequence, Step, StitchError, StitchOptions,
@@ -13,15 +16,15 @@ use pto_host::stitch::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    Body, Format, GraphArgument, GraphCondition, GraphTask, Layout, NativeKernel, NativeKernels,
-    NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
+    Body, BuilderReference, Format, GraphArgument, GraphCondition, GraphTask, Layout, NativeKernel,
+    NativeKernels, NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{Device, DeviceOptions, Hosting, Kernel, func};
 
 builder_set! {
-    struct Builders {}
-    stream { "workload" => pto_host::graph::plan::expand }
+    struct Builders { "thrice" => thrice_as_graph }
+    stream { "workload" => pto_host::graph::plan::expand, "thrice" => thrice }
 }
 
 fn session_on(hosting: Hosting) -> Session {
@@ -193,9 +196,127 @@ fn tiles_are_filled_up_with_zeros_and_types_are_converted() {
     assert_eq!(stream.to_host(&cube).unwrap().bytes(), elements);
     let refused = stream.converted(&cube, &nz).unwrap_err().to_string();
     assert!(refused.contains("tiles need two dimensions"), "{refused}");
-    let padded = Layout { padding: 1, ..nz };
-    let refused = stream.converted(&tensor, &padded).unwrap_err().to_string();
-    assert!(refused.contains("filled up with zeros alone"), "{refused}");
+}
+
+/// What a tensor of f32 holds in the memory of the device.
+fn stored(session: &Session, tensor: &Tensor) -> Vec<f32> {
+    let mut bytes = vec![0; usize::try_from(tensor.bytes()).unwrap()];
+    session.memory().copy_from_device(tensor.address(), &mut bytes).unwrap();
+    bytes.as_chunks().0.iter().map(|element| f32::from_le_bytes(*element)).collect()
+}
+
+#[test]
+fn tiles_are_filled_up_with_the_value_of_their_layout() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.stream().unwrap();
+    let padding = f32::NEG_INFINITY.to_bits().into();
+    let padded = Layout { padding, ..Layout::device().with_format(Format::nz(4)) };
+    let source = matrix(20, 12);
+    let fills = |found: &[f32]| {
+        let all = (0..2 * 32 * 8).map(|at| (at / 256, at / 8 % 32, at % 8));
+        let is_there = |(n, m, c): &(usize, usize, usize)| *m < 20 && 8 * n + c < 12;
+        all.zip(found).all(|(at, found)| is_there(&at) || *found == f32::NEG_INFINITY)
+    };
+    let tensor = stream.to_device(&source, &padded).unwrap();
+    let zeros = stream.zeros(DType::F32, &[20, 12], &padded).unwrap();
+    stream.synchronize().unwrap();
+    assert!(fills(&stored(&session, &tensor)) && fills(&stored(&session, &zeros)));
+    assert_eq!(stored(&session, &zeros)[..8], [0.0; 8]);
+    assert_eq!(stream.to_host(&tensor).unwrap(), source);
+    // Other bits there are another layout, and a type of fewer bits has them converted.
+    let nz = Layout { padding: 0, ..padded.clone() };
+    assert!(!tensor.has_layout(&nz));
+    let plain = stream.converted(&tensor, &nz).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(stored(&session, &plain)[255], 0.0);
+    let half = stream.to_dtype(&tensor, DType::F16).unwrap();
+    assert_eq!(half.layout().padding, 0xfc00, "minus infinity in f16");
+    let back = stream.to_dtype(&half, DType::F32).unwrap();
+    stream.synchronize().unwrap();
+    assert!(fills(&stored(&session, &back)) && back.has_layout(&padded));
+    let told = stream.zeros(DType::F16, &[20, 12], &padded).unwrap_err().to_string();
+    assert!(told.contains("bits 0xff800000, and an element of type f16 has 16 bits"), "{told}");
+}
+
+/// `Y[p] = X[row of p] + 1` for each p of a ragged axis.
+const RAGGED: &str = "workload spread {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[3, 16]
+  tensor Y : f32[6, 16]
+  kernel add(x: in f32[1, 16], y: out f32[1, 16]) {
+    %0 = load x : f32[1, 16]
+    %1 = constant 1.0 : f32
+    %2 = add %0, %1 by one : f32[1, 16]
+    store y, %2
+  }
+  do parallel p (row, at) in ragged(rows, lengths) { add[p](x = X[row], y = Y[p]) }
+}";
+
+/// Adds 1 to numbers of type i32.
+const COUNT: &str = "workload count {
+  schedule round_robin workers 1 window 8192 stall
+  tensor C : i32[1, 3]
+  kernel count(c: inout i32[1, 3]) {
+    %0 = load c : i32[1, 3]
+    %1 = constant 1 : i32
+    %2 = add %0, %1 by one : i32[1, 3]
+    store c, %2
+  }
+  do parallel i in dense 1 { count[i](c = C) }
+}";
+
+#[test]
+fn arrays_of_axes_are_tensors_of_the_stream() {
+    for hosting in
+        [Hosting::default(), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let session = session_on(hosting);
+        let stitcher = Stitcher::new(&session).unwrap();
+        let (spread, count) =
+            (stitcher.load(compiled(RAGGED)).unwrap(), stitcher.load(compiled(COUNT)).unwrap());
+        let stream = stitcher.overlapping_stream(8).unwrap();
+        let of_lengths = |lengths: [i32; 3]| {
+            let bytes = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+            let lengths = HostTensor::new(DType::I32, &[1, 3], bytes).unwrap();
+            stream.to_device(&lengths, &Layout::device()).unwrap()
+        };
+        let x = stream.to_device(&matrix(3, 16), &Layout::device()).unwrap();
+        let inputs =
+            |array| Inputs::new().borrow("X", &x).array("lengths", array).symbol("rows", 3);
+        // A program of the same stream computes the lengths: 2, 1, 3.
+        let mut lengths = of_lengths([1, 0, 2]);
+        stream.run(&count, Inputs::new().update("C", &mut lengths)).unwrap();
+        let y = stream.run(&spread, inputs(&lengths)).unwrap().take("Y").unwrap();
+        let rows: Vec<_> = values(&stream, &y).chunks(16).map(|row| row[0]).collect();
+        assert_eq!(rows, [1.0, 1.0, 17.0, 33.0, 33.0, 33.0], "{hosting}");
+
+        let told = refused(&stream, &spread, Inputs::new().borrow("X", &x).symbol("rows", 3));
+        assert!(told.contains("the array lengths is not bound"), "{told}");
+        let told = refused(&stream, &spread, inputs(&x));
+        assert!(
+            told.contains(
+                "needs the array lengths as i32, side by side, and the tensor is f32[3, 16]"
+            ),
+            "{told}"
+        );
+        let told = refused(
+            &stream,
+            &count,
+            Inputs::new().update("C", &mut of_lengths([0; 3])).array("n", &lengths),
+        );
+        assert!(told.contains("has no array n"), "{told}");
+        let other = stitcher.stream().unwrap();
+        let foreign = other.zeros(DType::I32, &[3], &Layout::device()).unwrap();
+        let told = refused(&stream, &spread, inputs(&foreign));
+        assert!(told.contains("stream.take_over(tensor, &other)"), "{told}");
+        // Five lengths of three are told when the plan is expanded.
+        stream.run(&spread, inputs(&lengths).symbol("rows", 5)).unwrap();
+        let Err(StitchError::Fault { fault, .. }) = stream.synchronize() else {
+            panic!("there are three lengths")
+        };
+        assert!(fault.to_string().contains('3'), "{fault}");
+    }
 }
 
 fn refused(stream: &ProgramStream<'_>, program: &LoadedProgram, inputs: Inputs<'_>) -> String {
@@ -250,15 +371,7 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
 
 #[test]
 fn a_fault_is_told_in_the_words_of_the_program() {
-    let text = "workload indexed {
-  schedule round_robin workers 1 window 8192 stall
-  tensor X : f32[4, 16]
-  kernel clear(x: out f32[1, 16]) {
-    %0 = zeros : f32[1, 16]
-    store x, %0
-  }
-  do each i in dyn n default 4 { clear[i](x = X[i]) }
-}";
+    let text = include_str!("../../../workload/tests/texts/indexed.workload");
     let session = session();
     let stitcher = Stitcher::new(&session).unwrap();
     let program = stitcher.load(compiled(text)).unwrap();
@@ -321,6 +434,47 @@ fn what_finds_no_room_on_the_chip_is_counted_as_bounced() {
     assert!(!x.is_bounced(), "its place is free again");
 }
 
+/// What lies in the fast region costs what the profile says, and what found no room there costs what memory does.
+#[test]
+fn tensors_on_the_chip_save_time_as_the_profile_says() {
+    let took = |place, on_chip_bytes| {
+        let session = session_on(Hosting::Virtual(VirtualOptions::default()));
+        let options = StitchOptions { on_chip_bytes };
+        let stitcher = Stitcher::with_options(&session, options).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let mut add = compiled(
+            &add_one(256)
+                .replace("[8, 16]", "[32, 16]")
+                .replace("8 for 8", "32 for 32")
+                .replace("dense 32", "dense 8"),
+        );
+        for name in ["X", "Y"] {
+            add = add.with_tensor(name, |tensor| tensor.layout.place = place).unwrap();
+        }
+        let add = stitcher.load(add).unwrap();
+        let mut x = stream.to_device(&matrix(256, 16), &add.input_layout("X").unwrap()).unwrap();
+        stream.synchronize().unwrap();
+        let before = session.now();
+        for _ in 0..16 {
+            let inputs = Inputs::new().grain(1).give("X", x);
+            x = stream.run(&add, inputs).unwrap().take("Y").unwrap();
+        }
+        stream.synchronize().unwrap();
+        (
+            (session.now() - before).as_nanos(),
+            stitcher.counters().bounced_bytes,
+            values(&stream, &x),
+        )
+    };
+    let (memory, none, expected) = took(Place::Device, 1 << 20);
+    let (bounced, bytes, of_bounced) = took(Place::OnChip, 0);
+    let (fast, not_bounced, of_fast) = took(Place::OnChip, 1 << 20);
+    assert_eq!((none, bytes, not_bounced), (0, 16 * 2 * 256 * 16 * 4, 0));
+    assert_eq!(bounced, memory, "what is not there costs what memory does");
+    assert!(fast < memory, "{fast} of {memory} ns");
+    assert!(of_bounced == expected && of_fast == expected);
+}
+
 /// The step that a program of a graph file does: two tasks of the library with an edge.
 #[test]
 fn a_graph_is_a_program_like_any_other() {
@@ -356,7 +510,10 @@ fn a_graph_is_a_program_like_any_other() {
     let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
     let mut first = stream.run(&plan, Inputs::new().give("X", x)).unwrap();
     let mut second = stream.run(&graph, Inputs::new().give("x", first.take("Y").unwrap())).unwrap();
-    let mut third = stream.run(&plan, Inputs::new().give("X", second.take("y").unwrap())).unwrap();
+    let y = second.take("y").unwrap();
+    let told = refused(&stream, &graph, Inputs::new().borrow("x", &y).size("n", 3));
+    assert!(told.contains("program four_times") && told.contains("no size n"), "{told}");
+    let mut third = stream.run(&plan, Inputs::new().give("X", y)).unwrap();
     let expected: Vec<_> = numbers(512).iter().map(|x| (x + 1.0) * 4.0 + 1.0).collect();
     assert_eq!(values(&stream, &third.take("Y").unwrap()), expected);
 }
@@ -417,6 +574,155 @@ fn a_recording_is_a_program_like_any_other() {
         let expected = expected.map(|(at, x)| x + 1.0 + if at < 32 { 10.0 } else { 20.0 } + x);
         assert_eq!(values(&stream, &y), expected.collect::<Vec<_>>(), "{hosting}");
     }
+}
+
+extern "C" fn twice(args: *const u64) {
+    // SAFETY: the task has three words.
+    let [from, to, count] = *unsafe { &*args.cast::<[u64; 3]>() };
+    for at in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: both tensors have so many elements.
+        let value = unsafe { (from as *const f32).wrapping_add(at).read() };
+        // SAFETY: as above.
+        unsafe { (to as *mut f32).wrapping_add(at).write(2.0 * value) };
+    }
+}
+
+/// A kernel of one's own says nothing of its words: those that lie in a tensor are addresses.
+#[test]
+fn a_recording_with_kernels_of_ones_own_is_a_program() {
+    let kernel = || Kernel::from_fn("twice", CoreKind::AIV, twice);
+    let options = DeviceOptions { gm_bytes: 1 << 30, aic: 4, aiv: 8, ..DeviceOptions::default() };
+    let mut device = Device::open_sim(options, Builders).unwrap();
+    device.register_library().unwrap();
+    device.register_kernel(FuncId(500), kernel()).unwrap();
+    let of_capture = device.session(SessionOptions::default()).unwrap();
+    let [x, y] = [0; 2].map(|_| of_capture.zeroed::<f32>(64).unwrap());
+    let [of_x, of_y] = [&x, &y].map(|buffer| buffer.address().0);
+    let stream = of_capture.stream().unwrap();
+    stream.begin_capture().unwrap();
+    stream.launch(FuncId(500), &[of_x, of_y, 64]).unwrap();
+    let one = u64::from(1.0_f32.to_bits());
+    stream.launch(func::ADD_SCALAR, &[of_y, one, of_y, 64]).unwrap();
+    stream.launch(FuncId(500), &[of_y + 128, of_y + 128, 32]).unwrap();
+    let recording = stream.end_capture().unwrap();
+
+    let described = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![64],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let tensors =
+        [(described("X", Role::Input), x.address()), (described("Y", Role::Output), y.address())];
+    let stitcher = Stitcher::new(&of_capture).unwrap();
+    let native = |kind| {
+        let kernels = vec![NativeKernel { name: "twice".to_owned(), kind }];
+        let object = NativeObject { processor: "any".to_owned(), code: vec![1] };
+        NativeKernels::new(kernels, vec![object]).unwrap()
+    };
+    let own = native(CoreKind::AIV);
+    let told = |refused: Result<Program, StitchError>| refused.unwrap_err().to_string();
+    let plain = told(stitcher.program_of("captured", &recording, &tensors));
+    assert!(
+        plain.contains("runs kernel twice (func id 500) on aiv cores, which is none"),
+        "{plain}"
+    );
+    let kind = told(stitcher.program_with_native("p", &recording, &tensors, native(CoreKind::AIC)));
+    assert!(kind.contains("none that was given"), "{kind}");
+    let less = told(stitcher.program_with_native("p", &recording, &tensors[..1], own.clone()));
+    assert!(
+        less.contains("as argument 1 of twice, which lies in the memory of the device"),
+        "{less}"
+    );
+    let program = stitcher.program_with_native("p", &recording, &tensors, own).unwrap();
+    let file = program.to_bytes();
+
+    for hosting in
+        [Hosting::default(), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let session = session_on(hosting);
+        let stitcher = Stitcher::new(&session).unwrap();
+        let program = Program::from_bytes(&file).unwrap();
+        let loaded = stitcher.load_with(program, vec![kernel()]).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let given = HostTensor::of_f32(&[64], &numbers(64)).unwrap();
+        let x = stream.to_device(&given, &Layout::device()).unwrap();
+        let y = stream.run(&loaded, Inputs::new().borrow("X", &x)).unwrap().take("Y").unwrap();
+        let expected = numbers(64).into_iter().enumerate();
+        let expected = expected.map(|(at, x)| (2.0 * x + 1.0) * if at < 32 { 1.0 } else { 2.0 });
+        assert_eq!(values(&stream, &y), expected.collect::<Vec<_>>(), "{hosting}");
+    }
+}
+
+/// `Y = X + X + X` in two tasks of the library. Its words are both tensors, and how many elements they have.
+fn thrice<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[x, y, count] = stream.orch_args() else { return Err(Fault::BUILD_FAILED.into()) };
+    let args = [x, x, y, count].map(Arg::Scalar);
+    let first = stream.submit_tensors(&TensorTask::new(func::ADD, CoreKind::AIV, &args))?;
+    let args = [y, x, y, count].map(Arg::Scalar);
+    stream.submit_tensors(&TensorTask::new(func::ADD, CoreKind::AIV, &args).after(&[first]))?;
+    Ok(())
+}
+
+/// The same, as a graph.
+fn thrice_as_graph<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[x, y, count] = graph.orch_args() else { return Err(Fault::BUILD_FAILED.into()) };
+    let first = graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &[x, x, y, count]), &[])?;
+    graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &[y, x, y, count]), &[first])?;
+    Ok(())
+}
+
+#[test]
+fn a_program_may_name_a_builder_of_the_device() {
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![32, 16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let reference = |name: &str, variant, words: u64| {
+        let tensors = [0, 1].map(|tensor| GraphArgument::Tensor { tensor, offset: 0 });
+        let words = tensors.into_iter().chain((0..words).map(|_| GraphArgument::Word(512)));
+        let reference = BuilderReference { name: name.to_owned(), variant, words: words.collect() };
+        let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
+        let program = Program::new("of_builder", Body::Builder(reference), tensors).unwrap();
+        Program::from_bytes(&program.to_bytes()).unwrap()
+    };
+    let variants = [RuntimeVariant::AICPU_BUILD_GRAPH, RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
+    for hosting in
+        [Hosting::default(), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let session = session_on(hosting);
+        let stitcher = Stitcher::new(&session).unwrap();
+        let stream = stitcher.overlapping_stream(4).unwrap();
+        let add = stitcher.load(compiled(&add_one(32))).unwrap();
+        for variant in variants {
+            let builder = stitcher.load(reference("thrice", variant, 1)).unwrap();
+            let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+            let x = stream.run(&add, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
+            let y = stream.run(&builder, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
+            let y = stream.run(&add, Inputs::new().give("X", y)).unwrap().take("Y").unwrap();
+            let expected: Vec<_> = numbers(512).iter().map(|x| (x + 1.0) * 3.0 + 1.0).collect();
+            assert_eq!(values(&stream, &y), expected, "{hosting} {variant}");
+        }
+    }
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let missing = stitcher.load(reference("once", variants[0], 1)).map(|_| ()).unwrap_err();
+    let missing = missing.to_string();
+    assert!(missing.contains("builder once, which a2a3sim does not have"), "{missing}");
+    assert!(missing.contains("one of: thrice"), "{missing}");
+    // What the builder itself refuses is told by the stream.
+    let less = stitcher.load(reference("thrice", variants[1], 0)).unwrap();
+    let stream = stitcher.stream().unwrap();
+    let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+    let _ = stream.run(&less, Inputs::new().borrow("X", &x)).unwrap();
+    let told = stream.synchronize().unwrap_err().to_string();
+    assert!(told.contains("BUILD_FAILED"), "{told}");
 }
 
 /// Both programs as one.

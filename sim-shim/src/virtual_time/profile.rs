@@ -119,6 +119,12 @@ profile! {
         /// 1 MiB on the device, read and written.
         device_mib_ns,
     }
+    "on_chip" {
+        /// A transfer between a core and the fast region of the device, before its first byte moves.
+        on_chip_start_ns,
+        /// 1 MiB between a core and the fast region.
+        on_chip_mib_ns,
+    }
 }
 
 /// Why a profile cannot be read.

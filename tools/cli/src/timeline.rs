@@ -37,7 +37,7 @@ pub(crate) fn traced(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Optio
 }
 
 /// What the command line knows of the run, and the library does not.
-fn with_facts(mut trace: Trace, args: &RunArgs, device: &Wanted) -> Trace {
+pub(crate) fn with_facts(mut trace: Trace, args: &RunArgs, device: &Wanted) -> Trace {
     let params: Vec<_> =
         args.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let facts = [

@@ -1,10 +1,12 @@
 //! `pto run training_loop`: three programs that were compiled apart train a model, and counters say what was copied.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
 use pto_host::{RunOptions, Session, SessionOptions};
+use pto_timeline::Trace;
 use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;
@@ -12,9 +14,10 @@ use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
+use crate::output_file;
 use crate::request::check_unique;
 use crate::text::{bytes, counted, duration, grouped, table};
-use crate::virtual_time;
+use crate::{timeline, virtual_time};
 
 /// What it is, in the list of examples.
 pub(crate) const SUMMARY: &str =
@@ -62,6 +65,7 @@ pub(crate) fn is_asked(args: &RunArgs) -> bool {
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     refuse_others(args)?;
     let (sizes, layouts) = params(args)?;
+    args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let wanted = Wanted::of(args)?;
     for (kind, name) in [(CoreKind::AIC, "AIC"), (CoreKind::AIV, "AIV")] {
         if wanted.cores(kind) == 0 {
@@ -78,28 +82,56 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         stall_budget: args.stall_budget_ms,
         bring_up_budget: args.bring_up_budget_ms,
         run_budget: args.run_budget_ms,
+        trace: timeline::options(args),
         ..RunOptions::default()
     };
     let options = SessionOptions { run, ..SessionOptions::default() };
     let session = device.session(options)?;
-    let (report, took) = trained(&session, sizes, layouts)
-        .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))?;
-    let failures = report.failures();
+    let trained = trained(&session, sizes, layouts)
+        .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))
+        .map_err(|failure| timeline::keep(failure, args, &wanted))?;
+    let failures = trained.report.failures();
     let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
-    answer(
+    // Whatever becomes of the file, the result is told.
+    let written = match &args.trace {
+        Some(path) => trained.write_timeline(path, args, &wanted),
+        None => Ok(()),
+    };
+    let told = answer(
         Form::from(args.json),
         exit,
-        || text(&report, &failures, took),
-        || as_json(&report, &failures, took),
-    )
+        || text(&trained.report, &failures, trained.took),
+        || as_json(&trained.report, &failures, trained.took),
+    );
+    written.and(told)
+}
+
+/// What came of the loop.
+struct Trained {
+    report: Report,
+    took: Duration,
+    /// Of the last launch, if one was asked for.
+    trace: Option<Trace>,
+}
+
+impl Trained {
+    /// Writes the timeline of the last launch, with the counters of the rounds after the first one.
+    fn write_timeline(&self, path: &Path, args: &RunArgs, device: &Wanted) -> Result<(), Failure> {
+        let trace = self.trace.clone().ok_or_else(|| {
+            Failure::internal("the loop has left no timeline; this is an error of the runtime")
+        })?;
+        let mut trace = timeline::with_facts(trace, args, device);
+        let counted = self.report.rest.all().into_iter();
+        trace.run.insert("rounds".to_owned(), grouped(self.report.rounds));
+        trace.run.extend(
+            counted.map(|(name, value)| (format!("{name} after the first round"), grouped(value))),
+        );
+        timeline::write_run(&trace, path)
+    }
 }
 
 /// All rounds, and what they took on this machine.
-fn trained(
-    session: &Session,
-    sizes: Sizes,
-    layouts: Layouts,
-) -> Result<(Report, Duration), Failure> {
+fn trained(session: &Session, sizes: Sizes, layouts: Layouts) -> Result<Trained, Failure> {
     let mut training = Training::new(session, sizes, layouts)?;
     let begun = Instant::now();
     for _ in 0..sizes.iterations {
@@ -107,7 +139,9 @@ fn trained(
     }
     training.parts().0.synchronize()?;
     let took = begun.elapsed();
-    Ok((training.finish()?, took))
+    let trace = training.parts().0.take_report().and_then(|report| report.trace);
+    let trace = trace.as_deref().cloned();
+    Ok(Trained { report: training.finish()?, took, trace })
 }
 
 /// Options that belong to a run of one graph.
@@ -117,7 +151,9 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
         ("--fault", args.virtual_time.fault.is_some()),
         ("--no-compute", args.virtual_time.no_compute),
     ];
-    match own.into_iter().chain(args.of_one_graph()).find(|(_, is_given)| *is_given) {
+    // The timeline is that of the last launch.
+    let others = args.of_one_graph().into_iter().filter(|(option, _)| *option != "--trace");
+    match own.into_iter().chain(others).find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::usage(format!(
             "{option} is for a run of one graph, and {NAME} runs three programs many times; leave {option} out"
         ))),

@@ -5,7 +5,7 @@ use pto_graph::ElementType;
 use pto_graph::plan::layout::{
     HEADER_WORDS, KERNEL_WORDS, MAGIC, PARAM_WORDS, TENSOR_WORDS, VERSION, header, limits,
 };
-use pto_graph::plan::{Plan, Stop};
+use pto_graph::plan::{Plan, Stop, TensorUse};
 
 use crate::kernel::TileKernel;
 use crate::tree::{Checked, Node, Schedule, Tensor, Window, WindowMode, Workload};
@@ -80,6 +80,22 @@ impl Compiled {
     #[must_use]
     pub fn symbols(&self) -> &[(String, SymbolUse)] {
         &self.symbols
+    }
+
+    /// For each tile kernel the parameters whose tiles are always tiles of tensors of which `is_one` says so, by the tensor's number.
+    #[must_use]
+    pub fn params_of(&self, is_one: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
+        let mut uses = std::collections::BTreeMap::new();
+        let accepted = Plan::accept_with(&self.words, |used: TensorUse| {
+            let all = uses.entry((used.kernel as usize, used.param as usize)).or_insert(true);
+            *all &= is_one(used.tensor as usize);
+        });
+        debug_assert!(accepted.is_ok(), "it was checked when it was made: {accepted:?}");
+        let of = |kernel: usize| {
+            let all = uses.iter().filter(|((of, _), all)| *of == kernel && **all);
+            all.map(|((_, param), _)| *param).collect()
+        };
+        (0..self.tile_kernels().len()).map(of).collect()
     }
 
     /// The arrays, in the order in which they are bound.

@@ -2,12 +2,13 @@
 
 use pto_abi::CoreKind;
 
+use super::builder::{self, BuilderReference};
 use super::description::{Role, TensorDescription, name_defect};
 use super::error::ProgramError;
 use super::format::Section;
 use super::graph::{self, GraphTask};
 use super::native::NativeKernels;
-use crate::plan::Compiled;
+use crate::plan::{Compiled, SymbolUse};
 
 /// The target of programs that run on every device.
 pub const ANY_TARGET: &str = "any";
@@ -19,6 +20,8 @@ pub enum Body {
     Plan(Box<Compiled>),
     /// Tasks and edges, with kernels of the library and native ones.
     Graph(Vec<GraphTask>),
+    /// A builder program of the device, which adds the tasks.
+    Builder(BuilderReference),
 }
 
 impl Body {
@@ -28,6 +31,7 @@ impl Body {
         match self {
             Self::Plan(_) => "plan",
             Self::Graph(_) => "graph",
+            Self::Builder(_) => "builder",
         }
     }
 }
@@ -93,8 +97,7 @@ impl Program {
     /// The program with kernels of its own.
     ///
     /// # Errors
-    /// `Section`: a task of the graph runs such a kernel on cores of another kind; the program is a plan, whose kernels are tile
-    /// kernels.
+    /// `Section`: a task of the graph runs such a kernel on cores of another kind; the program is no graph.
     pub fn with_native(mut self, native: NativeKernels) -> Result<Self, ProgramError> {
         self.native = Some(native);
         self.check_native()?;
@@ -105,7 +108,10 @@ impl Program {
         let Some(native) = &self.native else { return Ok(()) };
         let refused = |what| Err(ProgramError::Section { section: "native", at: 0, what });
         let Body::Graph(tasks) = &self.body else {
-            return refused("a plan has tile kernels alone".to_owned());
+            return refused(format!(
+                "the body is a {}, and only tasks of a graph call native kernels",
+                self.body.name()
+            ));
         };
         let differs = |(name, kind): &(&str, CoreKind)| {
             native.kernel(name).is_some_and(|kernel| kernel.kind != *kind)
@@ -166,6 +172,10 @@ impl Program {
             Body::Graph(tasks) => match graph::defect(tasks, &self.tensors) {
                 None => Ok(()),
                 Some(what) => Err(ProgramError::Section { section: "graph", at: 0, what }),
+            },
+            Body::Builder(reference) => match builder::defect(reference, &self.tensors) {
+                None => Ok(()),
+                Some(what) => Err(ProgramError::Section { section: "builder", at: 0, what }),
             },
         }
     }
@@ -272,6 +282,24 @@ impl Program {
     #[must_use]
     pub const fn body(&self) -> &Body {
         &self.body
+    }
+
+    /// The sizes and symbols that are bound by name; of a program that is no plan, none.
+    #[must_use]
+    pub fn symbols(&self) -> &[(String, SymbolUse)] {
+        match &self.body {
+            Body::Plan(compiled) => compiled.symbols(),
+            Body::Graph(_) | Body::Builder(_) => &[],
+        }
+    }
+
+    /// The arrays of ragged and sparse axes; of a program that is no plan, none.
+    #[must_use]
+    pub fn arrays(&self) -> &[String] {
+        match &self.body {
+            Body::Plan(compiled) => compiled.arrays(),
+            Body::Graph(_) | Body::Builder(_) => &[],
+        }
     }
 
     /// The elements of a constant, by the number of its tensor.

@@ -110,6 +110,13 @@ impl TensorDescription {
                 self.layout, self.shape
             ));
         }
+        let bits = 8 * self.dtype.bytes();
+        if bits < 64 && self.layout.padding >> bits != 0 {
+            return Some(format!(
+                "is filled up with elements of the bits {:#x}, and an element of type {} has {bits} bits",
+                self.layout.padding, self.dtype
+            ));
+        }
         let bytes = self.bytes();
         (bytes > TENSOR_BYTES).then(|| format!("takes {bytes} bytes; use at most {TENSOR_BYTES}"))
     }

@@ -73,10 +73,7 @@ fn tensor_names(program: &Program) -> Vec<String> {
 }
 
 fn symbol_names(program: &Program) -> Vec<String> {
-    match program.body() {
-        Body::Plan(compiled) => compiled.symbols().iter().map(|(name, _)| name.clone()).collect(),
-        Body::Graph(_) => Vec::new(),
-    }
+    program.symbols().iter().map(|(name, _)| name.clone()).collect()
 }
 
 fn processors(program: &Program) -> Vec<String> {
@@ -93,14 +90,13 @@ fn object(program: &Program, processor: &str) -> Option<String> {
 }
 
 fn symbol(program: &Program, name: &str) -> Option<String> {
-    let Body::Plan(compiled) = program.body() else { return None };
-    let found = compiled.symbols().iter().find(|(known, _)| known == name)?;
+    let found = program.symbols().iter().find(|(known, _)| known == name)?;
     Some(format!("{:?}", found.1))
 }
 
 fn task_count(program: &Program) -> usize {
     match program.body() {
-        Body::Plan(_) => 0,
+        Body::Plan(_) | Body::Builder(_) => 0,
         Body::Graph(tasks) => tasks.len(),
     }
 }
@@ -116,7 +112,7 @@ fn kernel_names(program: &Program) -> Vec<String> {
         Body::Plan(compiled) => {
             compiled.tile_kernels().iter().map(|kernel| kernel.name().to_owned()).collect()
         }
-        Body::Graph(_) => Vec::new(),
+        Body::Graph(_) | Body::Builder(_) => Vec::new(),
     }
 }
 
@@ -135,6 +131,9 @@ fn body(program: &Program) -> String {
         }
         Body::Graph(tasks) => {
             (super::graph::write(tasks), format!("graph of {} tasks", tasks.len()))
+        }
+        Body::Builder(reference) => {
+            (super::builder::write(reference), format!("reference to builder {}", reference.name))
         }
     };
     format!("{what}, hash {:#018x}", super::format::short_hash(&bytes))

@@ -48,10 +48,12 @@ pub(super) enum Kind {
     Native,
     /// What tasks of a graph are beyond one kernel on one core.
     Shapes,
+    /// The name of a builder program of the device, and its words.
+    Builder,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::About,
         Self::Tensors,
         Self::Names,
@@ -63,6 +65,7 @@ impl Kind {
         Self::Source,
         Self::Native,
         Self::Shapes,
+        Self::Builder,
     ];
 
     const fn code(self) -> u32 {
@@ -82,6 +85,7 @@ impl Kind {
             Self::Source => "source",
             Self::Native => "native",
             Self::Shapes => "shapes",
+            Self::Builder => "builder",
         }
     }
 

@@ -22,6 +22,22 @@ pub enum GraphArgument {
     Word(u64),
 }
 
+impl GraphArgument {
+    /// What is wrong with it, in words that stand behind who has it; `None`: nothing.
+    pub(super) fn defect(self, tensors: &[TensorDescription]) -> Option<String> {
+        let Self::Tensor { tensor, offset } = self else { return None };
+        match tensors.get(tensor) {
+            None => Some(format!("names tensor {tensor} of {}", tensors.len())),
+            Some(of) if offset >= of.bytes() => Some(format!(
+                "begins at byte {offset} of tensor {}, which has {}",
+                of.name,
+                of.bytes()
+            )),
+            Some(_) => None,
+        }
+    }
+}
+
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTask {
@@ -65,18 +81,7 @@ fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -
     if let Some(what) = task.block_shape.defect(task.kind, tensors) {
         return Some(what);
     }
-    task.args.iter().find_map(|arg| match arg {
-        GraphArgument::Word(_) => None,
-        GraphArgument::Tensor { tensor, offset } => match tensors.get(*tensor) {
-            None => Some(format!("names tensor {tensor} of {}", tensors.len())),
-            Some(of) if *offset >= of.bytes() => Some(format!(
-                "begins at byte {offset} of tensor {}, which has {}",
-                of.name,
-                of.bytes()
-            )),
-            Some(_) => None,
-        },
-    })
+    task.args.iter().find_map(|arg| arg.defect(tensors))
 }
 
 pub(super) fn write(tasks: &[GraphTask]) -> Vec<u8> {
@@ -86,19 +91,27 @@ pub(super) fn write(tasks: &[GraphTask]) -> Vec<u8> {
         writer.text(&task.kernel);
         let kind = KINDS.iter().position(|kind| *kind == task.kind).unwrap_or(usize::MAX);
         writer.byte(u8::try_from(kind).unwrap_or(u8::MAX));
-        writer.count(task.args.len());
-        for arg in &task.args {
-            let (code, words) = match *arg {
-                GraphArgument::Word(word) => (0, [word, 0]),
-                GraphArgument::Tensor { tensor, offset } => (1, [tensor as u64, offset]),
-            };
-            writer.byte(code);
-            words[..1 + usize::from(code)].iter().for_each(|word| writer.number(*word));
-        }
+        write_arguments(&mut writer, &task.args);
         writer.count(task.producers.len());
         task.producers.iter().for_each(|producer| writer.count(*producer));
     }
     writer.0
+}
+
+pub(super) fn write_arguments(writer: &mut Writer, args: &[GraphArgument]) {
+    writer.count(args.len());
+    for arg in args {
+        let (code, words) = match *arg {
+            GraphArgument::Word(word) => (0, [word, 0]),
+            GraphArgument::Tensor { tensor, offset } => (1, [tensor as u64, offset]),
+        };
+        writer.byte(code);
+        words[..1 + usize::from(code)].iter().for_each(|word| writer.number(*word));
+    }
+}
+
+pub(super) fn read_arguments(reader: &mut Reader<'_>) -> Result<Vec<GraphArgument>, ProgramError> {
+    (0..reader.count()?).map(|_| argument(reader)).collect()
 }
 
 pub(super) fn read(content: &[u8]) -> Result<Vec<GraphTask>, ProgramError> {
@@ -111,7 +124,7 @@ pub(super) fn read(content: &[u8]) -> Result<Vec<GraphTask>, ProgramError> {
 fn task(reader: &mut Reader<'_>) -> Result<GraphTask, ProgramError> {
     let kernel = reader.name()?;
     let kind = reader.one_of("a kind of core", KINDS)?;
-    let args = (0..reader.count()?).map(|_| argument(reader)).collect::<Result<_, _>>()?;
+    let args = read_arguments(reader)?;
     let producer = |reader: &mut Reader<'_>| -> Result<usize, ProgramError> {
         Ok(usize::try_from(reader.number()?).unwrap_or(usize::MAX))
     };

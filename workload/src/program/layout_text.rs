@@ -100,6 +100,38 @@ impl TensorDescription {
     }
 }
 
+impl TensorDescription {
+    /// The description of a tensor as texts: its role (`input`, `output`, `updated`, `temporary`), its element type, its layout. Of an output nobody
+    /// knows which elements a kernel writes, so that it begins with zeros. What is wrong with a text otherwise.
+    ///
+    /// # Errors
+    /// A text is not what it should be.
+    pub fn of_texts(
+        name: &str,
+        role: &str,
+        element: &str,
+        shape: &[u64],
+        layout: &str,
+    ) -> Result<Self, String> {
+        let dtype = DType::from_name(element).ok_or_else(|| {
+            let known: Vec<_> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+            format!("'{element}' is no element type; there are {}", known.join(", "))
+        })?;
+        let known = Role::from_name(role).filter(|role| *role != Role::Constant);
+        let role = known.ok_or_else(|| {
+            format!("'{role}' is no role here; use input, output, updated or temporary")
+        })?;
+        Ok(Self {
+            name: name.to_owned(),
+            role,
+            dtype,
+            shape: shape.to_vec(),
+            layout: Layout::parse(layout, dtype, shape)?,
+            begins_with_zeros: role == Role::Output,
+        })
+    }
+}
+
 impl Program {
     /// The program with the layout of this text for a tensor.
     ///

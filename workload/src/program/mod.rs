@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! workload --of_workload--> Program --to_bytes--> file, sealed --from_bytes--> Program
-//! tasks    --new----------^   name, target, tensors with layouts, plan or graph, constants, source
+//! tasks    --new----------^   name, target, tensors with layouts, plan, graph or reference to a builder, constants, source
 //! ```
 //! What a file may hold, and how readers of other versions treat it: `format.rs`. What a tensor has to be: [`TensorDescription`]
 //! and [`Layout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
 //! all of them fit each other.
 
 mod block_shape;
+mod builder;
 mod bytes;
 mod compile;
 mod content;
@@ -27,6 +28,7 @@ mod version;
 mod write;
 
 pub use block_shape::{GraphCondition, OwnedBlockShape};
+pub use builder::BuilderReference;
 pub use content::{ANY_TARGET, Body, Program};
 pub use description::{Role, TensorDescription};
 pub use differences::{Difference, differences};

@@ -13,6 +13,8 @@ pub struct Needs {
     pub kinds: Vec<CoreKind>,
     /// The kernels of the library that its tasks call.
     pub kernels: Vec<String>,
+    /// The builder program that the device has to have; `None`: it needs none.
+    pub builder: Option<String>,
     /// Bytes of all its tensors.
     pub tensor_bytes: u64,
     /// The processors that it has native kernels for; empty: it has none, and runs on every processor.
@@ -49,6 +51,8 @@ impl Program {
                 let kinds = tasks.iter().flat_map(GraphTask::kernels).map(|(_, kind)| kind);
                 (kinds.collect(), kernels, bytes)
             }
+            // Its tasks are not known before it runs.
+            Body::Builder(reference) => (Vec::new(), Vec::new(), 8 * reference.words.len() as u64),
         };
         let kinds = CoreKind::ALL.iter().copied().filter(|kind| uses_kind.contains(kind));
         let mut kernels = kernels;
@@ -58,6 +62,10 @@ impl Program {
             self.tensors().iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes()));
         let objects = self.native().map_or(&[][..], |native| native.objects());
         let processors = objects.iter().map(|object| object.processor.clone()).collect();
-        Needs { kinds: kinds.collect(), kernels, processors, tensor_bytes, code_bytes }
+        let builder = match self.body() {
+            Body::Builder(reference) => Some(reference.name.clone()),
+            Body::Plan(_) | Body::Graph(_) => None,
+        };
+        Needs { kinds: kinds.collect(), kernels, builder, processors, tensor_bytes, code_bytes }
     }
 }

@@ -4,6 +4,7 @@
 use pto_abi::runtime::ABI_MAJOR;
 
 use super::block_shape;
+use super::builder;
 use super::bytes::Reader;
 use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
@@ -96,12 +97,24 @@ fn body(
     sections: &Sections<'_>,
     tensors: &[TensorDescription],
 ) -> Result<Body, ProgramError> {
-    if let Some(content) = sections.get(Kind::Graph) {
-        let plan = [Kind::Plan, Kind::Names, Kind::Kernels, Kind::Places];
-        if plan.into_iter().any(|kind| sections.get(kind).is_some()) {
-            let what = "a program with a graph that also has parts of a plan".to_owned();
-            return Err(ProgramError::Section { section: Kind::Graph.name(), at: 0, what });
+    let refuse_others = |kind: Kind, others: &[Kind]| match others
+        .iter()
+        .find(|other| sections.get(**other).is_some())
+    {
+        None => Ok(()),
+        Some(other) => {
+            let what = format!("a program that also has a section '{}'", other.name());
+            Err(ProgramError::Section { section: kind.name(), at: 0, what })
         }
+    };
+    let of_plan = [Kind::Plan, Kind::Names, Kind::Kernels, Kind::Places];
+    if let Some(content) = sections.get(Kind::Builder) {
+        refuse_others(Kind::Builder, &of_plan)?;
+        refuse_others(Kind::Builder, &[Kind::Graph, Kind::Shapes])?;
+        return Ok(Body::Builder(builder::read(content)?));
+    }
+    if let Some(content) = sections.get(Kind::Graph) {
+        refuse_others(Kind::Graph, &of_plan)?;
         let mut tasks = graph::read(content)?;
         if let Some(content) = sections.get(Kind::Shapes) {
             let mut shapes: Vec<_> = tasks.iter_mut().map(|task| &mut task.block_shape).collect();

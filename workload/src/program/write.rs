@@ -3,6 +3,7 @@
 use pto_abi::runtime::ABI_MAJOR;
 
 use super::block_shape;
+use super::builder;
 use super::bytes::Writer;
 use super::content::{Body, Program};
 use super::description::{Role, TensorDescription};
@@ -29,6 +30,9 @@ impl Program {
                 sections.push((Kind::Graph, graph::write(tasks)));
                 let shapes = block_shape::write(tasks.iter().map(|task| &task.block_shape));
                 sections.extend(shapes.map(|content| (Kind::Shapes, content)));
+            }
+            Body::Builder(reference) => {
+                sections.push((Kind::Builder, builder::write(reference)));
             }
         }
         if self.constants.iter().any(Option::is_some) {

@@ -259,7 +259,7 @@ fn shapes_of_tasks_are_kept_and_compared() {
     let read = Program::from_bytes(&program.to_bytes()).unwrap();
     let tasks = |program: &Program| match program.body() {
         Body::Graph(tasks) => tasks.clone(),
-        Body::Plan(_) => panic!("it is a graph"),
+        Body::Plan(_) | Body::Builder(_) => panic!("it is a graph"),
     };
     assert_eq!(tasks(&read), tasks(&program));
     assert_eq!(differences(&program, &read), []);

@@ -86,9 +86,7 @@ const fn is_written(role: Role) -> bool {
 
 /// Loads a model onto a device; its number is returned.
 pub(crate) fn load(open: &Arc<Open>, program: Program) -> Answer<u32> {
-    if let Body::Plan(compiled) = program.body()
-        && let Some(array) = compiled.arrays().first()
-    {
+    if let Some(array) = program.arrays().first() {
         let text = format!(
             "the model {} needs the array {array} of an axis, which no data set can have; run it with `pto program run`",
             program.name()
@@ -144,11 +142,7 @@ impl Model {
     }
 
     fn use_of(&self, name: &str) -> Answer<SymbolUse> {
-        let symbols = match self.program().body() {
-            Body::Plan(compiled) => compiled.symbols(),
-            Body::Graph(_) => &[],
-        };
-        let found = symbols.iter().find(|(known, _)| known == name);
+        let found = self.program().symbols().iter().find(|(known, _)| known == name);
         found.map(|(_, used)| *used).ok_or_else(|| {
             let known: Vec<&str> = symbols.iter().map(|(known, _)| known.as_str()).collect();
             let model = self.program().name();

@@ -66,6 +66,36 @@ int main(void) {
     }
     DONE(pto_program_load(session, program, &twice));
 
+    /* Programs of tasks. */
+    pto_program *tasks;
+    const uint64_t four[] = {4};
+    const char *const nowhere = "/nowhere/kernels.so";
+    pto_program_tensor_spec specs[] = {{"a", "input", "f32", "row-major", four, 1, 0}, {"b", "output", "f32", "row-major", four, 1, 0}};
+    pto_program_argument args[] = {{0, 0, 0}, {0, 0, 0}, {1, 0, 0}, {PTO_PROGRAM_WORD, 0, 4}};
+    uint32_t producers[] = {0};
+    pto_program_task task = {"add", args, producers, 4, 0, 1, 0};
+    DONE(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks));
+    REFUSED(pto_program_set_kernels(tasks, &nowhere, 1), PTO_ERROR_LOAD_FAILED, "/nowhere/kernels.so");
+    REFUSED(pto_program_set_kernels(tasks, NULL, 0), PTO_ERROR_INVALID_ARGUMENT, "give an object");
+    DONE(pto_program_destroy(tasks));
+    task.after_count = 1;
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_PROGRAM, "waits for task 0");
+    task.after_count = 0;
+    task.kind = 2;
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_INVALID_ARGUMENT, "kind of task 0 is 2");
+    task.kind = 1;
+    args[2].tensor = 2;
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_PROGRAM, "names tensor 2 of 2");
+    args[2].tensor = 1;
+    args[0].reserved = 1;
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_INVALID_ARGUMENT, "tasks.args.reserved");
+    args[0].reserved = 0;
+    specs[1].role = "constant";
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_PROGRAM, "tensor b: 'constant' is no role here");
+    specs[1].role = "output";
+    specs[0].element = "f31";
+    REFUSED(pto_program_of_tasks("sum", specs, 2, &task, 1, &tasks), PTO_ERROR_PROGRAM, "f31");
+
     const uint64_t shape[] = {32, 32};
     pto_tensor *X, *converted, *same, *more;
     REFUSED(pto_tensor_to_device(stream, "f33", shape, 2, x, sizeof x, "row-major", &X), PTO_ERROR_INVALID_ARGUMENT, "f33");

@@ -4,7 +4,7 @@ use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
 use pto_host::stitch::{Inputs, Tensor};
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Program, Role, TensorDescription};
 
 use super::tensor::{SharedTensor, State};
 use crate::failure::{Failure, FailureKind};
@@ -112,10 +112,7 @@ impl Request {
         program: &Program,
         inputs: Inputs<'t>,
     ) -> Result<Inputs<'t>, Failure> {
-        let of_plan = match program.body() {
-            Body::Plan(compiled) => compiled.symbols(),
-            Body::Graph(_) => &[],
-        };
+        let of_plan = program.symbols();
         let mut inputs = inputs;
         for (name, number) in &self.numbers {
             let used = of_plan.iter().find(|(known, _)| known == name).map(|(_, used)| *used);
@@ -193,13 +190,21 @@ impl<'r> Use<'r> {
         Err(Failure::new(FailureKind::PROGRAM_ARGUMENT, message))
     }
 
-    /// Lends the tensor to a run.
-    pub(super) fn lend<'t>(&'t mut self, inputs: Inputs<'t>) -> Result<Inputs<'t>, Failure> {
+    /// Lends the tensor to a run, under the name of an array as that array.
+    pub(super) fn lend<'t>(
+        &'t mut self,
+        program: &Program,
+        inputs: Inputs<'t>,
+    ) -> Result<Inputs<'t>, Failure> {
         let what = format!("tensor {}", self.names.join(" and "));
         match &mut self.lock {
             Lock::Read(state) => {
                 let tensor: &Tensor = state.tensor(&what)?;
-                Ok(self.names.iter().fold(inputs, |inputs, name| inputs.borrow(name, tensor)))
+                let is_array = |name: &&str| program.arrays().iter().any(|known| known == name);
+                Ok(self.names.iter().fold(inputs, |inputs, name| match is_array(name) {
+                    true => inputs.array(name, tensor),
+                    false => inputs.borrow(name, tensor),
+                }))
             }
             Lock::Write(state) => {
                 let tensor = state.tensor_mut(&what)?;

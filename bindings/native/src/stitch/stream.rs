@@ -34,7 +34,7 @@ impl SharedStream {
         let mut uses = request.locked(described)?;
         let mut inputs = Inputs::new();
         for one in &mut uses {
-            inputs = one.lend(inputs)?;
+            inputs = one.lend(described, inputs)?;
         }
         let inputs = request.numbered(described, inputs)?;
         let mut outputs = self.0.run(program, inputs)?;

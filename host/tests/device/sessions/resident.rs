@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pto_host::abi::{CoreKind, FuncId};
-use pto_host::graph::NoBuilders;
+use pto_host::graph::{GraphBuilder as _, NoBuilders, TaskSpec};
 use pto_host::session::SessionOptions;
-use pto_host::{Device, DeviceOptions, Hosting, Kernel, RunOptions, Session, func};
+use pto_host::{Device, DeviceOptions, HostGraph, Hosting, Kernel, RunOptions, Session, func};
 
 use super::support::{LONG, device, on_each, options, pool, session, stepped, virtual_time};
 
@@ -41,6 +41,18 @@ fn a_session_has_as_many_schedulers_as_clusters() {
                 let way = format!("{hosting}, {aicpu_instances} instances, {aic} AIC, {aiv} AIV");
                 assert!(ended.is_ok(), "{way}: {ended:?}");
                 assert_eq!(stream.completed(), 1, "{way}");
+                // Nobody feeds a graph, so that it needs one instance less.
+                let kind = if aiv > 0 { CoreKind::AIV } else { CoreKind::AIC };
+                let image = session.with_device(|device| {
+                    HostGraph::build(device, &[], |graph| {
+                        graph.submit(TaskSpec::new(kernel, kind, &[]), &[])?;
+                        Ok(())
+                    })
+                });
+                let ticket = stream.run(image.unwrap()).unwrap();
+                let ended = stream.synchronize_within(LONG);
+                assert!(ended.is_ok(), "{way}, a graph: {ended:?}");
+                assert_eq!(ticket.take_report().unwrap().tasks, 1, "{way}");
             }
             let refused = open(clusters + 2).map(drop).unwrap_err().to_string();
             let (asked, plural) = (clusters + 2, if clusters == 1 { "" } else { "s" });

@@ -12,6 +12,9 @@ const SETTLED: u64 = 40_000;
 /// Commands of a round: a launch and a record of one stream, a wait and a launch of another one.
 const A_ROUND: u64 = 4;
 const LONGEST: Duration = Duration::from_secs(3600);
+/// How often the free bytes are looked at, at most, until they stay as they are.
+const LOOKS: u32 = 50;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Runs a session of so many commands.
 pub(super) fn measure(hosting: Hosting, commands: u64) -> Result<Vec<SessionCost>, SessionError> {
@@ -50,8 +53,19 @@ fn run(session: &Session, commands: u64) -> Result<u64, SessionError> {
     Ok(rounds * A_ROUND)
 }
 
+/// Free bytes of the device, once the session has let go of what was dropped: it does so a moment after the last command.
 fn free_bytes(session: &Session) -> u64 {
-    session.with_device(|device: &Device| device.describe().gm_free_bytes)
+    let free = || session.with_device(|device: &Device| device.describe().gm_free_bytes);
+    let mut before = free();
+    for _ in 0..LOOKS {
+        std::thread::sleep(LOOK_EVERY);
+        let now = free();
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    before
 }
 
 /// Bytes of this process in memory; 0 where the system does not say.

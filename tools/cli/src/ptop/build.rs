@@ -6,7 +6,7 @@ use pto_host::workloads::Workload;
 use pto_host::workloads::program::{Place, Program, ProgramError, Role, checksum};
 use serde_json::json;
 
-use super::{graph, shown};
+use super::{builder, graph, shown};
 use crate::args::ProgramBuildArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
@@ -42,7 +42,7 @@ pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
     answer(Form::from(args.json), Exit::Pass, as_text, as_json)
 }
 
-/// The program of a workload or a graph file.
+/// The program of a workload, a graph file or a builder.
 fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
     let path = args.source.as_path();
     let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
@@ -52,8 +52,12 @@ fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
         )),
         "workload" => workload(path),
         "jsonl" => of_graph(path, &args.kernels),
+        "json" if !args.kernels.is_empty() => Err(Failure::usage(
+            "--kernels adds kernels for graph files, and a builder names the kernels of its device; leave it out",
+        )),
+        "json" => builder::program_of(path),
         _ => Err(Failure::usage(format!(
-            "'{}' is neither a workload (.workload) nor a graph file (.jsonl)",
+            "'{}' is neither a workload (.workload) nor a graph file (.jsonl) nor a description of a builder (.json)",
             path.display()
         ))),
     }

@@ -118,6 +118,15 @@ fn findings(program: &Program, system: &System) -> Vec<Finding> {
             is_met: needs.processors.contains(&system.processor),
         });
     }
+    if let Some(builder) = needs.builder {
+        let is_met = system.builders.contains(&builder);
+        all.push(Finding {
+            what: "builder",
+            there: if is_met { builder.clone() } else { system.builders.join(", ") },
+            needed: builder,
+            is_met,
+        });
+    }
     if plan {
         all.push(Finding {
             what: "plans",

@@ -29,7 +29,7 @@ fn kernels(program: &Program) -> String {
             let texts: Vec<_> = compiled.tile_kernels().iter().map(ToString::to_string).collect();
             texts.join("\n")
         }
-        Body::Graph(_) => {
+        Body::Graph(_) | Body::Builder(_) => {
             let own = shown::native(program).into_iter();
             own.chain(program.needs().kernels).collect::<Vec<_>>().join("\n")
         }
@@ -62,7 +62,11 @@ fn text(program: &Program) -> String {
     }
     let kinds: Vec<_> = needs.kinds.iter().map(ToString::to_string).collect();
     let memory = bytes(needs.tensor_bytes + needs.code_bytes);
-    row("needs", format!("cores {}; {memory} of device memory", kinds.join(" and ")));
+    let what = match &needs.builder {
+        Some(name) => format!("the builder {name}"),
+        None => format!("cores {}", kinds.join(" and ")),
+    };
+    row("needs", format!("{what}; {memory} of device memory"));
     let sections = program.sections().iter().map(|section| {
         let known = if section.is_known { "" } else { "this reader does not know it" };
         vec![section.name.clone(), grouped(section.bytes as u64), known.to_owned()]
@@ -85,6 +89,13 @@ fn body(program: &Program) -> String {
             let [tasks, edges] = [(tasks.len(), "task"), (edges, "edge")]
                 .map(|(count, what)| counted(count as u64, what));
             format!("graph of {tasks} and {edges}")
+        }
+        Body::Builder(reference) => {
+            let words = counted(reference.words.len() as u64, "word");
+            format!(
+                "builder {} of the device, variant {}, with {words}",
+                reference.name, reference.variant
+            )
         }
     }
 }
@@ -111,6 +122,7 @@ fn as_json(program: &Program) -> Value {
         "needs": {
             "kinds": needs.kinds.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "kernels": needs.kernels,
+            "builder": needs.builder,
             "tensor_bytes": needs.tensor_bytes,
             "code_bytes": needs.code_bytes,
         },

@@ -2,6 +2,7 @@
 //! with each other. `pto query` ([`mod@query`]) describes the system here.
 
 mod build;
+mod builder;
 mod check;
 mod diff;
 mod file_tensor;

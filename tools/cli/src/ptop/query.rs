@@ -27,6 +27,7 @@ pub(super) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
             ("plans", system.plan_version.to_string()),
             ("native kernels", system.processor.clone()),
             ("kernels of the library", system.kernels.len().to_string()),
+            ("builders", system.builders.len().to_string()),
         ];
         table(&rows.map(|(name, value)| vec![name.to_owned(), value]), &[])
     };

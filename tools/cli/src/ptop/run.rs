@@ -10,7 +10,8 @@ use pto_host::stitch::{
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Layout, Program, Role, TensorDescription};
+use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
 use pto_host::{
     DeviceOptions, Hosting, RunOptions, RunReport, Session, SessionOptions, TraceOptions,
@@ -187,6 +188,7 @@ fn run_on(
     let native = native.map_err(|failure| Failure::usage(failure.message))?;
     let program = stitcher.load_with(program, native)?;
     let mut tensors = tensors(&stream, args, (&program, given))?;
+    let arrays = arrays(&stream, (program.program(), given))?;
     let (mut times, mut outputs) = (Vec::new(), None::<pto_host::stitch::Outputs>);
     stream.synchronize()?;
     let (before, start) = (stitcher.counters(), session.now());
@@ -195,6 +197,7 @@ fn run_on(
         drop(outputs.take());
         let begun = Instant::now();
         let inputs = inputs(args, program.program(), &mut tensors)?;
+        let inputs = arrays.iter().fold(inputs, |inputs, (name, one)| inputs.array(name, one));
         let of_run = stream.run(&program, inputs)?;
         stream.synchronize()?;
         times.push(begun.elapsed());
@@ -233,6 +236,26 @@ fn tensors(
         Ok((wanted.name.clone(), wanted.role, tensor))
     };
     needed.map(tensor).collect()
+}
+
+/// The arrays of the program's axes that were given, on the device. The run tells of those that are missing.
+fn arrays(
+    stream: &ProgramStream<'_>,
+    (program, given): (&Program, &[(String, FileTensor)]),
+) -> Result<Vec<(String, Tensor)>, Failure> {
+    let given = given.iter().filter(|(name, _)| program.arrays().contains(name));
+    let array = |(name, file): &(String, FileTensor)| {
+        if file.dtype().name() != DType::I32.name() {
+            return Err(Failure::usage(format!(
+                "--input {name}: the file has elements of type {}, and an array of an axis has i32",
+                file.dtype()
+            )));
+        }
+        let shape: Vec<u64> = file.shape().to_vec();
+        let tensor = HostTensor::new(DType::I32, &shape, file.bytes())?;
+        Ok((name.clone(), stream.to_device(&tensor, &Layout::device())?))
+    };
+    given.map(array).collect()
 }
 
 fn of_file(wanted: &TensorDescription, file: &FileTensor) -> Result<HostTensor, Failure> {
@@ -287,10 +310,7 @@ fn with_param<'t>(
     name: &str,
     text: &str,
 ) -> Result<Inputs<'t>, Failure> {
-    let symbols = match program.body() {
-        Body::Plan(compiled) => compiled.symbols(),
-        Body::Graph(_) => &[],
-    };
+    let symbols = program.symbols();
     let wrong = |what: &str| Failure::usage(format!("--param {name}: '{text}' is not {what}"));
     let found = symbols.iter().find(|(known, _)| known == name).map(|(_, used)| *used);
     match found {
@@ -313,7 +333,8 @@ fn with_param<'t>(
 fn check_names(args: &ProgramRunArgs, program: &Program) -> Result<(), Failure> {
     check_unique("--input", args.inputs.iter().map(|(name, _)| name))?;
     check_unique("--param", args.params.iter().map(|(name, _)| name))?;
-    for (name, _) in &args.inputs {
+    let of_program = args.inputs.iter().filter(|(name, _)| !program.arrays().contains(name));
+    for (name, _) in of_program {
         let tensor = program.tensor(name).map_err(Failure::usage)?;
         if !tensor.role.is_given() {
             return Err(Failure::usage(format!(

@@ -51,8 +51,7 @@ fn layout(tensor: &TensorDescription) -> Value {
 
 /// The symbols with what they are, and the arrays.
 pub(super) fn bound(program: &Program) -> (Vec<(String, String)>, Vec<String>) {
-    let Body::Plan(compiled) = program.body() else { return (Vec::new(), Vec::new()) };
-    let symbols = compiled.symbols().iter().map(|(name, used)| {
+    let symbols = program.symbols().iter().map(|(name, used)| {
         let used = match used {
             SymbolUse::Size(None) => "a size, which has to be given".to_owned(),
             SymbolUse::Size(Some(size)) => format!("a size, {size} unless given"),
@@ -61,7 +60,7 @@ pub(super) fn bound(program: &Program) -> (Vec<(String, String)>, Vec<String>) {
         };
         (name.clone(), used)
     });
-    (symbols.collect(), compiled.arrays().to_vec())
+    (symbols.collect(), program.arrays().to_vec())
 }
 
 /// How often each operation is in the program: instructions of tile kernels, or kernels of the library.
@@ -79,6 +78,8 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
         Body::Graph(tasks) => {
             tasks.iter().flat_map(GraphTask::kernels).for_each(|(name, _)| count(name));
         }
+        // Which tasks it adds, nobody knows before it runs.
+        Body::Builder(_) => {}
     }
     counts.into_iter().collect()
 }

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use pto_abi::runtime::ABI_MAJOR;
 use pto_aicore_kernels::LIBRARY;
+use pto_examples::Builders;
+use pto_graph::BuilderSet as _;
 use pto_graph::plan::layout::VERSION as PLAN_VERSION;
 use pto_host::workloads::program::{MAJOR, MINOR};
 use pto_host::{DeviceOptions, workloads::program::ANY_TARGET};
@@ -29,6 +31,18 @@ pub(super) struct System {
     pub(super) processor: String,
     /// The kernels of the library.
     pub(super) kernels: Vec<String>,
+    /// The builder programs that programs may name; none: an older `pto` wrote the description, or there are none.
+    #[serde(default)]
+    pub(super) builders: Vec<String>,
+}
+
+/// The builder programs of the simulator here, each once.
+fn builders() -> Vec<String> {
+    let (graphs, streams) = (Builders {}.names().to_vec(), Builders {}.stream_names().to_vec());
+    let mut names: Vec<_> = graphs.into_iter().chain(streams).map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 impl System {
@@ -45,6 +59,7 @@ impl System {
             plan_version: PLAN_VERSION,
             processor: std::env::consts::ARCH.to_owned(),
             kernels: LIBRARY.iter().map(|kernel| kernel.name.to_owned()).collect(),
+            builders: builders(),
         }
     }
 

@@ -155,6 +155,87 @@ fn a_program_keeps_the_shapes_of_its_tasks() {
     assert_eq!(told["same"], false, "{told}");
 }
 
+/// `Y[p] = X[row of p]` for each p of a ragged axis.
+const RAGGED: &str = "workload spread {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[3, 16]
+  tensor Y : f32[6, 16]
+  kernel copy(x: in f32[1, 16], y: out f32[1, 16]) {
+    %0 = load x : f32[1, 16]
+    store y, %0
+  }
+  do parallel p (row, at) in ragged(rows, lengths) { copy[p](x = X[row], y = Y[p]) }
+}
+";
+
+/// An array of an axis comes from a file, as an input does.
+#[test]
+fn a_program_takes_the_arrays_of_its_axes() {
+    let (files, folder) = (Files::new(), tempfile::tempdir().expect("a folder"));
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (source, out) = (path("spread.workload"), path("spread.ptop"));
+    fs::write(&source, RAGGED).expect("a file");
+    pto(&["program", "build", &source, "-o", &out], 0);
+    let rows = |of: &[f32]| of.iter().flat_map(|value| [*value; 16]).collect::<Vec<_>>();
+    files.put("X", &[3, 16], &rows(&[5.0, 6.0, 7.0]));
+    files.put("Y", &[6, 16], &rows(&[5.0, 5.0, 6.0, 7.0, 7.0, 7.0]));
+    files.put("lengths", &[3], &[2_i32, 1, 3]);
+    let [x, y, lengths] = ["X", "Y", "lengths"].map(|name| files.option(name));
+    let run = ["program", "run", &out, "--input", &x, "--param=rows=3"];
+    let all = [&run[..], &["--input", &lengths, "--expect", &y]].concat();
+    assert!(pto(&all, 0).stdout.contains("PASS"));
+    refused(&run, 2, &["the array lengths is not bound"]);
+    files.put("lengths", &[3], &[2.0_f32, 1.0, 3.0]);
+    refused(&all, 2, &["--input lengths", "type f32", "has i32"]);
+}
+
+/// A program that names a builder of the device runs where the device has it.
+#[test]
+fn a_program_names_a_builder_of_the_device() {
+    let (files, folder) = (Files::new(), tempfile::tempdir().expect("a folder"));
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let source =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/programs/vector_example.json");
+    let (out, other) = (path("of_builder.ptop"), path("other.json"));
+    answers("program_build", &["program", "build", source, "-o", &out]);
+    let shown = answers("program_inspect", &["program", "inspect", &out]);
+    assert_eq!(
+        (&shown["body"], &shown["needs"]["builder"]),
+        (&"builder".into(), &"vector_example".into())
+    );
+    let [a, b]: [Vec<f32>; 2] = [1.0, 2.0].map(|value| vec![value; 1024]);
+    files.put("a", &[1024], &a);
+    files.put("b", &[1024], &b);
+    files.put("out", &[1024], &[20.0_f32; 1024]);
+    let [a, b, expect] = ["a", "b", "out"].map(|name| files.option(name));
+    for hosting in ["pool", "threads", "virtual"] {
+        let run = ["program", "run", &out, "--input", &a, "--input", &b, "--expect", &expect];
+        let told = pto(&[&run[..], &["--hosting", hosting]].concat(), 0).stdout;
+        assert!(told.contains("PASS"), "{told}");
+    }
+    assert!(pto(&["program", "check", &out], 0).stdout.contains("builder"));
+    let text = fs::read_to_string(source).expect("an example");
+    let builds = |from: &str, to: &str, code, words: &[&str]| {
+        assert!(text.contains(from), "{from}");
+        fs::write(&other, text.replace(from, to)).expect("a file");
+        let build = ["program", "build", &other, "-o", &out];
+        if code == 0 { drop(pto(&build, 0)) } else { refused(&build, code, words) }
+    };
+    builds("\"version\": 1", "\"version\": 2", 2, &["version 2", "version 1 is wanted"]);
+    builds(
+        "aicpu_build_graph",
+        "host_build_graph",
+        2,
+        &["no variant with builders", "aicpu_build_graph"],
+    );
+    builds("{\"tensor\": \"out\"}", "{\"tensor\": \"up\"}", 2, &["names tensor up"]);
+    builds("{\"tensor\": \"out\"}", "{\"tensors\": \"out\"}", 2, &["no description of a builder"]);
+    builds("\"element\": \"f32\"", "\"element\": \"f31\"", 2, &["f31", "no element type"]);
+    builds("\"builder\": \"vector_example\"", "\"builder\": \"none\"", 0, &[]);
+    refused(&["program", "run", &out], 2, &["builder none", "does not have", "vector_example"]);
+    pto(&["program", "check", &out], 1);
+}
+
 /// The program has its kernels with it: nobody who runs it needs the shared object.
 #[test]
 fn a_program_brings_kernels_of_its_own() {
@@ -243,6 +324,12 @@ fn the_training_loop_passes_and_says_what_it_copied() {
     let differ = ["run", "training_loop", "--param=layouts=differ"];
     let told = answers("training_loop", &[&differ[..], &small, &few].concat());
     assert_eq!(told["after_it"]["converted_bytes"], 5 * 2 * 4 * 64 * 64);
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("loop.json").to_str().expect("UTF-8").to_owned();
+    let run = ["run", "training_loop", "--trace", &trace];
+    answers("training_loop", &[&run[..], &small, &few].concat());
+    let analysed = pto(&["analyze", &trace], 0).stdout;
+    assert!(analysed.contains("copied_to_host_bytes after the first round"), "{analysed}");
     refused(&["run", "training_loop", "--param=tile=33"], 2, &["must divide"]);
     let many = ["run", "training_loop", "--aic=1", "--aiv=2", "--aicpu=4"];
     refused(&many, 2, &["run.aicpu_instances", "4 on a device with 1 cluster"]);
@@ -260,7 +347,8 @@ fn the_training_loop_refuses_what_it_cannot_do() {
     refuses("--param=batch=99999999999999999", &["batch", "1 to 65536"]);
     refuses("--param=outer=65536", &["too large"]);
     refuses("--param=rate=nan", &["rate", "finite"]);
-    for option in ["--trace=x.json", "--predict", "--gantt", "--rounds=7", "--output=a=x.npy"] {
+    refuses("--trace=x.svg", &["'x.svg'", "use .json"]);
+    for option in ["--predict", "--gantt", "--rounds=7", "--output=a=x.npy"] {
         refuses(option, &["three programs", "leave --"]);
     }
     let once = ["run", "training_loop", "--param=iterations=1", "--param=inner=64"];
@@ -328,16 +416,7 @@ fn a_fault_has_its_fields_in_every_command_that_runs_something() {
 }
 
 /// A workload whose loop leaves its tensor if `n` is more than 4.
-const INDEXED: &str = "workload indexed {
-  schedule round_robin workers 1 window 8192 stall
-  tensor X : f32[4, 16]
-  kernel clear(x: out f32[1, 16]) {
-    %0 = zeros : f32[1, 16]
-    store x, %0
-  }
-  do each i in dyn n default 4 { clear[i](x = X[i]) }
-}
-";
+const INDEXED: &str = include_str!("../../../../workload/tests/texts/indexed.workload");
 
 /// A request that cannot be met is refused before the program runs.
 #[test]
