@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::stitch::{PlacedProgram, PlacedRun};
 use pto_host::workload::WorkloadBindings;
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Body, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Program, Role, TensorDescription};
 
 use super::lane::{Engine, Lane, NO_STREAM};
 use super::open::{Open, gm};
@@ -142,7 +142,8 @@ impl Model {
     }
 
     fn use_of(&self, name: &str) -> Answer<SymbolUse> {
-        let found = self.program().symbols().iter().find(|(known, _)| known == name);
+        let symbols = self.program().symbols();
+        let found = symbols.iter().find(|(known, _)| known == name);
         found.map(|(_, used)| *used).ok_or_else(|| {
             let known: Vec<&str> = symbols.iter().map(|(known, _)| known.as_str()).collect();
             let model = self.program().name();
