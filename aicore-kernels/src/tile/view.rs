@@ -195,13 +195,15 @@ impl<'a, T: Element> Elements<'a, T> {
                 });
                 let there = SQUARE.min(rows - row);
                 for (r, line) in lines.chunks_mut(pitch.max(1)).take(there).enumerate() {
+                    // A square has as many rows: nothing here may panic.
+                    let of_row = |column: &[T; SQUARE]| column.get(r).copied().unwrap_or_default();
                     let line = line.get_mut(first as usize..).unwrap_or(&mut []);
                     if let Some(line) = line.first_chunk_mut::<SQUARE>().filter(|_| count == SQUARE)
                     {
-                        *line = core::array::from_fn(|c| square[c][r]);
+                        *line = square.map(|column| of_row(&column));
                     } else {
                         for (to, column) in line.iter_mut().zip(&square).take(count) {
-                            *to = column[r];
+                            *to = of_row(column);
                         }
                     }
                 }

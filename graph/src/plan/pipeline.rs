@@ -281,8 +281,11 @@ impl Pipeline {
         (at, kernel): (usize, u32),
     ) -> Result<Option<Mark>, Stop> {
         let Some(process) = self.processes.get_mut(number) else { return Ok(None) };
-        let after: heapless::Vec<_, { limits::PROCESSES }> =
-            process.after().map(|mark| mark.id).collect();
+        let mut after = heapless::Vec::<_, { limits::PROCESSES }>::new();
+        for mark in process.after() {
+            // There is room for one of each process.
+            let _ = after.push(mark.id);
+        }
         let id = tasks::submit_after(walk, cursor, (at, kernel), &after)?;
         self.tasks = self.tasks.wrapping_add(1);
         let process_number = u8::try_from(number).unwrap_or(u8::MAX);

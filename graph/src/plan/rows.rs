@@ -98,7 +98,8 @@ impl Row {
         let mut cursor = *cursor;
         let forms = cursor.wide();
         let mut params = walk.plan.from(kernel.params_at);
-        for step in steps {
+        // By reference: an iterator that owns them could panic when it is dropped.
+        for step in &steps {
             let found = operand((&walk.bindings, &walk.values), &mut cursor, &mut params);
             let is_regular = match &found {
                 Ok(Operand::View(view)) => view.is_regular(),
