@@ -182,7 +182,9 @@ impl<'a, T: Element> Elements<'a, T> {
             });
             let count = SQUARE.min((cols - first) as usize);
             let rows = usize::from(self.extents[0]);
-            let squares = tile.chunks_mut(pitch.max(1) * SQUARE).zip((0..rows).step_by(SQUARE));
+            let squares = tile
+                .chunks_mut(pitch.saturating_mul(SQUARE).max(SQUARE))
+                .zip((0..rows).step_by(SQUARE));
             for (lines, row) in squares {
                 let square: [[T; SQUARE]; SQUARE] = columns.map(|column| {
                     let from = column.get(row..).unwrap_or(&[]);
