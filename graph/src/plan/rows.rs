@@ -1,4 +1,4 @@
-//! The calls of a body with several tasks, many turns of its loop at once: each operand moves by its step, as [`ahead`](super::ahead) says.
+//! The calls of a body with several tasks, many turns of its loop at once: each operand moves by its step, as [`super::ahead`] says.
 //!
 //! A call whose kernel is short is held back until the next one is there, as a [run](super::grain) is, so that both ways of making calls submit
 //! them at the same moments. Calls of such a body never join, because another one stands between two calls of a kernel.

@@ -748,7 +748,7 @@ fn two_stitched_programs_overlap_as_one_does() {
     const ROWS: u64 = 8 * 100;
     let ones = vec![1.0; usize::try_from(ROWS * 16).unwrap()];
     let input = HostTensor::of_f32(&[ROWS, 16], &ones).unwrap();
-    let (add, both) = (compiled(&add_one(ROWS.into())), compiled(&both(ROWS)));
+    let (add, both) = (compiled(&add_one(ROWS)), compiled(&both(ROWS)));
     for (grain, aiv) in [(1, 8), (0, 8), (0, 48)] {
         let makespan = |programs: &[&Program], overlap| {
             let hosting = Hosting::Virtual(VirtualOptions::default());
