@@ -165,12 +165,11 @@ impl Choice {
     fn tail_ns(&self, algorithm: Algorithm, tile_bytes: u64) -> u64 {
         let part = (self.bytes / u64::from(self.size.max(1))).max(1);
         let (others, is_root) = (self.size.saturating_sub(1), self.has_root());
-        let tile = match (is_root, algorithm) {
-            (true, Algorithm::DIRECT) => relayed_tile_bytes(self.bytes, self.size, tile_bytes),
-            (true, _) => tile_bytes.min(self.bytes),
-            (false, _) => tile_bytes.min(part),
+        let asked = match algorithm {
+            Algorithm::DIRECT if is_root => relayed_tile_bytes(self.bytes, self.size, tile_bytes),
+            _ => tile_bytes,
         };
-        let tile = tile.max(1);
+        let tile = asked.min(if is_root { self.bytes } else { part }).max(1);
         let one_ns = self.reduction_ns(tile, 1);
         let rounds = u64::from(self.size.max(1).ilog2());
         let relayed_ns = u64::from(others.saturating_sub(1)) * self.wire_ns(tile);
