@@ -4,6 +4,9 @@
 #ifndef PTO_FIELD_CALLS_H
 #define PTO_FIELD_CALLS_H
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "tensor.h"
 
 // Where in the program a call stands.
@@ -85,5 +88,19 @@ __attribute__((weak, visibility("default"))) const pto_field_ops_table *pto_fiel
 static_assert(sizeof(pto_field_task) == 152, "size of pto_field_task");
 static_assert(sizeof(pto_field_argument) == 16, "size of pto_field_argument");
 static_assert(sizeof(pto_field_ops_table) == 112, "size of pto_field_ops_table");
+
+// A message of the program, if its level is asked for; the macros LOG_* of each month call it.
+__attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, const char *file, int line,
+                                                                const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pto_field_ops->log(level, text, pto_field_place{file, line, 0});
+}
+
+#define PTO_FIELD_LOG(level, ...) \
+    ((level) <= pto_field_ops->log_level ? pto_field_log(level, __FILE__, __LINE__, __VA_ARGS__) : (void)0)
 
 #endif  // PTO_FIELD_CALLS_H

@@ -13,7 +13,6 @@
 
 #include <exception>
 #include <initializer_list>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string>
 #include <vector>
@@ -225,22 +224,11 @@ private:
 
 // ---- messages ----
 
-__attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, const char *file, int line, const char *format, ...) {
-    if (level > pto_field_ops->log_level) {
-        return;
-    }
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    pto_field_ops->log(level, text, pto_field_place{file, line, 0});
-}
 #ifndef LOG_ERROR
-#define LOG_ERROR(rt, ...) ((void)(rt), pto_field_log(0, __FILE__, __LINE__, __VA_ARGS__))
-#define LOG_WARN(rt, ...) ((void)(rt), pto_field_log(1, __FILE__, __LINE__, __VA_ARGS__))
-#define LOG_INFO(rt, ...) ((void)(rt), pto_field_log(3, __FILE__, __LINE__, __VA_ARGS__))
-#define LOG_DEBUG(rt, ...) ((void)(rt), pto_field_log(4, __FILE__, __LINE__, __VA_ARGS__))
+#define LOG_ERROR(rt, ...) ((void)(rt), PTO_FIELD_LOG(0, __VA_ARGS__))
+#define LOG_WARN(rt, ...) ((void)(rt), PTO_FIELD_LOG(1, __VA_ARGS__))
+#define LOG_INFO(rt, ...) ((void)(rt), PTO_FIELD_LOG(3, __VA_ARGS__))
+#define LOG_DEBUG(rt, ...) ((void)(rt), PTO_FIELD_LOG(4, __VA_ARGS__))
 #define LOG_ALWAYS(rt, ...) LOG_INFO(rt, __VA_ARGS__)
 #endif
 

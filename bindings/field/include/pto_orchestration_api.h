@@ -43,18 +43,6 @@ __attribute__((format(printf, 2, 3))) inline void rt_report_fatal(int32_t code, 
     pto_field_ops->fatal(code, text, pto_field_place{nullptr, 0, 0});
 }
 
-__attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, const char *file, int line,
-                                                                const char *format, ...) {
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    pto_field_ops->log(level, text, pto_field_place{file, line, 0});
-}
-
-#define PTO_FIELD_LOG(level, ...) \
-    ((level) <= pto_field_ops->log_level ? pto_field_log(level, __FILE__, __LINE__, __VA_ARGS__) : (void)0)
 #ifndef LOG_ERROR
 #define LOG_ERROR(...) PTO_FIELD_LOG(0, __VA_ARGS__)
 #define LOG_WARN(...) PTO_FIELD_LOG(1, __VA_ARGS__)

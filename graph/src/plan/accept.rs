@@ -302,8 +302,8 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
             node::COND => {
                 let second = cursor.word();
                 self.expression(cursor, Some(Kind::Truth))?;
-                self.measured(cursor, operand, depth)?;
-                self.measured(cursor, second, depth)
+                self.measured(cursor, operand, depth + 1)?;
+                self.measured(cursor, second, depth + 1)
             }
             node::TASK => self.task(cursor, (at, operand)),
             node::SLOT_SET => {
@@ -347,12 +347,7 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
             let (body, sends) = (cursor.word(), cursor.word());
             self.process = Some(Process { channels, sends });
             // The body is the first node of its process.
-            let start = cursor.at();
-            self.node(cursor, 0)?;
-            let found = cursor.at() - start;
-            if found != body as usize {
-                return Err(Stop::new(Fault::PLAN_LENGTH, start).detail(found as u64, body.into()));
-            }
+            self.measured(cursor, body, 0)?;
         }
         Ok(())
     }
@@ -387,22 +382,39 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
     ) -> Result<(), Stop> {
         let (var, body) = (operand & 0xFF, cursor.word());
         self.channel(operand >> 8, at)?;
-        if var != self.vars {
-            return Err(Stop::new(Fault::PLAN_NAME, at).detail(var.into(), self.vars.into()));
+        self.check_scope((var, 1), at)?;
+        self.scope(cursor, 1, (body, depth + 1))
+    }
+
+    /// Whether so many variables may come into scope, `first` being the first of them.
+    fn check_scope(&self, (first, count): (u32, u32), at: usize) -> Result<(), Stop> {
+        if first != self.vars {
+            return Err(Stop::new(Fault::PLAN_NAME, at).detail(first.into(), self.vars.into()));
         }
-        if var as usize >= limits::VARS {
-            return Err(Stop::new(Fault::PLAN_LIMIT, at).detail(var.into(), limits::VARS as u64));
+        let end = first + count;
+        if end as usize > limits::VARS {
+            return Err(Stop::new(Fault::PLAN_LIMIT, at).detail(end.into(), limits::VARS as u64));
         }
-        self.vars += 1;
-        self.measured(cursor, body, depth)?;
-        self.vars -= 1;
         Ok(())
     }
 
-    /// A node that may be left out, whose words are counted in front of it.
+    /// A node with so many variables in scope beside those that there are.
+    fn scope(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        count: u32,
+        (words, depth): (u32, u32),
+    ) -> Result<(), Stop> {
+        self.vars += count;
+        self.measured(cursor, words, depth)?;
+        self.vars -= count;
+        Ok(())
+    }
+
+    /// A node whose words are counted in front of it, at this depth.
     fn measured(&mut self, cursor: &mut Cursor<'_>, words: u32, depth: u32) -> Result<(), Stop> {
         let start = cursor.at();
-        self.node(cursor, depth + 1)?;
+        self.node(cursor, depth)?;
         let found = cursor.at() - start;
         if found == words as usize {
             return Ok(());
@@ -429,13 +441,10 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
         let body = cursor.word();
         let kind = kind & !axis::IN_ORDER;
         let has_places = matches!(kind, axis::RAGGED | axis::SPARSE);
-        if first != self.vars || !(count == 1 || count == 3 && has_places) {
+        if !(count == 1 || count == 3 && has_places) {
             return Err(Stop::new(Fault::PLAN_NAME, at).detail(first.into(), self.vars.into()));
         }
-        if (first + count) as usize > limits::VARS {
-            return Err(Stop::new(Fault::PLAN_LIMIT, at)
-                .detail((first + count).into(), limits::VARS as u64));
-        }
+        self.check_scope((first, count), at)?;
         let (symbols, arrays) = (self.plan.symbols, self.plan.arrays);
         match kind {
             axis::DENSE => {
@@ -455,10 +464,7 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
                 );
             }
         }
-        self.vars += count;
-        self.measured(cursor, body, depth)?;
-        self.vars -= count;
-        Ok(())
+        self.scope(cursor, count, (body, depth + 1))
     }
 
     fn task(&mut self, cursor: &mut Cursor<'_>, (at, number): (usize, u32)) -> Result<(), Stop> {

@@ -477,17 +477,21 @@ fn tensors_on_the_chip_save_time_as_the_profile_says() {
     assert!(of_bounced == expected && of_fast == expected);
 }
 
-/// The step that a program of a graph file does: two tasks of the library with an edge.
-#[test]
-fn a_graph_is_a_program_like_any_other() {
-    let tensor = |name: &str, role| TensorDescription {
+/// A tensor of a program: 32 rows of 16 elements.
+fn tensor(name: &str, role: Role) -> TensorDescription {
+    TensorDescription {
         name: name.to_owned(),
         role,
         dtype: DType::F32,
         shape: vec![32, 16],
         layout: Layout::device(),
         begins_with_zeros: false,
-    };
+    }
+}
+
+/// The step that a program of a graph file does: two tasks of the library with an edge.
+#[test]
+fn a_graph_is_a_program_like_any_other() {
     let add = |from: usize, to: usize, producers: &[usize]| GraphTask {
         kernel: "add".to_owned(),
         kind: CoreKind::AIV,
@@ -678,14 +682,6 @@ fn thrice_as_graph<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 
 #[test]
 fn a_program_may_name_a_builder_of_the_device() {
-    let tensor = |name: &str, role| TensorDescription {
-        name: name.to_owned(),
-        role,
-        dtype: DType::F32,
-        shape: vec![32, 16],
-        layout: Layout::device(),
-        begins_with_zeros: false,
-    };
     let reference = |name: &str, variant, words: u64| {
         let tensors = [0, 1].map(|tensor| GraphArgument::Tensor { tensor, offset: 0 });
         let words = tensors.into_iter().chain((0..words).map(|_| GraphArgument::Word(512)));
