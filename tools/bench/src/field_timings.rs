@@ -38,7 +38,7 @@ const WINDOW: u32 = 16_384;
 const HEAP_BYTES: u64 = 256 << 20;
 /// Memory of the simulated device; pages cost nothing until they are touched.
 const GM_BYTES: u64 = 8 << 30;
-/// How far a prediction with the field's scheduler may be from what is published.
+/// How far the model of the field's scheduler may be from what is published.
 pub const TOLERANCE: f64 = 0.2;
 
 /// A program.
@@ -67,16 +67,16 @@ pub struct FieldTiming {
     pub tasks: u64,
     /// What is published, in us, oldest first.
     pub published_us: Vec<f64>,
-    /// Predicted with the cost model of the field's scheduler, in us.
+    /// In virtual time with the cost model of the field's scheduler, in us. The published times have shaped that model.
     pub theirs_us: f64,
-    /// Predicted with our scheduler, in us.
+    /// In virtual time with our scheduler, in us.
     pub ours_us: f64,
     /// What the kernels take at least on these cores, in us.
     pub bound_us: f64,
 }
 
 impl FieldTiming {
-    /// The prediction with the field's scheduler over the newest time that is published.
+    /// The time with the field's scheduler over the newest time that is published.
     #[must_use]
     pub fn ratio(&self) -> f64 {
         self.published_us.last().map_or(0.0, |published| self.theirs_us / published)

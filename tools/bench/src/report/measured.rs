@@ -32,7 +32,7 @@ pub struct Report {
     /// METG(50 %) on the device, in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub device_metg: Vec<DeviceMetg>,
-    /// Published times of programs of the field, beside predictions.
+    /// Published times of programs of the field, beside those in virtual time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub field_timings: Vec<FieldTiming>,
     /// Instructions a task, under callgrind.

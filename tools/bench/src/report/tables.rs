@@ -154,7 +154,7 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
     )
 }
 
-/// Published times beside predictions: a row for each program.
+/// Published times beside those in virtual time: a row for each program.
 pub(super) fn field_timings(all: &[FieldTiming]) -> String {
     if all.is_empty() {
         return String::new();

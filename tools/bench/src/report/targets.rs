@@ -87,7 +87,7 @@ pub fn judge(report: &Report) -> Vec<Target> {
     metg(report, &mut targets);
     report.device_metg.iter().for_each(|one| device_metg(one, &mut targets));
     for one in &report.field_timings {
-        let what = format!("{}: distance of the prediction from what is published", one.program);
+        let what = format!("{}: distance of the model from what is published", one.program);
         targets.push(at_most(what, TOLERANCE, (one.ratio() - 1.0).abs()));
     }
     let sessions = report.sessions.iter();
