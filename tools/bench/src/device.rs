@@ -1,15 +1,15 @@
 //! The simulated device that is measured.
 //!
-//! A measurement is of a firmware that is compiled around its programs, as an image is. A build with debug assertions measures nothing, and
-//! shares the firmware of [`Device::open_sim`]: each firmware more takes half a minute to compile.
+//! A measurement is of a firmware that is compiled around its programs, as an image is. A build that is not for figures shares the
+//! firmware of [`Device::open_sim`]: each firmware more takes half a minute to compile.
 
 use pto_graph::BuilderSet;
 use pto_host::{Device, DeviceOptions, Error};
 
 /// Opens it.
 pub(crate) fn open<B: BuilderSet>(options: DeviceOptions, builders: B) -> Result<Device, Error> {
-    #[cfg(debug_assertions)]
+    #[cfg(not(pto_measured))]
     return Device::open_sim(options, builders);
-    #[cfg(not(debug_assertions))]
+    #[cfg(pto_measured)]
     return Device::open_sim_compiled_in(options, builders);
 }
