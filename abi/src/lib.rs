@@ -25,6 +25,7 @@ pub mod block;
 pub mod bootstrap;
 pub mod chain;
 pub mod closed_set;
+pub mod counted;
 pub mod fault;
 pub mod foreign;
 mod fw_bytes;

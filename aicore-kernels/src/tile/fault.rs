@@ -1,5 +1,7 @@
 //! What ends a kernel: named causes, with kernel, instruction, parameter and index.
 
+use pto_abi::counted::Counted;
+
 use super::op::Spread;
 use super::param::Name;
 
@@ -109,10 +111,12 @@ impl core::fmt::Display for Cause {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Tensors { needed, found } => {
-                write!(f, "the kernel has {needed} tensors, and the call gives {found}.")
+                let needed = Counted(*needed, "tensor");
+                write!(f, "the kernel has {needed}, and the call gives {found}.")
             }
             Self::Scalars { needed, found } => {
-                write!(f, "the kernel has {needed} scalars, and the call gives {found}.")
+                let needed = Counted(*needed, "scalar");
+                write!(f, "the kernel has {needed}, and the call gives {found}.")
             }
             Self::Scratch { needed, found } => {
                 write!(f, "the kernel needs {needed} words of scratch memory, and has {found}.")
@@ -121,7 +125,8 @@ impl core::fmt::Display for Cause {
                 f.write_str("the memory of the tensor is not aligned to its elements.")
             }
             Self::ViewTooLarge { view: [r, c], tile: [rows, cols] } => {
-                write!(f, "the view has {r} rows and {c} columns, and the tile {rows} and {cols}.")
+                let (r, c) = (Counted(*r, "row"), Counted(*c, "column"));
+                write!(f, "the view has {r} and {c}, and the tile {rows} and {cols}.")
             }
             Self::OutOfTensor { at: [row, col], element, elements } => write!(
                 f,

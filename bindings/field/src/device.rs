@@ -10,6 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pto_host::abi::counted::Counted;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
@@ -288,7 +289,8 @@ fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> 
     let given = tensors.len() + scalars.len();
     let is_missing = usize::try_from(expected).is_ok_and(|expected| given < expected);
     is_missing.then(|| {
-        let detail = format!("{} expects {expected} arguments, and gets {given}", program.name);
+        let expected = Counted(expected, "argument");
+        let detail = format!("{} expects {expected}, and gets {given}", program.name);
         FieldError { code: Code(1), ..FieldError::new(Code::INVALID_ARGS, detail) }
     })
 }

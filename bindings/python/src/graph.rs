@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pto_host::abi::counted::Counted;
 use pto_host::abi::{CoreKind, GmAddr};
 use pto_host::graph::TaskSpec;
 use pto_native::{GraphDraft, checked};
@@ -87,6 +88,7 @@ impl Graph {
 
     fn __repr__(&self) -> String {
         let draft = self.draft();
-        format!("<Graph of {} tasks and {} edges>", draft.tasks().len(), draft.edges().len())
+        let (tasks, edges) = (draft.tasks().len(), draft.edges().len());
+        format!("<Graph of {} and {}>", Counted(tasks, "task"), Counted(edges, "edge"))
     }
 }

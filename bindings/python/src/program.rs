@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pto_host::abi::CoreKind;
+use pto_host::abi::counted::Counted;
 use pto_host::stitch::LoadedProgram as Loaded;
 use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape, Program as Content};
 use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
@@ -148,8 +149,8 @@ impl Program {
     }
 
     fn __repr__(&self) -> String {
-        let count = self.content.tensors().len();
-        format!("<Program {} with {count} tensors>", self.content.name())
+        let tensors = Counted(self.content.tensors().len(), "tensor");
+        format!("<Program {} with {tensors}>", self.content.name())
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use pto_host::abi::CoreKind;
+use pto_host::abi::counted::Counted;
 use pto_host::timeline::{Trace as Timeline, analysis::Analysis, file, html, report, svg};
 use pyo3::prelude::*;
 
@@ -78,7 +79,8 @@ impl Report {
     }
 
     fn __repr__(&self) -> String {
-        format!("<Report: {} tasks, {} edges, {:?}>", self.0.tasks, self.0.edges, self.0.makespan)
+        let (tasks, edges) = (Counted(self.0.tasks, "task"), Counted(self.0.edges, "edge"));
+        format!("<Report: {tasks}, {edges}, {:?}>", self.0.makespan)
     }
 }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pto_abi::counted::Counted;
 use pto_abi::image::ImageTask;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
@@ -183,7 +184,7 @@ impl<'d> HostGraph<'d> {
     fn why(&self, fault: Fault) -> String {
         match &*self.refusal.borrow() {
             Some(refusal) if refusal.fault == fault => refusal.what.clone(),
-            _ => format!("the builder gave up after {} tasks", self.lists.tasks.len()),
+            _ => format!("the builder gave up after {}", Counted(self.lists.tasks.len(), "task")),
         }
     }
 

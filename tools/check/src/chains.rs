@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use pto_abi::GmAddr;
 use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
+use pto_abi::counted::Counted;
 use pto_graph::{Arg, Link};
 
 use crate::program::{Action, Argument, ChainLink, Program, Publish, Step, Task, Vary, View, Way};
@@ -180,7 +181,8 @@ pub(crate) fn defect(link: &ChainLink) -> Option<String> {
             Some(format!("the kernel has no argument {}", vary.arg))
         }
         Way::Of(words) if words.len() != link.times as usize => {
-            Some(format!("{} words for {} times; give a word for each", words.len(), link.times))
+            let (words, times) = (Counted(words.len(), "word"), Counted(link.times, "time"));
+            Some(format!("{words} for {times}; give a word for each"))
         }
         _ => None,
     });

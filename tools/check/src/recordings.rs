@@ -9,6 +9,8 @@
 
 use std::collections::HashMap;
 
+use pto_abi::counted::Counted;
+
 use crate::program::{
     Action, Argument, ChainLink, Condition, OwnedBlockShape, Program, Step, Task, Tensor, Vary,
     View, Way,
@@ -110,7 +112,8 @@ impl<'p> Flat<'p> {
         let body = body.ok_or_else(|| format!("names record {record}, which has not ended"))?;
         if body.bound.len() != views.len() {
             let (found, wanted) = (views.len(), body.bound.len());
-            return Err(format!("binds {found} tensors, and record {record} leaves {wanted} open"));
+            let found = Counted(found, "tensor");
+            return Err(format!("binds {found}, and record {record} leaves {wanted} open"));
         }
         self.replays += 1;
         let mut names = Names { scalars, ..Names::default() };

@@ -1,5 +1,7 @@
 //! The textual form of a kernel, read. What was printed reads as the same kernel.
 
+use pto_abi::counted::Counted;
+
 use crate::lexer::ParseError;
 use crate::lexer::{Lexer, Token};
 use pto_aicore_kernels::tile::op::Moves;
@@ -260,7 +262,8 @@ impl Line {
             + usize::from(self.mask.is_some())
             + usize::from(self.acc.is_some());
         if taken != given {
-            return Err(format!("`{}` has {given} operands and takes {taken}", self.name));
+            let given = Counted(given, "operand");
+            return Err(format!("`{}` has {given} and takes {taken}", self.name));
         }
         Ok(op)
     }

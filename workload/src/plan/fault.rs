@@ -1,6 +1,7 @@
 //! The fault that ended the run of a plan, with the names of the workload.
 
 use pto_abi::Fault;
+use pto_abi::counted::Counted;
 use pto_graph::plan::epitaph;
 
 use pto_aicore_kernels::tile::{Cause, TileFault};
@@ -101,7 +102,9 @@ fn message(fault: Fault, found: u64, limit: u64) -> String {
             "the tile begins at element {found} of {limit} and leaves its tensor. Give the view a range, or choose another tile."
         ),
         Fault::PLAN_DIVISION => format!("{signed} is divided by zero."),
-        Fault::PLAN_ARRAY => format!("the array has {found} elements, and the axis needs {limit}."),
+        Fault::PLAN_ARRAY => {
+            format!("the array has {}, and the axis needs {limit}.", Counted(found, "element"))
+        }
         Fault::PLAN_ELEMENT => format!("element {limit} of the array is {signed}, and cannot be."),
         Fault::PLAN_TURNS | Fault::STALL_BUILDER | Fault::STALL_RUN_BUDGET => format!(
             "{found} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use pto_abi::counted::Counted;
 use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 
 use super::axis::Axis;
@@ -271,9 +272,9 @@ impl<'a> Checker<'a> {
             let (params, arguments) = (kernel.params(), &task.arguments);
             if params.len() != arguments.len() {
                 return Err(checker.error(format!(
-                    "The kernel has {} parameters, and the task gives {} arguments.",
-                    params.len(),
-                    arguments.len()
+                    "The kernel has {}, and the task gives {}.",
+                    Counted(params.len(), "parameter"),
+                    Counted(arguments.len(), "argument")
                 )));
             }
             for (param, argument) in params.iter().zip(arguments) {
@@ -333,11 +334,15 @@ impl<'a> Checker<'a> {
             [cols] if tile.rows == 1 => [1, *cols],
             [rows] if tile.cols == 1 => [*rows, 1],
             [rows, cols] => [*rows, *cols],
-            _ => {
+            open => {
+                let remedy = match open.len() {
+                    0..=2 => "Give the tile one row or one column.",
+                    _ => "Index the leading ones.",
+                };
+                let open = Counted(open.len(), "dimension");
                 return Err(self.error(format!(
-                    "The view of {} has {} dimensions that are not indexed, and {tile} takes two. Index the leading ones.",
-                    tensor.name,
-                    extents.len()
+                    "The view of {} has {open} without an index, and {tile} takes two. {remedy}",
+                    tensor.name
                 )));
             }
         };
@@ -359,9 +364,10 @@ impl<'a> Checker<'a> {
         let rank = tensor.shape.len();
         if view.indices.len() > rank {
             return Err(self.error(format!(
-                "The view of {} has {} indices, and the tensor {rank} dimensions.",
+                "The view of {} has {} indices, and the tensor {}.",
                 tensor.name,
-                view.indices.len()
+                view.indices.len(),
+                Counted(rank, "dimension")
             )));
         }
         for (dimension, index) in view.indices.iter().enumerate() {

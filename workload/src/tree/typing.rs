@@ -1,5 +1,7 @@
 //! Types of expressions.
 
+use pto_abi::counted::Counted;
+
 use super::expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
 /// What an expression may name where it stands.
@@ -47,9 +49,10 @@ pub(crate) fn type_of(expr: &Expr, scope: &Scope) -> Result<ScalarType, String> 
 fn param(number: u16, scope: &Scope) -> Result<ScalarType, String> {
     match scope.params {
         Some(params) if usize::from(number) < params => Ok(ScalarType::I64),
-        Some(params) => {
-            Err(format!("A task has {params} arguments, and none with number {number}."))
-        }
+        Some(params) => Err(format!(
+            "A task has {}, and none with number {number}.",
+            Counted(params, "argument")
+        )),
         None => Err("Only where tasks are dispatched are there arguments of a task.".to_owned()),
     }
 }

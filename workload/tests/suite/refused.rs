@@ -56,7 +56,7 @@ fn what_is_wrong_is_named() {
         ),
         (
             "parallel b in dense 2 { copy[b](x = D[b], y = Y[b]) }",
-            "Workload w, loop b, kernel copy, argument x: The view of D has 3 dimensions that are not indexed, and f32[4, 8] takes two. Index the leading ones.",
+            "Workload w, loop b, kernel copy, argument x: The view of D has 3 dimensions without an index, and f32[4, 8] takes two. Index the leading ones.",
         ),
         (
             "parallel b in dense 3 { copy[b](x = X[b, 0, 0, 0], y = Y[b]) }",
@@ -64,7 +64,7 @@ fn what_is_wrong_is_named() {
         ),
         (
             "parallel b in dense 3 { copy[b](x = X[b, 0], y = Y[b]) }",
-            "Workload w, loop b, kernel copy, argument x: The view of X has 1 dimensions that are not indexed, and f32[4, 8] takes two. Index the leading ones.",
+            "Workload w, loop b, kernel copy, argument x: The view of X has 1 dimension without an index, and f32[4, 8] takes two. Give the tile one row or one column.",
         ),
         (
             "parallel b in dense 3 { parallel b in dense 2 { copy[b](x = X[b], y = Y[b]) } }",

@@ -106,7 +106,7 @@ fn what_a_graph_would_keep_there_is_told() {
     );
     assert!(second.contains("is 0x40800000 now") && third.contains("is 0x40c00000 now"));
     let (outcome, _) = run_on(&device, "graph_scalars", &options);
-    assert!(outcome.notes[0].contains("this graph had 1 tasks"), "{:?}", outcome.notes);
+    assert!(outcome.notes[0].contains("this graph had 1 task when"), "{:?}", outcome.notes);
     for entry in ["graphs", "graph_keys", "graph_rounds"] {
         assert!(run_on(&device, entry, &options).0.notes.is_empty(), "{entry}");
     }

@@ -109,7 +109,7 @@ fn a_chain_that_is_none_is_refused_with_its_place() {
     let none = r#""chain": [{"func": 1, "args": [5], "times": 2, "vary": [{"arg": 1, "by": 64}]}]"#;
     refused(none, &["chain[0].vary: the kernel has no argument 1"]);
     let few = r#""chain": [{"func": 1, "args": [5], "times": 2, "vary": [{"arg": 0, "of": [1]}]}]"#;
-    refused(few, &["1 words for 2 times"]);
+    refused(few, &["1 word for 2 times"]);
     let both = r#""chain": [{"func": 1, "args": [5], "vary": [{"arg": 0, "of": [1], "by": 2}]}]"#;
     refused(both, &["vary: ", "\"by\" a step"]);
 }

@@ -136,6 +136,6 @@ fn a_replay_that_binds_too_little_is_told() {
     refused(&format!(r#"{{"replay": 4, "tensors": {views}}}"#), "binds 0 words");
     refused(
         r#"{"replay": 4, "tensors": [{"tensor": 0, "shape": [8]}], "scalars": [1]}"#,
-        "binds 1 tensors",
+        "binds 1 tensor,",
     );
 }
