@@ -92,6 +92,15 @@ pub unsafe fn from_pointer(entry: NonNull<c_void>, source: KernelSource<'_>) -> 
     Kernel::from_fn(source.name, source.kind, entry)
 }
 
+/// Whether a relocatable object could be loaded: lays it out and relocates it, and maps nothing that could run. A shared
+/// object is loaded by the system, which has no such question.
+///
+/// # Errors
+/// Those of [`from_bytes`]; `OBJECT_FORMAT` for what is no relocatable object.
+pub fn check_relocatable(bytes: &[u8], source: KernelSource<'_>) -> Result<(), Failure> {
+    relocatable::check(bytes, source.symbol, source.name)
+}
+
 fn load(bytes: &[u8], source: KernelSource<'_>) -> Result<Held, Failure> {
     // The type of an ELF file: 1 relocatable, 3 shared.
     if bytes.get(..4) == Some(b"\x7FELF") && bytes.get(16) == Some(&1) {

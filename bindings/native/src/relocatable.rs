@@ -33,6 +33,32 @@ const DATA: usize = 2;
 
 /// Loads an object; gives the address of the function `symbol`. `name` is what messages call it.
 pub(crate) fn load(bytes: &[u8], symbol: &str, name: &str) -> Result<usize, Failure> {
+    let object = lay_out(bytes, symbol, name)?;
+    object.memory.show(&object.image, &object.plan).map_err(|why| no_memory(name, &why))?;
+    object.memory.keep();
+    Ok(object.entry)
+}
+
+/// Whether an object could be loaded: does what [`load`] does, but for the memory that runs.
+pub(crate) fn check(bytes: &[u8], symbol: &str, name: &str) -> Result<(), Failure> {
+    lay_out(bytes, symbol, name).map(|_| ())
+}
+
+fn no_memory(name: &str, why: &str) -> Failure {
+    let message = format!("{name} gets no executable memory: {why}");
+    Failure::new(FailureKind::EXECUTABLE_MEMORY, message)
+}
+
+/// An object, relocated for the addresses that it was given.
+struct LaidOut {
+    plan: Plan,
+    memory: Memory,
+    image: Vec<u8>,
+    /// Where its function is.
+    entry: usize,
+}
+
+fn lay_out(bytes: &[u8], symbol: &str, name: &str) -> Result<LaidOut, Failure> {
     let file = parse(bytes).map_err(|why| {
         Failure::new(FailureKind::OBJECT_FORMAT, format!("{name} is no object file: {why}"))
     })?;
@@ -45,17 +71,11 @@ pub(crate) fn load(bytes: &[u8], symbol: &str, name: &str) -> Result<usize, Fail
         Failure::new(FailureKind::SYMBOL_MISSING, message)
     })?;
     let plan = Plan::new(&file).map_err(unloadable)?;
-    let no_memory = |why: String| {
-        let message = format!("{name} gets no executable memory: {why}");
-        Failure::new(FailureKind::EXECUTABLE_MEMORY, message)
-    };
-    let memory = Memory::reserve(plan.bytes).map_err(no_memory)?;
+    let memory = Memory::reserve(plan.bytes).map_err(|why| no_memory(name, &why))?;
     let layout = Layout { file: &file, plan: &plan, base: memory.start.expose_provenance() };
     let image = layout.image().map_err(unloadable)?;
-    let address = layout.address(entry).map_err(unloadable)?;
-    memory.show(&image, &plan).map_err(no_memory)?;
-    memory.keep();
-    Ok(address)
+    let entry = layout.function(entry).map_err(unloadable)?;
+    Ok(LaidOut { plan, memory, image, entry })
 }
 
 fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
@@ -71,9 +91,26 @@ fn parse(bytes: &[u8]) -> Result<File<'_>, String> {
     Ok(file)
 }
 
+/// Where a section goes.
+#[derive(Clone, Copy)]
+struct Place {
+    at: usize,
+    bytes: usize,
+    group: usize,
+}
+
+impl Place {
+    /// The first of `bytes` bytes at an offset of the section, if they lie in it.
+    fn within(self, offset: u64, bytes: usize) -> Option<usize> {
+        let offset = usize::try_from(offset).ok()?;
+        let end = offset.checked_add(bytes)?;
+        (end <= self.bytes).then(|| self.at + offset)
+    }
+}
+
 /// Where everything goes, from the start of the memory.
 struct Plan {
-    sections: HashMap<SectionIndex, usize>,
+    sections: HashMap<SectionIndex, Place>,
     /// Symbols that others provide: their entry in the address table, and their stub.
     foreign: HashMap<SymbolIndex, (usize, usize)>,
     /// Entries of the address table for symbols of the object itself.
@@ -131,7 +168,7 @@ impl Plan {
                     return Err(format!("a section is aligned to {align} bytes"));
                 }
                 let at = self.take(bytes, align)?;
-                self.sections.insert(section.index(), at);
+                self.sections.insert(section.index(), Place { at, bytes, group });
             }
         }
         Ok(())
@@ -204,6 +241,20 @@ fn is_table_relative(kind: u32) -> bool {
     matches!(kind, elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX)
 }
 
+/// How many bytes a relocation writes.
+fn relocated_bytes(relocation: &object::Relocation) -> Result<usize, String> {
+    if relocation.has_implicit_addend() {
+        return Err("a relocation has its addend in the code; x86-64 has none of these".to_owned());
+    }
+    match relocation_type(relocation) {
+        elf::R_X86_64_NONE => Ok(0),
+        elf::R_X86_64_64 | elf::R_X86_64_PC64 => Ok(8),
+        elf::R_X86_64_32 | elf::R_X86_64_32S | elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => Ok(4),
+        kind if is_table_relative(kind) => Ok(4),
+        kind => Err(format!("relocation type {kind} is not known here")),
+    }
+}
+
 /// What an object looks like at the address where it will be.
 struct Layout<'f, 'b> {
     file: &'f File<'b>,
@@ -216,28 +267,33 @@ impl Layout<'_, '_> {
     fn image(&self) -> Result<Vec<u8>, String> {
         let mut image = vec![0; self.plan.bytes];
         for section in self.file.sections() {
-            if let Some(at) = self.plan.sections.get(&section.index()) {
+            if let Some(place) = self.plan.sections.get(&section.index()) {
                 // Sections of zeros have no bytes in the file.
-                write(&mut image, *at, section.data().map_err(|error| error.to_string())?);
+                write(&mut image, place.at, section.data().map_err(|error| error.to_string())?)?;
             }
         }
         for (symbol, (entry, stub)) in &self.plan.foreign {
             let address = self.lookup(*symbol)? as u64;
-            write(&mut image, *entry, &address.to_le_bytes());
+            write(&mut image, *entry, &address.to_le_bytes())?;
             let distance = entry.wrapping_sub(stub + 6);
             let distance = i32::try_from(distance.cast_signed()).map_err(|e| e.to_string())?;
-            write(&mut image, *stub, &[0xFF, 0x25]);
-            write(&mut image, stub + 2, &distance.to_le_bytes());
+            write(&mut image, *stub, &[0xFF, 0x25])?;
+            write(&mut image, stub + 2, &distance.to_le_bytes())?;
         }
         for (symbol, entry) in &self.plan.own {
             let address = self.address(*symbol)? as u64;
-            write(&mut image, *entry, &address.to_le_bytes());
+            write(&mut image, *entry, &address.to_le_bytes())?;
         }
         for section in self.file.sections() {
-            let Some(at) = self.plan.sections.get(&section.index()) else { continue };
+            let Some(place) = self.plan.sections.get(&section.index()) else { continue };
             for (offset, relocation) in section.relocations() {
-                let place = usize::try_from(offset).map_err(|error| error.to_string())? + at;
-                self.relocate(&mut image, place, &relocation)?;
+                let outside = || {
+                    let name = section.name().unwrap_or("?");
+                    format!("the relocation at byte {offset} of section {name} is not within it")
+                };
+                let bytes = relocated_bytes(&relocation)?;
+                let at = place.within(offset, bytes).ok_or_else(outside)?;
+                self.relocate(&mut image, at, &relocation)?;
             }
         }
         Ok(image)
@@ -264,34 +320,43 @@ impl Layout<'_, '_> {
         let relative = value.wrapping_sub(self.at(place) as u64).cast_signed();
         let far = |_| format!("{} is out of reach: compile with -fPIC", self.symbol_name(symbol));
         match kind {
-            elf::R_X86_64_NONE => {}
+            elf::R_X86_64_NONE => Ok(()),
             elf::R_X86_64_64 => write(image, place, &value.to_le_bytes()),
             elf::R_X86_64_PC64 => write(image, place, &relative.to_le_bytes()),
             elf::R_X86_64_32 => {
-                write(image, place, &u32::try_from(value).map_err(far)?.to_le_bytes());
+                write(image, place, &u32::try_from(value).map_err(far)?.to_le_bytes())
             }
             elf::R_X86_64_32S => {
                 let value = i32::try_from(value.cast_signed()).map_err(far)?;
-                write(image, place, &value.to_le_bytes());
+                write(image, place, &value.to_le_bytes())
             }
-            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 => {
-                write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
-            }
-            kind if is_table_relative(kind) => {
-                write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes());
-            }
-            kind => return Err(format!("relocation type {kind} is not known here")),
+            // Those that are left are relative, and have four bytes.
+            _ => write(image, place, &i32::try_from(relative).map_err(far)?.to_le_bytes()),
         }
-        Ok(())
     }
 
     /// Where a symbol of the object is in memory.
     fn address(&self, symbol: SymbolIndex) -> Result<usize, String> {
         let held = self.file.symbol_by_index(symbol).map_err(|error| error.to_string())?;
         let section = held.section_index().and_then(|index| self.plan.sections.get(&index));
-        let unloaded = || format!("{} is in no loaded section", self.symbol_name(symbol));
-        let offset = usize::try_from(held.address()).map_err(|error| error.to_string())?;
-        section.map(|at| self.at(at + offset)).ok_or_else(unloaded)
+        let section = section
+            .ok_or_else(|| format!("{} is in no loaded section", self.symbol_name(symbol)))?;
+        // The end of a section may have a name.
+        let outside = || format!("{} is not within its section", self.symbol_name(symbol));
+        section.within(held.address(), 0).map(|at| self.at(at)).ok_or_else(outside)
+    }
+
+    /// Where a function of the object is in memory.
+    fn function(&self, symbol: SymbolIndex) -> Result<usize, String> {
+        let held = self.file.symbol_by_index(symbol).map_err(|error| error.to_string())?;
+        let section = held.section_index().and_then(|index| self.plan.sections.get(&index));
+        let runs = section.is_some_and(|section| {
+            section.group == TEXT && section.within(held.address(), 1).is_some()
+        });
+        if !runs {
+            return Err(format!("{} is no function of it", self.symbol_name(symbol)));
+        }
+        self.address(symbol)
     }
 
     /// Where a symbol of another object is in this process.
@@ -321,12 +386,13 @@ impl Layout<'_, '_> {
     }
 }
 
-/// Writes bytes that the image has a place for; a damaged object could name places outside.
-fn write(image: &mut [u8], at: usize, bytes: &[u8]) {
+/// Writes bytes into the image. The plan has a place for them, unless the object is damaged.
+fn write(image: &mut [u8], at: usize, bytes: &[u8]) -> Result<(), String> {
     let end = at.checked_add(bytes.len());
-    if let Some(place) = end.and_then(|end| image.get_mut(at..end)) {
-        place.copy_from_slice(bytes);
-    }
+    let place = end.and_then(|end| image.get_mut(at..end));
+    let place = place.ok_or_else(|| format!("bytes at {at} are not within the object"))?;
+    place.copy_from_slice(bytes);
+    Ok(())
 }
 
 /// The mathematical library, which a process may be without until a kernel needs it.
@@ -409,5 +475,30 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // SAFETY: `reserve` made this mapping, and nobody uses it.
         unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    /// `kernel_entry` calls `expf`, and reaches the variable `shared_counter` through the address table.
+    const OBJECT: &[u8] = include_bytes!("../../../tools/fuzz/corpus/relocatable_object/tables.o");
+    /// Where the relocations of `.text` begin in it.
+    const RELOCATIONS: usize = 0x210;
+
+    #[test]
+    fn a_relocation_outside_of_its_section_is_refused() {
+        assert!(check(OBJECT, "kernel_entry", "k").is_ok());
+        let mut damaged = OBJECT.to_vec();
+        damaged[RELOCATIONS + 3] = 0x7F;
+        let refused = check(&damaged, "kernel_entry", "k").unwrap_err().to_string();
+        assert!(refused.contains("byte 2130706474 of section .text is not within it"), "{refused}");
+    }
+
+    #[test]
+    fn a_kernel_is_a_function() {
+        let refused = check(OBJECT, "shared_counter", "k").unwrap_err().to_string();
+        assert!(refused.contains("shared_counter is no function of it"), "{refused}");
     }
 }

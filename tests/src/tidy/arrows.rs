@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-host"]),
     ("pto-npy", &["pto-examples"]),
-    ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
+    ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c", "pto-native"]),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
     (

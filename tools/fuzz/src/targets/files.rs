@@ -2,14 +2,21 @@
 
 use pto_check::file;
 use pto_check::{Cores, Options, Rings, check, task_graph};
-use pto_host::abi::BuildMode;
+use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::fw::{FlashDevice, Image};
 use pto_host::timeline::{self, Analysis, gantt, html, report, svg};
+use pto_native::kernels::{KERNEL_SYMBOL, KernelSource, check_relocatable};
 
 /// Reads an image, damaged ones as well, and asks all that `pto fw` asks.
 pub(super) fn firmware_image(bytes: &[u8]) {
     let Ok(image) = Image::parse("input".to_owned(), bytes.to_vec()) else { return };
     let _ = (image.verify().is_ok(), image.suits(FlashDevice::Virt).is_ok(), image.blob());
+}
+
+/// Lays out and relocates an object file of a kernel.
+pub(super) fn relocatable_object(bytes: &[u8]) {
+    let source = KernelSource { name: "input", symbol: KERNEL_SYMBOL, kind: CoreKind::AIV };
+    let _ = check_relocatable(bytes, source).is_ok();
 }
 
 /// The rings of a check: small ones, so that programs find them too small as well.

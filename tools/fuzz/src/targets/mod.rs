@@ -31,6 +31,12 @@ pub const TARGETS: &[Target] = &[
         mutations: 4_000,
     },
     Target {
+        name: "relocatable_object",
+        about: "an object file of a kernel, laid out and relocated as for a run",
+        feed: files::relocatable_object,
+        mutations: 10_000,
+    },
+    Target {
         name: "graph_file",
         about: "a graph file, read, checked, written and read again",
         feed: files::graph_file,
