@@ -25,7 +25,7 @@ pub mod block;
 pub mod bootstrap;
 pub mod chain;
 pub mod closed_set;
-pub mod counted;
+
 pub mod fault;
 pub mod foreign;
 mod fw_bytes;
@@ -44,6 +44,7 @@ pub mod limits;
 #[cfg(not(any(loom, shuttle)))]
 mod live;
 pub mod log_ring;
+pub mod numbers;
 pub mod ready;
 pub mod runtime;
 pub mod session;

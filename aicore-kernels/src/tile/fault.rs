@@ -1,6 +1,6 @@
 //! What ends a kernel: named causes, with kernel, instruction, parameter and index.
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use super::op::Spread;
 use super::param::Name;
@@ -111,11 +111,11 @@ impl core::fmt::Display for Cause {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Tensors { needed, found } => {
-                let needed = Counted(*needed, "tensor");
+                let needed = Counted(*needed as u64, "tensor");
                 write!(f, "the kernel has {needed}, and the call gives {found}.")
             }
             Self::Scalars { needed, found } => {
-                let needed = Counted(*needed, "scalar");
+                let needed = Counted(*needed as u64, "scalar");
                 write!(f, "the kernel has {needed}, and the call gives {found}.")
             }
             Self::Scratch { needed, found } => {
@@ -125,7 +125,7 @@ impl core::fmt::Display for Cause {
                 f.write_str("the memory of the tensor is not aligned to its elements.")
             }
             Self::ViewTooLarge { view: [r, c], tile: [rows, cols] } => {
-                let (r, c) = (Counted(*r, "row"), Counted(*c, "column"));
+                let (r, c) = (Counted(u64::from(*r), "row"), Counted(u64::from(*c), "column"));
                 write!(f, "the view has {r} and {c}, and the tile {rows} and {cols}.")
             }
             Self::OutOfTensor { at: [row, col], element, elements } => write!(

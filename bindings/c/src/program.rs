@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 use pto_host::workloads::program::{Program, Role};
 use pto_native::stitch::Choices;
 use pto_native::{Failure, FailureKind};
@@ -208,7 +208,7 @@ pub unsafe extern "C" fn pto_program_tensor(
         let count = program.tensors().len();
         let found = usize::try_from(number).ok().and_then(|number| program.tensors().get(number));
         let found = found.ok_or_else(|| {
-            let count = Counted(count, "tensor");
+            let count = Counted(count as u64, "tensor");
             invalid(format!("number is {number}, and the program has {count}"))
         })?;
         let value = described(

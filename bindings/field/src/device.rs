@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
@@ -287,12 +287,10 @@ fn arguments_missing(program: &Loaded, placed: &Placed<'_>, scalars: &[u64]) -> 
         )
     };
     let given = tensors.len() + scalars.len();
-    let is_missing = usize::try_from(expected).is_ok_and(|expected| given < expected);
-    is_missing.then(|| {
-        let expected = Counted(expected, "argument");
-        let detail = format!("{} expects {expected}, and gets {given}", program.name);
-        FieldError { code: Code(1), ..FieldError::new(Code::INVALID_ARGS, detail) }
-    })
+    let expected = u64::try_from(expected).ok().filter(|expected| (given as u64) < *expected)?;
+    let expected = Counted(expected, "argument");
+    let detail = format!("{} expects {expected}, and gets {given}", program.name);
+    Some(FieldError { code: Code(1), ..FieldError::new(Code::INVALID_ARGS, detail) })
 }
 
 /// `pto_field_enter` of the header.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 
 /// A task of a graph: where it is submitted, and its scalars.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Shot {
         let (had, has) = (self.tasks.len(), now.tasks.len());
         if had != has {
             let place = now.tasks.last().or(self.tasks.last()).map_or("", |task| &task.place);
-            let had = Counted(had, "task");
+            let had = Counted(had as u64, "task");
             return vec![format!(
                 "{place}: this graph had {had} when it was first submitted, and has {has} now. The field replays the first ones: give \
                  graphs of different tasks different keys"

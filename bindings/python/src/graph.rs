@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 use pto_host::abi::{CoreKind, GmAddr};
 use pto_host::graph::TaskSpec;
 use pto_native::{GraphDraft, checked};
@@ -89,6 +89,10 @@ impl Graph {
     fn __repr__(&self) -> String {
         let draft = self.draft();
         let (tasks, edges) = (draft.tasks().len(), draft.edges().len());
-        format!("<Graph of {} and {}>", Counted(tasks, "task"), Counted(edges, "edge"))
+        format!(
+            "<Graph of {} and {}>",
+            Counted(tasks as u64, "task"),
+            Counted(edges as u64, "edge")
+        )
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pto_host::abi::CoreKind;
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 use pto_host::stitch::LoadedProgram as Loaded;
 use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape, Program as Content};
 use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
@@ -149,7 +149,7 @@ impl Program {
     }
 
     fn __repr__(&self) -> String {
-        let tensors = Counted(self.content.tensors().len(), "tensor");
+        let tensors = Counted(self.content.tensors().len() as u64, "tensor");
         format!("<Program {} with {tensors}>", self.content.name())
     }
 }

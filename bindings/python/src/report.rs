@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use pto_host::abi::CoreKind;
-use pto_host::abi::counted::Counted;
+use pto_host::abi::numbers::Counted;
 use pto_host::timeline::{Trace as Timeline, analysis::Analysis, file, html, report, svg};
 use pyo3::prelude::*;
 

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pto_abi::counted::Counted;
 use pto_abi::image::ImageTask;
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
+use pto_abi::numbers::Counted;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, TaskSpec};
 
@@ -184,7 +184,10 @@ impl<'d> HostGraph<'d> {
     fn why(&self, fault: Fault) -> String {
         match &*self.refusal.borrow() {
             Some(refusal) if refusal.fault == fault => refusal.what.clone(),
-            _ => format!("the builder gave up after {}", Counted(self.lists.tasks.len(), "task")),
+            _ => format!(
+                "the builder gave up after {}",
+                Counted(self.lists.tasks.len() as u64, "task")
+            ),
         }
     }
 

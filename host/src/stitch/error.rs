@@ -1,6 +1,6 @@
 //! What can go wrong between programs.
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 use pto_workload::plan::RunFault;
 use pto_workload::program::{Layout, ProgramError, Role};
 
@@ -153,7 +153,7 @@ pub enum StitchError {
     /// A run on memory of the caller was given too few addresses, or too many.
     #[error(
         "program {program} takes {} from outside, and {} given",
-        Counted(*wanted, "tensor"),
+        Counted(*wanted as u64, "tensor"),
         match found {
             1 => "1 address was".to_owned(),
             found => format!("{found} addresses were"),

@@ -1,24 +1,17 @@
 //! Numbers and tables as people read them.
 
-/// `1234567` as `1,234,567`.
+use pto_abi::numbers::{Counted, Grouped};
+
+/// [`Grouped`] as a text.
 #[must_use]
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    Grouped(number).to_string()
 }
 
-/// A number of things, `1 run` or `1,234 runs`. For nouns whose plural ends with `s` alone.
+/// [`Counted`] as a text.
 #[must_use]
 pub fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", grouped(number))
+    Counted(number, noun).to_string()
 }
 
 /// A time with three significant digits and a unit that fits.

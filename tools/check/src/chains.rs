@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pto_abi::GmAddr;
 use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 use pto_graph::{Arg, Link};
 
 use crate::program::{Action, Argument, ChainLink, Program, Publish, Step, Task, Vary, View, Way};
@@ -181,7 +181,8 @@ pub(crate) fn defect(link: &ChainLink) -> Option<String> {
             Some(format!("the kernel has no argument {}", vary.arg))
         }
         Way::Of(words) if words.len() != link.times as usize => {
-            let (words, times) = (Counted(words.len(), "word"), Counted(link.times, "time"));
+            let (words, times) =
+                (Counted(words.len() as u64, "word"), Counted(link.times.into(), "time"));
             Some(format!("{words} for {times}; give a word for each"))
         }
         _ => None,

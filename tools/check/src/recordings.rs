@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use crate::program::{
     Action, Argument, ChainLink, Condition, OwnedBlockShape, Program, Step, Task, Tensor, Vary,
@@ -112,7 +112,7 @@ impl<'p> Flat<'p> {
         let body = body.ok_or_else(|| format!("names record {record}, which has not ended"))?;
         if body.bound.len() != views.len() {
             let (found, wanted) = (views.len(), body.bound.len());
-            let found = Counted(found, "tensor");
+            let found = Counted(found as u64, "tensor");
             return Err(format!("binds {found}, and record {record} leaves {wanted} open"));
         }
         self.replays += 1;

@@ -1,7 +1,7 @@
 //! The kernels that tasks name, compared with those that there are: func id, kind of core, number of arguments.
 
 use pto_abi::CoreKind;
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use crate::finding::Finding;
 use crate::program::{Action, Program, Task};
@@ -74,7 +74,7 @@ impl Signatures {
         let fits = if *takes_more { needed <= count } else { needed == count };
         let at_least = if *takes_more { "at least " } else { "" };
         (!fits).then(|| {
-            let (needed, args) = (Counted(needed, "argument"), args.join(", "));
+            let (needed, args) = (Counted(needed as u64, "argument"), args.join(", "));
             format!(
                 "func id {func}, {name}, takes {at_least}{needed} ({args}), and the task has {count}"
             )

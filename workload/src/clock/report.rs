@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 use pto_aicore_kernels::tile::TileFault;
 
 use super::place::Place;
@@ -62,7 +62,7 @@ pub enum RunError {
     #[error("The symbol {0} is not bound to an array. Set it before the run.")]
     MissingArray(String),
     /// An array of an axis is too short.
-    #[error("The array {name} has {}, and the axis needs {needed}.", Counted(*found, "element"))]
+    #[error("The array {name} has {}, and the axis needs {needed}.", Counted(*found as u64, "element"))]
     ArrayTooShort {
         /// The array.
         name: String,

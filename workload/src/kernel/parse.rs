@@ -1,6 +1,6 @@
 //! The textual form of a kernel, read. What was printed reads as the same kernel.
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use crate::lexer::ParseError;
 use crate::lexer::{Lexer, Token};
@@ -262,7 +262,7 @@ impl Line {
             + usize::from(self.mask.is_some())
             + usize::from(self.acc.is_some());
         if taken != given {
-            let given = Counted(given, "operand");
+            let given = Counted(given as u64, "operand");
             return Err(format!("`{}` has {given} and takes {taken}", self.name));
         }
         Ok(op)

@@ -1,7 +1,7 @@
 //! The fault that ended the run of a plan, with the names of the workload.
 
 use pto_abi::Fault;
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 use pto_graph::plan::epitaph;
 
 use pto_aicore_kernels::tile::{Cause, TileFault};

@@ -1,7 +1,7 @@
 //! The checked content of a program file.
 
 use pto_abi::CoreKind;
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use super::builder::{self, BuilderReference};
 use super::description::{Role, TensorDescription, name_defect};
@@ -185,8 +185,10 @@ impl Program {
     fn check_plan(&self, compiled: &Compiled) -> Result<(), ProgramError> {
         if compiled.tensors().len() != self.tensors.len() {
             let (plan, found) = (compiled.tensors().len(), self.tensors.len());
-            let what =
-                format!("the file describes {}, and the plan has {plan}", Counted(found, "tensor"));
+            let what = format!(
+                "the file describes {}, and the plan has {plan}",
+                Counted(found as u64, "tensor")
+            );
             return Err(ProgramError::Section { section: "tensors", at: 0, what });
         }
         for (tensor, of_plan) in self.tensors.iter().zip(compiled.tensors()) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 
 use super::axis::Axis;
@@ -273,8 +273,8 @@ impl<'a> Checker<'a> {
             if params.len() != arguments.len() {
                 return Err(checker.error(format!(
                     "The kernel has {}, and the task gives {}.",
-                    Counted(params.len(), "parameter"),
-                    Counted(arguments.len(), "argument")
+                    Counted(params.len() as u64, "parameter"),
+                    Counted(arguments.len() as u64, "argument")
                 )));
             }
             for (param, argument) in params.iter().zip(arguments) {
@@ -339,7 +339,7 @@ impl<'a> Checker<'a> {
                     0..=2 => "Give the tile one row or one column.",
                     _ => "Index the leading ones.",
                 };
-                let open = Counted(open.len(), "dimension");
+                let open = Counted(open.len() as u64, "dimension");
                 return Err(self.error(format!(
                     "The view of {} has {open} without an index, and {tile} takes two. {remedy}",
                     tensor.name
@@ -367,7 +367,7 @@ impl<'a> Checker<'a> {
                 "The view of {} has {} indices, and the tensor {}.",
                 tensor.name,
                 view.indices.len(),
-                Counted(rank, "dimension")
+                Counted(rank as u64, "dimension")
             )));
         }
         for (dimension, index) in view.indices.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Types of expressions.
 
-use pto_abi::counted::Counted;
+use pto_abi::numbers::Counted;
 
 use super::expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
 
@@ -51,7 +51,7 @@ fn param(number: u16, scope: &Scope) -> Result<ScalarType, String> {
         Some(params) if usize::from(number) < params => Ok(ScalarType::I64),
         Some(params) => Err(format!(
             "A task has {}, and none with number {number}.",
-            Counted(params, "argument")
+            Counted(params as u64, "argument")
         )),
         None => Err("Only where tasks are dispatched are there arguments of a task.".to_owned()),
     }

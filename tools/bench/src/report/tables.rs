@@ -1,5 +1,6 @@
 //! Tables: a row for each runner, a column for each graph, ns a task.
 
+use pto_abi::numbers::Grouped;
 use std::fmt::Write as _;
 
 use crate::device_metg::DeviceMetg;
@@ -262,15 +263,7 @@ fn grouped_rounded(value: f64) -> String {
 
 /// `1234567` as `1,234,567`.
 pub(super) fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.char_indices() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    Grouped(number.into()).to_string()
 }
 
 /// Columns as wide as their widest cell; the first flush left, the others flush right.
