@@ -42,7 +42,23 @@ const UNITS: &[Units] = &[
         tests: &["cause_words::"],
         left_out: &[],
     },
-    Units { package: "pto-host", binary: LIBRARY, tests: &[], left_out: &[] },
+    Units {
+        package: "pto-host",
+        binary: LIBRARY,
+        tests: &[],
+        left_out: &[
+            // Thousands of seeds.
+            "soak::",
+            // Megabytes through virtual networks.
+            "comes_near_its_bound",
+            // It waits for the time-outs of a device: a quarter of an hour here.
+            "device::tests::after_a_fault",
+            // It asks for the CPU time of a thread, which miri does not know.
+            "an_idle_service_uses_no_cpu_and_wakes_up",
+            // A kernel takes longer here than the limits of its session allow.
+            "a_ring_is_read_from_one_place",
+        ],
+    },
 ];
 
 /// Runs the unit tests of each crate.
