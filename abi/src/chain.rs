@@ -6,13 +6,15 @@
 //! ```text
 //! header    version in bits 63..56, links in 55..32, words of the whole chain in 31..0
 //! a link    code       GM address of the kernel
-//!           shape      func id in bits 63..48, arguments in 47..40, variations in 39..32, times in 31..0
+//!           shape      func id in bits 63..48, arguments in 47..40, variations in 39..32, times in 30..0; bit 31: the kernels of the next
+//!                      link take turns with these
 //!           arguments  those of its first kernel
 //!           variations argument in bits 62..56; by steps: the step in 55..0, signed; by a column: bit 63 is set
 //!           columns    of each variation by a column, in their order: the argument of every kernel of the link
 //! ```
-//! Invariants: a chain has at least one link, a link runs at least once; no link has more than [`MAX_CHAIN_ARGS`]
-//! arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
+//! Links that take turns are a group, of which each turn runs one kernel of each link: `a b a b a b` are two links that run three
+//! times each. Invariants: a chain has at least one link, a link runs at least once, and the links of a group equally often; no link has more
+//! than [`MAX_CHAIN_ARGS`] arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
 
 use crate::block::BlockContext;
 use crate::ids::GmAddr;
@@ -20,7 +22,7 @@ use crate::ids::GmAddr;
 /// What a chain's line names as its kernel. No code stands at this address.
 pub const CHAIN_KERNEL: GmAddr = GmAddr(1);
 /// The format of the words.
-pub const CHAIN_VERSION: u8 = 1;
+pub const CHAIN_VERSION: u8 = 2;
 /// Arguments of a kernel in a chain: a core holds so many, and the block context, while it runs one.
 pub const MAX_CHAIN_ARGS: usize = 31;
 /// What a core holds of one kernel of a chain: its arguments, and the word of block context behind them.
@@ -33,6 +35,8 @@ const HEADER_WORDS: usize = 1;
 /// Words of a link before its arguments.
 const LINK_WORDS: usize = 2;
 const COLUMN: u64 = 1 << 63;
+/// In the times of a link: the next one takes turns with it.
+const WITH_NEXT: u32 = 1 << 31;
 const STEP_BITS: u32 = 56;
 
 /// The largest distance of steps, in either direction.
@@ -48,6 +52,12 @@ pub const fn header(links: u32, words: u32) -> u64 {
 #[must_use]
 pub const fn shape(func_id: u16, args: u8, variations: u8, times: u32) -> u64 {
     (func_id as u64) << 48 | (args as u64) << 40 | (variations as u64) << 32 | times as u64
+}
+
+/// The second word of a link with which the next one takes turns.
+#[must_use]
+pub const fn shape_with_next(shape: u64) -> u64 {
+    shape | WITH_NEXT as u64
 }
 
 /// The word of an argument that grows by `step` from kernel to kernel, which is at most [`MAX_CHAIN_STEP`].
@@ -100,6 +110,10 @@ pub struct ChainReader<R> {
     /// How often its kernel has been given out, and is to be.
     turn: u32,
     times: u32,
+    /// What is [`with_next`](Self::with_next) of the link under way, or of the one before it.
+    in_group: bool,
+    /// Where the group of the link under way begins, and the links that had not been begun there.
+    group: (usize, u32),
     number: u32,
 }
 
@@ -111,20 +125,51 @@ impl<R: Fn(usize) -> u64> ChainReader<R> {
         let is_known = header >> 56 == CHAIN_VERSION as u64;
         let [low, high] = halves(header);
         let links = if is_known { high & 0xFF_FFFF } else { 0 };
-        let mut reader =
-            Self { word, end: low as usize, links, at: 0, turn: 0, times: 0, number: 0 };
+        let (end, group) = (low as usize, (HEADER_WORDS, links));
+        let (at, turn, times, in_group, number) = (0, 0, 0, false, 0);
+        let mut reader = Self { word, end, links, at, turn, times, in_group, group, number };
         reader.begin(HEADER_WORDS);
         reader
     }
 
-    /// Goes to the link that begins at `at`, if there is one.
+    /// Goes to the link that begins at `at`, if there is one, which is the first of its group.
     #[inline]
     fn begin(&mut self, at: usize) {
-        (self.at, self.turn, self.times) = (at, 0, 0);
+        (self.turn, self.group) = (0, (at, self.links));
+        self.enter(at);
+        self.in_group = self.with_next();
+    }
+
+    /// Goes to the link that begins at `at`, if there is one, in this turn.
+    #[inline]
+    fn enter(&mut self, at: usize) {
+        (self.at, self.times) = (at, 0);
         if self.links > 0 && at + LINK_WORDS <= self.end {
             self.links -= 1;
-            self.times = halves((self.word)(at + 1))[0];
+            self.times = halves((self.word)(at + 1))[0] & !WITH_NEXT;
         }
+    }
+
+    /// Whether the next link takes turns with the one under way.
+    #[inline]
+    fn with_next(&self) -> bool {
+        self.times > 0 && halves((self.word)(self.at + 1))[0] & WITH_NEXT != 0
+    }
+
+    /// The kernel of a link in a group was given out: goes to the next one of the group, of this turn or of the next. `next` is where the next link
+    /// begins.
+    #[inline(never)]
+    fn take_turns(&mut self, next: usize) {
+        if self.with_next() && self.links > 0 {
+            return self.enter(next);
+        }
+        self.turn += 1;
+        if self.turn == self.times {
+            return self.begin(next);
+        }
+        let (first, links) = self.group;
+        self.links = links;
+        self.enter(first);
     }
 
     /// The next kernel; its arguments and its block context are written to `args`.
@@ -150,6 +195,10 @@ impl<R: Fn(usize) -> u64> ChainReader<R> {
         args[count] = BlockContext::ONLY.word();
         let kernel = ChainKernel { number: self.number, func_id, kernel: code, args: count };
         self.number += 1;
+        if self.in_group {
+            self.take_turns(column + columns * self.times as usize);
+            return Some(kernel);
+        }
         self.turn += 1;
         if self.turn == self.times {
             self.begin(column + columns * self.times as usize);
@@ -209,7 +258,7 @@ pub const fn of_event(extra: u32) -> Option<(u32, u16)> {
 mod tests {
     use super::{
         ChainKernel, ChainReader, MAX_CHAIN_ARGS, MAX_CHAIN_STEP, by_column, by_steps, event_extra,
-        header, header_words, link_words, of_event, shape,
+        header, header_words, link_words, of_event, shape, shape_with_next,
     };
 
     /// What a reader finds in these words.
@@ -219,7 +268,9 @@ mod tests {
         let mut reader = ChainReader::new(|at| words.get(at).copied().unwrap_or(0));
         let (mut args, mut count) = ([0; MAX_CHAIN_ARGS + 1], 0);
         while let Some(kernel) = reader.next(&mut args) {
-            found[count] = (kernel, [args[0], args[1]]);
+            if let Some(found) = found.get_mut(count) {
+                *found = (kernel, [args[0], args[1]]);
+            }
             count += 1;
         }
         (found, count)
@@ -249,6 +300,37 @@ mod tests {
         assert_eq!((found[3].0, found[1].0.func_id, found[1].0.number), (last, 7, 1));
         let words = header_words() + link_words(2, 2, 1, 3) + link_words(0, 0, 0, 1);
         assert_eq!(words, TWO_LINKS.len());
+    }
+
+    #[test]
+    fn links_take_turns() {
+        let words = [
+            header(3, 14),
+            0x100,
+            shape_with_next(shape(7, 1, 1, 2)),
+            1000,
+            by_steps(0, -8),
+            0x200,
+            shape(9, 1, 1, 2),
+            40,
+            by_column(0),
+            50,
+            60,
+            0x300,
+            shape(5, 1, 0, 1),
+            77,
+        ];
+        let (found, count) = read(&words);
+        // Four are read here; the fifth comes after them.
+        let given = found.map(|(kernel, args)| (kernel.number, kernel.func_id, args[0]));
+        assert_eq!(given, [(0, 7, 1000), (1, 9, 50), (2, 7, 992), (3, 9, 60)]);
+        assert_eq!(count, 5);
+        let mut alone = words;
+        (alone[0], alone[6]) = (header(2, 11), shape_with_next(alone[6]));
+        assert_eq!(read(&alone[..11]).1, 4, "there is no link to take turns with");
+        let mut unequal = words;
+        unequal[6] = shape(9, 1, 1, 9);
+        assert!(read(&unequal).1 <= 2 + 9, "links of a group that run unequally often end");
     }
 
     #[test]

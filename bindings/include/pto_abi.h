@@ -295,6 +295,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_BUILD_CHAIN_LIMIT UINT32_C(0x00030017)
 /* A chain of a streaming run takes more words than the limit. Use at most 128 words in one chain: each link takes 2, its arguments, one for each that varies, and its columns. */
 #define PTO_FAULT_BUILD_CHAIN_WORDS UINT32_C(0x00030018)
+/* Links of a chain that take turns run a different number of times. Give the links that take turns the same number of times. */
+#define PTO_FAULT_BUILD_CHAIN_TURNS UINT32_C(0x00030019)
 /* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
 #define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
 /* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */

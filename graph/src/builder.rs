@@ -92,7 +92,7 @@ pub trait GraphBuilder {
     ///
     /// # Errors
     /// Those of [`add_task`](Self::add_task), and `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`,
-    /// `BUILD_CHAIN_LIMIT`.
+    /// `BUILD_CHAIN_TURNS`, `BUILD_CHAIN_LIMIT`.
     fn add_chain(&mut self, _chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         Ok(None)
     }

@@ -53,7 +53,15 @@ impl<'a> Chain<'a> {
 
     /// Its kernels in their order: the link, and which of its times.
     pub fn turns(&self) -> impl Iterator<Item = (&'a Link<'a>, u32)> + use<'a> {
-        self.links.iter().flat_map(|link| (0..link.count()).map(move |turn| (link, turn)))
+        self.groups().flat_map(|group| {
+            let turns = group.first().map_or(0, Link::count);
+            (0..turns).flat_map(move |turn| group.iter().map(move |link| (link, turn)))
+        })
+    }
+
+    /// Its links, those that take turns together.
+    fn groups(&self) -> impl Iterator<Item = &'a [Link<'a>]> + use<'a> {
+        self.links.split_inclusive(|link| !link.is_with_next())
     }
 
     /// The words that say it to a core.
@@ -85,11 +93,17 @@ impl<'a> Chain<'a> {
     /// Whether it can be run as it is.
     ///
     /// # Errors
-    /// `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    /// `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_TURNS`, `BUILD_CHAIN_LIMIT`.
     pub fn check(&self) -> Result<(), Fault> {
         let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
         for link in self.links {
             link.check(first.task().kind)?;
+        }
+        let mut groups = self.groups();
+        if groups.any(|group| {
+            group.iter().any(|link| Some(link.count()) != group.first().map(Link::count))
+        }) {
+            return Err(Fault::BUILD_CHAIN_TURNS);
         }
         if self.kernels() > MAX_CHAIN_KERNELS.into() {
             return Err(Fault::BUILD_CHAIN_LIMIT);
@@ -125,7 +139,20 @@ mod tests {
             let found = check(&[link.times(2).varying(&varies)]);
             assert_eq!(found, Err(Fault::BUILD_CHAIN_VARIES), "{variation:?}");
         }
+        let (three, two) = (link.times(3).with_next(), link.times(2));
+        assert_eq!(check(&[three, two]), Err(Fault::BUILD_CHAIN_TURNS));
+        assert_eq!(check(&[three, three, link.times(3), two]), Ok(()));
         assert_eq!(check(&[Link::new(task(&[0; 32]))]), Err(Fault::BUILD_CHAIN_LIMIT));
         assert_eq!(check(&[link.times(16_383), link]), Err(Fault::BUILD_CHAIN_LIMIT));
+    }
+
+    #[test]
+    fn links_that_take_turns_alternate() {
+        let (a, b) = (Link::new(task(&[1])), Link::new(task(&[2])));
+        let links = [a.times(2).with_next(), b.times(2), a];
+        let chain = Chain::new(&links);
+        let order = chain.turns().map(|(link, turn)| (link.words().next().unwrap_or(0), turn));
+        assert!(order.eq([(1, 0), (2, 0), (1, 1), (2, 1), (1, 0)]));
+        assert_eq!(chain.kernels(), 5);
     }
 }

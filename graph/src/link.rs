@@ -95,6 +95,7 @@ pub struct Link<'a> {
     operands: Operands<'a>,
     times: u32,
     variations: &'a [Variation<'a>],
+    is_with_next: bool,
 }
 
 impl<'a> Link<'a> {
@@ -103,14 +104,15 @@ impl<'a> Link<'a> {
     pub const fn new(task: TaskSpec<'a>) -> Self {
         let TaskSpec { func_id, kind, args, kernel } = task;
         let operands = Operands::Words(args);
-        Self { func_id, kind, kernel, operands, times: 1, variations: &[] }
+        Self { func_id, kind, kernel, operands, times: 1, variations: &[], is_with_next: false }
     }
 
     /// A kernel that is run once, on tensors. In a streaming run the chain waits for what its tensors say.
     #[must_use]
     pub const fn on_tensors(func_id: FuncId, kind: CoreKind, args: &'a [Arg<'a>]) -> Self {
         let operands = Operands::Tensors(args);
-        Self { func_id, kind, kernel: GmAddr::NULL, operands, times: 1, variations: &[] }
+        let (kernel, variations) = (GmAddr::NULL, &[]);
+        Self { func_id, kind, kernel, operands, times: 1, variations, is_with_next: false }
     }
 
     /// [`on_tensors`](Self::on_tensors), of a call.
@@ -132,6 +134,20 @@ impl<'a> Link<'a> {
     pub const fn varying(mut self, variations: &'a [Variation<'a>]) -> Self {
         self.variations = variations;
         self
+    }
+
+    /// The same; the kernels of the next link take turns with these. Links that take turns run equally often: two of them with three times each run
+    /// as `a b a b a b`.
+    #[must_use]
+    pub const fn with_next(mut self) -> Self {
+        self.is_with_next = true;
+        self
+    }
+
+    /// Whether the kernels of the next link take turns with these.
+    #[must_use]
+    pub const fn is_with_next(&self) -> bool {
+        self.is_with_next
     }
 
     /// The kernel, as a task without arguments.

@@ -97,6 +97,7 @@ fn workloads_give_the_bits_of_program_order() {
         (include_str!("../../examples/workloads/matmul.workload"), &[][..]),
         (include_str!("../../examples/workloads/softmax.workload"), &[("scale", "0.5")]),
         (include_str!("../../examples/workloads/short_kernels.workload"), &[]),
+        (include_str!("../../examples/workloads/short_chains.workload"), &[]),
     ] {
         let file = WorkloadFile::read(text).expect("the file holds a workload");
         let mut params = Params::defaults(file.params());

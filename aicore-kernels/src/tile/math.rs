@@ -22,17 +22,14 @@ const EXP: [f64; 12] = {
     coefficients
 };
 
-/// Coefficients that [`tanh`] leaves out where its result becomes an `f32`: the first one left out adds less than `2^-35` of the result.
-const EXP_BEYOND_F32: usize = 4;
-
-/// `e^x = 2^n (1 + p)`: `n` and `p`. The first `SKIPPED` coefficients are left out.
+/// `e^x = 2^n (1 + p)`: `n` and `p`.
 #[inline(always)]
-fn exp_parts<const SKIPPED: usize>(x: f64) -> (i64, f64) {
+fn exp_parts(x: f64) -> (i64, f64) {
     let shifted = x * core::f64::consts::LOG2_E + ROUND;
     let n = shifted - ROUND;
     let r = (x - n * LN2_HI) - n * LN2_LO;
-    let mut poly = EXP[SKIPPED];
-    for coefficient in &EXP[SKIPPED + 1..] {
+    let mut poly = EXP[0];
+    for coefficient in &EXP[1..] {
         poly = poly * r + coefficient;
     }
     let n = shifted.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed();
@@ -56,7 +53,7 @@ fn clamp(x: f64, low: f64, high: f64) -> f64 {
 #[inline(always)]
 #[must_use]
 pub fn exp(x: f64) -> f64 {
-    let (n, p) = exp_parts::<0>(clamp(x, -750.0, 715.0));
+    let (n, p) = exp_parts(clamp(x, -750.0, 715.0));
     // Neither factor of `2^n` overflows.
     let half = n >> 1;
     (p + 1.0) * power_of_two(half) * power_of_two(n.wrapping_sub(half))
@@ -66,24 +63,46 @@ pub fn exp(x: f64) -> f64 {
 #[inline(always)]
 #[must_use]
 pub fn tanh(x: f64) -> f64 {
-    tanh_by::<0>(x)
+    let (n, p) = exp_parts(2.0 * clamp(x, -22.0, 22.0));
+    let scale = power_of_two(n);
+    let minus_one = scale * p + (scale - 1.0);
+    let result = minus_one / (minus_one + 2.0);
+    // Keeps the sign of zero.
+    if x == 0.0 { x } else { result }
 }
 
 /// [`tanh`] for a result that is rounded to an `f32`: its error is below `2^-33` of the result.
 #[inline(always)]
 #[must_use]
 pub fn tanh_for_f32(x: f64) -> f64 {
-    tanh_by::<EXP_BEYOND_F32>(x)
-}
-
-#[inline(always)]
-fn tanh_by<const SKIPPED: usize>(x: f64) -> f64 {
-    let (n, p) = exp_parts::<SKIPPED>(2.0 * clamp(x, -22.0, 22.0));
-    let scale = power_of_two(n);
+    /// `2^2 / 2!, 2^3 / 3!, .. 2^9 / 9!`: `(e^2r - 1 - 2r) / r^2` by powers of `r`. What follows adds less than `2^-35` of the result.
+    const POLY: [f64; 8] = {
+        let mut coefficients = [0.0; 8];
+        let (mut term, mut n) = (2.0, 2);
+        while n <= 9 {
+            term *= 2.0 / n as f64;
+            coefficients[n - 2] = term;
+            n += 1;
+        }
+        coefficients
+    };
+    /// Beyond, the result is less than `2^-36` away from 1.
+    const END: f64 = 13.0;
+    let magnitude = x.abs();
+    let magnitude = if magnitude > END { END } else { magnitude };
+    // `e^2x = 2^n e^2r`. Where `n` is not 0, what `r` loses in one step is lost beside 1.
+    let shifted = magnitude * (2.0 * core::f64::consts::LOG2_E) + ROUND;
+    let r = magnitude - (shifted - ROUND) * (0.5 * core::f64::consts::LN_2);
+    let scale = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
+    // In pairs: a core computes those side by side.
+    let [a, b, c, d, e, f, g, h] = POLY;
+    let r2 = r * r;
+    let low = (d * r + c) * r2 + (b * r + a);
+    let high = (h * r + g) * r2 + (f * r + e);
+    let p = (high * (r2 * r2) + low) * r2 + (r + r);
     let minus_one = scale * p + (scale - 1.0);
     let result = minus_one / (minus_one + 2.0);
-    // Keeps the sign of zero.
-    if x == 0.0 { x } else { result }
+    f64::from_bits(result.to_bits() | x.to_bits() & 1 << 63)
 }
 
 /// `1 / (1 + e^-x)`.

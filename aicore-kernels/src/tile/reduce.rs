@@ -11,8 +11,11 @@ use super::wide::Wide;
 
 /// Sums of a row that grow side by side.
 const LANES: usize = 8;
-/// Columns that are reduced together, so that their sums stay in registers and the rows are read in order.
-const COLUMNS: usize = 16;
+/// Columns that are reduced together, so that their sums stay in registers and the rows are read in order. With fewer, the sums of one row wait
+/// for those of the row before.
+const COLUMNS: usize = 64;
+/// Columns that are reduced together where fewer are left.
+const FEW_COLUMNS: usize = 16;
 
 /// What elements of `S` are added in.
 type SumOf<S> = <<S as Element>::Wide as Number>::Sum;
@@ -113,21 +116,39 @@ fn cols<T: Copy, S, A: Copy>(
     x: &[T],
     grid: Grid,
     start: A,
+    step: impl Fn(A, T) -> A + Copy,
+    finish: impl Fn(A) -> S + Copy,
+) {
+    let width = grid.cols.min(out.len());
+    let (blocks, rest) = out.get_mut(..width).unwrap_or(&mut []).as_chunks_mut::<COLUMNS>();
+    let first = blocks.len() * COLUMNS;
+    for (out, at) in blocks.iter_mut().zip((0..).step_by(COLUMNS)) {
+        block::<COLUMNS, _, _, _>(out, (x, grid, at), start, step, finish);
+    }
+    for (out, at) in rest.chunks_mut(FEW_COLUMNS).zip((first..).step_by(FEW_COLUMNS)) {
+        block::<FEW_COLUMNS, _, _, _>(out, (x, grid, at), start, step, finish);
+    }
+}
+
+/// Reduces up to `N` columns, from the column `at` on.
+#[inline(always)]
+fn block<const N: usize, T: Copy, S, A: Copy>(
+    out: &mut [S],
+    (x, grid, at): (&[T], Grid, usize),
+    start: A,
     step: impl Fn(A, T) -> A,
     finish: impl Fn(A) -> S,
 ) {
-    let width = grid.cols.min(out.len());
-    let out = out.get_mut(..width).unwrap_or(&mut []);
-    for (number, out) in out.chunks_mut(COLUMNS).enumerate() {
-        let mut sums = [start; COLUMNS];
-        for row in grid.rows_of(x) {
-            let part = row.get(number * COLUMNS..).unwrap_or(&[]);
-            for (sum, x) in sums.iter_mut().zip(part) {
-                *sum = step(*sum, *x);
-            }
+    let mut sums = [start; N];
+    for row in grid.rows_of(x) {
+        let part = row.get(at..).unwrap_or(&[]);
+        match part.first_chunk::<N>() {
+            // As many as there are sums: they stay in registers.
+            Some(part) => sums.iter_mut().zip(part).for_each(|(sum, x)| *sum = step(*sum, *x)),
+            None => sums.iter_mut().zip(part).for_each(|(sum, x)| *sum = step(*sum, *x)),
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = finish(sum);
-        }
+    }
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = finish(sum);
     }
 }

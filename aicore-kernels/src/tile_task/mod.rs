@@ -29,6 +29,33 @@ const MOST: usize = crate::tile::limits::PARAMS;
 /// the descriptors name are mapped for as long as the task runs. No other task writes what this one touches meanwhile: its
 /// tensors are those that it was submitted with.
 pub unsafe fn run(words: u64) {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        run_by(words, |loaded, call, frame| {
+            let ran = loaded.machine.run(&loaded.kernel, call, frame);
+            ran.map_err(|fault| Ended::fault(&loaded.kernel, &fault))
+        });
+    }
+}
+
+/// Executes the task of these words, whose kernel has its body elsewhere: `body` gets the kernel's parameters and what they are called with, and gives the
+/// cycles that the kernel takes on the `v9` clock.
+///
+/// # Safety
+/// As [`run`].
+pub unsafe fn run_body(words: u64, body: impl FnOnce(&Kernel, &Call<'_>) -> Result<u64, Cause>) {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        run_by(words, |loaded, call, _| body(&loaded.kernel, call).map_err(Ended::early));
+    }
+}
+
+/// # Safety
+/// As [`run`].
+unsafe fn run_by(
+    words: u64,
+    body: impl FnOnce(&Loaded, &Call<'_>, &mut [u64]) -> Result<u64, Ended>,
+) {
     // SAFETY: the caller keeps the contract, for each word of the head.
     let word = |at: usize| unsafe { load::<u64>(words, at) };
     let epitaph = word(task::EPITAPH);
@@ -50,8 +77,10 @@ pub unsafe fn run(words: u64) {
     // SAFETY: the caller keeps the contract: the code is there, and nobody changes it while the program is bound.
     let loaded = unsafe { place.load(code) };
     let result = match loaded {
-        // SAFETY: the caller keeps the contract: the words behind the head are those of the kernel's parameters.
-        Some((loaded, frame)) => unsafe { execute(loaded, words, frame) },
+        Some((loaded, frame)) => {
+            // SAFETY: the caller keeps the contract: the words behind the head are those of the kernel's parameters.
+            unsafe { with_operands(&loaded.kernel, words, |call| body(loaded, call, frame)) }
+        }
         // Bytes that are no kernel were one on the host, and have been changed since.
         None => Err(Ended::early(Cause::Broken)),
     };
@@ -89,12 +118,11 @@ impl Ended {
     }
 }
 
-/// Lets the machine execute the kernel.
+/// Calls `body` with what the words say.
 ///
 /// # Safety
 /// As [`run`]: the words are those of a task of this kernel.
-unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<u64, Ended> {
-    let kernel = &loaded.kernel;
+unsafe fn with_operands<R>(kernel: &Kernel, words: u64, body: impl FnOnce(&Call<'_>) -> R) -> R {
     // SAFETY: the caller keeps the contract.
     let word = |at: usize| unsafe { load::<u64>(words, at) };
     let (descriptors, forms) = (word(task::DESCRIPTORS), word(task::FORMS));
@@ -117,9 +145,7 @@ unsafe fn execute(loaded: &Loaded, words: u64, frame: &mut [u64]) -> Result<u64,
             }
         }
     }
-    let call = Call { tensors: &tensors, scalars: &scalars };
-    let ran = loaded.machine.run(kernel, &call, frame);
-    ran.map_err(|fault| Ended::fault(kernel, &fault))
+    body(&Call { tensors: &tensors, scalars: &scalars })
 }
 
 /// A tile of a tensor.

@@ -6,18 +6,20 @@ use crate::number::{Float, Integer, Number, Random, read, ulps, write};
 use crate::rig::{Small, V};
 
 const ROWS: usize = 7;
-const COLS: usize = 43;
+/// Columns: blocks of 64 and of 16, whole ones and partial ones.
+const COLS: [usize; 3] = [43, 64, 149];
 
 fn is_by_rows(function: Reduce) -> bool {
     matches!(function, Reduce::RowSum | Reduce::RowMax | Reduce::RowMean)
 }
 
-fn result_type(function: Reduce, dtype: DType) -> TileType {
+fn result_type(function: Reduce, dtype: DType, cols: usize) -> TileType {
+    let cols = u16::try_from(cols).unwrap();
     let dtype = match function {
         Reduce::RowMax | Reduce::ColMax => dtype.maximum(),
         _ => dtype.sum(),
     };
-    if is_by_rows(function) { TileType::tile(dtype, 7, 1) } else { TileType::tile(dtype, 1, 43) }
+    if is_by_rows(function) { TileType::tile(dtype, 7, 1) } else { TileType::tile(dtype, 1, cols) }
 }
 
 /// The result, and the sum of the magnitudes that went into it.
@@ -39,10 +41,11 @@ fn reference(function: Reduce, line: &[Number]) -> (Number, f64) {
             (Float(value), size)
         }
         Integer(_) => {
+            let length = line.len() as i128;
             let line = line.iter().map(|x| if let Integer(x) = x { *x } else { 0 });
             let value = match function {
                 Reduce::RowSum | Reduce::ColSum => line.sum(),
-                Reduce::RowMean => line.sum::<i128>() / COLS as i128,
+                Reduce::RowMean => line.sum::<i128>() / length,
                 Reduce::RowMax | Reduce::ColMax => line.max().unwrap(),
             };
             (Integer(value), 0.0)
@@ -55,29 +58,34 @@ fn every_reduction_of_every_type() {
     let mut random = Random(41);
     for dtype in DType::ALL {
         for function in Reduce::ALL.iter().copied() {
-            let input = TileType::tile(dtype, 7, 43);
-            let output = result_type(function, dtype);
-            let ops = vec![Op::Reduce { function, x: V(0) }];
-            let small = Small { inputs: vec![input], output, ops };
-            let x: Vec<u8> = (0..ROWS * COLS).flat_map(|_| moderate(&mut random, dtype)).collect();
-            let (out, cycles) = small.run(std::slice::from_ref(&x));
-            let results = output.elements() as u64;
-            let steps = if function == Reduce::RowMean { 3 } else { 2 };
-            assert_eq!(cycles, (ROWS * COLS) as u64 + steps * results, "{}", function.name());
-            let at = |r: usize, c: usize| {
-                read(dtype, &x[(r * COLS + c) * dtype.bytes()..][..dtype.bytes()])
-            };
-            for place in 0..output.elements() {
-                let line: Vec<Number> = if is_by_rows(function) {
-                    (0..COLS).map(|c| at(place, c)).collect()
-                } else {
-                    (0..ROWS).map(|r| at(r, place)).collect()
-                };
-                let (expected, size) = reference(function, &line);
-                let found = out.element(output.dtype, place);
-                assert_close(output.dtype, found, expected, size, function.name());
+            for cols in COLS {
+                reduces(&mut random, dtype, function, cols);
             }
         }
+    }
+}
+
+fn reduces(random: &mut Random, dtype: DType, function: Reduce, cols: usize) {
+    let input = TileType::tile(dtype, 7, u16::try_from(cols).unwrap());
+    let output = result_type(function, dtype, cols);
+    let ops = vec![Op::Reduce { function, x: V(0) }];
+    let small = Small { inputs: vec![input], output, ops };
+    let x: Vec<u8> = (0..ROWS * cols).flat_map(|_| moderate(random, dtype)).collect();
+    let (out, cycles) = small.run(std::slice::from_ref(&x));
+    let results = output.elements() as u64;
+    let steps = if function == Reduce::RowMean { 3 } else { 2 };
+    assert_eq!(cycles, (ROWS * cols) as u64 + steps * results, "{}", function.name());
+    let at =
+        |r: usize, c: usize| read(dtype, &x[(r * cols + c) * dtype.bytes()..][..dtype.bytes()]);
+    for place in 0..output.elements() {
+        let line: Vec<Number> = if is_by_rows(function) {
+            (0..cols).map(|c| at(place, c)).collect()
+        } else {
+            (0..ROWS).map(|r| at(r, place)).collect()
+        };
+        let (expected, size) = reference(function, &line);
+        let found = out.element(output.dtype, place);
+        assert_close(output.dtype, found, expected, size, function.name());
     }
 }
 

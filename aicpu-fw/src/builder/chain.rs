@@ -2,7 +2,7 @@
 //!
 //! Invariant: what it writes is what [`Chain::words`] counts, and what a core's `ChainReader` reads.
 
-use pto_abi::chain::{by_column, by_steps, header, shape};
+use pto_abi::chain::{by_column, by_steps, header, shape, shape_with_next};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::{Fault, GmAddr};
 use pto_graph::{Chain, Link, TaskSpec, Variation};
@@ -45,7 +45,8 @@ fn write_link(link: &Link<'_>, code: GmAddr, words: &mut Words<'_>) {
     // `Chain::check` has bounded both by MAX_CHAIN_ARGS, which is 31.
     let [args, varying] = [link.arg_count(), variations.len()].map(|count| count.to_le_bytes()[0]);
     words.put(code.0);
-    words.put(shape(func_id.0, args, varying, link.count()));
+    let shape = shape(func_id.0, args, varying, link.count());
+    words.put(if link.is_with_next() { shape_with_next(shape) } else { shape });
     link.words().for_each(|arg| words.put(arg));
     variations.iter().for_each(|variation| words.put(word_of(variation)));
     for column in variations.iter().map(Variation::column) {
@@ -99,6 +100,35 @@ mod tests {
         let expected = [(5, 0x500, Vec::from([100, 1, 9])), (5, 0x500, Vec::from([36, 2, 8]))];
         assert_eq!(kernels[..2], expected);
         assert_eq!(kernels[2..], [(6, 0x600, Vec::from([3]))]);
+    }
+
+    #[test]
+    fn a_core_runs_links_in_turns_as_the_program_said() {
+        let varies = [Variation::by(0, 10), Variation::of(0, &[7, 9, 8])];
+        let [first, second] = [5, 6].map(|func| TaskSpec::new(FuncId(func), CoreKind::AIV, &[1]));
+        let links = [
+            Link::new(first).times(3).varying(&varies[..1]).with_next(),
+            Link::new(second).times(3).varying(&varies[1..]),
+            Link::new(first).times(2),
+        ];
+        let chain = Chain::new(&links);
+        let words = written(&chain).unwrap();
+        let mut reader = ChainReader::new(|at| words[at]);
+        let mut own = [0; MAX_CHAIN_ARGS + 1];
+        let mut kernels = Vec::new();
+        while let Some(kernel) = reader.next(&mut own) {
+            kernels.push((kernel.number, kernel.func_id, own[0]));
+        }
+        let mut told = [0; MAX_CHAIN_ARGS];
+        let turns = (0..).zip(chain.turns()).map(|(number, (link, turn))| {
+            let task = link.task_at(turn, &mut told);
+            (number, task.func_id.0, task.args[0])
+        });
+        assert_eq!(kernels, turns.collect::<Vec<_>>());
+        assert_eq!(
+            kernels.iter().map(|kernel| kernel.2).collect::<Vec<_>>(),
+            [1, 7, 11, 9, 21, 8, 1, 1]
+        );
     }
 
     #[test]

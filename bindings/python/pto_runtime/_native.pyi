@@ -6,6 +6,7 @@ __version__: str
 CoreType = Union[str, int]
 
 def headers() -> List[Tuple[str, str]]: ...
+def foreign_call() -> int: ...
 
 class Device:
     name: str
@@ -182,7 +183,7 @@ class DeviceWorkload:
     """A workload that was compiled for devices; `pto_wsp` makes and runs them."""
 
     plan_words: int
-    def __init__(self, checked: CheckedWorkload) -> None: ...
+    def __init__(self, checked: CheckedWorkload, functions: dict[str, int]) -> None: ...
     def run(self, device: Device, given: dict[str, Any], **options: Any) -> tuple[Report, int]: ...
 
 class TileKernelBuilder:

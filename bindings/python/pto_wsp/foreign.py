@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
 
+from pto_runtime import _native
+
 from .errors import KernelError
 
 INCLUDE = Path(__file__).parent / "include"
@@ -115,13 +117,28 @@ def _folder() -> str:
     return _scratch.name
 
 
-def body_of(name: str, source: CppSource) -> Callable[..., int]:
-    """What a task of the kernel calls: its arguments and addresses, and gives its cycles."""
-    library = ctypes.CDLL(_compile(name, _BEFORE + source.unit(name) + _COUNTER))
+def _loaded(name: str, source: CppSource, more: str) -> tuple[Any, Any]:
+    """The compiled body with what stands beside it, and its function."""
+    library = ctypes.CDLL(_compile(name, _BEFORE + source.unit(name) + _COUNTER + more))
     try:
-        function = getattr(library, source.function(name))
+        return library, getattr(library, source.function(name))
     except AttributeError:
         raise KernelError(f'Kernel {name}: the C++ source defines no function extern "C" {name}.') from None
+
+
+def entry_of(name: str, source: CppSource, axes: int) -> int:
+    """The address of what a core of the simulator calls with the words of a task, whose last scalars are its axes."""
+    library, _ = _loaded(name, source, _ENTRY % {"function": source.function(name), "axes": axes})
+    ctypes.c_void_p.in_dll(library, "pto_wsp_call").value = _native.foreign_call()
+    _kept.append(library)
+    address = ctypes.cast(library.pto_wsp_entry, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def body_of(name: str, source: CppSource) -> Callable[..., int]:
+    """What a task of the kernel calls: its arguments and addresses, and gives its cycles."""
+    library, function = _loaded(name, source, "")
     function.restype = ctypes.c_uint64
     function.argtypes = [ctypes.POINTER(_Task), ctypes.c_void_p]
     counter = library.pto_wsp_take_cycles
@@ -146,8 +163,25 @@ extern "C" uint64_t pto_wsp_take_cycles() { return pto::cpu_sim::take_cycles(); 
 """
 
 
-def placeholder(name: str, params: Any) -> str:
-    """The textual form of a kernel whose body is elsewhere: its parameters, and an instruction that does nothing."""
+_ENTRY = """
+#include "pto/wsp/codegen/abi/kernel_abi.hpp"
+extern "C" {
+void (*pto_wsp_call)(const uint64_t*, uint64_t (*)(const KernelTaskDesc*, CSPTContext*), uint64_t (*)(), uint64_t) = nullptr;
+uint64_t %(function)s(const KernelTaskDesc*, CSPTContext*);
+void pto_wsp_entry(const uint64_t* words) { pto_wsp_call(words, &%(function)s, &pto_wsp_take_cycles, %(axes)d); }
+}
+"""
+#: A core may call what is in these libraries as long as the process lives.
+_kept: list[Any] = []
+
+
+def axis_parameter(number: int) -> str:
+    """The name of the parameter that is this axis of a task: a device gives a kernel parameters, and no axes."""
+    return f"_axis_{number}"
+
+
+def placeholder(name: str, params: Any, axes: int) -> str:
+    """The textual form of a kernel whose body is elsewhere: its parameters, so many axes, and an instruction that does nothing."""
     declared = []
     for param in params:
         if param.tile is not None:
@@ -157,4 +191,5 @@ def placeholder(name: str, params: Any) -> str:
             declared.append(f"{param.name}: {param.scalar.value}")
         else:
             raise KernelError(f"Kernel {name}, parameter {param.name}: {param.type!r} has no tile.")
+    declared += [f"{axis_parameter(number)}: i64" for number in range(axes)]
     return f"kernel {name}({', '.join(declared)}) {{\n  %0 = constant 0 : u64\n  add_cycles %0\n}}\n"

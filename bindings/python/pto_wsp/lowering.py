@@ -10,7 +10,7 @@ from typing import Any, Optional
 from .axes import Dense, DenseDyn, Ragged, Sparse
 from .errors import CompileError
 from .expressions import Names
-from .foreign import CppSource, placeholder
+from .foreign import CppSource, axis_parameter, placeholder
 from .kernel import Kernel
 from .loop_var import LoopVar
 from .scalar_expr import ScalarExpr, Symbol, as_expr
@@ -34,6 +34,8 @@ class Lowered:
     axes: dict[int, Any] = field(default_factory=dict)
     #: Kernels with bodies in C++, by name: the function, and its source.
     foreign: dict[str, tuple[str, CppSource]] = field(default_factory=dict)
+    #: How many axes their tasks have, where a device runs them: their last parameters.
+    foreign_axes: dict[str, int] = field(default_factory=dict)
     #: Kernels by identity and constants: their names.
     kernels: dict[tuple, str] = field(default_factory=dict)
     #: The kernel of each task, by the identity of its node.
@@ -182,9 +184,15 @@ class Lowering:
         self.result.kernel_of[id(node)] = name
         if node._line is not None and node._line not in self.result.lines.setdefault(name, []):
             self.result.lines[name].append(node._line)
-        axes = ", ".join(self.expression(axis, node) for axis in node._kwargs["params"])
+        axes = [self.expression(axis, node) for axis in node._kwargs["params"]]
+        if name in self.result.foreign_axes:
+            expected = self.result.foreign_axes[name]
+            if expected != len(axes):
+                raise self.error(f"A kernel in C++ has the same number of axes in each call: {expected} before, {len(axes)} here.", node)
+            more = [f"{axis_parameter(number)} = {axis}" for number, axis in enumerate(axes)]
+            arguments = ", ".join([*([arguments] if arguments else []), *more])
         self.place.pop()
-        return f"{name}[{axes}]({arguments})"
+        return f"{name}[{', '.join(axes)}]({arguments})"
 
     def kernel(self, kernel: Kernel, constants: dict[str, Any], node: Node) -> str:
         """The name of a kernel, which is added where it is new."""
@@ -192,8 +200,11 @@ class Lowering:
         if key not in self.kernels:
             name = unique(plain(kernel.name), {name for name, _ in self.kernels.values()})
             if kernel.cpp is not None:
-                text = placeholder(name, kernel.params)
+                axes = len(node._kwargs["params"]) if self.target == "a2a3sim" else 0
+                text = placeholder(name, kernel.params, axes)
                 self.result.foreign[name] = (kernel.name, kernel.cpp)
+                if self.target == "a2a3sim":
+                    self.result.foreign_axes[name] = axes
             else:
                 text = kernel.compiled(constants).text
                 text = re.sub(r"^kernel \w+\(", f"kernel {name}(", text, count=1)

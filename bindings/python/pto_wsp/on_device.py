@@ -9,7 +9,8 @@ from typing import Any, Optional
 
 from pto_runtime import Device, _native
 
-from .errors import CompileError
+from .errors import CompileError, KernelError
+from .foreign import entry_of
 
 #: Devices that nobody has asked for by name are the same one for all programs.
 _shared: Optional[Device] = None
@@ -28,12 +29,16 @@ def shared_device() -> Device:
 class OnDevice:
     """A workload that was compiled for a device."""
 
-    def __init__(self, checked: Any, device: Optional[Device], foreign: Any) -> None:
-        for kernel in foreign:
-            raise CompileError(f"The kernel {kernel} has a body in C++, and a device has none of it. Compile for cpu_sim.")
+    def __init__(self, checked: Any, device: Optional[Device], lowered: Any) -> None:
         if device is not None and not isinstance(device, Device):
             raise CompileError(f"The device is a {type(device).__name__}. Give a pto_runtime.Device.")
-        self._native = _native.DeviceWorkload(checked)
+        try:
+            functions = {
+                name: entry_of(*of, lowered.foreign_axes[name]) for name, of in lowered.foreign.items()
+            }
+        except KernelError as error:
+            raise CompileError(str(error)) from error
+        self._native = _native.DeviceWorkload(checked, functions)
         self._device = device
         #: How many tasks the run that is under way has completed, or the last one.
         self.tasks_done = 0

@@ -128,6 +128,13 @@ class Program:
             warnings.warn(f"{_lines_of(found.lines, message)}{message}", WorkloadWarning, stacklevel=4)
         return found, checked
 
+    def _for_device(self) -> tuple[Any, Lowered]:
+        """The workload, checked, as a device runs it: kernels with bodies in C++ have their axes as parameters there."""
+        if not self._lowered.foreign or self.target == "a2a3sim":
+            return self._checked, self._lowered
+        found = lowered(self.workload, "a2a3sim")
+        return _native.CheckedWorkload(found.text), found
+
     def _compiled_bodies(self) -> dict[str, Any]:
         """The kernels with bodies in C++, compiled."""
         try:
@@ -137,7 +144,7 @@ class Program:
 
     def _compile_for(self, device: Any) -> OnDevice:
         try:
-            return OnDevice(self._checked, device, self._lowered.foreign)
+            return OnDevice(self._checked, device, self._lowered)
         except (CompileError, ValueError) as error:
             raise CompileError(f"Codegen compilation failed: {_lines_of(self._lowered.lines, str(error))}{error}") from error
 

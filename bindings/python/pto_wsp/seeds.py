@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import runpy
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 import numpy as np
 
@@ -31,16 +31,17 @@ def root_of(array: np.ndarray) -> np.ndarray:
 
 
 class Seeds:
-    """Compares runs on the virtual machine with program order."""
+    """Compares runs on the virtual machine, and once on each of other hostings, with program order."""
 
-    def __init__(self, seeds: range) -> None:
-        self.seeds = seeds
+    def __init__(self, seeds: range, hostings: Sequence[str] = ()) -> None:
+        self.devices = [(f"seed {seed}", {"hosting": "virtual", "seed": seed}) for seed in seeds]
+        self.devices += [(hosting, {"hosting": hosting}) for hosting in hostings]
         #: Runs that were compared, and what was wrong.
         self.runs = 0
         self.failures: list[str] = []
 
     def check(self, program: Program, given: dict[str, Any], run: Any) -> None:
-        """Makes a run in program order, by `run`, and then with every seed."""
+        """Makes a run in program order, by `run`, and then on every device."""
         roots = {id(root): root for root in map(root_of, given["tensors"].values())}
         before = {key: root.copy() for key, root in roots.items()}
         run(program, given)
@@ -49,8 +50,8 @@ class Seeds:
         after = {key: root.tobytes() for key, root in roots.items()}
         name = program.workload._name or "workload"
         try:
-            for seed in self.seeds:
-                self._compare(program, given, (name, seed), (roots, before, after))
+            for told, options in self.devices:
+                self._compare(program, given, (f"{name}, {told}", options), (roots, before, after))
         except (CompileError, ValueError) as error:
             self.failures.append(f"{name}: {error}")
         for key, root in roots.items():
@@ -58,20 +59,21 @@ class Seeds:
                 root[...] = np.frombuffer(after[key], root.dtype).reshape(root.shape)
 
     def _compare(self, program: Program, given: dict[str, Any], what: tuple, memory: tuple) -> None:
-        (name, seed), (roots, before, after) = what, memory
+        (told, options), (roots, before, after) = what, memory
         for key, root in roots.items():
             if root.flags.writeable:
                 root[...] = before[key]
-        with Device(hosting="virtual", seed=seed, **_CORES) as device:
+        checked, lowered = program._for_device()
+        with Device(**options, **_CORES) as device:
             try:
-                OnDevice(program._checked, device, program._lowered.foreign).run(given, traced=False)
+                OnDevice(checked, device, lowered).run(given, traced=False)
             except RuntimeError as error:
-                self.failures.append(f"{name}, seed {seed}: {error}")
+                self.failures.append(f"{told}: {error}")
                 return
         self.runs += 1
         wrong = [key for key, root in roots.items() if root.tobytes() != after[key]]
         if wrong:
-            self.failures.append(f"{name}, seed {seed}: {len(wrong)} of {len(roots)} arrays differ from program order.")
+            self.failures.append(f"{told}: {len(wrong)} of {len(roots)} arrays differ from program order.")
 
 
 def watch(seeds: Seeds) -> Any:

@@ -1,8 +1,10 @@
 //! `DeviceWorkload`: a workload that was compiled for devices. The plan is compiled once; each run gives it tensors, sizes and symbols.
 
+use std::collections::BTreeMap;
+
 use pto_host::workload::{ArrayBinding, WorkloadBindings, WorkloadError, WorkloadRun};
 use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
-use pto_host::{DeviceBuffer, RunControl, RunOptions, RunReport, WhenFull};
+use pto_host::{DeviceBuffer, KernelFn, RunControl, RunOptions, RunReport, WhenFull};
 use pto_native::Failure;
 use pto_workload::tree::Workload;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,6 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::device::Device;
 use crate::device_tensors::Tensors;
+use crate::foreign_kernel;
 use crate::options::Asked;
 use crate::report::Report;
 use crate::running::interruptible;
@@ -21,6 +24,8 @@ use crate::workload::{CheckedWorkload, Given};
 pub(crate) struct DeviceWorkload {
     workload: Workload,
     compiled: Compiled,
+    /// Kernels with bodies in C++.
+    functions: Vec<(String, KernelFn)>,
 }
 
 /// Why a run has no report.
@@ -46,11 +51,18 @@ impl From<Ended> for PyErr {
 
 #[pymethods]
 impl DeviceWorkload {
+    /// `functions` are the addresses of what [`foreign_kernel`] lets a compiled body export.
     #[new]
-    fn new(checked: &CheckedWorkload) -> PyResult<Self> {
+    fn new(checked: &CheckedWorkload, functions: BTreeMap<String, usize>) -> PyResult<Self> {
         let compiled = compile(&checked.checked);
         let compiled = compiled.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { workload: checked.checked.workload().clone(), compiled })
+        let entry = |(name, address)| {
+            // SAFETY: the package gives addresses of such functions only, in libraries that stay loaded.
+            let entry = unsafe { foreign_kernel::entry_at(address) };
+            entry.map(|entry| (name, entry)).ok_or_else(|| PyValueError::new_err("a null address"))
+        };
+        let functions = functions.into_iter().map(entry).collect::<PyResult<_>>()?;
+        Ok(Self { workload: checked.checked.workload().clone(), compiled, functions })
     }
 
     /// Words of 32 bits of the plan.
@@ -80,6 +92,9 @@ impl DeviceWorkload {
         let tensors = unsafe { Tensors::of(&self.workload, &operands)? };
         let (sizes, symbols, arrays) = (&given.sizes, &given.symbols, &given.arrays);
         let mut bindings = WorkloadBindings::new().grain(given.grain);
+        for (name, body) in &self.functions {
+            bindings = bindings.function(name, *body);
+        }
         for (name, used) in self.compiled.symbols() {
             let values = if matches!(used, SymbolUse::Size(_)) { sizes } else { symbols };
             if let Some(value) = values.get(name) {

@@ -17,6 +17,7 @@ mod device_tensors;
 mod device_workload;
 mod failure;
 mod field;
+mod foreign_kernel;
 mod graph;
 mod memory;
 mod options;
@@ -71,6 +72,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<workload::CheckedWorkload>()?;
     module.add_class::<device_workload::DeviceWorkload>()?;
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
+    module.add_function(wrap_pyfunction!(foreign_kernel::foreign_call, module)?)?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
     module.add_function(wrap_pyfunction!(field_headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -61,18 +61,6 @@ pub(super) struct ParamEntry {
     pub(super) reach: [u16; 2],
 }
 
-impl KernelEntry {
-    /// No kernel.
-    pub(super) const NONE: Self = Self {
-        func: FuncId(u16::MAX),
-        kind: CoreKind::AIV,
-        code: 0,
-        bytes: 0,
-        params: 0,
-        params_at: 0,
-    };
-}
-
 impl ParamEntry {
     pub(super) fn read(cursor: &mut Cursor<'_>) -> Self {
         let [role, element, flags, _] = cursor.word().to_le_bytes();

@@ -1,7 +1,7 @@
 //! Making many calls at once submits what making each by its expressions does: generated plans, whose tasks, chains and faults are compared
-//! word for word.
+//! word for word. And calls that share a dispatch are those that have one of their own, in the same order.
 //!
-//! A plan has one to three loops around one to three calls, whose indices and scalars are random expressions. Most indices are kept in their
+//! A plan has one to three loops around one to four calls of up to three kernels, whose indices and scalars are random expressions. Most indices are kept in their
 //! dimension by a remainder; others leave it somewhere, and so do ranges. What a plan is bound to (sizes, grain, costs, cores) is random too.
 
 extern crate std;
@@ -11,8 +11,10 @@ use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
+use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
+use pto_abi::limits::MAX_ARGS;
 
 use super::bindings::Place;
 use super::expand::run;
@@ -26,6 +28,7 @@ use super::walk::Calls;
 use crate::builder::{EdgeOutcome, GraphBuilder};
 use crate::chain::Chain;
 use crate::element::ElementType;
+use crate::link::Link;
 use crate::recording::{Bindings, Recording};
 use crate::scope::{DependencyMode, ScopeId};
 use crate::stream::StreamBuilder;
@@ -43,7 +46,12 @@ struct Notes {
     bindings: Vec<u64>,
     notes: Vec<String>,
     room: usize,
+    /// What cores run: func id and arguments, the kernels of chains one by one.
+    kernels: Kernels,
 }
+
+/// Func ids and arguments.
+type Kernels = Vec<(u16, Vec<u64>)>;
 
 impl Notes {
     fn note(&mut self, what: String) -> Result<TaskId, Fault> {
@@ -69,6 +77,13 @@ impl GraphBuilder for Notes {
         Ok(())
     }
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        chain.check()?;
+        assert!(chain.words() <= MAX_ARGS, "a ring of words has no room for {chain:?}");
+        let mut words = [0; MAX_CHAIN_ARGS];
+        for (link, turn) in chain.turns() {
+            let task = link.task_at(turn, &mut words);
+            self.kernels.push((task.func_id.0, task.args.to_vec()));
+        }
         self.note(format!("{chain:?}")).map(Some)
     }
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -81,6 +96,8 @@ impl GraphBuilder for Notes {
 
 impl StreamBuilder for Notes {
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        let words = Link::on_tensors(task.func_id, task.kind, task.args).words();
+        self.kernels.push((task.func_id.0, words.collect()));
         self.note(format!("{task:?}"))
     }
     fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
@@ -132,6 +149,8 @@ impl Random {
 
 /// The extents of both tensors.
 const SHAPE: [u32; 3] = [40, 24, 16];
+/// Kernels of a plan.
+const KERNELS: u32 = 3;
 /// Symbols: the size of a dynamic axis, and two that expressions use.
 const SYMBOLS: usize = 3;
 
@@ -225,30 +244,38 @@ fn view(random: &mut Random, number: u32, vars: u32, [rows, cols]: [u32; 2]) -> 
 fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
     let element = u32::from(ElementType::F32.get());
     let tiles = [0, 1].map(|_| [random.of(&[1, 4, 8]), random.of(&[4, 16])]);
-    let mut words = vec![MAGIC, VERSION, 0, 2, 1, u32::try_from(SYMBOLS).expect("a few"), 0, 0];
+    let mut words =
+        vec![MAGIC, VERSION, 0, 2, KERNELS, u32::try_from(SYMBOLS).expect("a few"), 0, 0];
     assert_eq!(words.len(), HEADER_WORDS);
     for _ in 0..2 {
         words.push(element | 3 << 8);
         words.extend((0..limits::RANK).map(|dim| SHAPE.get(dim).copied().unwrap_or(0)));
     }
-    // A kernel with a tensor that it reads, one that it writes, and a scalar.
-    words.extend([7 | 1 << 16 | 3 << 24, 0, 64]);
-    for (role, [rows, cols]) in
-        [param::IN, random.of(&[param::OUT, param::IN_OUT])].into_iter().zip(tiles)
-    {
-        words.extend([role | element << 8, rows | cols << 16, random.of(&[0, 0, 0, 1])]);
+    // Kernels with a tensor that they read, one that they write, and a scalar; the last one runs on cores of another kind.
+    for kernel in 0..KERNELS {
+        let kind = if kernel + 1 == KERNELS { 0 } else { 1 };
+        words.extend([(7 + kernel) | kind << 16 | 3 << 24, 0, 64]);
+        for (role, [rows, cols]) in
+            [param::IN, random.of(&[param::OUT, param::IN_OUT])].into_iter().zip(tiles)
+        {
+            words.extend([role | element << 8, rows | cols << 16, random.of(&[0, 0, 0, 1])]);
+        }
+        words.extend([param::SCALAR | element << 8, 0, 0]);
     }
-    words.extend([param::SCALAR | element << 8, 0, 0]);
     words[7] = u32::try_from(words.len()).expect("a few");
     let loops = 1 + random.below(3);
-    let calls = random.of(&[1, 1, 1, 2, 3]);
+    let calls = random.of(&[1, 1, 1, 2, 3, 4]);
     let mut body = if calls > 1 { vec![node::BLOCK | calls << 8] } else { Vec::new() };
-    for _ in 0..calls {
-        body.extend([node::TASK, 0, 0]);
-        body.extend(view(random, 0, loops, tiles[0]));
-        body.extend(view(random, 1, loops, tiles[1]));
+    let call = |random: &mut Random, vars: u32| {
+        let mut words = vec![node::TASK | random.below(KERNELS) << 8, 0, 0];
+        words.extend(view(random, 0, vars, tiles[0]));
+        words.extend(view(random, 1, vars, tiles[1]));
         let depth = random.below(3);
-        body.extend(expression(random, loops, depth));
+        words.extend(expression(random, vars, depth));
+        words
+    };
+    for _ in 0..calls {
+        body.extend(call(random, loops));
     }
     for var in (0..loops).rev() {
         let in_order = random.of(&[0, axis::IN_ORDER]);
@@ -258,7 +285,14 @@ fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
             if var + 1 == loops { random.of(&[0, 1, 2, 9, 70, 400]) } else { random.below(4) };
         let axis = if is_dynamic { vec![0] } else { vec![end, 0] };
         if random.below(4) == 0 {
-            body.insert(0, node::BLOCK | 1 << 8);
+            // Calls of the loop around the one before, in front of that loop and behind it.
+            let around = var + 1 < loops && random.below(2) == 0;
+            let (before, behind) = match around {
+                true => (call(random, var + 1), call(random, var + 1)),
+                false => (Vec::new(), Vec::new()),
+            };
+            let nodes = if around { 3 } else { 1 };
+            body = [vec![node::BLOCK | nodes << 8], before, body, behind].concat();
         }
         let length = u32::try_from(body.len()).expect("a few");
         let head = vec![node::LOOP | (var | 1 << 8 | kind << 16) << 8, length];
@@ -270,11 +304,11 @@ fn generate(random: &mut Random) -> (Vec<u32>, Vec<u64>) {
 }
 
 fn bound(random: &mut Random) -> Vec<u64> {
-    let sizes = [SYMBOLS, 0, 2, 1];
+    let sizes = [SYMBOLS, 0, 2, KERNELS as usize];
     let mut bound = vec![0; binding::words(sizes)];
     bound[binding::CODE_BYTES] = 64;
     (bound[binding::EPITAPH], bound[binding::SCRATCH]) = (EPITAPH, SCRATCH);
-    bound[binding::COUNTS] = SYMBOLS as u64 | 2 << 32 | 1 << 48;
+    bound[binding::COUNTS] = SYMBOLS as u64 | 2 << 32 | u64::from(KERNELS) << 48;
     bound[binding::CORES] = random.of(&[1, 4, 72]);
     bound[binding::GRAIN] = random.of(&[0, 0, 1, 2, 7, 100]);
     let symbols = [random.below(200).into(), random.below(9).into(), random.below(50).into()];
@@ -287,30 +321,53 @@ fn bound(random: &mut Random) -> Vec<u64> {
         (words[descriptor::BASE], words[descriptor::BYTES]) = (base, view.tensor_bytes());
         words[descriptor::STRIDES..][..3].copy_from_slice(view.strides());
     }
-    bound[binding::costs_at([SYMBOLS, 0, 2])] = random.of(&[0, 50, 1_000, 30_000]);
+    let costs = binding::costs_at([SYMBOLS, 0, 2]);
+    let one = random.of(&[0, 50, 1_000, 30_000]);
+    let is_one = random.below(2) == 0;
+    for cost in &mut bound[costs..][..KERNELS as usize] {
+        *cost = if is_one { one } else { random.of(&[0, 50, 1_000, 30_000]) };
+    }
     bound
 }
 
-fn expand(plan: &[u32], bound: &[u64], room: usize, calls: Calls) -> (Vec<String>, Option<Stop>) {
-    let mut notes = Notes { bindings: bound.to_vec(), notes: Vec::new(), room };
+fn expand(
+    plan: &[u32],
+    bound: &[u64],
+    room: usize,
+    calls: Calls,
+) -> (Vec<String>, Option<Stop>, Kernels) {
+    let (notes, kernels) = (Vec::new(), Vec::new());
+    let mut notes = Notes { bindings: bound.to_vec(), notes, room, kernels };
     let place = Place { base: GmAddr(BINDINGS), words: bound.len() as u64 };
     let stop = run(&mut notes, plan, (place, GmAddr(EPITAPH)), calls).err();
-    (notes.notes, stop)
+    (notes.notes, stop, notes.kernels)
 }
 
 #[test]
 fn many_calls_at_once_are_those_of_the_expressions() {
     let mut random = Random(1);
-    let mut counts = [0_usize; 4];
+    let mut counts = [0_usize; 6];
     for number in 0..8_000 {
         let (plan, bound) = generate(&mut random);
         let room = if random.below(4) == 0 { random.below(60) as usize } else { usize::MAX };
         let slow = expand(&plan, &bound, room, Calls::ByExpressions);
         let fast = expand(&plan, &bound, room, Calls::Ahead);
         assert_eq!(fast, slow, "plan {number}: {plan:x?}\n{bound:x?}");
-        let (notes, stop) = slow;
+        let (notes, stop, kernels) = slow;
+        if room == usize::MAX {
+            let mut apart = bound.clone();
+            apart[binding::GRAIN] = 1;
+            let (.., alone) = expand(&plan, &apart, room, Calls::Ahead);
+            let differs = kernels.iter().zip(&alone).find(|(one, other)| one != other);
+            assert_eq!(differs, None, "plan {number}: {plan:x?}\n{bound:x?}");
+            assert_eq!(kernels.len(), alone.len(), "plan {number}: {plan:x?}\n{bound:x?}");
+        }
+        let chains = notes.iter().filter(|note| note.starts_with("Chain"));
+        let count = |what: &str| chains.clone().filter(|note| note.contains(what)).count();
         counts[0] += notes.len();
-        counts[1] += notes.iter().filter(|note| note.starts_with("Chain")).count();
+        counts[1] += chains.clone().count();
+        counts[4] += count("is_with_next: true");
+        counts[5] += chains.clone().filter(|note| note.matches("Link {").count() > 1).count();
         counts[2] += usize::from(stop.is_some_and(|stop| stop.fault == Fault::PLAN_INDEX));
         counts[3] += usize::from(stop.is_some());
         let is_known = stop.is_none_or(|stop| {
@@ -324,8 +381,10 @@ fn many_calls_at_once_are_those_of_the_expressions() {
         });
         assert!(is_known, "plan {number}: {stop:?} {plan:x?}");
     }
-    std::println!("submitted, chains, indices, faults: {counts:?}");
-    assert!(counts.iter().all(|count| *count > 500), "{counts:?}");
+    std::println!(
+        "submitted, chains, indices, faults, chains in turns, of several links: {counts:?}"
+    );
+    assert!(counts.iter().all(|count| *count > 400), "{counts:?}");
 }
 
 /// On a builder without schedulers and without a clock, as that of a check is, the number of turns ends the walk.
@@ -341,7 +400,7 @@ fn a_loop_without_tasks_ends_where_nobody_schedules() {
     words[2] = u32::try_from(words.len()).expect("a few");
     let mut bound = vec![0; binding::words([0; 4])];
     (bound[binding::EPITAPH], bound[binding::SCRATCH]) = (EPITAPH, SCRATCH);
-    let (notes, stop) = expand(&words, &bound, usize::MAX, Calls::Ahead);
+    let (notes, stop, _) = expand(&words, &bound, usize::MAX, Calls::Ahead);
     let stop = stop.expect("it ends");
     assert_eq!(
         (stop.fault, stop.at, stop.limit),

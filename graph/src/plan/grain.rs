@@ -1,25 +1,28 @@
-//! The grain: calls of one kernel that follow each other are put together into one dispatch, which one core runs as a [`Chain`].
+//! The grain: calls that follow each other are put together into one dispatch, which one core runs as a [`Chain`].
 //!
 //! ```text
-//! a call --joins--> the run before it          same place in the plan, and each of its words is one step further
-//!        --begins--> a run of its own          the run before it is submitted (Walk::release)
-//!        --> a task of its own                 it would be alone: its work is large, or the cores need all calls
+//! a call --joins--> the calls before it        extends: the place of the last call, each of its words one step further: `b b b`
+//!                                              extends: the place whose turn it is, likewise: `a b a b a b`
+//!                                              adds:    another place, of another kernel perhaps: `a b`
+//!        --begins--> calls of its own          those before it are submitted (Walk::release)
+//!        --> a task of its own                 it would be alone: its work is large, or nobody knows it
 //! ```
-//! A run is submitted when it has as many calls as [`Measure::most`] says, when another call does not join it, and before anybody
+//! Calls are submitted when they have as much work as [`Measure`] says, when another call does not join them, and before anybody
 //! waits for a tensor. Invariants: a run has its calls in program order, and no call stands between them, so that a chain waits for
 //! nothing that comes after it; every call of a run has tiles that stay in their dimensions; the words of a run fit those of a chain.
 
-use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, MAX_CHAIN_STEP};
+use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, MAX_CHAIN_STEP, header_words, link_words};
 use pto_abi::fault::Fault;
+use pto_abi::limits::MAX_ARGS;
 
 use super::accept::KernelEntry;
-use super::operand::{Args, Given, Operand, fill};
+use super::operand::{Args, Given, Next, fill};
 use super::task;
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
 use crate::link::{Link, Variation};
 use crate::stream::StreamBuilder;
-use crate::tensor_task::TensorTask;
+use crate::tensor_task::{Arg, TensorTask};
 
 /// Work beside which a dispatch costs little. On the profile a2a3 a dispatch costs 2 to 3 us of a builder, a scheduler and a core
 /// (docs/decisions/0220).
@@ -28,14 +31,22 @@ const ENOUGH_NS: u64 = 20_000;
 /// What a core needs from one kernel of a chain to the next, there.
 const LINK_NS: u64 = 250;
 
+/// Two dispatches. Where cores would be idle, kernels that wait for each other share a dispatch up to here: others that wait for the first one of
+/// them wait for no more than they would have waited for a dispatch.
+const TWO_DISPATCHES_NS: u64 = 5_000;
+
 /// The largest difference of a word from call to call.
 const LONGEST_STEP: u64 = MAX_CHAIN_STEP.unsigned_abs();
 
-/// Operands of a kernel that can be in a chain.
-const OPERANDS: usize = MAX_CHAIN_ARGS - task::PARAMS;
+/// Places of a plan whose calls share a dispatch.
+const PLACES: usize = 7;
 
-/// No place of a plan.
-const NOWHERE: usize = usize::MAX;
+/// Operands of all calls that share a dispatch.
+const OPERANDS: usize = 32;
+const _: () = assert!(OPERANDS >= MAX_CHAIN_ARGS - task::PARAMS, "one call always has room");
+
+/// Words that vary in a chain: each takes a word for itself and one for its step, beside the head of its link.
+const VARIATIONS: usize = (MAX_ARGS - task::PARAMS) / 2;
 
 /// Kernels of a chain.
 const MOST: u64 = MAX_CHAIN_KERNELS as u64;
@@ -53,16 +64,34 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// How many calls one dispatch has at most. Calls that are one after the other in any case take no core from each other;
+    /// How many calls of one place one dispatch has at most. Calls that are one after the other in any case take no core from each other;
     /// of others each core is to have one dispatch at least.
     #[must_use]
     pub(super) fn most(self, is_sequence: bool) -> u64 {
         if self.asked > 0 || self.cost_ns == 0 {
             return self.asked.clamp(1, MOST);
         }
-        let enough = ENOUGH_NS.checked_div(self.cost_ns.saturating_add(LINK_NS)).unwrap_or(1);
-        let share = self.width.checked_div(self.cores).unwrap_or(self.width);
-        if is_sequence { enough.max(1) } else { enough.min(share).max(1) }
+        let enough = ENOUGH_NS.checked_div(self.chained_ns()).unwrap_or(1);
+        if is_sequence { enough.max(1) } else { enough.min(self.share(self.width)).max(1) }
+    }
+
+    /// Whether a dispatch has room for other calls beside this one.
+    #[must_use]
+    pub(super) fn is_short(self) -> bool {
+        match self.asked {
+            0 => self.cost_ns > 0 && self.chained_ns().saturating_mul(2) <= ENOUGH_NS,
+            asked => asked > 1,
+        }
+    }
+
+    /// Nanoseconds of the kernel in a chain.
+    const fn chained_ns(self) -> u64 {
+        self.cost_ns.saturating_add(LINK_NS)
+    }
+
+    /// How many of so many iterations each core has.
+    fn share(self, width: u64) -> u64 {
+        width.checked_div(self.cores).unwrap_or(width)
     }
 }
 
@@ -78,23 +107,17 @@ struct Kept {
 }
 
 impl Kept {
-    /// What varies of an operand, if it goes on with this one: a tile of the same tensor, of which as much counts.
-    #[inline]
-    fn follow(&self, operand: &Operand<'_>) -> Option<u64> {
-        match (&self.given, operand) {
-            (Given::Tile(_, tile), Operand::View(view)) => {
-                (tile.sides == view.sides() && view.is_regular()).then(|| view.first())
-            }
-            (Given::Word(_), Operand::Word(word)) => Some(*word),
-            _ => None,
-        }
+    fn of(given: &Given) -> Self {
+        let element_bytes = given.element_bytes().cast_signed();
+        Self { given: *given, element_bytes, last: given.place(), step: 0 }
     }
 
-    /// The step to what comes next; `None`: it is no step of a chain.
+    /// The step to what an operand has, if it goes on with this one: a tile of the same tensor, of which as much counts, at a distance that a
+    /// chain can say.
     #[inline]
-    fn step_to(&self, next: u64) -> Option<i64> {
-        let step = next.wrapping_sub(self.last).cast_signed();
-        self.can_step(step).then_some(step)
+    fn step_to(&self, operand: &impl Next) -> Option<i64> {
+        let step = operand.place().wrapping_sub(self.last).cast_signed();
+        (operand.is_like(&self.given) && self.can_step(step)).then_some(step)
     }
 
     #[inline]
@@ -102,41 +125,71 @@ impl Kept {
         let bytes = step.checked_mul(self.element_bytes);
         bytes.is_some_and(|bytes| bytes.unsigned_abs() <= LONGEST_STEP)
     }
+
+    #[inline]
+    const fn take(&mut self, place: u64) {
+        self.step = place.wrapping_sub(self.last).cast_signed();
+        self.last = place;
+    }
+
+    /// Whether it and an operand are the same tile, which one of both kernels writes.
+    fn meets(&self, operand: &Given) -> bool {
+        let is_written = self.given.is_written() || operand.is_written();
+        is_written && operand.is_like(&self.given) && operand.place() == self.last
+    }
+}
+
+/// A call: where it stands in the plan, its kernel, and the words in front of those of the parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Call {
+    pub(super) at: usize,
+    pub(super) kernel: KernelEntry,
+    pub(super) head: [u64; task::PARAMS],
+}
+
+/// A call of a place that is in a run.
+struct Entry {
+    call: Call,
+    measure: Measure,
+    /// The first of its operands, and the one behind the last.
+    operands: [usize; 2],
+    /// Calls of this place one after another.
+    times: u32,
 }
 
 /// Calls that were put together and wait for more.
 pub(super) struct Run {
-    /// The call in the plan.
-    at: usize,
-    kernel: KernelEntry,
-    head: [u64; task::PARAMS],
+    /// Their places, in program order; with nothing pending, the last one's operands are those of its last call.
+    entries: heapless::Vec<Entry, PLACES>,
     operands: heapless::Vec<Kept, OPERANDS>,
-    measure: Measure,
-    /// Zero: there is no run; the operands are those of the last call at its place, unless they were forgotten.
-    times: u32,
+    is_pending: bool,
+    /// Whole turns that the places have taken; one, until the first place comes again.
+    turns: u32,
+    /// The place whose turn it is.
+    next: usize,
+    /// Turns that there are at most.
+    most_turns: u64,
+    /// Iterations that may run side by side, of the loops that all calls are in.
+    width: u64,
 }
 
 impl Run {
     /// No call.
     pub(super) const fn new() -> Self {
-        let measure = Measure { asked: 0, cost_ns: 0, width: 0, cores: 0 };
-        let (kernel, head) = (KernelEntry::NONE, [0; task::PARAMS]);
-        Self { at: NOWHERE, kernel, head, operands: heapless::Vec::new(), measure, times: 0 }
+        Self {
+            entries: heapless::Vec::new(),
+            operands: heapless::Vec::new(),
+            is_pending: false,
+            turns: 1,
+            next: 0,
+            most_turns: 1,
+            width: 0,
+        }
     }
 
-    /// Where its calls stand in the plan.
-    pub(super) const fn at(&self) -> usize {
-        self.at
-    }
-
-    /// Whether a call can be in a run: its tiles stay in their dimensions, and a chain has room for its words.
-    pub(super) fn can_hold(operands: &[Operand<'_>]) -> bool {
-        let words = |operand: &Operand<'_>| match operand {
-            Operand::View(view) => view.is_regular().then_some(task::TENSOR_WORDS),
-            Operand::Word(_) => Some(1),
-        };
-        let words = operands.iter().map(words).sum::<Option<usize>>();
-        words.is_some_and(|words| Self::has_room(task::PARAMS + words))
+    /// Where the last of its calls stands in the plan.
+    pub(super) fn at(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.call.at)
     }
 
     /// Whether a chain has room for the words of a call.
@@ -144,34 +197,60 @@ impl Run {
         words <= MAX_CHAIN_ARGS
     }
 
-    /// Begins with a call that [can be](Self::can_hold) in a run; the run before it was submitted.
-    pub(super) fn begin(
+    /// A loop was left, around which so many iterations may run side by side.
+    pub(super) const fn leave(&mut self, width: u64) {
+        if width < self.width {
+            self.width = width;
+        }
+    }
+
+    /// Begins with a call that can be in a run, whose tiles stay in their dimensions and whose words have [room](Self::has_room); the run
+    /// before it was submitted.
+    pub(super) fn begin<'g>(
         &mut self,
-        (at, kernel, head): (usize, KernelEntry, [u64; task::PARAMS]),
-        (operands, given): (&[Operand<'_>], &[Given]),
+        call: &Call,
+        given: impl Iterator<Item = &'g Given>,
         measure: Measure,
     ) {
-        (self.at, self.kernel, self.head) = (at, kernel, head);
-        (self.measure, self.times) = (measure, 1);
+        self.entries.clear();
         self.operands.clear();
-        for (operand, given) in operands.iter().zip(given) {
-            let (element_bytes, last) = match operand {
-                Operand::View(view) => (view.element_bytes().cast_signed(), view.first()),
-                Operand::Word(word) => (1, *word),
-            };
-            // There is room for as many as fit a chain.
-            let _ = self.operands.push(Kept { given: *given, element_bytes, last, step: 0 });
-        }
+        self.push(call, given, measure);
+        self.width = measure.width;
+    }
+
+    fn push<'g>(&mut self, call: &Call, given: impl Iterator<Item = &'g Given>, measure: Measure) {
+        let first = self.operands.len();
+        // There is room, as the callers know.
+        given.for_each(|given| drop(self.operands.push(Kept::of(given))));
+        let operands = [first, self.operands.len()];
+        let _ = self.entries.push(Entry { call: *call, measure, operands, times: 1 });
+        (self.is_pending, self.turns, self.next) = (true, 1, 0);
     }
 
     /// The last call was submitted by somebody else.
     pub(super) fn forget(&mut self) {
-        (self.at, self.times) = (NOWHERE, 0);
+        self.entries.clear();
+        self.is_pending = false;
     }
 
     /// Whether the last call stands at this place, so that others can [go on](Self::go_on) from it.
-    pub(super) const fn is_kept(&self, at: usize) -> bool {
-        self.at == at
+    pub(super) fn is_kept(&self, at: usize) -> bool {
+        !self.takes_turns() && self.entries.last().is_some_and(|entry| entry.call.at == at)
+    }
+
+    /// Whether the first place has come again after others.
+    const fn takes_turns(&self) -> bool {
+        self.turns > 1 || self.next > 0
+    }
+
+    fn operands_of(&self, entry: &Entry) -> &[Kept] {
+        let [first, end] = entry.operands;
+        self.operands.get(first..end).unwrap_or(&[])
+    }
+
+    fn last_operands(&mut self) -> &mut [Kept] {
+        let [first, end] = self.entries.last().map_or([0; 2], |entry| entry.operands);
+        self.operands.get_mut(first..end).unwrap_or_default()
     }
 
     /// Makes `left` calls more, each of which moves its operands by these steps, and stays as regular as the last one; `left` counts down when
@@ -182,17 +261,21 @@ impl Run {
         (steps, is_alone): (&[i64], bool),
         left: &mut u64,
     ) -> Result<(), Fault> {
-        let most = self.most_by(steps);
-        let mut goes_on = self.times == 1 || self.has_steps(steps);
+        let mut most = self.most_by(steps);
+        let mut goes_on = self.times() == 1 || self.has_steps(steps);
         while *left > 0 {
-            let room = most.saturating_sub(self.times.into()).min(*left);
-            if self.times > 0 && goes_on && room > 0 {
+            let room = most.saturating_sub(self.times().into()).min(*left);
+            if self.is_pending && goes_on && room > 0 {
                 self.extend(steps, room);
                 *left -= room;
                 continue;
             }
             *left -= 1;
             self.submit(stream)?;
+            if self.entries.len() > 1 {
+                self.keep_last();
+                most = self.most_by(steps);
+            }
             self.begin_again(steps);
             goes_on = true;
             if is_alone {
@@ -202,108 +285,324 @@ impl Run {
         Ok(())
     }
 
-    /// How many calls a run has at most that move by these steps.
+    /// How often the last place was called.
+    fn times(&self) -> u32 {
+        self.entries.last().map_or(0, |entry| entry.times)
+    }
+
+    /// How many calls of the last place there are at most that move by these steps.
     fn most_by(&self, steps: &[i64]) -> u64 {
+        let Some(last) = self.entries.last() else { return 1 };
         let (mut is_sequence, mut fits) = (true, true);
-        for (kept, step) in self.operands.iter().zip(steps) {
+        for (kept, step) in self.operands_of(last).iter().zip(steps) {
             is_sequence &= !kept.given.is_written() || *step == 0;
             fits &= kept.can_step(*step);
         }
-        if fits { self.measure.most(is_sequence) } else { 1 }
+        if fits { self.most_of_last(is_sequence) } else { 1 }
+    }
+
+    /// How many calls of the last place there are at most, beside those of the places before it.
+    #[inline]
+    fn most_of_last(&self, is_sequence: bool) -> u64 {
+        let [before @ .., last] = self.entries.as_slice() else { return 1 };
+        let most = last.measure.most(is_sequence);
+        if before.is_empty() { most } else { most.min(Self::room_beside(before, last.measure)) }
+    }
+
+    /// For how many calls of this kind the work of a dispatch has room beside these.
+    fn room_beside(entries: &[Entry], measure: Measure) -> u64 {
+        if measure.asked > 0 {
+            let kernels = entries.iter().map(|entry| u64::from(entry.times)).sum();
+            return measure.asked.min(MOST).saturating_sub(kernels);
+        }
+        let room = ENOUGH_NS.saturating_sub(Self::ns(entries));
+        room.checked_div(measure.chained_ns()).unwrap_or(0)
+    }
+
+    fn ns(entries: &[Entry]) -> u64 {
+        let of = |entry: &Entry| entry.measure.chained_ns().saturating_mul(entry.times.into());
+        entries.iter().map(of).fold(0, u64::saturating_add)
     }
 
     fn has_steps(&self, steps: &[i64]) -> bool {
-        self.operands.iter().zip(steps).all(|(kept, step)| kept.step == *step)
+        let last = self.entries.last().map_or(&[][..], |entry| self.operands_of(entry));
+        last.iter().zip(steps).all(|(kept, step)| kept.step == *step)
     }
 
-    /// Takes so many calls in, of which each moves by these steps.
+    /// Takes so many calls of the last place in, of which each moves by these steps.
     fn extend(&mut self, steps: &[i64], count: u64) {
-        for (kept, step) in self.operands.iter_mut().zip(steps) {
+        for (kept, step) in self.last_operands().iter_mut().zip(steps) {
             let moved = step.cast_unsigned().wrapping_mul(count);
             (kept.step, kept.last) = (*step, kept.last.wrapping_add(moved));
         }
-        self.times = self.times.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        if let Some(last) = self.entries.last_mut() {
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            last.times = last.times.saturating_add(count);
+        }
     }
 
-    /// Begins with the call after the last one; the run before it was submitted.
+    /// Forgets all places but the last one; the run was submitted.
+    fn keep_last(&mut self) {
+        let Some(last) = self.entries.pop() else { return };
+        self.width = last.measure.width;
+        self.entries.clear();
+        let _ = self.entries.push(last);
+    }
+
+    /// Begins with the call after the last one, whose place is the only one; the run before it was submitted.
     #[inline]
     fn begin_again(&mut self, steps: &[i64]) {
-        for (kept, step) in self.operands.iter_mut().zip(steps) {
+        for (kept, step) in self.last_operands().iter_mut().zip(steps) {
             kept.last = kept.last.wrapping_add(step.cast_unsigned());
             kept.given.move_to(kept.last);
         }
-        self.times = 1;
+        if let Some(last) = self.entries.last_mut() {
+            last.times = 1;
+        }
+        (self.is_pending, self.turns, self.next) = (true, 1, 0);
     }
 
-    /// Takes a call in if it goes on as the run does; `false`: it does not, and nothing has changed.
+    /// Takes a call in if it goes on as the run does; `false`: it does not. Turns that were not whole are submitted then as far as they were whole, and the
+    /// rest waits on.
     #[inline]
-    pub(super) fn join(&mut self, at: usize, operands: &[Operand<'_>]) -> bool {
-        if self.times == 0 || at != self.at || !self.goes_on(operands) {
-            return false;
+    pub(super) fn join<G: StreamBuilder>(
+        &mut self,
+        stream: &mut G,
+        at: usize,
+        operands: &[impl Next],
+    ) -> Result<bool, Fault> {
+        if !self.is_pending {
+            return Ok(false);
         }
-        for (kept, operand) in self.operands.iter_mut().zip(operands) {
-            let next = operand.place();
-            kept.step = next.wrapping_sub(kept.last).cast_signed();
-            kept.last = next;
+        if self.entries.len() == 1 {
+            return Ok(self.at() == at && self.repeat(operands));
         }
-        self.times += 1;
-        true
+        if self.go_around(at, operands) {
+            return Ok(true);
+        }
+        if self.next == 0 {
+            return Ok(false);
+        }
+        self.submit_whole_turns(stream)?;
+        Ok(self.at() == at && self.repeat(operands))
     }
 
+    /// Takes another call of the last place in, if it goes on as those before it.
     #[inline]
-    fn goes_on(&self, operands: &[Operand<'_>]) -> bool {
-        let mut is_sequence = true;
-        for (kept, operand) in self.operands.iter().zip(operands) {
-            let step = kept.follow(operand).and_then(|next| kept.step_to(next));
-            let Some(step) = step.filter(|step| self.times == 1 || *step == kept.step) else {
+    fn repeat(&mut self, operands: &[impl Next]) -> bool {
+        let Some(last) = self.entries.last() else { return false };
+        let (mut is_sequence, times) = (true, last.times);
+        for (kept, operand) in self.operands_of(last).iter().zip(operands) {
+            let step = kept.step_to(operand);
+            let Some(step) = step.filter(|step| times == 1 || *step == kept.step) else {
                 return false;
             };
             is_sequence &= !kept.given.is_written() || step == 0;
         }
-        u64::from(self.times) < self.measure.most(is_sequence)
+        if u64::from(times) >= self.most_of_last(is_sequence) {
+            return false;
+        }
+        for (kept, operand) in self.last_operands().iter_mut().zip(operands) {
+            kept.take(operand.place());
+        }
+        if let Some(last) = self.entries.last_mut() {
+            last.times += 1;
+        }
+        true
     }
 
-    /// Submits what there is, and is empty then.
+    /// Takes a call in where there are several places: the last one again, or the one whose turn it is.
+    #[inline(never)]
+    fn go_around(&mut self, at: usize, operands: &[impl Next]) -> bool {
+        if !self.takes_turns() {
+            if self.at() == at {
+                return self.repeat(operands);
+            }
+            if self.entries.iter().any(|entry| entry.times > 1) {
+                return false;
+            }
+            self.most_turns = self.enough_turns();
+        }
+        let Some(entry) = self.entries.get(self.next).filter(|entry| entry.call.at == at) else {
+            return false;
+        };
+        if self.next == 0 && u64::from(self.turns) >= self.most_turns {
+            return false;
+        }
+        let mut is_sequence = true;
+        for (kept, operand) in self.operands_of(entry).iter().zip(operands) {
+            let step = kept.step_to(operand);
+            let Some(step) = step.filter(|step| self.turns == 1 || *step == kept.step) else {
+                return false;
+            };
+            is_sequence &= !kept.given.is_written() || step == 0;
+        }
+        if self.turns == 1 && !is_sequence && entry.measure.asked == 0 {
+            let share = entry.measure.share(self.width);
+            if share <= 1 {
+                return false;
+            }
+            self.most_turns = self.most_turns.min(share);
+        }
+        let [first, end] = entry.operands;
+        let kept = self.operands.get_mut(first..end).unwrap_or_default();
+        kept.iter_mut().zip(operands).for_each(|(kept, operand)| kept.take(operand.place()));
+        self.next += 1;
+        if self.next == self.entries.len() {
+            (self.next, self.turns) = (0, self.turns + 1);
+        }
+        true
+    }
+
+    /// How many turns of the places have the work of a dispatch; no place was called twice.
+    fn enough_turns(&self) -> u64 {
+        let asked = self.entries.first().map_or(0, |entry| entry.measure.asked);
+        if asked > 0 {
+            return asked.min(MOST).checked_div(self.entries.len() as u64).unwrap_or(1);
+        }
+        ENOUGH_NS.checked_div(Self::ns(&self.entries)).unwrap_or(1)
+    }
+
+    /// Takes a call of another place in, if a dispatch has room for it, and no core is kept idle by that; `false`: nothing has changed. The call can be
+    /// in a run.
+    pub(super) fn add(&mut self, call: &Call, given: &[&Given], measure: Measure) -> bool {
+        let Some(last) = self.entries.last().filter(|_| self.is_pending && !self.takes_turns())
+        else {
+            return false;
+        };
+        let is_new = self.entries.iter().all(|entry| entry.call.at != call.at);
+        let is_right = is_new
+            && last.call.kernel.kind == call.kernel.kind
+            && measure.is_short()
+            && last.measure.is_short();
+        if !is_right || !self.is_worth(last, given, measure) || !self.has_room_for(given) {
+            return false;
+        }
+        self.push(call, given.iter().copied(), measure);
+        self.width = self.width.min(measure.width);
+        true
+    }
+
+    /// Whether a core that runs the call after these makes no other core idle, and has not too much to do.
+    fn is_worth(&self, last: &Entry, given: &[&Given], measure: Measure) -> bool {
+        if Self::room_beside(&self.entries, measure) == 0 {
+            return false;
+        }
+        if measure.asked > 0 || measure.share(self.width.min(measure.width)) > 0 {
+            return true;
+        }
+        // There are fewer iterations than cores: what does not wait for the call before has a core of its own.
+        let kept = self.operands_of(last);
+        let waits = given.iter().any(|given| kept.iter().any(|kept| kept.meets(given)));
+        let ns = Self::ns(&self.entries).saturating_add(measure.chained_ns());
+        waits && self.width == measure.width && ns <= TWO_DISPATCHES_NS
+    }
+
+    /// Whether there is room for a call, and a chain for all words, even if each of them varies.
+    fn has_room_for(&self, given: &[&Given]) -> bool {
+        let link = |args: usize, varying: usize| link_words(task::PARAMS + args, varying, 0, 1);
+        let of_entry = |entry: &Entry| {
+            let args = self.operands_of(entry).iter().map(|kept| kept.given.args()).sum();
+            let varying = self.operands_of(entry).iter().map(|kept| kept.given.varying()).sum();
+            link(args, varying)
+        };
+        let before = self.entries.iter().map(of_entry).sum::<usize>();
+        let args = given.iter().map(|given| given.args()).sum();
+        let own = link(args, given.iter().map(|given| given.varying()).sum());
+        header_words() + before + own <= MAX_ARGS
+            && self.operands.len() + given.len() <= OPERANDS
+            && self.entries.len() < PLACES
+    }
+
+    /// Submits what there is, and has nothing pending then.
     pub(super) fn submit<G: StreamBuilder>(&mut self, stream: &mut G) -> Result<(), Fault> {
-        let times = core::mem::take(&mut self.times);
-        if times == 0 {
+        if self.next > 0 {
+            self.submit_whole_turns(stream)?;
+        }
+        if !core::mem::take(&mut self.is_pending) {
             return Ok(());
         }
-        let mut args = Args::new();
-        fill(&mut args, &self.head, self.operands.iter().map(|kept| &kept.given));
-        let KernelEntry { func, kind, .. } = self.kernel;
-        if times == 1 {
-            return stream.submit_tensors(&TensorTask::new(func, kind, &args)).map(drop);
+        match self.entries.as_slice() {
+            [entry @ Entry { call: Call { kernel, head, .. }, times: 1, .. }] => {
+                let mut args = Args::new();
+                fill(&mut args, head, self.operands_of(entry).iter().map(|kept| &kept.given));
+                stream.submit_tensors(&TensorTask::new(kernel.func, kernel.kind, &args)).map(drop)
+            }
+            _ => self.submit_chain(stream),
         }
-        let varies = self.variations();
-        let links = [Link::on_tensors(func, kind, &args).times(times).varying(&varies)];
-        submit_chain(stream, &links)
     }
 
-    /// What grows from call to call.
-    fn variations(&self) -> heapless::Vec<Variation<'static>, MAX_CHAIN_ARGS> {
-        let mut varies = heapless::Vec::new();
-        let mut at = task::PARAMS;
-        for kept in self.operands.iter() {
-            // A tile is its address, and its first element. A step in bytes fits, as `step_to` has seen.
-            let steps = match kept.given {
-                Given::Tile(..) => [kept.step.wrapping_mul(kept.element_bytes), kept.step],
-                Given::Word(_) => [kept.step, 0],
-            };
-            for (place, step) in (at..).zip(steps).filter(|(_, step)| *step != 0) {
-                // There is room for as many as a chain has arguments.
-                let _ = varies.push(Variation::by(place, step));
-            }
-            at += kept.given.args();
+    /// Submits the turns that are whole. The calls of the turn that is not are pending, once each.
+    #[cold]
+    #[inline(never)]
+    fn submit_whole_turns<G: StreamBuilder>(&mut self, stream: &mut G) -> Result<(), Fault> {
+        let begun = core::mem::take(&mut self.next);
+        let submitted = self.submit_chain(stream);
+        self.entries.truncate(begun);
+        let end = self.entries.last().map_or(0, |entry| entry.operands[1]);
+        self.operands.truncate(end);
+        for kept in &mut self.operands {
+            kept.given.move_to(kept.last);
         }
-        varies
+        self.turns = 1;
+        if submitted.is_err() {
+            // Nobody submits what comes after a call that was refused.
+            self.is_pending = false;
+        }
+        submitted
+    }
+
+    // Not inlined: a chain is rarer than the calls in it.
+    #[inline(never)]
+    fn submit_chain<G: GraphBuilder>(&self, stream: &mut G) -> Result<(), Fault> {
+        let mut args: heapless::Vec<Arg<'_>, MAX_ARGS> = heapless::Vec::new();
+        let mut varies: heapless::Vec<Variation<'_>, VARIATIONS> = heapless::Vec::new();
+        let mut ends: heapless::Vec<[usize; 2], PLACES> = heapless::Vec::new();
+        for entry in &self.entries {
+            let kept = self.operands_of(entry);
+            fill(&mut args, &entry.call.head, kept.iter().map(|kept| &kept.given));
+            if self.times_of(entry) > 1 {
+                vary(&mut varies, kept);
+            }
+            // There is room for as many as there are entries.
+            let _ = ends.push([args.len(), varies.len()]);
+        }
+        let mut links: heapless::Vec<Link<'_>, PLACES> = heapless::Vec::new();
+        let mut begins = [0; 2];
+        for (entry, &end) in self.entries.iter().zip(&ends) {
+            let KernelEntry { func, kind, .. } = entry.call.kernel;
+            let args = args.get(begins[0]..end[0]).unwrap_or(&[]);
+            let varies = varies.get(begins[1]..end[1]).unwrap_or(&[]);
+            let link = Link::on_tensors(func, kind, args).times(self.times_of(entry));
+            let takes_turns = self.turns > 1 && links.len() + 1 < self.entries.len();
+            let link = if takes_turns { link.with_next() } else { link };
+            // As above.
+            let _ = links.push(link.varying(varies));
+            begins = end;
+        }
+        stream.submit_chain(&Chain::new(&links), &[]).map(drop)
+    }
+
+    const fn times_of(&self, entry: &Entry) -> u32 {
+        if self.turns > 1 { self.turns } else { entry.times }
     }
 }
 
-// Not inlined: a chain is rarer than the calls in it.
-#[inline(never)]
-fn submit_chain<G: GraphBuilder>(stream: &mut G, links: &[Link<'_>]) -> Result<(), Fault> {
-    stream.submit_chain(&Chain::new(links), &[]).map(drop)
+/// What grows from call to call.
+fn vary(varies: &mut heapless::Vec<Variation<'_>, VARIATIONS>, operands: &[Kept]) {
+    let mut at = task::PARAMS;
+    for kept in operands {
+        // A tile is its address, and its first element. A step in bytes fits, as `step_to` has seen.
+        let steps = match kept.given {
+            Given::Tile(..) => [kept.step.wrapping_mul(kept.element_bytes), kept.step],
+            Given::Word(_) => [kept.step, 0],
+        };
+        for (place, step) in (at..).zip(steps).filter(|(_, step)| *step != 0) {
+            // There is room for as many as a chain has words.
+            let _ = varies.push(Variation::by(place, step));
+        }
+        at += kept.given.args();
+    }
 }
 
 #[cfg(test)]

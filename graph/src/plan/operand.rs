@@ -9,6 +9,15 @@ use crate::tensor_task::Arg;
 /// The arguments of a task.
 pub(super) type Args<'a> = heapless::Vec<Arg<'a>, { task::WORDS }>;
 
+/// An operand of a call that may go on where another call was.
+pub(super) trait Next {
+    /// What moves from call to call: the first element of a tile, or a word.
+    fn place(&self) -> u64;
+
+    /// Whether nothing but the place differs: a tile of the same tensor of which as much counts, and which stays in its dimensions; or a word.
+    fn is_like(&self, given: &Given) -> bool;
+}
+
 /// How far each operand moves from one call to the next: a tile by elements, a word by that number.
 pub(super) type Steps = heapless::Vec<i64, { super::layout::limits::PARAMS }>;
 
@@ -19,13 +28,33 @@ pub(super) enum Operand<'t> {
     Word(u64),
 }
 
-impl Operand<'_> {
-    /// What moves from call to call: the first element of a tile, or a word.
+impl Next for Operand<'_> {
     #[inline]
-    pub(super) fn place(&self) -> u64 {
+    fn place(&self) -> u64 {
         match self {
             Self::View(view) => view.first(),
             Self::Word(word) => *word,
+        }
+    }
+
+    #[inline]
+    fn is_like(&self, given: &Given) -> bool {
+        match (given, self) {
+            (Given::Tile(_, tile), Self::View(view)) => {
+                tile.sides == view.sides() && view.is_regular()
+            }
+            (Given::Word(_), Self::Word(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Operand<'_> {
+    /// Whether a chain can have it: a tile stays in its dimensions.
+    pub(super) fn is_regular(&self) -> bool {
+        match self {
+            Self::View(view) => view.is_regular(),
+            Self::Word(_) => true,
         }
     }
 
@@ -47,7 +76,43 @@ pub(super) enum Given {
     Word(u64),
 }
 
+impl Next for Given {
+    #[inline]
+    fn place(&self) -> u64 {
+        match self {
+            Self::Tile(_, tile) => tile.first,
+            Self::Word(word) => *word,
+        }
+    }
+
+    /// It stays in its dimensions, as whoever moves it has seen.
+    #[inline]
+    fn is_like(&self, given: &Given) -> bool {
+        match (given, self) {
+            (Self::Tile(_, before), Self::Tile(_, tile)) => before.sides == tile.sides,
+            (Self::Word(_), Self::Word(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Given {
+    /// How many of its arguments vary at most.
+    pub(super) const fn varying(&self) -> usize {
+        match self {
+            Self::Tile(..) => 2,
+            Self::Word(_) => 1,
+        }
+    }
+
+    /// Bytes of an element of a tile; of a word, 1: it moves by what it says.
+    pub(super) const fn element_bytes(&self) -> u64 {
+        match self {
+            Self::Tile(_, tile) => tile.region.element().bytes(),
+            Self::Word(_) => 1,
+        }
+    }
+
     /// How many arguments of the task it is.
     pub(super) const fn args(&self) -> usize {
         match self {
@@ -72,7 +137,7 @@ impl Given {
 
     /// Appends its arguments.
     #[inline]
-    fn push<'a>(&'a self, args: &mut Args<'a>) {
+    fn push<'a, const N: usize>(&'a self, args: &mut heapless::Vec<Arg<'a>, N>) {
         // There is room for as many as a kernel has.
         let _ = match self {
             Self::Tile(role, tile) => args.extend_from_slice(&[
@@ -85,10 +150,10 @@ impl Given {
     }
 }
 
-/// Puts the arguments of a task into `args`, which are empty: they are large, and would be copied on the way back.
+/// Appends the arguments of a task to `args`: they are large, and would be copied on the way back.
 #[inline]
-pub(super) fn fill<'a>(
-    args: &mut Args<'a>,
+pub(super) fn fill<'a, const N: usize>(
+    args: &mut heapless::Vec<Arg<'a>, N>,
     head: &[u64; task::PARAMS],
     given: impl Iterator<Item = &'a Given>,
 ) {

@@ -1,15 +1,12 @@
 //! The calls of a body with several tasks, many turns of its loop at once: each operand moves by its step, as [`super::ahead`] says.
 //!
-//! A call whose kernel is short is held back until the next one is there, as a [run](super::grain) is, so that both ways of making calls submit
-//! them at the same moments. Calls of such a body never join, because another one stands between two calls of a kernel.
+//! Both ways of making calls give them to the same [run](super::grain), which puts short ones together.
 
-use super::accept::KernelEntry;
-use super::ahead::{self, BodyCalls, Call, MOST_CALLS};
-use super::grain::Run;
-use super::operand::{Args, Given, Operand, fill};
+use super::ahead::{self, BodyCalls, MOST_CALLS};
+use super::grain::{Call, Measure};
+use super::operand::{Args, Given, Next, Operand, fill};
 use super::stop::Stop;
-use super::task;
-use super::tasks::{head, operand};
+use super::tasks::{has_room, head, hold, is_alone, operand, release};
 use super::walk::Walk;
 use crate::stream::StreamBuilder;
 use crate::tensor_task::TensorTask;
@@ -20,15 +17,25 @@ const OPERANDS: usize = 48;
 /// An operand, and how far it moves in a turn.
 struct Moving {
     given: Given,
-    place: u64,
     step: u64,
+}
+
+impl Next for Moving {
+    #[inline]
+    fn place(&self) -> u64 {
+        self.given.place()
+    }
+
+    #[inline]
+    fn is_like(&self, given: &Given) -> bool {
+        self.given.is_like(given)
+    }
 }
 
 /// A call of the body.
 struct RowCall {
-    at: usize,
-    kernel: KernelEntry,
-    head: [u64; task::PARAMS],
+    call: Call,
+    measure: Measure,
     /// The first of its operands, and the one behind the last.
     operands: [usize; 2],
     /// Whether nothing is held back for it.
@@ -39,8 +46,6 @@ struct RowCall {
 struct Row {
     calls: heapless::Vec<RowCall, MOST_CALLS>,
     operands: heapless::Vec<Moving, OPERANDS>,
-    /// The call that is held back.
-    held: Option<usize>,
 }
 
 /// Makes the calls of the turns after this one, while a variable counts up, `most` of them at most; of how many turns. The variable has the
@@ -53,35 +58,23 @@ pub(super) fn go_on<G: StreamBuilder>(
     (var, loop_at): (u32, usize),
     most: u64,
 ) -> Result<u64, Stop> {
-    let mut row = Row { calls: heapless::Vec::new(), operands: heapless::Vec::new(), held: None };
+    let mut row = Row { calls: heapless::Vec::new(), operands: heapless::Vec::new() };
     let mut turns = most;
     for call in calls {
         turns = turns.min(row.take(walk, call, (var, most)));
     }
-    // The last turn is made in the ordinary way where it leaves a call behind that others may join.
-    let is_alone = row.calls.last().is_none_or(|call| call.is_alone);
-    let turns = if is_alone { turns } else { turns.saturating_sub(1) };
     let mut made = 0;
     while made < turns {
         let count = walk.turns_to_look().min(turns - made);
         for _ in 0..count {
-            count_up(walk, var);
+            let next = walk.values.var(var).wrapping_add(1);
+            walk.values.set_var(var, next);
             row.turn(walk)?;
         }
         walk.turned(count, loop_at)?;
         made += count;
     }
-    if row.held.is_some() {
-        // It is submitted in the turn after its own.
-        count_up(walk, var);
-        row.release(walk)?;
-    }
     Ok(made)
-}
-
-fn count_up<G>(walk: &mut Walk<'_, G>, var: u32) {
-    let next = walk.values.var(var).wrapping_add(1);
-    walk.values.set_var(var, next);
 }
 
 impl Row {
@@ -89,78 +82,69 @@ impl Row {
     fn take<G: StreamBuilder>(
         &mut self,
         walk: &Walk<'_, G>,
-        (cursor, at, number): &Call<'_>,
+        (cursor, at, number): &ahead::Call<'_>,
         (var, most): (u32, u64),
     ) -> u64 {
         let Some(kernel) = walk.plan.kernel(*number) else { return 0 };
         let (steps, turns) = ahead::steps(walk, &mut cursor.clone(), (*number, var), most);
-        let (first, mut words) = (self.operands.len(), task::PARAMS);
+        let first = self.operands.len();
         let mut cursor = *cursor;
         let forms = cursor.wide();
         let mut params = walk.plan.from(kernel.params_at);
         // By reference: an iterator that owns them could panic when it is dropped.
         for step in &steps {
             let found = operand((&walk.bindings, &walk.values), &mut cursor, &mut params);
-            let is_regular = match &found {
-                Ok(Operand::View(view)) => view.is_regular(),
-                found => found.is_ok(),
-            };
-            let given = found.and_then(|found| Ok((found.place(), found.resolve()?)));
-            let Some((place, given)) = given.ok().filter(|_| is_regular) else { return 0 };
-            words += given.args();
-            if self.operands.push(Moving { given, place, step: step.cast_unsigned() }).is_err() {
+            let found = found.ok().filter(Operand::is_regular);
+            let Some(given) = found.and_then(|found| found.resolve().ok()) else { return 0 };
+            if self.operands.push(Moving { given, step: step.cast_unsigned() }).is_err() {
                 return 0;
             }
         }
         let measure = walk.measure(*number);
-        let is_alone = measure.most(walk.is_in_order()) <= 1 || !Run::has_room(words);
-        let call = RowCall {
-            at: *at,
-            kernel,
-            head: head(&walk.bindings, (&kernel, *number), forms),
-            operands: [first, self.operands.len()],
-            is_alone,
-        };
-        if self.calls.push(call).is_ok() { turns } else { 0 }
+        let own = self.operands.get(first..).unwrap_or(&[]);
+        let is_alone = is_alone(walk, measure) || !has_room(own.iter().map(|moving| &moving.given));
+        let call = Call { at: *at, kernel, head: head(&walk.bindings, (&kernel, *number), forms) };
+        let operands = [first, self.operands.len()];
+        if self.calls.push(RowCall { call, measure, operands, is_alone }).is_ok() {
+            turns
+        } else {
+            0
+        }
     }
 
     /// One turn of the loop.
     fn turn<G: StreamBuilder>(&mut self, walk: &mut Walk<'_, G>) -> Result<(), Stop> {
-        for number in 0..self.calls.len() {
-            self.release(walk)?;
-            let Some(call) = self.calls.get(number) else { return Ok(()) };
-            let [first, end] = call.operands;
-            for moving in self.operands.get_mut(first..end).unwrap_or_default() {
-                moving.place = moving.place.wrapping_add(moving.step);
-                moving.given.move_to(moving.place);
+        for row_call in &self.calls {
+            let [first, end] = row_call.operands;
+            let operands = self.operands.get_mut(first..end).unwrap_or_default();
+            for moving in operands.iter_mut() {
+                moving.given.move_to(moving.given.place().wrapping_add(moving.step));
             }
-            if call.is_alone {
-                self.submit(walk, number)?;
-            } else {
-                self.held = Some(number);
+            let given = operands.iter().map(|moving| &moving.given);
+            let RowCall { call, measure, is_alone, .. } = row_call;
+            if *is_alone {
+                release(walk)?;
+                walk.run.forget();
+                submit(walk, call, given)?;
+                continue;
+            }
+            let joined = walk.run.join(walk.stream, call.at, &*operands);
+            if !joined.map_err(|fault| Stop::new(fault, walk.run.at()))? {
+                hold(walk, (call, *measure, false), given)?;
             }
         }
         Ok(())
     }
+}
 
-    /// Submits what was held back: here, or before the first turn.
-    fn release<G: StreamBuilder>(&mut self, walk: &mut Walk<'_, G>) -> Result<(), Stop> {
-        walk.run.submit(walk.stream).map_err(|fault| Stop::new(fault, walk.run.at()))?;
-        match self.held.take() {
-            Some(number) => self.submit(walk, number),
-            None => Ok(()),
-        }
-    }
-
-    #[inline]
-    fn submit<G: StreamBuilder>(&self, walk: &mut Walk<'_, G>, number: usize) -> Result<(), Stop> {
-        let Some(call) = self.calls.get(number) else { return Ok(()) };
-        let [first, end] = call.operands;
-        let operands = self.operands.get(first..end).unwrap_or(&[]);
-        let mut args = Args::new();
-        fill(&mut args, &call.head, operands.iter().map(|moving| &moving.given));
-        let task = TensorTask::new(call.kernel.func, call.kernel.kind, &args);
-        let submitted = walk.stream.submit_tensors(&task);
-        submitted.map(drop).map_err(|fault| Stop::new(fault, call.at))
-    }
+#[inline]
+fn submit<'g, G: StreamBuilder>(
+    walk: &mut Walk<'_, G>,
+    call: &Call,
+    given: impl Iterator<Item = &'g Given>,
+) -> Result<(), Stop> {
+    let mut args = Args::new();
+    fill(&mut args, &call.head, given);
+    let task = TensorTask::new(call.kernel.func, call.kernel.kind, &args);
+    walk.stream.submit_tensors(&task).map(drop).map_err(|fault| Stop::new(fault, call.at))
 }

@@ -8,7 +8,7 @@ use super::ahead;
 use super::bindings::Bindings;
 use super::cursor::Cursor;
 use super::expression::eval;
-use super::grain::Run;
+use super::grain::{Call, Measure, Run};
 use super::layout::limits;
 use super::operand::{Args, Given, Operand, fill};
 use super::schedule::{Choice, Pace};
@@ -40,27 +40,58 @@ pub(super) fn submit<G: StreamBuilder>(
         // There is room for as many as a kernel has.
         let _ = operands.push(operand((&walk.bindings, &walk.values), cursor, &mut params)?);
     }
-    if walk.run.join(at, &operands) {
+    let joined = walk.run.join(walk.stream, at, &operands);
+    if joined.map_err(|fault| Stop::new(fault, walk.run.at()))? {
         return Ok(());
     }
-    let begun = walk.run.submit(walk.stream);
-    begun.map_err(|fault| Stop::new(fault, walk.run.at()))?;
     let mut given = AllGiven::new();
     for operand in &operands {
         // As above.
         let _ = given.push(operand.resolve()?);
     }
-    let call = (at, kernel, head(&walk.bindings, (&kernel, number), forms));
+    let call = Call { at, kernel, head: head(&walk.bindings, (&kernel, number), forms) };
     let measure = walk.measure(number);
-    let is_alone = measure.most(walk.is_in_order()) <= 1;
-    if walk.pace.is_none() && (is_kept || !is_alone) && Run::can_hold(&operands) {
-        walk.run.begin(call, (&operands, &given), measure);
+    let is_alone = is_alone(walk, measure);
+    let can_be_held = operands.iter().all(Operand::is_regular) && has_room(given.iter());
+    drop(operands);
+    if walk.pace.is_none() && (is_kept || !is_alone) && can_be_held {
+        hold(walk, (&call, measure, is_alone), given.iter())?;
         let submitted = if is_alone { walk.run.submit(walk.stream) } else { Ok(()) };
         return submitted.map_err(|fault| Stop::new(fault, at));
     }
+    release(walk)?;
     walk.run.forget();
-    drop(operands);
-    submit_alone(walk, cursor, call, &given)
+    submit_alone(walk, cursor, &call, &given)
+}
+
+/// Whether nothing is held back for a call: no other one shares a dispatch with it.
+pub(super) fn is_alone<G: StreamBuilder>(walk: &Walk<'_, G>, measure: Measure) -> bool {
+    measure.most(walk.is_in_order()) <= 1 && !measure.is_short()
+}
+
+/// Whether a chain has room for the words of a call.
+pub(super) fn has_room<'g>(given: impl Iterator<Item = &'g Given>) -> bool {
+    Run::has_room(task::PARAMS + given.map(Given::args).sum::<usize>())
+}
+
+/// Puts a call that can be in a run, and did not join the one before it as it goes on, to those before it or to none.
+pub(super) fn hold<'g, G: StreamBuilder>(
+    walk: &mut Walk<'_, G>,
+    (call, measure, is_alone): (&Call, Measure, bool),
+    given: impl Iterator<Item = &'g Given> + Clone,
+) -> Result<(), Stop> {
+    let all: heapless::Vec<&Given, { limits::PARAMS }> = given.clone().collect();
+    if !is_alone && walk.run.add(call, &all, measure) {
+        return Ok(());
+    }
+    release(walk)?;
+    walk.run.begin(call, given, measure);
+    Ok(())
+}
+
+/// Submits the calls that are held back.
+pub(super) fn release<G: StreamBuilder>(walk: &mut Walk<'_, G>) -> Result<(), Stop> {
+    walk.run.submit(walk.stream).map_err(|fault| Stop::new(fault, walk.run.at()))
 }
 
 /// What the parameter at `params` gets. Both cursors go behind it.
@@ -112,7 +143,7 @@ pub(super) fn go_on<G: StreamBuilder>(
         return Ok(0);
     }
     let (steps, turns) = ahead::steps(walk, &mut cursor.clone(), (*number, var), most);
-    let is_alone = walk.measure(*number).most(walk.is_in_order()) <= 1;
+    let is_alone = is_alone(walk, walk.measure(*number));
     let mut made = 0;
     while made < turns {
         let count = walk.turns_to_look().min(turns - made);
@@ -127,18 +158,15 @@ pub(super) fn go_on<G: StreamBuilder>(
     Ok(made)
 }
 
-/// A call: where it is, its kernel, and the words in front of those of the parameters.
-type Call = (usize, KernelEntry, [u64; task::PARAMS]);
-
 /// Submits a call as a task of its own.
 fn submit_alone<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,
-    (at, kernel, head): Call,
+    Call { at, kernel, head }: &Call,
     given: &[Given],
 ) -> Result<(), Stop> {
     let mut args = Args::new();
-    fill(&mut args, &head, given.iter());
+    fill(&mut args, head, given.iter());
     let task = TensorTask::new(kernel.func, kernel.kind, &args);
     let submitted = match &mut walk.pace {
         Some(pace) => {
@@ -147,7 +175,7 @@ fn submit_alone<G: StreamBuilder>(
         }
         None => walk.stream.submit_tensors(&task).map(drop),
     };
-    submitted.map_err(|fault| Stop::new(fault, at))
+    submitted.map_err(|fault| Stop::new(fault, *at))
 }
 
 /// Adds a task as the schedule wants it, and publishes it when it may be.

@@ -134,11 +134,6 @@ impl View<'_> {
         pack_sides(Sides { tensor: self.number, extents: self.counted, dims })
     }
 
-    /// Bytes of an element.
-    pub(super) const fn element_bytes(&self) -> u64 {
-        self.whole.element().bytes()
-    }
-
     /// Whether anything of the tile counts.
     #[inline]
     fn is_touched(&self) -> bool {

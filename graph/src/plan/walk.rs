@@ -95,6 +95,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
     /// A loop has ended.
     pub(super) const fn leave(&mut self, before: Around) {
         self.around = before;
+        self.run.leave(before.width);
     }
 
     /// Whether the iterations of the innermost loop are in order.

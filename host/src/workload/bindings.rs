@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::GmAddr;
+use pto_aicore_kernels::KernelFn;
 use pto_aicore_kernels::cost::{self, OnChip};
 use pto_graph::TensorView;
 use pto_graph::plan::layout::binding;
@@ -82,6 +83,7 @@ pub struct WorkloadBindings {
     sizes: BTreeMap<String, u64>,
     symbols: BTreeMap<String, u64>,
     grain: u64,
+    functions: BTreeMap<String, KernelFn>,
     on_chip: Option<(OnChip, BTreeSet<String>)>,
 }
 
@@ -148,6 +150,19 @@ impl WorkloadBindings {
         self
     }
 
+    /// The body of this kernel is a function of this process, which gets the words of a task ([`pto_graph::plan::task`]): what [`run_body`](super::run_body)
+    /// reads. Such a workload runs on the simulator only. Nobody knows how long the function takes.
+    #[must_use]
+    pub fn function(mut self, kernel: &str, body: KernelFn) -> Self {
+        self.functions.insert(kernel.to_owned(), body);
+        self
+    }
+
+    /// Kernels whose bodies are functions.
+    pub(super) const fn functions(&self) -> &BTreeMap<String, KernelFn> {
+        &self.functions
+    }
+
     /// These tensors are in the fast region of the device, where a transfer costs less.
     pub(crate) fn on_chip(mut self, costs: OnChip, tensors: BTreeSet<String>) -> Self {
         self.on_chip = (!tensors.is_empty()).then_some((costs, tensors));
@@ -197,6 +212,11 @@ impl WorkloadBindings {
         for (word, picoseconds) in words[at..].iter_mut().zip(self.kernel_costs(compiled)) {
             *word = picoseconds.div_ceil(1_000);
         }
+        for (word, (name, _)) in words[at..].iter_mut().zip(compiled.kernels()) {
+            if self.functions.contains_key(name) {
+                *word = 0;
+            }
+        }
         Ok(words)
     }
 
@@ -214,6 +234,7 @@ impl WorkloadBindings {
     /// Refuses everything that is bound by a name: a program that is no plan has nothing of the kind.
     pub(crate) fn check_empty(&self) -> Result<(), BindingError> {
         check("array", &self.arrays, |_| false)?;
+        check("kernel", &self.functions, |_| false)?;
         check("size", &self.sizes, |_| false)?;
         check("symbol", &self.symbols, |_| false)
     }
@@ -227,6 +248,9 @@ impl WorkloadBindings {
         };
         check("tensor", &self.tensors, |name| {
             compiled.tensors().iter().any(|tensor| tensor.name == name)
+        })?;
+        check("kernel", &self.functions, |name| {
+            compiled.kernels().any(|(known, _)| known == name)
         })?;
         check("array", &self.arrays, |name| compiled.arrays().iter().any(|known| known == name))?;
         check("size", &self.sizes, |name| known(name, true))?;

@@ -1,9 +1,12 @@
 //! A workload in the memory of a device, bound and ready to run.
 
+use std::collections::BTreeMap;
+
 use pto_abi::arena::Capacities;
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::{BuildMode, CoreKind, FuncId};
+use pto_aicore_kernels::KernelFn;
 use pto_graph::plan::layout::{binding, limits, orch};
 use pto_graph::plan::task::scratch;
 use pto_graph::plan::{BUILDER, epitaph};
@@ -53,6 +56,8 @@ pub struct WorkloadRun {
     /// Places of the scratch memory.
     places: usize,
     orch_args: [u64; orch::COUNT],
+    /// Kernels whose bodies are functions of this process.
+    functions: BTreeMap<String, KernelFn>,
 }
 
 impl WorkloadRun {
@@ -83,7 +88,9 @@ impl WorkloadRun {
         let bindings = device.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
-        let run = Self { compiled, plan, code, bindings, epitaph, scratch, places, orch_args };
+        let functions = bound.functions().clone();
+        let run =
+            Self { compiled, plan, code, bindings, epitaph, scratch, places, orch_args, functions };
         run.reset()?;
         Ok(run)
     }
@@ -105,6 +112,7 @@ impl WorkloadRun {
         for at in kept {
             words[at] = head[at];
         }
+        self.functions.clone_from(bound.functions());
         Ok(self.bindings.write(&words)?)
     }
 
@@ -156,6 +164,10 @@ impl WorkloadRun {
         device: &mut Device,
         options: &RunOptions,
     ) -> Result<RunReport, WorkloadError> {
+        if !self.functions.is_empty() {
+            // A function is reached by a func id of its own.
+            return self.run_named(device, options, &RunControl::new());
+        }
         self.reset()?;
         let result = device.run(self.work(), options);
         if let Some(fault) = self.fault()? {
@@ -209,7 +221,12 @@ impl WorkloadRun {
     /// Registers the kernels under their own names; `named` are those that were.
     fn register(&self, device: &mut Device, named: &mut Vec<FuncId>) -> Result<(), Error> {
         for (func, (name, executor)) in (FIRST_FUNC..).zip(self.compiled.kernels()) {
-            device.register_kernel(FuncId(func), Kernel::library(executor)?.named(name))?;
+            let executor = Kernel::library(executor)?;
+            let kernel = match self.functions.get(name) {
+                Some(body) => Kernel::from_fn(name, executor.kind(), *body),
+                None => executor.named(name),
+            };
+            device.register_kernel(FuncId(func), kernel)?;
             named.push(FuncId(func));
         }
         Ok(())

@@ -47,7 +47,14 @@ impl ChainLink {
             Vary { arg, way }
         });
         let vary = vary.collect();
-        Self { func: link.task().func_id.0, args, times: link.count(), vary, uses: Vec::new() }
+        Self {
+            func: link.task().func_id.0,
+            args,
+            times: link.count(),
+            with_next: link.is_with_next(),
+            vary,
+            uses: Vec::new(),
+        }
     }
 
     /// What differs at this time, as a function of an argument.
@@ -123,8 +130,10 @@ impl Task {
         args: impl Fn(&'t ChainLink, u32) -> Cow<'t, [Argument]>,
     ) -> impl Iterator<Item = Kernel<'t>> {
         let own = (!self.is_chain()).then_some((self.func, Cow::Borrowed(self.args.as_slice())));
-        let turns =
-            self.links.iter().flat_map(|link| (0..link.times).map(move |turn| (link, turn)));
+        let turns = groups(&self.links).flat_map(|group| {
+            let turns = group.first().map_or(0, |link| link.times);
+            (0..turns).flat_map(move |turn| group.iter().map(move |link| (link, turn)))
+        });
         let links = turns.map(move |(link, turn)| (link.func, args(link, turn)));
         let all = own.into_iter().chain(links);
         all.enumerate().map(|(number, (func, args))| Kernel { number, func, args })
@@ -165,6 +174,11 @@ impl Task {
             None => Some((kernel, left)),
         })
     }
+}
+
+/// Links of a chain, those that take turns together.
+pub(crate) fn groups(links: &[ChainLink]) -> impl Iterator<Item = &[ChainLink]> {
+    links.split_inclusive(|link| !link.with_next)
 }
 
 /// Why a link cannot be a link; `None`: it can.

@@ -10,6 +10,7 @@ pub(crate) struct Held {
     func: FuncId,
     kind: CoreKind,
     times: u32,
+    with_next: bool,
     args: Vec<(Argument, TensorView<'static>)>,
     columns: Vec<(usize, Result<i64, Vec<u64>>)>,
 }
@@ -43,7 +44,8 @@ impl Held {
             (vary.arg, way)
         });
         let columns = columns.collect();
-        Ok(Self { func: FuncId(link.func), kind, times: link.times, args, columns })
+        let (func, times, with_next) = (FuncId(link.func), link.times, link.with_next);
+        Ok(Self { func, kind, times, with_next, args, columns })
     }
 
     /// The arguments and the variations.
@@ -61,7 +63,8 @@ impl Held {
         &self,
         (args, varies): &'l (Vec<Arg<'l>>, Vec<Variation<'l>>),
     ) -> Link<'l> {
-        Link::on_tensors(self.func, self.kind, args).times(self.times).varying(varies)
+        let link = Link::on_tensors(self.func, self.kind, args).times(self.times).varying(varies);
+        if self.with_next { link.with_next() } else { link }
     }
 }
 

@@ -263,6 +263,8 @@ pub struct ChainLink {
     pub args: Vec<Argument>,
     /// How often it runs.
     pub times: u32,
+    /// Whether the next link takes turns with it.
+    pub with_next: bool,
     /// How arguments differ from time to time.
     pub vary: Vec<Vary>,
     /// What each of its times does to its arguments, where their extents differ, or only the kernel's words say it; empty: what

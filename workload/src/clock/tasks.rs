@@ -238,9 +238,14 @@ impl<'a> Runner<'a> {
         let free: Vec<usize> = view.free(tensor.shape.len()).collect();
         let sides = at.iter().skip(2 - free.len().min(2));
         let mut indices = view.indices.clone();
-        indices.resize_with(tensor.shape.len(), || Index::At(crate::tree::Expr::Int(0)));
+        let whole = || {
+            let [start, length] = [0, i64::MAX].map(crate::tree::Expr::Int);
+            Index::Range { start, length }
+        };
+        indices.resize_with(tensor.shape.len(), whole);
         for (dimension, at) in free.iter().zip(sides) {
-            indices[*dimension] = Index::At(crate::tree::Expr::Int(*at));
+            let place = indices[*dimension].place(crate::tree::Expr::Int(*at));
+            indices[*dimension] = Index::At(place);
         }
         let single = View { tensor: view.tensor, indices };
         let found = self.view(tile, &single, place)?;

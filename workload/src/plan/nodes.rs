@@ -280,8 +280,9 @@ impl Writer<'_> {
         let mut sides = at.into_iter().skip(2 - free.len().min(2));
         for dimension in 0..rank {
             match view.indices.get(dimension) {
-                Some(Index::At(place)) => self.expr(place),
-                _ => self.expr(sides.next().unwrap_or(&ZERO)),
+                Some(index @ Index::At(_)) => self.expr(&index.place(ZERO)),
+                Some(index) => self.expr(&index.place(sides.next().unwrap_or(&ZERO).clone())),
+                None => self.expr(sides.next().unwrap_or(&ZERO)),
             };
         }
         self.places.leave();

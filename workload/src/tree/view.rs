@@ -2,7 +2,7 @@
 
 use pto_aicore_kernels::tile::DType;
 
-use super::expr::Expr;
+use super::expr::{BinaryOp, Expr};
 
 /// A tensor: its memory and strides are bound when the workload runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,18 @@ pub enum Index {
         /// How many places.
         length: Expr,
     },
+}
+
+impl Index {
+    /// The place in the tensor of a place of the view: a range counts from its beginning.
+    #[must_use]
+    pub(crate) fn place(&self, of_view: Expr) -> Expr {
+        match self {
+            Self::At(place) => place.clone(),
+            Self::Range { start: Expr::Int(0), .. } => of_view,
+            Self::Range { start, .. } => Expr::binary(BinaryOp::Add, start.clone(), of_view),
+        }
+    }
 }
 
 /// A view: indices for the leading dimensions; all others are whole. One or two dimensions stay, or none.

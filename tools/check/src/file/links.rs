@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::args::{Tensors, Wrong, argument, defect as defect_of_view};
 use super::{LinkLine, TaskLine, VaryLine};
-use crate::chains::defect;
+use crate::chains::{defect, groups};
 use crate::program::{Argument, ChainLink, Vary, View, Way};
 use crate::submit::tensor_view;
 
@@ -30,9 +30,18 @@ pub(super) fn read(
         );
     }
     let links = line.chain.iter().enumerate();
-    links
+    let links: Vec<_> = links
         .map(|(at, line)| link(tensors, line).map_err(|what| format!("chain[{at}].{what}")))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    let unequal = |group: &&[ChainLink]| group.iter().any(|link| link.times != group[0].times);
+    if let Some(group) = groups(&links).find(unequal) {
+        let times: Vec<_> = group.iter().map(|link| link.times.to_string()).collect();
+        let times = times.join(", ");
+        return Err(format!(
+            "chain.times: links that take turns run {times} times; give them one number"
+        ));
+    }
+    Ok(links)
 }
 
 /// How large tensors are.
@@ -59,6 +68,7 @@ fn link(
         func: line.func,
         args: list("args", &line.args)?,
         times: line.times,
+        with_next: line.with_next,
         vary: line.vary.iter().map(vary).collect::<Result<_, _>>()?,
         uses: uses.collect::<Result<_, _>>()?,
     };

@@ -109,6 +109,8 @@ struct LinkLine<A> {
     args: Vec<A>,
     #[serde(default = "once", skip_serializing_if = "is_once")]
     times: u32,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    with_next: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     vary: Vec<VaryLine>,
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]

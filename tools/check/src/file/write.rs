@@ -146,6 +146,7 @@ impl<W: Write> Writer<'_, W> {
             func: link.func,
             args: self.arguments(&link.args),
             times: link.times,
+            with_next: link.with_next,
             vary: vary.collect(),
             uses: link.uses.iter().map(|uses| self.arguments(uses)).collect(),
         }

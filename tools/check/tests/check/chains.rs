@@ -103,6 +103,9 @@ fn a_chain_that_is_none_is_refused_with_its_place() {
         &["chain: ", "one core", "leave mix, blocks"],
     );
     refused(r#""chain": [{"func": 1, "times": 0}]"#, &["chain[0].times: 0", "at least once"]);
+    let unequal =
+        r#""chain": [{"func": 1, "times": 2, "with_next": true}, {"func": 1, "times": 3}]"#;
+    refused(unequal, &["chain.times: links that take turns run 2, 3 times"]);
     refused(r#""chain": [{"func": 1}, {"func": 1024}]"#, &["chain[1].func: 1024"]);
     let far = r#""chain": [{"func": 1, "args": [{"in": {"tensor": 0, "shape": [1, 16]}}], "times": 9, "vary": [{"arg": 0, "by": 64}]}]"#;
     refused(far, &["chain[0].vary: argument 0 at time 8", "outside of its tensor"]);
@@ -112,4 +115,23 @@ fn a_chain_that_is_none_is_refused_with_its_place() {
     refused(few, &["1 word for 2 times"]);
     let both = r#""chain": [{"func": 1, "args": [5], "vary": [{"arg": 0, "of": [1], "by": 2}]}]"#;
     refused(both, &["vary: ", "\"by\" a step"]);
+}
+
+#[test]
+fn kernels_of_links_that_take_turns_alternate() {
+    let link = |func: u16, next: &str| {
+        let args = r#"[{"inout": {"tensor": 0, "shape": [1, 16]}}]"#;
+        let vary = r#"[{"arg": 0, "by": 64}]"#;
+        format!(r#"{{"func": {func}, "args": {args}, "times": 3{next}, "vary": {vary}}}"#)
+    };
+    let links = [link(1, r#", "with_next": true"#), link(2, "")].join(", ");
+    let chain = format!(r#"{{"task": 0, "kind": "aiv", "chain": [{links}]}}"#);
+    let program = streaming(&[MATRIX, &chain]);
+    let order = program.tasks[0].kernels().map(|kernel| {
+        let view = kernel.args[0].view().map(|(view, _)| view.offset);
+        (kernel.func, view)
+    });
+    let expected = [0, 16, 32].into_iter().flat_map(|row| [(1, Some(row)), (2, Some(row))]);
+    assert!(order.eq(expected));
+    comes_back(&program);
 }
