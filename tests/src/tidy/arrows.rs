@@ -26,7 +26,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-host"]),
     ("pto-npy", &["pto-examples"]),
-    ("pto-fuzz", &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c"]),
+    (
+        "pto-fuzz",
+        &["pto-host", "pto-check", "pto-examples", "pto-npy", "pto-c", "pto-acl-interface"],
+    ),
     ("pto-toolchain", &[]),
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
     (
@@ -53,6 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-acl-replay~",
         ],
     ),
+    ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),
     ("pto-mpi", &["pto-host"]),
     ("pto-field", &["pto-host", "pto-native"]),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
@@ -120,6 +124,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-image-build",
             "pto-host",
             "pto-cann-stand-in~",
+            "pto-acl-entry~",
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),

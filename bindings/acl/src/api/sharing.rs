@@ -78,6 +78,7 @@ api! {
     fn aclrtMemSetPidToShareableHandleV2(handle: In<u64>, kind: u32, processes: In<i32>, count: usize) {
         require(kind == 1, || Refusal::argument(format!("there is no kind {kind} of handles here")))?;
         let processes = processes.list("processes", count)?;
+        require(count > 0, || Refusal::argument("no process is named; name one at least"))?;
         sharing::allow_physical(handle.get("handle")?, &processes)
     }
 }

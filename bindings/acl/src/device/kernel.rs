@@ -8,7 +8,9 @@ use pto_host::abi::CoreKind;
 use pto_host::{Kernel, KernelFn};
 use pto_native::kernels::{self, KernelSource};
 
+use super::fleet;
 use super::lane::Lane;
+use super::settings::{Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
@@ -79,6 +81,12 @@ pub(crate) fn load(object: Object, cores: Cores) -> Handle {
 
 /// Makes a kernel of a function of the program.
 pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Handle> {
+    require(settings().machine == Machine::Simulator, || {
+        let text = format!(
+            "{name} is a function of this process, which the cores of virt do not run; load an object, and get the kernel by its name"
+        );
+        Refusal::unsupported(text)
+    })?;
     let place = NonNull::new(std::ptr::with_exposed_provenance_mut::<c_void>(entry));
     let place = place.ok_or_else(|| Refusal::argument("entry is null; pass a function"))?;
     let source = KernelSource { name, symbol: name, kind: cores.kind() };
@@ -107,6 +115,11 @@ impl Binary {
         if let Some((_, known)) = functions.iter().find(|(name, _)| name == symbol) {
             return Ok(*known);
         }
+        if settings().machine == Machine::Virt {
+            let handle = add(of_machine(symbol)?, NO_ENTRY);
+            functions.push((symbol.to_owned(), handle));
+            return Ok(handle);
+        }
         let source = KernelSource { name: symbol, symbol, kind: self.kind };
         let entry = kernels::entry_of(&self.bytes, source).map_err(|failure| {
             Refusal::new(codes::NO_SYMBOL, format!("{}: {failure}", self.name))
@@ -117,6 +130,19 @@ impl Binary {
         functions.push((symbol.to_owned(), handle));
         Ok(handle)
     }
+}
+
+/// Kernels of a machine have no entry in this process.
+const NO_ENTRY: usize = 0;
+
+/// The kernel of this name among those that are flashed to the machine.
+fn of_machine(name: &str) -> Answer<Kernel> {
+    fleet::open(0)?.flashed(name).ok_or_else(|| {
+        let text = format!(
+            "the kernels that are flashed to virt have no {name}; build yours into an image of kernels, and flash it with `pto fw flash`"
+        );
+        Refusal::new(codes::NO_SYMBOL, text)
+    })
 }
 
 /// Makes a function of a kernel.
@@ -163,6 +189,9 @@ impl Function {
 
     /// Launches it with `count` words at `at` in memory of the device.
     pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        if self.entry == NO_ENTRY {
+            return self.launch_after(lane, blocks, at, count);
+        }
         let kernel =
             Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
@@ -170,6 +199,18 @@ impl Function {
         let words = [self.entry as u64, at as u64, count as u64, several];
         lane.stream().launch_blocks(id, blocks, &words)?;
         Ok(())
+    }
+}
+
+impl Function {
+    /// As `launch_from`, where no function of this process can fetch the words: the host waits for the turn, and reads them itself.
+    fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        lane.synchronize(None)?;
+        let mut held = vec![0_u64; count];
+        let from = std::ptr::with_exposed_provenance::<u64>(at);
+        // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
+        unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
+        self.launch(lane, blocks, &held)
     }
 }
 

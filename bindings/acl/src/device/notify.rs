@@ -79,14 +79,14 @@ impl Notify {
 
     /// Its key for other processes.
     pub(crate) fn export(&self, readers: Readers) -> Answer<String> {
-        let shared = &self.words.shared;
+        let shared = self.words.shared()?;
         readers.allow(shared)?;
         Ok(key("notify", shared))
     }
 
     /// Names the processes that may import it.
     pub(crate) fn allow(&self, processes: &[i32]) -> Answer {
-        self.words.shared.allow(Some(processes))
+        self.words.shared()?.allow(Some(processes))
     }
 }
 
@@ -117,8 +117,9 @@ pub(crate) fn export_event(event: &Event) -> Answer<String> {
         let text = "the event was made without ACL_EVENT_IPC, so that no other process can have it";
         Refusal::value(text)
     })?;
-    allow_all(&words.shared)?;
-    Ok(key("event", &words.shared))
+    let shared = words.shared()?;
+    allow_all(shared)?;
+    Ok(key("event", shared))
 }
 
 /// The event of another process.

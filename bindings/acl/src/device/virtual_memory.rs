@@ -96,6 +96,7 @@ pub(crate) fn add(memory: Physical) -> Handle {
 
 /// Takes physical memory where a property says.
 pub(crate) fn allocate(bytes: usize, property: Property) -> Answer<Handle> {
+    mapping::check_supported()?;
     let counted = if property.location.kind == 1 {
         let open = fleet::open(i32::try_from(property.location.id).unwrap_or(-1))?;
         open.take(bytes as u64)?;

@@ -329,6 +329,30 @@ fn a_thousand_cycles_leave_nothing_behind() {
     println!("{cycles} cycles");
 }
 
+/// A program in C reaches the stand-in through `libascendcl.so`, which has loaded it once, and keeps it. As many cycles as above.
+#[test]
+fn a_thousand_cycles_through_the_plug_in_leave_nothing_behind() {
+    let cycles = std::env::var(CYCLES_VARIABLE).unwrap_or_else(|_| "20".to_owned());
+    let test = std::env::current_exe().expect("a test has a path");
+    let libraries = test.parent().expect("and a folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("cycles");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I"]);
+    compiler.arg(root.join("bindings/acl/include"));
+    compiler.arg(root.join("linker/cann/image/tests/images/cycles.c")).arg("-o").arg(&program);
+    common::text(compiler.arg("-L").arg(libraries).arg("-lascendcl"));
+    let count: usize = cycles.parse().expect("a number of cycles");
+    // Every second call fails, each fault after one call that passes.
+    let faults = vec!["aclrtMemcpy:507015:1:1"; 2 * count].join(",");
+    let mut command = Command::new(&program);
+    command.arg(&cycles).env("LD_LIBRARY_PATH", libraries);
+    command.env("PTO_ACL_DEVICE", "a2a3").env("ASCEND_HOME_PATH", home());
+    let said = common::text(command.env("PTO_STAND_IN_FAULTS", faults));
+    assert_eq!(said, format!("{cycles} cycles\n"));
+}
+
 #[test]
 fn what_is_missing_is_named() {
     // Its compilers are open files of the process.
