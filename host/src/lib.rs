@@ -93,7 +93,7 @@ pub mod workload;
 pub use backend::A2a3Options;
 pub use backend::StartTimes;
 #[cfg(feature = "virt")]
-pub use backend::VirtDeviceOptions;
+pub use backend::{Placement, VirtDeviceOptions};
 pub use buffer::DeviceBuffer;
 pub use control::RunControl;
 pub use cycle::Cycle;

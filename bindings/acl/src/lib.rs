@@ -11,3 +11,5 @@
 mod api;
 mod common;
 mod device;
+
+pub use device::settings::{Machine, choose};

@@ -32,8 +32,16 @@ fn build(sources: &[&str], to: &Path) {
     let (sources, options): (Vec<&str>, Vec<&str>) =
         sources.iter().partition(|word| word.ends_with(".c"));
     command.args(sources.iter().map(source)).args(options);
-    command.arg("-o").arg(to).arg("-L").arg(library_folder());
-    run(command.arg("-lascendcl"));
+    command.arg("-o").arg(to).arg("-L").arg(library_folder()).arg("-lascendcl");
+    run(command.args(thread_sanitizer()));
+}
+
+/// How a program is linked whose library calls ThreadSanitizer's functions: it has all of them, and the library and its plug-in find them there.
+fn thread_sanitizer() -> Vec<String> {
+    let Ok(archive) = std::env::var("PTO_ACL_THREAD_SANITIZER") else { return Vec::new() };
+    let object = ["-Wl,--export-dynamic", "-Wl,--whole-archive", &archive];
+    let libraries = ["-Wl,--no-whole-archive", "-ldl", "-lm", "-lrt"];
+    object.into_iter().chain(libraries).map(str::to_owned).collect()
 }
 
 const CONFORMANCE: &[&str] = &[
@@ -43,6 +51,7 @@ const CONFORMANCE: &[&str] = &[
     "conformance/memory.c",
     "conformance/order.c",
     "conformance/kernels.c",
+    "conformance/rest.c",
 ];
 
 /// The columns of the table of functions: tier, header, result, name, parameters.
@@ -87,6 +96,19 @@ fn a_pool_with_streams_events_and_a_graph_works() {
     // In virtual time, for some orders of the same commands.
     for seed in ["1", "7"] {
         assert_eq!(run(start(&program).env("PTO_ACL_SEED", seed)), "pool: ok\n");
+    }
+}
+
+/// Eight threads make, use and destroy what the others look at, in real time and with the validation layer.
+#[test]
+fn threads_share_one_library() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("threads");
+    build(&["threads.c"], &program);
+    for check in ["off", "report"] {
+        let mut command = start(Path::new("timeout"));
+        command.arg("120").arg(&program).args(["8", "25"]).env("PTO_ACL_CHECK", check);
+        assert_eq!(run(&mut command), "threads: 0 failed\n", "{check}");
     }
 }
 
@@ -361,9 +383,17 @@ fn a_call_fails_where_a_user_asks_for_it() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     let program = folder.path().join("misuse");
     build(&["misuse.c"], &program);
-    let mut command = start(&program);
-    command.args(["fail", "fail", "fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:3:207001");
-    assert_eq!(run(&mut command), "0 207001 0 over\n");
+    for seed in [None, Some("1"), Some("7")] {
+        let mut command = start(&program);
+        command.args(["fail", "fail", "fail"]).env("PTO_ACL_FAIL", "aclrtMalloc:3:207001");
+        command.envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "0 207001 0 over\n", "{seed:?}");
+        // A device that is too small fails every one of them, in real and in virtual time.
+        let mut command = start(&program);
+        command.args(["fail", "fail"]).env("PTO_ACL_MEMORY", "4095");
+        command.envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "207001 207001 over\n", "{seed:?}");
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub(crate) use self::simulator::Simulator;
 #[cfg(feature = "virt")]
 pub(crate) use self::virt::Virt;
 #[cfg(feature = "virt")]
-pub use self::virt::VirtDeviceOptions;
+pub use self::virt::{Placement, VirtDeviceOptions};
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::fw::Tracing;

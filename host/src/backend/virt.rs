@@ -54,6 +54,19 @@ pub struct VirtDeviceOptions {
     pub boot_budget: Duration,
     /// QEMU; a name is looked for in PATH.
     pub qemu: PathBuf,
+    /// Where this process has the machine's memory.
+    pub placement: Placement,
+}
+
+/// Where a process has the memory of an emulated machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Wherever there is room: addresses of the device are none of the process.
+    #[default]
+    Anywhere,
+    /// At the addresses that it has in the machine, so that the process reads and writes it by them, as on the simulator. One machine of a
+    /// process can be so.
+    InPlace,
 }
 
 impl Default for VirtDeviceOptions {
@@ -66,6 +79,7 @@ impl Default for VirtDeviceOptions {
             gm_bytes: 1 << 30,
             boot_budget: Duration::from_secs(10),
             qemu: QEMU.into(),
+            placement: Placement::default(),
         }
     }
 }
@@ -119,7 +133,10 @@ impl Virt {
         check_images(FlashDevice::Virt, image, blob)?;
         let machine_options = options.machine(image)?;
         machine_options.check()?;
-        let ram = machine_options.make_ram()?;
+        let ram = match options.placement {
+            Placement::Anywhere => machine_options.make_ram()?,
+            Placement::InPlace => machine_options.make_ram_in_place()?,
+        };
         let memory = Arc::new(Memory::of(Gm::Machine(Arc::clone(&ram))));
         let kernels = PlacedKernels::place(&memory, blob)?;
         let mut device = Self {

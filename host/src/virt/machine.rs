@@ -79,6 +79,16 @@ impl VirtOptions {
         let io = |source| VirtError::Io { what: "making the machine's RAM", source };
         Ram::new(self.ram_bytes).map(Arc::new).map_err(io)
     }
+
+    /// RAM for it at the addresses of this process that it has in the machine.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn make_ram_in_place(&self) -> Result<Arc<Ram>, VirtError> {
+        let what = "making the machine's RAM at its own addresses";
+        let io = |source| VirtError::Io { what, source };
+        Ram::in_place(self.ram_bytes).map(Arc::new).map_err(io)
+    }
 }
 
 /// Why the machine does not do what it should.

@@ -50,6 +50,23 @@ impl Ram {
     /// # Errors
     /// What the system says.
     pub fn new(bytes: u64) -> io::Result<Self> {
+        Self::mapped(bytes, std::ptr::null_mut(), 0)
+    }
+
+    /// The same, at the addresses of this process that it has in the machine. One RAM of a process can be there.
+    ///
+    /// # Errors
+    /// What the system says; `AlreadyExists` where something else has the addresses.
+    pub fn in_place(bytes: u64) -> io::Result<Self> {
+        let at = usize::try_from(virt::RAM_ADDRESS).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let place = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+        let ram = Self::mapped(bytes, place, libc::MAP_FIXED_NOREPLACE)?;
+        // A kernel of before Linux 4.17 takes the address as a wish.
+        let is_there = ram.start.as_ptr().addr() == at;
+        if is_there { Ok(ram) } else { Err(io::ErrorKind::AlreadyExists.into()) }
+    }
+
+    fn mapped(bytes: u64, place: *mut libc::c_void, more_flags: libc::c_int) -> io::Result<Self> {
         let too_large = || io::Error::from(io::ErrorKind::InvalidInput);
         let length = usize::try_from(bytes).map_err(|_| too_large())?;
         let file = create("pto-virt-ram")?;
@@ -59,9 +76,9 @@ impl Ram {
             return Err(io::Error::last_os_error());
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let (anywhere, flags) = (std::ptr::null_mut(), libc::MAP_SHARED | libc::MAP_NORESERVE);
-        // SAFETY: a mapping at an address of the kernel's choice touches no existing memory.
-        let start = unsafe { libc::mmap(anywhere, length, protection, flags, file.as_raw_fd(), 0) };
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | more_flags;
+        // SAFETY: a mapping that replaces none, at an address of the kernel's choice or at `place`, touches no existing memory.
+        let start = unsafe { libc::mmap(place, length, protection, flags, file.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pto_acl_interface::Fault;
+use pto_host::VirtDeviceOptions;
+use pto_host::fw::Tracing;
 use tempfile::TempDir;
 
-use crate::args::{AclArgs, AclCommand, AclSettings};
+use crate::args::{AclArgs, AclCommand, AclSettings, DeviceChoice};
 use crate::errors::{Exit, Failure};
+use crate::fw::flashed;
 use crate::output_file;
 
 /// The names that programs know the library by.
@@ -50,6 +53,7 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
 fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
     settings.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let library = library(settings.library.as_deref())?;
+    prepare(settings)?;
     let folder = links(&library)?;
     let happened = folder.path().join("happened");
     command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));
@@ -125,6 +129,36 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
+/// What the plug-in of a device is called.
+fn plugin(device: DeviceChoice) -> &'static str {
+    match device {
+        DeviceChoice::A2a3sim => "a2a3sim",
+        DeviceChoice::Virt => "virt",
+        DeviceChoice::A2a3 => "a2a3",
+    }
+}
+
+/// Refuses what the device does not have; `virt` is given an image first, if it has none.
+fn prepare(args: &AclSettings) -> Result<(), Failure> {
+    let Some(device) = args.device else { return Ok(()) };
+    let name = plugin(device);
+    if args.is_virtual && device != DeviceChoice::A2a3sim {
+        return Err(Failure::usage(format!(
+            "--virtual belongs to --device a2a3sim, and {name} runs in real time; leave one of them out"
+        )));
+    }
+    if let (DeviceChoice::Virt, Some(devices @ 2..)) = (device, args.devices) {
+        return Err(Failure::usage(format!(
+            "--device virt has one device in a process, and --devices is {devices}; leave --devices out"
+        )));
+    }
+    if device == DeviceChoice::Virt {
+        crate::device::need_qemu(&VirtDeviceOptions::default())?;
+        flashed::images_of_virt(Tracing::Off)?;
+    }
+    Ok(())
+}
+
 /// A folder with the library under each of its names.
 fn links(library: &Path) -> Result<TempDir, Failure> {
     let refused = |error: std::io::Error| {
@@ -150,6 +184,7 @@ fn path(folder: &Path) -> OsString {
 /// The settings that options ask for.
 fn variables(args: &AclSettings) -> Vec<(&'static str, OsString)> {
     let mut settings = Vec::new();
+    settings.extend(args.device.map(|device| ("PTO_ACL_DEVICE", plugin(device).into())));
     settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string().into())));
     settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string().into())));
     if args.is_virtual {

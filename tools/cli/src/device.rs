@@ -132,7 +132,8 @@ impl Wanted {
 const MOST_CLUSTERS: u32 = 24;
 
 /// Nothing is built for a machine that cannot be started.
-fn need_qemu(options: &VirtDeviceOptions) -> Result<(), Failure> {
+/// Refuses where there is no QEMU.
+pub(crate) fn need_qemu(options: &VirtDeviceOptions) -> Result<(), Failure> {
     match find(&options.qemu) {
         Some(_) => Ok(()),
         None => Err(Failure::usage(format!(

@@ -50,7 +50,7 @@ short_examples! {
     INFO: "pto info faults";
     FW: "pto fw build --release", "pto fw list";
     ACL: "pto acl run -- ./program input.bin", "pto acl replay calls.txt";
-    ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin", "pto acl run --fail aclrtMalloc:3:207001 -- ./program", "pto acl run --fail aicore-exception:2 -- ./program", "pto acl run --record calls.txt -- ./program";
+    ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin", "pto acl run --fail aclrtMalloc:3:207001 -- ./program", "pto acl run --fail aicore-exception:2 -- ./program", "pto acl run --device virt -- ./program", "pto acl run --record calls.txt -- ./program";
     ACL_REPLAY: "pto acl replay calls.txt", "pto acl replay --virtual --seed 7 --check calls.txt";
     FW_BUILD: "pto fw build --release";
     FW_INSPECT: "pto fw inspect firmware.img";

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! the program -> libascendcl.so -> libpto_acl_a2a3sim.so   a simulated device
-//!                               -> the vendor's library    a real one, in a name space of its own
+//!                               -> the vendor's library    a real one, whose names are looked up in its own files first
 //! ```
 //! The library does nothing else: it has no handles, no state of threads, and no thread-local variables. A plug-in calls nothing in it.
 

@@ -11,7 +11,8 @@ pub(crate) struct Library(*mut c_void);
 pub(crate) enum Names {
     /// Those of the process; it adds none to them.
     OfProcess,
-    /// Its own and those of what it loads: no name of the process, so that libraries of equal names do not meet.
+    /// First its own and those of what it loads, and then those of the process: its calls of a function that it has reach its own, whatever else
+    /// has the name.
     OfItsOwn,
 }
 
@@ -20,13 +21,13 @@ impl Library {
     pub(crate) fn open(file: &Path, names: Names) -> Result<Self, String> {
         let text = CString::new(file.as_os_str().as_encoded_bytes())
             .map_err(|_| format!("{} has a zero byte in its name", file.display()))?;
-        let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
-        let handle = match names {
-            // SAFETY: the name is a string; whoever names a plug-in trusts what it does when it is loaded.
-            Names::OfProcess => unsafe { libc::dlopen(text.as_ptr(), flags) },
-            // SAFETY: as above.
-            Names::OfItsOwn => unsafe { libc::dlmopen(libc::LM_ID_NEWLM, text.as_ptr(), flags) },
+        let scope = match names {
+            Names::OfProcess => 0,
+            Names::OfItsOwn => libc::RTLD_DEEPBIND,
         };
+        let flags = libc::RTLD_NOW | libc::RTLD_LOCAL | scope;
+        // SAFETY: the name is a string; whoever names a plug-in trusts what it does when it is loaded.
+        let handle = unsafe { libc::dlopen(text.as_ptr(), flags) };
         if handle.is_null() { Err(loader_says(file)) } else { Ok(Self(handle)) }
     }
 
@@ -49,13 +50,25 @@ fn loader_says(file: &Path) -> String {
     unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
 }
 
-/// The file that this code was loaded from, without links in its path.
-pub(crate) fn own_file() -> Option<PathBuf> {
+/// Whether a function is one of this library.
+pub(crate) fn is_own(function: *const c_void) -> bool {
+    let base = |address: *const c_void| described(address).map(|found| found.dli_fbase);
+    base(function).is_some_and(|found| Some(found) == base(is_own as *const c_void))
+}
+
+/// What the loader knows of an address.
+fn described(address: *const c_void) -> Option<libc::Dl_info> {
     // SAFETY: all fields of the structure may be zero.
     let mut found = unsafe { std::mem::zeroed::<libc::Dl_info>() };
-    let here = own_file as *const c_void;
     // SAFETY: the place is valid, and any address may be asked for.
-    if unsafe { libc::dladdr(here, &raw mut found) } == 0 || found.dli_fname.is_null() {
+    let is_known = unsafe { libc::dladdr(address, &raw mut found) } != 0;
+    is_known.then_some(found)
+}
+
+/// The file that this code was loaded from, without links in its path.
+pub(crate) fn own_file() -> Option<PathBuf> {
+    let found = described(own_file as *const c_void)?;
+    if found.dli_fname.is_null() {
         return None;
     }
     // SAFETY: the name is a string that lives as long as the library.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use pto_acl_interface::PLUGIN_VERSION;
 
 use super::entries::{self, ROWS};
-use super::loader::{Library, Names, own_file};
+use super::loader::{Library, Names, is_own, own_file};
 use super::refusing;
 use super::row::Row;
 
@@ -87,7 +87,8 @@ fn own(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The vendor's library. It has the names of ours: files and symbols. So it gets a name space of its own, and is named by its path.
+/// The vendor's library. It has the names of ours: files and symbols. So it looks for names in its own files first, and is named by its path. It is
+/// loaded once, and stays.
 fn vendor() -> Result<(), String> {
     let home = std::env::var_os(HOME).map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.ok_or_else(|| {
@@ -109,8 +110,8 @@ fn vendor() -> Result<(), String> {
 }
 
 fn open_vendor(file: &Path) -> Result<Library, String> {
-    let is_own = file.canonicalize().ok().is_some_and(|file| own_file() == Some(file));
-    if is_own {
+    let is_this_file = file.canonicalize().ok().is_some_and(|file| own_file() == Some(file));
+    if is_this_file {
         return Err(format!("{} is this library itself", file.display()));
     }
     let library = Library::open(file, Names::OfItsOwn)?;
@@ -119,6 +120,14 @@ fn open_vendor(file: &Path) -> Result<Library, String> {
     }
     if library.symbol(c"aclInit").is_none() {
         return Err(format!("{} lacks the function aclInit", file.display()));
+    }
+    let is_ours = |row: &&Row| library.symbol(row.name).is_some_and(|found| is_own(found));
+    if let Some(row) = ROWS.iter().find(is_ours) {
+        return Err(format!(
+            "{} needs a library whose name this library has been loaded by, so that its {} would be ours; link the program with -lascendcl alone",
+            file.display(),
+            row.name.to_string_lossy()
+        ));
     }
     Ok(library)
 }

@@ -1,15 +1,13 @@
 //! Batches of copies. The copies of a batch have no order among them.
 
-use super::copy::copy_async;
-use super::virtual_memory::Location;
 use crate::common::argument::{In, Out, Place};
 use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::current;
-use crate::device::places;
 use crate::device::transfer::Transfer;
+use crate::device::virtual_memory::Location;
+use crate::device::{copies, current, places};
 
 /// `aclrtMemcpyBatchAttr`.
 #[repr(C)]
@@ -62,14 +60,13 @@ api! {
 
 fn perform(batch: &Batch, failed: Option<&Place<usize>>) -> Answer {
     let copies = batch.checked(failed)?;
-    current::context()?;
-    current::check_uncaptured()?;
-    copies.iter().flatten().try_for_each(Transfer::perform_on_host)
+    copies::copy_now(copies.iter().flatten())
 }
 
 fn submit(batch: &Batch, failed: Option<&Place<usize>>, stream: Handle) -> Answer {
     let copies = batch.checked(failed)?;
-    copies.into_iter().try_for_each(|copy| copy_async(copy, 4, stream))
+    let stream = current::submitting(stream)?;
+    copies.into_iter().try_for_each(|copy| copies::copy(&stream, copy, copies::DEFAULT_KIND))
 }
 
 impl Batch {

@@ -1,16 +1,11 @@
 //! Binaries and their functions: shared and relocatable objects with kernels `void name(int64_t *args)`.
 
-use std::sync::Mutex;
-
-use pto_host::abi::CoreKind;
-
 use crate::common::argument::{Address, In, Out, Text};
-use crate::common::codes;
 use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::kernel::{BINARIES, Binary};
+use crate::device::kernel::{self, BINARIES, Cores, Object};
 
 /// `aclrtBinaryLoadOptions`.
 #[repr(C)]
@@ -44,7 +39,8 @@ api! {
         let place = binary.place("binary")?;
         require(count > 0, || Refusal::argument("the size is 0; pass an object"))?;
         let bytes = bytes.list("bytes", count)?;
-        place.set(load(bytes, "the object".to_owned(), &options)?);
+        let object = Object::of(bytes, "the object".to_owned())?;
+        place.set(kernel::load(object, cores(&options)?));
         Ok(())
     }
 
@@ -61,8 +57,8 @@ api! {
     fn aclrtBinaryGetDevAddress(binary: Handle, address: Out<Address>, bytes: Out<usize>) {
         let place = address.place("address")?;
         let binary = BINARIES.get(binary)?;
-        place.set(Address::of(binary.bytes.as_ptr().expose_provenance()));
-        bytes.put("bytes", binary.bytes.len())
+        place.set(Address::of(binary.bytes().as_ptr().expose_provenance()));
+        bytes.put("bytes", binary.bytes().len())
     }
 }
 
@@ -70,10 +66,8 @@ api! {
 pub(super) fn load_file(path: &Text, options: &In<Options>, binary: Out<Handle>) -> Answer {
     let place = binary.place("binary")?;
     let path = path.read("path")?;
-    let bytes = std::fs::read(&path).map_err(|error| {
-        Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
-    })?;
-    place.set(load(bytes, path, options)?);
+    let object = Object::read(path)?;
+    place.set(kernel::load(object, cores(options)?));
     Ok(())
 }
 
@@ -86,24 +80,13 @@ pub(super) fn function_of(binary: Handle, name: &Text, function: Out<Handle>) ->
     Ok(())
 }
 
-fn load(bytes: Vec<u8>, name: String, options: &In<Options>) -> Answer<Handle> {
-    require(bytes.starts_with(b"\x7FELF"), || {
-        let text = format!(
-            "{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine"
-        );
-        Refusal::new(codes::INVALID_FILE, text)
-    })?;
-    let kind = kind(options)?;
-    Ok(BINARIES.open(Binary { bytes, name, kind, functions: Mutex::default() }))
-}
-
 /// The cores that the options name: vector cores, unless the magic is that of cube cores.
-fn kind(options: &In<Options>) -> Answer<CoreKind> {
-    let Some(Options { list, count }) = options.optional() else { return Ok(CoreKind::AIV) };
+fn cores(options: &In<Options>) -> Answer<Cores> {
+    let Some(Options { list, count }) = options.optional() else { return Ok(Cores::Vector) };
     require(!list.is_null() || count == 0, || {
         Refusal::argument("the options are at null; pass an array")
     })?;
-    let mut kind = CoreKind::AIV;
+    let mut cores = Cores::Vector;
     for index in 0..count {
         // SAFETY: the caller of the entry point vouches for as many options.
         let place = unsafe { list.add(index) };
@@ -111,8 +94,8 @@ fn kind(options: &In<Options>) -> Answer<CoreKind> {
         let option = unsafe { place.read_unaligned() };
         match option.kind {
             1 | 3 => {}
-            2 if option.value[0] == CUBE => kind = CoreKind::AIC,
-            2 => kind = CoreKind::AIV,
+            2 if option.value[0] == CUBE => cores = Cores::Cube,
+            2 => cores = Cores::Vector,
             other => {
                 return Err(Refusal::argument(format!(
                     "there is no option {other} of a binary; there are 1, 2 and 3"
@@ -120,5 +103,5 @@ fn kind(options: &In<Options>) -> Answer<CoreKind> {
             }
         }
     }
-    Ok(kind)
+    Ok(cores)
 }

@@ -1,61 +1,25 @@
 //! Functions of the program: of the host, reports, exceptions.
 
-use std::sync::Arc;
-
 use super::time::limit;
 use crate::common::argument::{Address, Out};
-use crate::common::codes;
 use crate::common::entry::{api, give};
-use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
 use crate::device::callbacks::{self, Call, Exception, Function, OfException, Sort};
-use crate::device::lane::{Command, Engine, Work};
-use crate::device::settings::settings;
-use crate::device::{current, fleet};
+use crate::device::current;
+use crate::device::host_functions::{self, Blocking};
 
 api! {
     fn aclrtLaunchHostFunc(stream: Handle, function: Option<Function>, argument: Address) {
         let call = checked(function, argument)?;
-        let stream = current::submitting(stream)?;
-        let handle = stream.handle;
-        let work: Work = Arc::new(move |lane| {
-            // The function may tell any thread of the host that it was called.
-            races::ended(lane.number());
-            lane.call(move || {
-                if callbacks::is_subscribed(Sort::HostFunction, handle) {
-                    callbacks::deliver(Sort::HostFunction, handle, thread::number(), call)?.wait();
-                } else {
-                    call.make();
-                }
-                Ok(())
-            })
-        });
-        stream.submit(Command::new(Engine::Stream, "host function", work))
+        host_functions::launch(&*current::submitting(stream)?, call)
     }
 
     fn aclrtLaunchCallback(function: Option<Function>, argument: Address, blocks: u32, stream: Handle) {
         let call = checked(function, argument)?;
         require(blocks <= 1, || Refusal::argument(format!("there is no way {blocks} to block; there are 0 and 1")))?;
-        let stream = current::submitting(stream)?;
-        require(callbacks::is_subscribed(Sort::Report, stream.handle), || {
-            let text = "no thread takes the calls of the stream; call aclrtSubscribeReport first";
-            Refusal::new(codes::STREAM_NOT_SUBSCRIBED, text)
-        })?;
-        let handle = stream.handle;
-        let work: Work = Arc::new(move |lane| {
-            // The function may tell any thread of the host that it was called.
-            races::ended(lane.number());
-            lane.call(move || {
-                let done = callbacks::deliver(Sort::Report, handle, thread::number(), call)?;
-                if blocks == 1 {
-                    done.wait();
-                }
-                Ok(())
-            })
-        });
-        stream.submit(Command::new(Engine::Stream, "callback", work))
+        host_functions::launch_report(&*current::submitting(stream)?, call, Blocking::of(blocks))
     }
 
     fn aclrtSubscribeReport(thread: u64, stream: Handle) {
@@ -132,20 +96,15 @@ of_exceptions! {
     aclrtGetErrorCodeFromExceptionInfo: code,
 }
 
-/// Makes a call of this thread. In virtual time nobody else steps the devices while it waits.
 fn process(sort: Sort, milliseconds: i32) -> Answer {
-    let limit = limit(milliseconds)?;
-    let step = || fleet::all_opened().fold(false, |worked, open| open.session.step() | worked);
-    let step: &dyn Fn() -> bool = &step;
-    callbacks::process(sort, thread::number(), limit, settings().seed.map(|_| step))
+    host_functions::process(sort, limit(milliseconds)?)
 }
 
 fn told(exception: *const Exception) -> Answer<Exception> {
     require(!exception.is_null(), || {
         Refusal::argument("the exception is null; pass what the callback is given")
     })?;
-    // SAFETY: the caller has it as the argument of its callback, during the call.
-    Ok(unsafe { exception.read() })
+    Ok(Exception::read(exception))
 }
 
 fn named(function: Option<OfException>) -> Answer<OfException> {

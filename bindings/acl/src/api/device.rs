@@ -2,13 +2,13 @@
 
 use crate::common::argument::Out;
 use crate::common::entry::api;
-use crate::device::{current, fleet};
+use crate::device::{current, fleet, profiler};
 
 use super::time::limit;
 
 api! {
     fn aclrtSetDevice(device: i32) {
-        super::profile::trace_program();
+        profiler::trace_program();
         current::set_device(device)
     }
 
@@ -27,7 +27,7 @@ api! {
     }
 
     fn aclrtSynchronizeDeviceWithTimeout(milliseconds: i32) {
-        super::stream::synchronize_device(limit(milliseconds)?)
+        current::synchronize_device(limit(milliseconds)?)
     }
 
     fn aclrtGetPrimaryCtxState(device: i32, flags: Out<u32>, active: Out<i32>) {

@@ -5,20 +5,16 @@ use std::ffi::c_char;
 use crate::common::argument::Out;
 use crate::common::entry::{api, values};
 use crate::common::notes::Pointee;
-use crate::common::refusal::{Answer, Refusal, require};
-use crate::device::open::Open;
-use crate::device::settings::settings;
-use crate::device::{current, fleet};
+use crate::common::refusal::{Refusal, require};
+use crate::device::{current, facts, fleet};
 
-/// The system on chip that the devices are like.
-pub(super) const SOC: &str = "Ascend910B1";
+/// What the library can do, by the numbers of the interface.
+const ATTRIBUTES: &[i32] = &[0, 1];
 
 values! {
     // The name of the system on chip.
     fn aclrtGetSocName() -> *const c_char, std::ptr::null(), { Ok(c"Ascend910B1".as_ptr()) }
 }
-
-const L2_BYTES: i64 = 192 << 20;
 
 api! {
     fn aclrtGetDeviceCount(count: Out<u32>) {
@@ -30,17 +26,11 @@ api! {
     }
 
     fn aclrtGetDeviceInfo(device: u32, attribute: u32, value: Out<i64>) {
-        let open = opened(device)?;
-        value.put("value", self::attribute(&open, attribute)?)
+        value.put("value", facts::attribute(device, attribute)?)
     }
 
     fn aclGetDeviceCapability(device: u32, what: i32, value: Out<i64>) {
-        let open = opened(device)?;
-        let [cube, vector] = open.cores().map(i64::from);
-        let of = [cube, vector, L2_BYTES];
-        let found = usize::try_from(what).ok().and_then(|what| of.get(what));
-        let found = found.ok_or_else(|| Refusal::argument(format!("there is no device information {what}")))?;
-        value.put("value", *found)
+        value.put("value", facts::capability(device, what)?)
     }
 
     fn aclrtGetDeviceCapability(device: i32, feature: u32, value: Out<i32>) {
@@ -60,11 +50,7 @@ api! {
     }
 
     fn aclrtDeviceGetUuid(device: i32, uuid: Out<[u8; 16]>) {
-        let index = fleet::check(device)?;
-        let number = settings().devices[index].to_be_bytes();
-        let mut bytes = *b"pto-runtime\0....";
-        bytes[12..].copy_from_slice(&number);
-        uuid.put("uuid", bytes)
+        uuid.put("uuid", facts::uuid(device)?)
     }
 
     fn aclrtDeviceGetBareTgid(process: Out<i32>) {
@@ -77,27 +63,27 @@ api! {
     }
 
     fn aclrtGetLogicDevIdByUserDevId(user: i32, logic: Out<i32>) {
-        logic.put("logic", physical(user)?)
+        logic.put("logic", facts::physical(user)?)
     }
 
     fn aclrtGetPhyDevIdByLogicDevId(logic: i32, found: Out<i32>) {
-        found.put("physical", known(logic)?)
+        found.put("physical", facts::known(logic)?)
     }
 
     fn aclrtGetPhyDevIdByUserDevId(user: i32, found: Out<i32>) {
-        found.put("physical", physical(user)?)
+        found.put("physical", facts::physical(user)?)
     }
 
     fn aclrtGetLogicDevIdByPhyDevId(found: i32, logic: Out<i32>) {
-        logic.put("logic", known(found)?)
+        logic.put("logic", facts::known(found)?)
     }
 
     fn aclrtGetUserDevIdByLogicDevId(logic: i32, user: Out<i32>) {
-        user.put("user", seen(logic)?)
+        user.put("user", facts::seen(logic)?)
     }
 
     fn aclrtGetUserDevIdByPhyDevId(found: i32, user: Out<i32>) {
-        user.put("user", seen(found)?)
+        user.put("user", facts::seen(found)?)
     }
 
     fn aclrtGetErrorVerbose(device: i32, error: Out<ErrorInfo>) {
@@ -106,9 +92,8 @@ api! {
     }
 
     fn aclGetCannAttributeList(list: Out<*const i32>, count: Out<usize>) {
-        static LIST: [i32; 2] = [0, 1];
-        list.put("list", LIST.as_ptr())?;
-        count.put("count", LIST.len())
+        list.put("list", ATTRIBUTES.as_ptr())?;
+        count.put("count", ATTRIBUTES.len())
     }
 
     fn aclGetCannAttribute(attribute: i32, value: Out<i32>) {
@@ -119,7 +104,7 @@ api! {
     }
 
     fn aclrtSynchronizeDevice() {
-        super::stream::synchronize_device(None)
+        current::synchronize_device(None)
     }
 }
 
@@ -141,61 +126,3 @@ struct ErrorInfo {
 impl Pointee for ErrorInfo {}
 
 const _: () = assert!(size_of::<Utilization>() == 24 && size_of::<ErrorInfo>() == 2576);
-
-fn opened(device: u32) -> Answer<std::sync::Arc<Open>> {
-    fleet::open(i32::try_from(device).unwrap_or(-1))
-}
-
-fn attribute(open: &Open, attribute: u32) -> Answer<i64> {
-    let [cube, vector] = open.cores().map(i64::from);
-    Ok(match attribute {
-        1 => 6,
-        101 | 102 => cube,
-        201 => vector,
-        204 => 192 << 10,
-        301 => i64::try_from(settings().memory).unwrap_or(i64::MAX),
-        302 => L2_BYTES,
-        402 => i64::from(settings().devices[fleet::check(open.index)?]),
-        501 => 1,
-        202 | 203 | 205..=212 | 401 | 403..=409 | 601 => {
-            return Err(Refusal::unsupported(format!(
-                "the devices here do not know attribute {attribute}"
-            )));
-        }
-        _ => {
-            return Err(Refusal::argument(format!(
-                "there is no attribute {attribute} of a device"
-            )));
-        }
-    })
-}
-
-/// The number of a device that the program sees.
-fn physical(user: i32) -> Answer<i32> {
-    let index = fleet::check(user)?;
-    Ok(settings().devices[index].cast_signed())
-}
-
-fn known(number: i32) -> Answer<i32> {
-    let all = &settings().devices;
-    let is = |held: &&u32| held.cast_signed() == number;
-    require(all.iter().any(|held| is(&held)), || {
-        Refusal::new(
-            crate::common::codes::BAD_DEVICE,
-            format!("this process sees no device {number}"),
-        )
-    })?;
-    Ok(number)
-}
-
-fn seen(number: i32) -> Answer<i32> {
-    known(number)?;
-    let all = &settings().devices;
-    let index = all.iter().position(|held| held.cast_signed() == number).unwrap_or_default();
-    Ok(i32::try_from(index).unwrap_or_default())
-}
-
-/// The device of the current context.
-pub(super) fn current_open() -> Answer<std::sync::Arc<Open>> {
-    Ok(std::sync::Arc::clone(&current::context()?.open))
-}

@@ -1,14 +1,13 @@
 //! Memory of devices, and pinned memory of the host.
 
-use super::facts::current_open;
-use super::virtual_memory::Location;
 use crate::common::argument::{Address, In, Out};
 use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::device::places::{self, Purpose};
 use crate::device::settings::settings;
-use crate::device::{fleet, mapping};
+use crate::device::virtual_memory::Location;
+use crate::device::{current, fleet, mapping};
 
 /// `aclrtMallocConfig`, whose attributes are hints.
 #[repr(C)]
@@ -73,7 +72,7 @@ api! {
 
     fn aclrtFreeWithDevSync(address: Address) {
         let at = address.required("address")?;
-        super::stream::synchronize_device(None)?;
+        current::synchronize_device(None)?;
         places::free(at, Purpose::Memory)
     }
 
@@ -92,7 +91,7 @@ api! {
 
     fn aclrtFreeHostWithDevSync(address: Address) {
         let at = address.required("address")?;
-        super::stream::synchronize_device(None)?;
+        current::synchronize_device(None)?;
         places::free_pinned(at)
     }
 
@@ -130,7 +129,7 @@ api! {
         let free = free.place("free")?;
         let total = total.place("total")?;
         require(attribute <= 17, || Refusal::argument(format!("there is no memory of attribute {attribute}")))?;
-        let open = current_open()?;
+        let open = current::open()?;
         let (all, used) = (settings().memory, open.usage().0);
         // Memory here is HBM: there is no DDR of its own.
         let all = if matches!(attribute, 0 | 2 | 3 | 6 | 7) { 0 } else { all };
@@ -188,13 +187,13 @@ fn allocate(address: Out<Address>, bytes: usize, policy: u32) -> Answer {
     require(base <= 7 && policy & !0x10_11FF == 0, || {
         Refusal::argument(format!("there is no policy {policy:#x} of allocation"))
     })?;
-    place.set(Address::of(places::allocate(&current_open()?, bytes, Purpose::Memory)?.address));
+    place.set(Address::of(places::allocate(&current::open()?, bytes, Purpose::Memory)?.address));
     Ok(())
 }
 
 fn allocate_host(address: Out<Address>, bytes: usize) -> Answer {
     let place = address.place("address")?;
-    current_open()?;
+    current::open()?;
     place.set(Address::of(places::allocate_pinned(bytes)?));
     Ok(())
 }
@@ -205,7 +204,7 @@ fn register(address: Address, bytes: u64) -> Answer<usize> {
     require(at.is_multiple_of(mapping::PAGE), || {
         Refusal::value(format!("{at:#x} does not begin a page of {} bytes", mapping::PAGE))
     })?;
-    current_open()?;
+    current::open()?;
     places::register(at, size(bytes))?;
     Ok(at)
 }

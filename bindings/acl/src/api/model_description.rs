@@ -1,21 +1,17 @@
 //! What a model says of its inputs and outputs.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use pto_host::workloads::program::{Format, Program, TensorDescription};
-use pto_host::workloads::tile::DType;
+use std::sync::Arc;
 
 use super::model::{from_file, from_memory};
 use crate::common::argument::{In, Out, Text};
 use crate::common::entry::{api, values};
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::Handle;
 use crate::device::model;
-
-static DESCRIPTIONS: Table<Description> = Table::new(Kind::ModelDescription);
+use crate::device::model_description::{self, Description, Side, Sides};
 
 /// Dimensions of `aclmdlIODims`.
 const MAX_DIMS: usize = 128;
@@ -35,35 +31,12 @@ impl Pointee for Dims {}
 
 const _: () = assert!(size_of::<Dims>() == 1160);
 
-/// A description; empty until a model is described. Its texts live as long as it does.
-#[derive(Default)]
-struct Description(Mutex<Vec<Arc<Sides>>>);
-
-/// Inputs and outputs of one model. A description keeps those of earlier models, because programs may hold their names.
-struct Sides {
-    inputs: Vec<Tensor>,
-    outputs: Vec<Tensor>,
-}
-
-/// One input or output.
-struct Tensor {
-    described: TensorDescription,
-    name: CString,
-}
-
-/// Which side of a model.
-#[derive(Clone, Copy)]
-enum Side {
-    Inputs,
-    Outputs,
-}
-
 values! {
-    fn aclmdlCreateDesc() -> Handle, 0, { Ok(DESCRIPTIONS.open(Description::default())) }
+    fn aclmdlCreateDesc() -> Handle, 0, { Ok(model_description::create()) }
 
-    fn aclmdlGetNumInputs(description: Handle) -> usize, 0, { Ok(sides(description)?.inputs.len()) }
+    fn aclmdlGetNumInputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(Side::Inputs).len()) }
 
-    fn aclmdlGetNumOutputs(description: Handle) -> usize, 0, { Ok(sides(description)?.outputs.len()) }
+    fn aclmdlGetNumOutputs(description: Handle) -> usize, 0, { Ok(sides(description)?.of(Side::Outputs).len()) }
 
     fn aclmdlGetInputSizeByIndex(description: Handle, index: usize) -> usize, 0, { bytes(description, Side::Inputs, index) }
 
@@ -88,8 +61,7 @@ values! {
 
 api! {
     fn aclmdlDestroyDesc(description: Handle) {
-        checked(description)?;
-        DESCRIPTIONS.take(description).map(drop)
+        model_description::destroy(named(description)?)
     }
 
     fn aclmdlGetDesc(description: Handle, model: u32) {
@@ -130,76 +102,23 @@ api! {
     }
 }
 
-impl Description {
-    fn list(&self) -> MutexGuard<'_, Vec<Arc<Sides>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn describe(&self, program: &Program) -> Answer {
-        let side = |is_own: fn(_) -> bool| {
-            let own = program.tensors().iter().filter(move |tensor| is_own(tensor.role));
-            own.map(Tensor::of).collect::<Answer<Vec<_>>>()
-        };
-        let sides = Sides { inputs: side(model::is_input)?, outputs: side(model::is_output)? };
-        self.list().push(Arc::new(sides));
-        Ok(())
-    }
-}
-
-impl Tensor {
-    fn of(described: &TensorDescription) -> Answer<Self> {
-        let name = CString::new(described.name.as_str()).map_err(|_| {
-            Refusal::value(format!("the name of the tensor {:?} holds a zero", described.name))
-        })?;
-        Ok(Self { described: described.clone(), name })
-    }
-}
-
-impl Sides {
-    fn of(&self, side: Side) -> &[Tensor] {
-        match side {
-            Side::Inputs => &self.inputs,
-            Side::Outputs => &self.outputs,
-        }
-    }
-
-    fn tensor(&self, side: Side, index: usize) -> Answer<&Tensor> {
-        let tensors = self.of(side);
-        tensors.get(index).ok_or_else(|| {
-            let name = side.name();
-            Refusal::argument(format!(
-                "there is no {name} {index}; the model has {}",
-                tensors.len()
-            ))
-        })
-    }
-}
-
-impl Side {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Inputs => "input",
-            Self::Outputs => "output",
-        }
-    }
-}
-
-fn checked(description: Handle) -> Answer<Arc<Description>> {
+fn named(description: Handle) -> Answer<Handle> {
     require(description != 0, || {
         Refusal::argument("modelDesc is null; call aclmdlCreateDesc first")
     })?;
-    DESCRIPTIONS.get(description)
+    Ok(description)
 }
 
-/// The sides of the model that was described last.
+fn checked(description: Handle) -> Answer<Arc<Description>> {
+    model_description::get(named(description)?)
+}
+
 fn sides(description: Handle) -> Answer<Arc<Sides>> {
-    let last = checked(description)?.list().last().cloned();
-    last.ok_or_else(|| Refusal::argument("modelDesc describes no model; call aclmdlGetDesc first"))
+    model_description::sides(named(description)?)
 }
 
 fn bytes(description: Handle, side: Side, index: usize) -> Answer<usize> {
-    let bytes = sides(description)?.tensor(side, index)?.described.bytes();
-    Ok(usize::try_from(bytes).unwrap_or(usize::MAX))
+    Ok(sides(description)?.tensor(side, index)?.bytes())
 }
 
 fn name(description: Handle, side: Side, index: usize) -> Answer<*const c_char> {
@@ -207,30 +126,12 @@ fn name(description: Handle, side: Side, index: usize) -> Answer<*const c_char> 
     Ok(sides(description)?.tensor(side, index)?.name.as_ptr())
 }
 
-/// `aclFormat`: the tiles of the device are FRACTAL_NZ, everything else is ND.
 fn format(description: Handle, side: Side, index: usize) -> Answer<i32> {
-    let sides = sides(description)?;
-    let tensor = &sides.tensor(side, index)?.described;
-    let is_nz = tensor.layout.format == Format::nz(tensor.dtype.bytes());
-    Ok(if is_nz { 29 } else { 2 })
+    Ok(sides(description)?.tensor(side, index)?.format())
 }
 
-/// `aclDataType`.
 fn data_type(description: Handle, side: Side, index: usize) -> Answer<i32> {
-    Ok(match sides(description)?.tensor(side, index)?.described.dtype {
-        DType::F32 => 0,
-        DType::F16 => 1,
-        DType::I8 => 2,
-        DType::I32 => 3,
-        DType::U8 => 4,
-        DType::I16 => 6,
-        DType::U16 => 7,
-        DType::U32 => 8,
-        DType::I64 => 9,
-        DType::U64 => 10,
-        DType::F64 => 11,
-        DType::BF16 => 27,
-    })
+    Ok(sides(description)?.tensor(side, index)?.data_type())
 }
 
 fn put_dims(description: Handle, side: Side, index: usize, place: Out<Dims>) -> Answer {

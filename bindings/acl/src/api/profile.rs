@@ -1,72 +1,15 @@
-//! The profiler: `aclprof*`. Between start and stop, commands of streams and calls of the host are recorded; the end writes them as a
-//! timeline, which `pto view` shows. `PTO_ACL_TRACE` records the whole program into one file.
-//!
-//! ```text
-//! Init -> READY -> Start -> RECORDING -> Stop -> READY -> Finalize: the file
-//! ```
+//! The profiler: `aclprof*`.
 
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::path::PathBuf;
 
 use crate::common::argument::In;
-use crate::common::codes;
-use crate::common::entry::{self, api, values};
+use crate::common::entry::{api, values};
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
-use crate::device::profile::{CALLS, COMMANDS, RANGES};
-use crate::device::{fleet, profile, timeline};
+use crate::common::table::Handle;
+use crate::device::{fleet, profiler};
 
-/// The file that the whole program is recorded into; `%p` in its name stands for the number of the process.
-const TRACE_VARIABLE: &str = "PTO_ACL_TRACE";
 /// The most bytes of a path.
 const MAX_PATH: usize = 4096;
-
-/// What a program can ask for: the bit of the interface, what is recorded for it, and its name.
-const ASKED: [(u64, u32, &str); 16] = [
-    (0x1, CALLS, "ACL_API"),
-    (0x2, COMMANDS, "TASK_TIME"),
-    (0x4, 0, "AICORE_METRICS"),
-    (0x8, 0, "AICPU"),
-    (0x10, 0, "L2CACHE"),
-    (0x20, 0, "HCCL_TRACE"),
-    (0x40, 0, "TRAINING_TRACE"),
-    (0x80, RANGES, "MSPROFTX"),
-    (0x100, CALLS, "RUNTIME_API"),
-    (0x200, 0, "GE_API_L0"),
-    (0x800, COMMANDS, "TASK_TIME_L0"),
-    (0x1000, 0, "TASK_MEMORY"),
-    (0x2000, COMMANDS, "TASK_TIME_L2"),
-    (0x4000, 0, "OP_ATTR"),
-    (0x8000, COMMANDS, "TASK_TIME_L3"),
-    (0x0100_0000, 0, "GE_API_L1"),
-];
-
-/// A configuration.
-struct Config {
-    devices: Vec<i32>,
-    asked: u64,
-}
-
-static CONFIGS: Table<Config> = Table::new(Kind::ProfileConfig);
-
-/// The profiler between `aclprofInit` and `aclprofFinalize`.
-struct Profiler {
-    folder: PathBuf,
-    running: Vec<Handle>,
-    /// Everything that was asked for.
-    asked: u64,
-}
-
-static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
-
-fn profiler() -> MutexGuard<'static, Option<Profiler>> {
-    PROFILER.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn none() -> Refusal {
-    Refusal::new(codes::NO_PROFILING, "the profiler is not initialised; call aclprofInit first")
-}
 
 api! {
     fn aclprofInit(path: In<u8>, length: usize) {
@@ -75,60 +18,23 @@ api! {
             Refusal::argument(format!("a path of {length} bytes is none; pass 1 to {}", MAX_PATH - 1))
         })?;
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        let folder = PathBuf::from(String::from_utf8_lossy(text).into_owned());
-        let mut profiler = profiler();
-        require(profiler.is_none() && !traces_all(), || {
-            let text = "the profiler runs already; call aclprofFinalize first, and leave PTO_ACL_TRACE out";
-            Refusal::new(codes::PROFILING_RUNS, text)
-        })?;
-        std::fs::create_dir_all(&folder).map_err(|error| {
-            let text = format!("the folder {} cannot be made: {error}", folder.display());
-            Refusal::new(codes::INVALID_FILE, text)
-        })?;
-        *profiler = Some(Profiler { folder, running: Vec::new(), asked: 0 });
-        Ok(())
+        profiler::initialise(PathBuf::from(String::from_utf8_lossy(text).into_owned()))
     }
 
     fn aclprofFinalize() {
-        let ended = profiler().take().ok_or_else(none)?;
-        let record = profile::take();
-        timeline::write(&ended.file(), &record, &not_recorded(ended.asked))
+        profiler::finalise()
     }
 
     fn aclprofDestroyConfig(config: Handle) {
-        checked(config)?;
-        CONFIGS.take(config).map(drop)
+        profiler::destroy(checked(config)?)
     }
 
     fn aclprofStart(config: Handle) {
-        let asked = checked(config)?;
-        let mut profiler = profiler();
-        let profiler = profiler.as_mut().ok_or_else(none)?;
-        let is_taken = profiler.running.iter().filter_map(|running| CONFIGS.find(*running)).any(|running| {
-            running.devices.iter().any(|device| asked.devices.contains(device))
-        });
-        require(!is_taken && !profiler.running.contains(&config), || {
-            let text = "a device of this configuration is profiled already; call aclprofStop first";
-            Refusal::new(codes::PROFILING_RUNS, text)
-        })?;
-        profiler.running.push(config);
-        profiler.asked |= asked.asked;
-        profile::start(recorded(asked.asked), Some(&asked.devices));
-        Ok(())
+        profiler::start(checked(config)?)
     }
 
     fn aclprofStop(config: Handle) {
-        checked(config)?;
-        let mut profiler = profiler();
-        let profiler = profiler.as_mut().ok_or_else(none)?;
-        let at = profiler.running.iter().position(|running| *running == config);
-        let at = at.ok_or_else(|| {
-            Refusal::new(codes::NO_PROFILING, "this configuration is not profiled; start it first")
-        })?;
-        profiler.running.remove(at);
-        let left = profiler.running.iter().filter_map(|running| CONFIGS.find(*running));
-        profile::keep_recording(left.fold(0, |left, config| left | recorded(config.asked)));
-        Ok(())
+        profiler::stop(checked(config)?)
     }
 }
 
@@ -138,71 +44,13 @@ values! {
         require(count as usize <= fleet::count(), || {
             Refusal::argument(format!("{count} devices are named, and there are {}", fleet::count()))
         })?;
-        let device = |number: u32| fleet::check(i32::try_from(number).unwrap_or(-1)).map(|_| number.cast_signed());
-        let devices = named.into_iter().map(device).collect::<Answer<Vec<i32>>>()?;
-        let known = ASKED.iter().fold(0, |known, (bit, ..)| known | bit);
-        require(asked != 0 && asked & !known == 0, || {
-            let text = format!("the profiler knows nothing of the bits {:#x}; ask for some of {known:#x}", asked & !known);
-            Refusal::new(codes::PROFILING_CONFIG, text)
-        })?;
-        Ok(CONFIGS.open(Config { devices, asked }))
+        profiler::create(&named, asked)
     }
 }
 
-fn checked(config: Handle) -> Answer<Arc<Config>> {
+fn checked(config: Handle) -> Answer<Handle> {
     require(config != 0, || {
         Refusal::argument("config is null; pass what aclprofCreateConfig gave")
     })?;
-    CONFIGS.get(config)
-}
-
-fn recorded(asked: u64) -> u32 {
-    ASKED
-        .iter()
-        .filter(|(bit, ..)| asked & bit != 0)
-        .fold(0, |bits, (_, recorded, _)| bits | recorded)
-}
-
-/// The names of what was asked for and is not recorded.
-fn not_recorded(asked: u64) -> String {
-    let missing = ASKED.iter().filter(|(bit, recorded, _)| asked & bit != 0 && *recorded == 0);
-    missing.map(|(_, _, name)| *name).collect::<Vec<_>>().join(", ")
-}
-
-impl Profiler {
-    /// A file that is not there yet.
-    fn file(&self) -> PathBuf {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        // Relaxed: the counter only makes names differ.
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        self.folder.join(format!("timeline-{}-{number}.json", std::process::id()))
-    }
-}
-
-/// The file that the whole program is recorded into.
-fn trace_file() -> Option<&'static Path> {
-    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let asked = || std::env::var(TRACE_VARIABLE).ok().filter(|path| !path.is_empty());
-    let named = |path: String| PathBuf::from(path.replace("%p", &std::process::id().to_string()));
-    FILE.get_or_init(|| asked().map(named)).as_deref()
-}
-
-fn traces_all() -> bool {
-    trace_file().is_some()
-}
-
-/// Records the whole program, where somebody asks for that.
-pub(super) fn trace_program() {
-    extern "C" fn at_exit() {
-        let Some(path) = trace_file().filter(|_| !entry::is_forked()) else { return };
-        if let Err(refusal) = timeline::write(path, &profile::take(), "") {
-            eprintln!("pto acl: {}", refusal.text);
-        }
-    }
-    if !traces_all() || profile::has(COMMANDS) {
-        return;
-    }
-    profile::start(CALLS | COMMANDS | RANGES, None);
-    // SAFETY: the function may be called at the end of the process.
-    unsafe { libc::atexit(at_exit) };
+    Ok(config)
 }

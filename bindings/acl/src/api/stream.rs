@@ -1,39 +1,13 @@
 //! Streams: made, destroyed, waited for.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
 use super::time::limit;
 use crate::common::argument::{In, Out};
-use crate::common::codes;
 use crate::common::entry::{api, give};
-use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::Handle;
-use crate::device::stream::{STREAMS, Stream};
-use crate::device::{callbacks, current};
-
-/// `aclrtStreamConfigHandle`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct StreamConfig {
-    work: usize,
-    work_bytes: usize,
-    flags: usize,
-    priority: u32,
-}
-
-impl Pointee for StreamConfig {}
-
-const _: () = assert!(size_of::<StreamConfig>() == 32);
-
-/// The addresses of the configurations that were made and not destroyed.
-static CONFIGS: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
-
-fn configs() -> MutexGuard<'static, BTreeSet<usize>> {
-    CONFIGS.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::common::table::{Found, Handle};
+use crate::device::current;
+use crate::device::stream::{self, Stream};
+use crate::device::stream_config::{self, StreamConfig};
 
 api! {
     fn aclrtCreateStream(stream: Out<Handle>) {
@@ -50,18 +24,11 @@ api! {
     }
 
     fn aclrtDestroyStream(stream: Handle) {
-        let stream = own(stream)?;
-        stream.check_uncaptured()?;
-        // What failed is told to nobody any more.
-        stream.lane.synchronize(None).unwrap_or_default();
-        destroy(&stream)
+        stream::destroy(&*own(stream)?)
     }
 
     fn aclrtDestroyStreamForce(stream: Handle) {
-        let stream = own(stream)?;
-        stream.check_uncaptured()?;
-        stream.lane.abort();
-        destroy(&stream)
+        stream::destroy_by_force(&*own(stream)?)
     }
 
     fn aclrtSynchronizeStream(stream: Handle) {
@@ -75,26 +42,18 @@ api! {
 
     fn aclrtStreamQuery(stream: Handle, status: Out<u32>) {
         let place = status.place("status")?;
-        let stream = current::asked(stream)?;
-        stream.check_uncaptured()?;
-        place.set(u32::from(!stream.lane.is_idle()?));
+        place.set(u32::from(!current::asked(stream)?.is_idle()?));
         Ok(())
     }
 
     fn aclrtStreamAbort(stream: Handle) {
         require(stream != 0, || Refusal::argument("stream is null; the default stream cannot be aborted"))?;
-        let stream = current::submitting(stream)?;
-        stream.check_uncaptured()?;
-        stream.lane.abort();
-        Ok(())
+        current::submitting(stream)?.abort()
     }
 
     fn aclrtStreamStop(stream: Handle) {
         require(stream != 0, || Refusal::argument("stream is null; the default stream cannot be stopped"))?;
-        let stream = current::submitting(stream)?;
-        stream.check_uncaptured()?;
-        stream.lane.abort();
-        Ok(())
+        current::submitting(stream)?.abort()
     }
 
     fn aclrtStreamGetId(stream: Handle, id: Out<i32>) {
@@ -134,13 +93,7 @@ api! {
 
     fn aclrtDestroyStreamConfigHandle(config: *mut StreamConfig) {
         require(!config.is_null(), || Refusal::argument("config is null; pass a configuration"))?;
-        require(configs().remove(&config.expose_provenance()), || {
-            let text = format!("{config:p} is no configuration of aclrtCreateStreamConfigHandle, or was destroyed");
-            Refusal::new(codes::BAD_HANDLE, text)
-        })?;
-        // SAFETY: the caller has it from `aclrtCreateStreamConfigHandle`, and destroys it once.
-        drop(unsafe { Box::from_raw(config) });
-        Ok(())
+        stream_config::destroy(config)
     }
 }
 
@@ -148,11 +101,7 @@ api! {
 // SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 extern "C" fn aclrtCreateStreamConfigHandle() -> *mut StreamConfig {
-    give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || {
-        let config: *mut StreamConfig = Box::into_raw(Box::default());
-        configs().insert(config.expose_provenance());
-        Ok(config)
-    })
+    give("aclrtCreateStreamConfigHandle", std::ptr::null_mut(), || Ok(stream_config::create()))
 }
 
 fn number(bytes: &[u8]) -> Answer<usize> {
@@ -166,41 +115,14 @@ fn number(bytes: &[u8]) -> Answer<usize> {
 
 fn make(stream: Out<Handle>, priority: u32, flags: u32) -> Answer {
     let place = stream.place("stream")?;
-    let made = Stream::new(&*current::context()?, priority, flags)?;
-    callbacks::stream_made(made.handle);
-    place.set(made.handle);
+    place.set(stream::make(&*current::context()?, priority, flags)?);
     Ok(())
 }
 
 /// A stream that is to be destroyed.
-fn own(stream: Handle) -> Answer<std::sync::Arc<Stream>> {
+fn own(stream: Handle) -> Answer<Found<'static, Stream>> {
     require(stream != 0, || {
         Refusal::argument("stream is null; the default stream cannot be destroyed")
     })?;
-    let stream = current::submitting(stream)?;
-    require(!stream.is_default(), || {
-        Refusal::new(
-            codes::BAD_VALUE,
-            "the stream is the default one of its context; it goes with the context",
-        )
-    })?;
-    Ok(std::sync::Arc::clone(&stream))
-}
-
-fn destroy(stream: &Stream) -> Answer {
-    callbacks::stream_ends(stream.handle);
-    STREAMS.take(stream.handle).map(drop)
-}
-
-/// Waits for every stream of the current context's device.
-pub(super) fn synchronize_device(limit: Option<Duration>) -> Answer {
-    let context = current::context()?;
-    let start = std::time::Instant::now();
-    for (_, stream) in STREAMS.all() {
-        if stream.context.open.index == context.open.index {
-            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
-            stream.synchronize(left)?;
-        }
-    }
-    Ok(())
+    current::submitting(stream)
 }

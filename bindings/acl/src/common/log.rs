@@ -162,3 +162,13 @@ fn name() -> &'static str {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     })
 }
+
+/// Writes a line that the program itself logs: function, file and text, and the line in the file.
+pub(crate) fn of_program(level: u32, [function, file, text]: [&str; 3], line: u32) {
+    let level = ["DEBUG", "INFO", "WARNING", "ERROR"].get(level as usize).unwrap_or(&"LOG");
+    if TO_STDOUT.iter().any(|name| std::env::var_os(name).is_some()) {
+        println!("[{level}] {file}:{line} {function}: {text}");
+    } else if *level == "ERROR" {
+        eprintln!("[{level}] {file}:{line} {function}: {text}");
+    }
+}

@@ -50,6 +50,12 @@ impl Exception {
         }
     }
 
+    /// What the program passes on that a callback was given.
+    pub(crate) fn read(place: *const Self) -> Self {
+        // SAFETY: the program has it as the argument of its callback, during the call.
+        unsafe { place.read() }
+    }
+
     /// Tells who has asked for it, and lets its command fail.
     pub(crate) fn raise(&self, why: &str) -> Answer {
         tell_exception(self);

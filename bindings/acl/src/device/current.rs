@@ -1,10 +1,12 @@
 //! What is current for the calling thread: its context, its device, the stream that NULL stands for. And how contexts come and go.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::capture::{self, Mode};
 use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
+use super::open::Open;
 use super::stream::{STREAMS, Stream};
 use super::{callbacks, fleet, model, places};
 use crate::common::codes;
@@ -167,4 +169,22 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
     model::forget_all(device);
     places::free_all(device);
     Ok(())
+}
+
+/// Waits for every stream of the current context's device.
+pub(crate) fn synchronize_device(limit: Option<Duration>) -> Answer {
+    let context = context()?;
+    let start = Instant::now();
+    for (_, stream) in STREAMS.all() {
+        if stream.context.open.index == context.open.index {
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            stream.synchronize(left)?;
+        }
+    }
+    Ok(())
+}
+
+/// The device of the current context.
+pub(crate) fn open() -> Answer<Arc<Open>> {
+    Ok(Arc::clone(&context()?.open))
 }

@@ -3,16 +3,19 @@
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use pto_host::session::Event as Point;
 
-use super::capture::{Captured, Step};
+use super::capture::{Capture, Captured, Mode, Step};
+use super::current;
 use super::lane::{Lane, NO_STREAM};
-use super::stream::Stream;
+use super::stream::{STREAMS, Stream};
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Kind, Table};
+use crate::common::table::{Handle, Kind, Table};
+use crate::common::thread;
 
 /// The graphs of the process.
 pub(crate) static GRAPHS: Table<Graph> = Table::new(Kind::Graph);
@@ -73,13 +76,27 @@ impl Graph {
         Ok(())
     }
 
+    /// Executes it on the default stream of the current context, and waits for the end.
+    pub(crate) fn execute_and_wait(&self, limit: Option<Duration>) -> Answer {
+        let stream = STREAMS.get(current::context()?.default_stream())?;
+        self.execute(&stream)?;
+        stream.synchronize(limit)
+    }
+
+    /// Writes its steps into a file, as JSON.
+    pub(crate) fn write_json(&self, path: &str) -> Answer {
+        std::fs::write(path, self.json()).map_err(|error| {
+            Refusal::new(codes::FILE_OPEN, format!("{path} cannot be written: {error}"))
+        })
+    }
+
     /// A number for an event of the capture that no other event of the process has: no handle is odd.
     fn signal(&self, record: usize) -> usize {
         (self.id as usize) << 32 | record << 1 | 1
     }
 
     /// The steps as JSON.
-    pub(crate) fn json(&self) -> String {
+    fn json(&self) -> String {
         let mut text = format!(
             "{{\"graph\": {}, \"streams\": {}, \"steps\": [",
             self.id,
@@ -100,4 +117,38 @@ impl Graph {
         text.push_str("\n]}\n");
         text
     }
+}
+
+/// Begins a capture on a stream.
+pub(crate) fn begin_capture(stream: &Stream, mode: Mode) -> Answer {
+    require(!stream.is_default(), || {
+        let text = "the default stream cannot be captured; create a stream";
+        Refusal::new(codes::DEFAULT_STREAM_CAPTURED, text)
+    })?;
+    let mut capture = stream.capture();
+    require(capture.is_none(), || {
+        let text = "the stream is captured already; end that capture first";
+        Refusal::new(codes::STREAM_CAPTURED, text)
+    })?;
+    *capture = Some(Capture::begin(stream.handle, mode, thread::number()));
+    Ok(())
+}
+
+/// Ends the capture that a stream began, and gives the graph.
+pub(crate) fn end_capture(stream: &Stream) -> Answer<Handle> {
+    let member = stream.capture().clone().ok_or_else(|| {
+        Refusal::new(codes::NOT_CAPTURED, "the stream is not captured; begin a capture first")
+    })?;
+    require(member.index == 0, || {
+        let text =
+            "the stream joined the capture of another one; end it on the stream that began it";
+        Refusal::new(codes::OTHER_CAPTURE, text)
+    })?;
+    let capture = member.capture;
+    require(capture.mode == Mode::Relaxed || capture.thread == thread::number(), || {
+        let text = "another thread began the capture; end it there, or begin it relaxed";
+        Refusal::new(codes::CAPTURE_THREAD, text)
+    })?;
+    let captured = capture.end()?;
+    Ok(GRAPHS.open(Graph::new(capture.id, captured, stream)?))
 }

@@ -1,12 +1,16 @@
 //! Kernels: binaries, their functions, and arguments that are put together step by step.
 
+use std::ffi::c_void;
+use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::CoreKind;
 use pto_host::{Kernel, KernelFn};
 use pto_native::kernels::{self, KernelSource};
 
+use super::fleet;
 use super::lane::Lane;
+use super::settings::{Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
@@ -20,10 +24,75 @@ pub(crate) const MAX_PARAMETERS: usize = 128;
 
 /// Code with kernels in it: a shared or relocatable object.
 pub(crate) struct Binary {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) name: String,
-    pub(crate) kind: CoreKind,
-    pub(crate) functions: Mutex<Vec<(String, Handle)>>,
+    bytes: Vec<u8>,
+    name: String,
+    kind: CoreKind,
+    functions: Mutex<Vec<(String, Handle)>>,
+}
+
+/// The cores that a kernel is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cores {
+    Cube,
+    Vector,
+}
+
+impl Cores {
+    const fn kind(self) -> CoreKind {
+        match self {
+            Self::Cube => CoreKind::AIC,
+            Self::Vector => CoreKind::AIV,
+        }
+    }
+}
+
+/// A shared or a relocatable object, as far as its first bytes say.
+pub(crate) struct Object {
+    bytes: Vec<u8>,
+    name: String,
+}
+
+impl Object {
+    /// Takes bytes that are an object; `name` is what messages call it.
+    pub(crate) fn of(bytes: Vec<u8>, name: String) -> Answer<Self> {
+        require(bytes.starts_with(b"\x7FELF"), || {
+            let text = format!(
+                "{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine"
+            );
+            Refusal::new(codes::INVALID_FILE, text)
+        })?;
+        Ok(Self { bytes, name })
+    }
+
+    /// Reads the object in a file.
+    pub(crate) fn read(path: String) -> Answer<Self> {
+        let bytes = std::fs::read(&path).map_err(|error| {
+            Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
+        })?;
+        Self::of(bytes, path)
+    }
+}
+
+/// Takes an object with kernels for these cores.
+pub(crate) fn load(object: Object, cores: Cores) -> Handle {
+    let Object { bytes, name } = object;
+    BINARIES.open(Binary { bytes, name, kind: cores.kind(), functions: Mutex::default() })
+}
+
+/// Makes a kernel of a function of the program.
+pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Handle> {
+    require(settings().machine == Machine::Simulator, || {
+        let text = format!(
+            "{name} is a function of this process, which the cores of virt do not run; load an object, and get the kernel by its name"
+        );
+        Refusal::unsupported(text)
+    })?;
+    let place = NonNull::new(std::ptr::with_exposed_provenance_mut::<c_void>(entry));
+    let place = place.ok_or_else(|| Refusal::argument("entry is null; pass a function"))?;
+    let source = KernelSource { name, symbol: name, kind: cores.kind() };
+    // SAFETY: the caller passes a function `void entry(int64_t *args)` of the program, which stays loaded.
+    let kernel = unsafe { kernels::from_pointer(place, source) };
+    Ok(add(kernel, entry))
 }
 
 /// A kernel that can be launched.
@@ -35,11 +104,21 @@ pub(crate) struct Function {
 }
 
 impl Binary {
+    /// The object as it was loaded.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The function of this name.
     pub(crate) fn function(&self, symbol: &str) -> Answer<Handle> {
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = functions.iter().find(|(name, _)| name == symbol) {
             return Ok(*known);
+        }
+        if settings().machine == Machine::Virt {
+            let handle = add(of_machine(symbol)?, NO_ENTRY);
+            functions.push((symbol.to_owned(), handle));
+            return Ok(handle);
         }
         let source = KernelSource { name: symbol, symbol, kind: self.kind };
         let entry = kernels::entry_of(&self.bytes, source).map_err(|failure| {
@@ -53,8 +132,21 @@ impl Binary {
     }
 }
 
+/// Kernels of a machine have no entry in this process.
+const NO_ENTRY: usize = 0;
+
+/// The kernel of this name among those that are flashed to the machine.
+fn of_machine(name: &str) -> Answer<Kernel> {
+    fleet::open(0)?.flashed(name).ok_or_else(|| {
+        let text = format!(
+            "the kernels that are flashed to virt have no {name}; build yours into an image of kernels, and flash it with `pto fw flash`"
+        );
+        Refusal::new(codes::NO_SYMBOL, text)
+    })
+}
+
 /// Makes a function of a kernel.
-pub(crate) fn add(kernel: Kernel, entry: usize) -> Handle {
+fn add(kernel: Kernel, entry: usize) -> Handle {
     FUNCTIONS.open_with(|handle| Function { handle, kernel, entry }).handle
 }
 
@@ -97,6 +189,9 @@ impl Function {
 
     /// Launches it with `count` words at `at` in memory of the device.
     pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        if self.entry == NO_ENTRY {
+            return self.launch_after(lane, blocks, at, count);
+        }
         let kernel =
             Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
@@ -104,6 +199,18 @@ impl Function {
         let words = [self.entry as u64, at as u64, count as u64, several];
         lane.stream().launch_blocks(id, blocks, &words)?;
         Ok(())
+    }
+}
+
+impl Function {
+    /// As `launch_from`, where no function of this process can fetch the words: the host waits for the turn, and reads them itself.
+    fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        lane.synchronize(None)?;
+        let mut held = vec![0_u64; count];
+        let from = std::ptr::with_exposed_provenance::<u64>(at);
+        // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
+        unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
+        self.launch(lane, blocks, &held)
     }
 }
 
@@ -144,7 +251,54 @@ pub(crate) enum Part {
     Buffer(Vec<u64>),
 }
 
+/// Arguments without parameters.
+pub(crate) fn new_arguments() -> Handle {
+    ARGUMENTS.open(Arguments::default())
+}
+
 impl Arguments {
+    /// Adds a parameter of these bytes; its number from 1 is its handle.
+    pub(crate) fn append(&self, bytes: Vec<u8>) -> Answer<usize> {
+        self.lock().add(Part::Bytes(bytes))
+    }
+
+    /// Adds a parameter whose bytes get a place of their own.
+    pub(crate) fn append_place(&self) -> Answer<usize> {
+        self.lock().add(Part::Buffer(Vec::new()))
+    }
+
+    /// Makes the place of a parameter so large, and says where it is.
+    pub(crate) fn buffer(&self, parameter: usize, bytes: usize) -> Answer<usize> {
+        let mut parts = self.lock();
+        let Part::Buffer(held) = parts.part(parameter)? else {
+            return Err(Refusal::value("the parameter is no place holder; append one first"));
+        };
+        *held = vec![0; bytes.div_ceil(8)];
+        Ok(held.as_mut_ptr().expose_provenance())
+    }
+
+    /// Gives a parameter other bytes, as many as it has.
+    pub(crate) fn update(&self, parameter: usize, value: Vec<u8>) -> Answer {
+        let mut parts = self.lock();
+        let Part::Bytes(held) = parts.part(parameter)? else {
+            return Err(Refusal::value("the parameter is a place holder; write to its buffer"));
+        };
+        require(held.len() == value.len(), || {
+            Refusal::value(format!(
+                "the parameter has {} bytes, and {} were passed",
+                held.len(),
+                value.len()
+            ))
+        })?;
+        *held = value;
+        Ok(())
+    }
+
+    /// No parameter is added any more.
+    pub(crate) fn finish(&self) {
+        self.lock().is_final = true;
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Parts> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
 
+use super::settings::{Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 
@@ -109,6 +110,7 @@ impl Shared {
 
     /// Maps the pages at `address`, in place of what is there.
     pub(crate) fn map_at(&self, address: usize, offset: usize, bytes: usize) -> Answer {
+        check_supported()?;
         map(address, bytes, libc::MAP_SHARED, self.file.as_raw_fd(), offset)
     }
 
@@ -132,6 +134,14 @@ impl Shared {
         let written = self.file.write_all_at(&bytes, (self.bytes + 8 * at) as u64);
         written.map_err(|error| refused("shared pages", &error))
     }
+}
+
+/// Refuses on devices whose memory is not of this process alone: an emulated machine would not see other pages in its place.
+pub(crate) fn check_supported() -> Answer {
+    require(settings().machine == Machine::Simulator, || {
+        let text = "the device virt has its memory in a machine, which sees no pages that are mapped over it: there is no virtual memory and no memory between processes; use the device a2a3sim";
+        Refusal::unsupported(text)
+    })
 }
 
 /// Where the page behind the bytes begins.

@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::stitch::{PlacedProgram, PlacedRun};
 use pto_host::workload::WorkloadBindings;
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Program, Role, TensorDescription};
+pub(crate) use pto_host::workloads::program::Program;
+use pto_host::workloads::program::{Role, TensorDescription};
 
 use super::lane::{Engine, Lane, NO_STREAM};
 use super::open::{Open, gm};

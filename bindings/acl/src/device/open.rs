@@ -6,13 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::fw::{FlashDevice, Store};
 use pto_host::session::Drive;
 use pto_host::stitch::{StitchOptions, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
-use pto_host::{DeviceOptions, Hosting, Kernel, LIBRARY, Session, SessionOptions};
+use pto_host::{
+    Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, Session, SessionOptions,
+    VirtDeviceOptions,
+};
 
 use super::limits;
-use super::settings::settings;
+use super::settings::{MEMORY_VARIABLE, Machine, settings};
 use super::struck::Damage;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -21,6 +25,10 @@ use crate::common::table::Handle;
 
 /// Addresses of a device. Most are only reserved: memory is counted apart, by [`Open::take`].
 const ADDRESS_SPACE: u64 = 256 << 30;
+/// Memory of an emulated machine beside the blocks of programs: rings, arenas, and what alignment takes.
+const BESIDE_BLOCKS: u64 = 512 << 20;
+/// The most memory that an emulated machine can have.
+const MOST_OF_VIRT: u64 = (8 << 30) - (16 << 20);
 /// Functions of the host that wait at the same time, over all streams of a device.
 const HOST_FUNCTIONS: usize = 128;
 
@@ -32,6 +40,9 @@ pub(crate) struct Open {
     /// When the clock of its session was 0, on the clock of the host.
     pub(crate) opened_ns: u64,
     start: usize,
+    bytes: usize,
+    /// The kernels of the machine, where it is one.
+    flashed: Vec<Kernel>,
     used: AtomicU64,
     peak: AtomicU64,
     streams: AtomicU32,
@@ -44,21 +55,18 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn new(index: i32) -> Answer<Arc<Self>> {
-        let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
         let mut session =
             SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
         session.run.task_budget = limits::LONGEST;
-        if let Some(seed) = settings().seed {
-            options.hosting =
-                Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
-            session.drive = Some(Drive::Stepped { seed });
-        }
-        let mut device = pto_native::open_device(options)
-            .map_err(|failure| Refusal::new(codes::INTERNAL, failure.to_string()))?;
+        let (mut device, bytes) = match settings().machine {
+            Machine::Simulator => (simulator(&mut session)?, ADDRESS_SPACE),
+            Machine::Virt => emulated(&mut session)?,
+        };
         // Models call kernels of the library.
         device.register_library()?;
         let cores = [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)];
         let start = usize::try_from(device.gm_address().0).unwrap_or(0);
+        let flashed = device.flashed_kernels().into_iter().map(|(_, kernel)| kernel).collect();
         let session = Arc::new(device.session(session)?);
         let age = u64::try_from(session.now().as_nanos()).unwrap_or(0);
         Ok(Arc::new(Self {
@@ -67,6 +75,8 @@ impl Open {
             opened_ns: spans::now_ns().saturating_sub(age),
             stitcher: OnceLock::new(),
             start,
+            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+            flashed,
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             streams: AtomicU32::new(0),
@@ -83,7 +93,12 @@ impl Open {
 
     /// Whether an address is one of this device.
     pub(crate) fn has(&self, address: usize) -> bool {
-        address.wrapping_sub(self.start) < usize::try_from(ADDRESS_SPACE).unwrap_or(usize::MAX)
+        address.wrapping_sub(self.start) < self.bytes
+    }
+
+    /// The kernel of the machine with this name.
+    pub(crate) fn flashed(&self, name: &str) -> Option<Kernel> {
+        self.flashed.iter().find(|kernel| kernel.name() == name).cloned()
     }
 
     /// A number for a new stream.
@@ -157,6 +172,52 @@ impl Open {
         self.damage.release(&self.session);
         self.wait()
     }
+}
+
+/// The simulator, in real or in virtual time.
+fn simulator(session: &mut SessionOptions) -> Answer<Device> {
+    let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
+    if let Some(seed) = settings().seed {
+        options.hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+        session.drive = Some(Drive::Stepped { seed });
+    }
+    pto_native::open_device(options)
+        .map_err(|failure| Refusal::new(codes::INTERNAL, failure.to_string()))
+}
+
+/// The emulated machine with what is flashed to it, and bytes of its memory. Its addresses are those of the process.
+fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
+    require(settings().seed.is_none(), || {
+        let text =
+            "the device virt runs in real time; leave PTO_ACL_SEED out, or use the device a2a3sim";
+        Refusal::unsupported(text)
+    })?;
+    let gm_bytes = settings().memory.saturating_add(BESIDE_BLOCKS);
+    require(gm_bytes <= MOST_OF_VIRT, || {
+        let most = MOST_OF_VIRT - BESIDE_BLOCKS;
+        let asked = settings().memory;
+        Refusal::value(format!(
+            "{MEMORY_VARIABLE} is {asked}, and the device virt has at most {most} bytes; ask for less"
+        ))
+    })?;
+    session.run.aicpu_instances = 2;
+    let refused = |error: &dyn std::fmt::Display| Refusal::new(codes::INTERNAL, error.to_string());
+    let store = Store::open().map_err(|error| refused(&error))?;
+    let flashed = store.load(FlashDevice::Virt).map_err(|error| refused(&error))?;
+    let images = flashed.and_then(|flashed| Some((flashed.firmware?, flashed.kernels?)));
+    let (firmware, kernels) = images.ok_or_else(|| {
+        let text = "virt has no firmware or no kernels; flash both with `pto fw flash`, or start the program with `pto acl run --device virt`";
+        Refusal::new(codes::INTERNAL, text)
+    })?;
+    let options = VirtDeviceOptions {
+        aicpu: 2,
+        aic: 2,
+        aiv: 4,
+        gm_bytes,
+        placement: Placement::InPlace,
+        ..VirtDeviceOptions::default()
+    };
+    Ok((Device::open_virt(&options, &firmware, &kernels)?, gm_bytes))
 }
 
 /// An address as the session has it.

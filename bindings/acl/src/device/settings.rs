@@ -11,9 +11,28 @@ pub(crate) const SEED_VARIABLE: &str = "PTO_ACL_SEED";
 /// The devices that a program sees, by their numbers, as for the vendor's library.
 const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
+/// What the devices of a plug-in are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// The simulator.
+    Simulator,
+    /// The emulated AArch64 machine. A process has one, because its memory is at the addresses of the machine.
+    Virt,
+}
+
+/// What a plug-in has chosen, before the program can call anything.
+static MACHINE: OnceLock<Machine> = OnceLock::new();
+
+/// Chooses what the devices are; a plug-in for the simulator need not. Called when the plug-in is loaded.
+pub fn choose(machine: Machine) {
+    MACHINE.get_or_init(|| machine);
+}
+
 /// The settings of this process.
 #[derive(Debug)]
 pub(crate) struct Settings {
+    /// What the devices are.
+    pub(crate) machine: Machine,
     /// The number of each device that the program sees.
     pub(crate) devices: Vec<u32>,
     /// Bytes of memory of each.
@@ -26,11 +45,21 @@ pub(crate) struct Settings {
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let count = number(DEVICES_VARIABLE).unwrap_or(8).clamp(1, 64);
+        let machine = *MACHINE.get_or_init(|| Machine::Simulator);
+        let (most, memory) = match machine {
+            Machine::Simulator => (64, 16 << 30),
+            Machine::Virt => (1, 4 << 30),
+        };
+        let asked = number(DEVICES_VARIABLE);
+        if let Some(asked) = asked.filter(|asked| !(1..=most).contains(asked)) {
+            eprintln!("pto acl: {DEVICES_VARIABLE} is {asked}, and a process has 1 to {most} of these devices; the nearest number holds");
+        }
+        let count = asked.unwrap_or(8).clamp(1, most);
         let count = u32::try_from(count).unwrap_or(1);
         Settings {
+            machine,
             devices: visible(count, std::env::var(VISIBLE_VARIABLE).ok().as_deref()),
-            memory: number(MEMORY_VARIABLE).unwrap_or(16 << 30),
+            memory: number(MEMORY_VARIABLE).unwrap_or(memory),
             seed: number(SEED_VARIABLE),
         }
     })

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::callbacks;
 use super::capture::{self, Member};
 use super::context::Context;
 use super::lane::{Command, Engine, Lane};
@@ -130,6 +131,19 @@ impl Stream {
         })
     }
 
+    /// Whether everything that was submitted is over.
+    pub(crate) fn is_idle(&self) -> Answer<bool> {
+        self.check_uncaptured()?;
+        self.lane.is_idle()
+    }
+
+    /// Drops what has not begun.
+    pub(crate) fn abort(&self) -> Answer {
+        self.check_uncaptured()?;
+        self.lane.abort();
+        Ok(())
+    }
+
     /// Waits for the stream.
     pub(crate) fn synchronize(&self, limit: Option<Duration>) -> Answer {
         self.check_uncaptured()?;
@@ -150,6 +164,43 @@ impl Stream {
             self.context.fail(refusal);
         }
     }
+}
+
+/// Makes a stream, and tells those who watch streams.
+pub(crate) fn make(context: &Arc<Context>, priority: u32, flags: u32) -> Answer<Handle> {
+    let made = Stream::new(context, priority, flags)?;
+    callbacks::stream_made(made.handle);
+    Ok(made.handle)
+}
+
+/// Destroys a stream when what was submitted is over.
+pub(crate) fn destroy(stream: &Stream) -> Answer {
+    check_own(stream)?;
+    // What failed is told to nobody any more.
+    stream.lane.synchronize(None).unwrap_or_default();
+    forget(stream)
+}
+
+/// Destroys a stream, and drops what has not begun.
+pub(crate) fn destroy_by_force(stream: &Stream) -> Answer {
+    check_own(stream)?;
+    stream.lane.abort();
+    forget(stream)
+}
+
+fn check_own(stream: &Stream) -> Answer {
+    require(!stream.is_default(), || {
+        Refusal::new(
+            codes::BAD_VALUE,
+            "the stream is the default one of its context; it goes with the context",
+        )
+    })?;
+    stream.check_uncaptured()
+}
+
+fn forget(stream: &Stream) -> Answer {
+    callbacks::stream_ends(stream.handle);
+    STREAMS.take(stream.handle).map(drop)
 }
 
 fn check_count(open: &Arc<Open>) -> Answer {

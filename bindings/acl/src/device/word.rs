@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use pto_host::session::{Stream, ValueTest};
 
 use super::lane::Lane;
-use super::mapping::{PAGE, Shared};
+use super::mapping::{self, PAGE, Shared};
 use super::open::{Open, gm};
 use super::places::{self, Purpose};
+use super::transfer;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::watch::{self, Watcher};
@@ -20,16 +21,29 @@ const POLL: Duration = Duration::from_micros(50);
 /// A page of words.
 pub(crate) struct Words {
     pub(crate) open: Arc<Open>,
-    pub(crate) shared: Arc<Shared>,
+    shared: Option<Arc<Shared>>,
     address: usize,
 }
 
 impl Words {
     /// A new page of zeros on a device, or the page of another process.
     pub(crate) fn over(open: &Arc<Open>, shared: Option<Shared>) -> Answer<Self> {
+        let open = Arc::clone(open);
+        // Pages of a machine cannot be shared: then they are of the device alone.
+        if shared.is_none() && mapping::check_supported().is_err() {
+            let address = places::allocate(&open, PAGE, Purpose::Words)?.address;
+            transfer::fill(address, 0, PAGE);
+            return Ok(Self { open, shared: None, address });
+        }
         let shared = Arc::new(shared.map_or_else(|| Shared::new(PAGE), Ok)?);
-        let block = places::allocate_over(open, Arc::clone(&shared), Purpose::Words)?;
-        Ok(Self { open: Arc::clone(open), shared, address: block.address })
+        let block = places::allocate_over(&open, Arc::clone(&shared), Purpose::Words)?;
+        Ok(Self { open, shared: Some(shared), address: block.address })
+    }
+
+    /// The page, for other processes.
+    pub(crate) fn shared(&self) -> Answer<&Shared> {
+        mapping::check_supported()?;
+        self.shared.as_deref().ok_or_else(|| Refusal::value("the page is of this process alone"))
     }
 
     /// The word `index`.

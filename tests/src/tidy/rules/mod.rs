@@ -50,7 +50,8 @@ const ASSEMBLY_PLACES: &[&str] = &[
     "bindings/acl/entry/src/entries.rs",
 ];
 /// The layers of the CANN interface, and what none of their files may name. The entry points know no device; the common library knows neither
-/// the devices nor the functions above it; no layer has thread-local variables, for which a library that is loaded late has no room on some systems.
+/// the devices nor the functions above it; the functions of the interface check arguments and keep errors, so that they hold nothing, submit no
+/// commands, and know no session, file or environment; no layer has thread-local variables, for which a library that is loaded late has no room on some systems.
 const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
     ("bindings/acl/entry/src/", &["pto_host", "pto_native", "pto_acl_a2a3sim", "thread_local!"]),
     (
@@ -58,7 +59,23 @@ const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
         &["pto_host", "pto_native", "crate::api", "crate::device", "thread_local!"],
     ),
     ("bindings/acl/src/device/", &["crate::api", "thread_local!"]),
-    ("bindings/acl/src/api/", &["thread_local!"]),
+    (
+        "bindings/acl/src/api/",
+        &[
+            "pto_host",
+            "pto_native",
+            "Mutex",
+            "OnceLock",
+            "sync::atomic",
+            "Table<",
+            "Command",
+            "Work",
+            "std::fs",
+            "std::env",
+            "libc::",
+            "thread_local!",
+        ],
+    ),
     ("bindings/acl/handles/src/", &["thread_local!"]),
 ];
 /// How many lines above an ordering its comment may begin.

@@ -26,10 +26,14 @@ fn a_file_opens_with_its_purpose() {
 #[test]
 fn a_layer_of_the_interface_that_calls_upward_is_found() {
     let text = "use crate::common::codes;\nuse crate::device::lane;\nuse crate::api::event;\nuse pto_host::Session;\nthread_local! {";
-    let found = |path| found(interface_layers, path, text);
+    let found_in = |path, text| found(interface_layers, path, text);
+    let found = |path| found_in(path, text);
     assert_eq!(found("bindings/acl/src/common/log.rs"), ["4", "3", "2", "5"]);
     assert_eq!(found("bindings/acl/src/device/lane.rs"), ["3", "5"]);
-    assert_eq!(found("bindings/acl/src/api/event.rs"), ["5"]);
+    assert_eq!(found("bindings/acl/src/api/event.rs"), ["4", "5"]);
+    let state = "static EVENTS: Table<Event> = Table::new();\nlet work: Work = work();\nlet stream = current::asked(stream)?;";
+    assert_eq!(found_in("bindings/acl/src/api/event.rs", state), ["1", "2"]);
+    assert_eq!(found_in("bindings/acl/src/device/event.rs", state), NONE);
     assert_eq!(found("bindings/acl/entry/src/plugin.rs"), ["4", "5"]);
     assert_eq!(found("bindings/c/src/session.rs"), NONE);
 }

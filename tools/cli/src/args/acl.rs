@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use pto_acl_interface::Fault;
 
+use super::device::DeviceChoice;
 use super::value::{byte_count, whole};
 use crate::help;
 
@@ -55,10 +56,13 @@ pub(crate) struct AclSettings {
     /// The library [default: libascendcl.so beside this command, or in ../lib]
     #[arg(long, value_name = "FILE.so")]
     pub(crate) library: Option<PathBuf>,
-    /// Number of devices that the program sees [default: 8]
+    /// What the devices are [default: what PTO_ACL_DEVICE says, or else a2a3sim]
+    #[arg(long, value_name = "DEVICE", value_enum)]
+    pub(crate) device: Option<DeviceChoice>,
+    /// Number of devices that the program sees [default: 8; virt has one]
     #[arg(long, value_name = "N", value_parser = whole(1_u32, 64))]
     pub(crate) devices: Option<u32>,
-    /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G]
+    /// Memory of each device in bytes; K, M, G stand for KiB, MiB, GiB [default: 16G; 4G on virt]
     #[arg(long, value_name = "BYTES", value_parser = byte_count)]
     pub(crate) memory: Option<u64>,
     /// Runs the devices in virtual time: they work only while the program waits, and a seed repeats the run exactly

@@ -4,6 +4,7 @@ mod acl;
 mod bench;
 mod check;
 mod comm;
+mod device;
 mod fw;
 mod migrate;
 mod ptop;
@@ -28,6 +29,7 @@ pub(crate) use acl::{AclArgs, AclCommand, AclSettings};
 pub(crate) use bench::BenchArgs;
 pub(crate) use check::CheckArgs;
 pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand, CommScalingArgs};
+pub(crate) use device::DeviceChoice;
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
     FwListArgs, FwPlatform, FwRollbackArgs,
@@ -129,17 +131,6 @@ impl Command {
             Self::Query(args) => args.json,
         })
     }
-}
-
-/// A device that runs graphs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeviceChoice {
-    /// The simulator: firmware and kernels in this process
-    A2a3sim,
-    /// The flashed firmware image on an emulated AArch64 machine (QEMU)
-    Virt,
-    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
-    A2a3,
 }
 
 /// How a graph is run.

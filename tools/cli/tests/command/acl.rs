@@ -27,14 +27,16 @@ fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
     (answer.code, answer.stdout)
 }
 
-const SETTINGS: &str = "echo $PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE$PTO_ACL_RECORD";
+const SETTINGS: &str = "echo $PTO_ACL_DEVICE$PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE$PTO_ACL_RECORD";
 
 #[test]
 fn options_become_settings_of_the_library() {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&[], "////\n"),
         (&["--devices", "2", "--memory", "1G"], "2/1073741824///\n"),
         (&["--virtual"], "//0//\n"),
+        (&["--device", "a2a3sim"], "a2a3sim////\n"),
+        (&["--device", "a2a3"], "a2a3////\n"),
         (&["--virtual", "--seed", "7"], "//7//\n"),
         (
             &[
@@ -102,6 +104,24 @@ fn what_cannot_be_run_is_refused() {
     refused(&["acl", "run", "--seed", "7", "true"], 2, &["--virtual"]);
     refused(&["acl", "run", "--devices", "65", "true"], 2, &["65", "from 1 to 64"]);
     refused(&["acl", "run"], 2, &["PROGRAM"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = library(&folder);
+    let on = |device: &'static str| {
+        ["acl", "run", "--device", device, "--library"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain([own.display().to_string()])
+    };
+    for (device, more, why) in [
+        ("virt", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and virt runs"),
+        ("a2a3", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and a2a3 runs"),
+        ("virt", ["--devices=2", "true"], "--device virt has one device in a process"),
+        ("nowhere", ["true", "x"], "invalid value 'nowhere'"),
+    ] {
+        let words: Vec<String> = on(device).chain(more.map(str::to_owned)).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        refused(&words, 2, &[why]);
+    }
     let fails = [
         ("aclrtMaloc:3:207001", "no function aclrtMaloc; the nearest names are aclrtMalloc"),
         ("aclFloat16ToFloat:1:5", "aclFloat16ToFloat never fails"),

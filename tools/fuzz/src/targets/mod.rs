@@ -1,6 +1,7 @@
 //! The list of fuzz targets, each with its function over any bytes.
 
 mod c_calls;
+mod cann_calls;
 mod files;
 mod graph_image;
 mod plan;
@@ -84,6 +85,12 @@ pub const TARGETS: &[Target] = &[
         about: "a program file, sealed and not, read, written and read again",
         feed: program_file::read,
         mutations: 3_000,
+    },
+    Target {
+        name: "cann_calls",
+        about: "calls of the CANN interface as `pto acl replay` reads them, and faults as `pto acl run` does",
+        feed: cann_calls::read,
+        mutations: 400,
     },
     Target {
         name: "c_calls",

@@ -58,5 +58,7 @@ void kernel_cases(const char *object);
 void limit_cases(void);
 void value_cases(void);
 void sharing_cases(void);
+void rest_cases(int is_machine);
+void rest_of_kernel_cases(aclrtBinHandle binary, aclrtFuncHandle function, const char *name);
 
 #endif

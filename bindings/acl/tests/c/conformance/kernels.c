@@ -47,6 +47,7 @@ void kernel_cases(const char *object) {
     IS(107042, aclrtBinaryGetFunction(binary, "no_such_kernel", &unknown));
     IS(HANDLE, aclrtBinaryGetFunction(BAD, "fill", &unknown));
     OK(aclrtBinaryGetFunction(binary, "fill", &function));
+    rest_of_kernel_cases(binary, function, "fill");
     OK(aclrtBinaryGetFunction(binary, "number_blocks", &blocks));
     IS(100003, aclrtBinaryLoadFromData("text", 4, NULL, &second));
     IS(ARGUMENT, aclrtBinaryLoadFromData("text", 0, NULL, &second));

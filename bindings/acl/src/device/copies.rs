@@ -1,0 +1,131 @@
+//! Copies, fills and reductions as commands of streams.
+
+use std::sync::Arc;
+
+use super::element::Element;
+use super::lane::{Command, Engine, Work};
+use super::open::gm;
+use super::stream::Stream;
+use super::transfer::{self, Transfer};
+use super::{current, places};
+use crate::common::codes;
+use crate::common::order::{Touch, Use};
+use crate::common::races;
+use crate::common::refusal::{Answer, Refusal, require};
+
+/// The kind of a copy that leaves the places to the addresses.
+pub(crate) const DEFAULT_KIND: u32 = 4;
+
+/// A copy as a command. Memory of the host that is not pinned may change once the call returns: then the call waits.
+pub(crate) fn copy(stream: &Stream, copy: Option<Transfer>, kind: u32) -> Answer {
+    let Some(copy) = copy else { return Ok(()) };
+    require(kind != 0 || !copy.is_on_host()?, || {
+        Refusal::unsupported("asynchronous copies within the host; use aclrtMemcpy")
+    })?;
+    let waits = copy.is_pageable()?;
+    check_pageable(waits, stream)?;
+    stream.submit(copy.command())?;
+    if waits { stream.synchronize(None) } else { Ok(()) }
+}
+
+/// Copies that are made at once, in a call of the host.
+pub(crate) fn copy_now<'a>(copies: impl IntoIterator<Item = &'a Transfer>) -> Answer {
+    check_host()?;
+    copies.into_iter().try_for_each(Transfer::perform_on_host)
+}
+
+fn check_host() -> Answer {
+    current::context()?;
+    current::check_uncaptured()
+}
+
+fn check_pageable(waits: bool, stream: &Stream) -> Answer {
+    require(!waits || stream.capture().is_none(), || {
+        let text = "the stream is captured, and memory of the host that is not pinned takes part; use aclrtMallocHost";
+        Refusal::new(codes::BAD_VALUE, text)
+    })
+}
+
+/// Rows as one command.
+pub(crate) fn copy_rows(stream: &Stream, rows: Vec<Transfer>) -> Answer {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let waits = first.is_pageable()?;
+    check_pageable(waits, stream)?;
+    let touches: Vec<Touch> = rows.iter().flat_map(Transfer::touches).collect();
+    let rows = Arc::new(rows);
+    let work: Work = Arc::new(move |lane| {
+        let rows = Arc::clone(&rows);
+        lane.call(move || {
+            rows.iter().for_each(Transfer::perform);
+            Ok(())
+        })
+    });
+    stream.submit(Command::new(Engine::Copies, "copy of rows", work).using(touches))?;
+    if waits { stream.synchronize(None) } else { Ok(()) }
+}
+
+/// What bytes are filled with: one byte, or four again and again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pattern {
+    Byte(u8),
+    Word(u32),
+}
+
+impl Pattern {
+    fn write(self, at: usize, count: usize) {
+        match self {
+            Self::Byte(byte) => transfer::fill(at, byte, count),
+            Self::Word(word) => {
+                let bytes = word.to_le_bytes();
+                for index in 0..count {
+                    transfer::fill(at + index, bytes[index % 4], 1);
+                }
+            }
+        }
+    }
+}
+
+/// Fills bytes at once.
+pub(crate) fn fill_now(at: usize, pattern: Pattern, count: usize) -> Answer {
+    check_host()?;
+    transfer::check_healthy(at, count)?;
+    races::host_uses(&[Touch::new(Use::Writes, at, count)]);
+    pattern.write(at, count);
+    Ok(())
+}
+
+/// A fill as a command.
+pub(crate) fn fill(stream: &Stream, at: usize, pattern: Pattern, count: usize) -> Answer {
+    let own = stream.context.open.index;
+    let is_device = places::device_of(at, count)?.is_some_and(|open| open.index == own);
+    let work: Work = Arc::new(move |lane| {
+        if let (true, Pattern::Byte(byte)) = (is_device, pattern) {
+            lane.stream().fill(gm(at), byte, count as u64)?;
+            return Ok(());
+        }
+        lane.call(move || {
+            pattern.write(at, count);
+            Ok(())
+        })
+    });
+    let touch = Touch::new(Use::Writes, at, count);
+    stream.submit(Command::new(Engine::Copies, "fill", work).using([touch]))
+}
+
+/// A reduction of elements in memory of devices, as a command.
+pub(crate) fn reduce(
+    stream: &Stream,
+    element: Element,
+    [to, from]: [usize; 2],
+    bytes: usize,
+    kind: u32,
+) -> Answer {
+    let work: Work = Arc::new(move |lane| {
+        lane.call(move || {
+            element.reduce(to, from, bytes, kind);
+            Ok(())
+        })
+    });
+    let touches = [Touch::new(Use::Reads, from, bytes), Touch::new(Use::Writes, to, bytes)];
+    stream.submit(Command::new(Engine::Copies, "reduction", work).using(touches))
+}

@@ -1,0 +1,123 @@
+//! Launches of kernels as commands of streams, and what they pass to a kernel.
+
+use std::sync::Arc;
+
+use super::kernel::{Arguments, Function, Part, words};
+use super::lane::{Command, Engine, Work};
+use super::places;
+use super::stream::Stream;
+use crate::common::checks;
+use crate::common::order::{Touch, Use};
+use crate::common::refusal::{Answer, Refusal, require};
+
+/// What a kernel is called with: its words, and memory of the host that words are addresses of.
+#[derive(Default)]
+pub(crate) struct Passed {
+    words: Vec<u64>,
+    kept: Vec<Arc<Vec<u64>>>,
+}
+
+impl Passed {
+    /// Words alone.
+    pub(crate) fn words(words: Vec<u64>) -> Self {
+        Self { words, kept: Vec::new() }
+    }
+}
+
+/// Arguments of the host; at each place of `holders` (where, from where) stands the address of what follows in the arguments.
+pub(crate) fn with_places(
+    arguments: &[u8],
+    holders: impl Iterator<Item = (usize, usize)>,
+) -> Answer<Passed> {
+    let bytes = arguments.len();
+    let mut passed = Passed::words(words(arguments)?);
+    for (address, data) in holders {
+        require(address.is_multiple_of(8) && address + 8 <= bytes && data < bytes, || {
+            Refusal::value(format!(
+                "the place holder from {data} at {address} is not within {bytes} bytes of arguments, aligned to 8"
+            ))
+        })?;
+        let buffer: Arc<Vec<u64>> = Arc::new(passed.words[data / 8..].to_vec());
+        passed.words[address / 8] = buffer.as_ptr().expose_provenance() as u64 + (data % 8) as u64;
+        passed.kept.push(buffer);
+    }
+    Ok(passed)
+}
+
+/// Arguments that were put together step by step.
+pub(crate) fn of_parts(arguments: &Arguments) -> Answer<Passed> {
+    let parts = arguments.lock();
+    require(parts.is_final, || {
+        Refusal::value("the arguments are not final; call aclrtKernelArgsFinalize first")
+    })?;
+    let mut passed = Passed::default();
+    for part in &parts.parameters {
+        match part {
+            Part::Bytes(bytes) => passed.words.extend(words(bytes)?),
+            Part::Buffer(buffer) => {
+                let buffer = Arc::new(buffer.clone());
+                passed.words.push(buffer.as_ptr().expose_provenance() as u64);
+                passed.kept.push(buffer);
+            }
+        }
+    }
+    Ok(passed)
+}
+
+/// How many words so many bytes of arguments in memory of a device are.
+pub(crate) fn check_words_on_device(at: usize, bytes: usize) -> Answer<usize> {
+    require(bytes == 0 || places::device_of(at, bytes)?.is_some(), || {
+        Refusal::value(format!(
+            "the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"
+        ))
+    })?;
+    Ok(words(&vec![0; bytes])?.len())
+}
+
+/// Launches a kernel whose `count` words lie at `at` in memory of the device: they are read when the launch's turn comes.
+pub(crate) fn launch_from(
+    stream: &Stream,
+    function: Arc<Function>,
+    blocks: u32,
+    at: usize,
+    count: usize,
+) -> Answer {
+    let named = Arc::clone(&function);
+    let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
+    let launch =
+        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
+    stream.submit(launch.using([Touch::new(Use::Reads, at, 8 * count)]))
+}
+
+/// The memory of devices that a kernel gets addresses of.
+fn addresses(held: &[u64]) -> Vec<Touch> {
+    let address =
+        |word: &u64| usize::try_from(*word).ok().filter(|at| places::block_at(*at).is_some());
+    held.iter().filter_map(address).map(|at| Touch::new(Use::Passes, at, 1)).collect()
+}
+
+/// Launches a kernel; what its words are addresses of is kept until it is over.
+pub(crate) fn launch(
+    stream: &Stream,
+    function: Arc<Function>,
+    blocks: u32,
+    passed: Passed,
+) -> Answer {
+    let Passed { words, kept } = passed;
+    let touches = if checks::is_on() { addresses(&words) } else { Vec::new() };
+    let named = Arc::clone(&function);
+    let work: Work = Arc::new(move |lane| {
+        function.launch(lane, blocks, &words)?;
+        if kept.is_empty() {
+            return Ok(());
+        }
+        let kept = kept.clone();
+        lane.call(move || {
+            drop(kept);
+            Ok(())
+        })
+    });
+    let launch =
+        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
+    stream.submit(launch.using(touches))
+}

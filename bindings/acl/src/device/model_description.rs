@@ -1,0 +1,144 @@
+//! What a model says of its inputs and outputs.
+
+use std::ffi::CString;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_host::workloads::program::{Format, Program, TensorDescription};
+use pto_host::workloads::tile::DType;
+
+use super::model;
+use crate::common::refusal::{Answer, Refusal};
+use crate::common::table::{Handle, Kind, Table};
+
+static DESCRIPTIONS: Table<Description> = Table::new(Kind::ModelDescription);
+
+/// A description; empty until a model is described. Its texts live as long as it does.
+#[derive(Default)]
+pub(crate) struct Description(Mutex<Vec<Arc<Sides>>>);
+
+/// Inputs and outputs of one model. A description keeps those of earlier models, because programs may hold their names.
+pub(crate) struct Sides {
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+}
+
+/// One input or output.
+pub(crate) struct Tensor {
+    pub(crate) described: TensorDescription,
+    pub(crate) name: CString,
+}
+
+/// Which side of a model.
+#[derive(Clone, Copy)]
+pub(crate) enum Side {
+    Inputs,
+    Outputs,
+}
+
+impl Description {
+    fn list(&self) -> MutexGuard<'_, Vec<Arc<Sides>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Describes a program, beside those before it.
+    pub(crate) fn describe(&self, program: &Program) -> Answer {
+        let side = |is_own: fn(_) -> bool| {
+            let own = program.tensors().iter().filter(move |tensor| is_own(tensor.role));
+            own.map(Tensor::of).collect::<Answer<Vec<_>>>()
+        };
+        let sides = Sides { inputs: side(model::is_input)?, outputs: side(model::is_output)? };
+        self.list().push(Arc::new(sides));
+        Ok(())
+    }
+}
+
+impl Tensor {
+    fn of(described: &TensorDescription) -> Answer<Self> {
+        let name = CString::new(described.name.as_str()).map_err(|_| {
+            Refusal::value(format!("the name of the tensor {:?} holds a zero", described.name))
+        })?;
+        Ok(Self { described: described.clone(), name })
+    }
+
+    /// Bytes that a buffer for it has at least.
+    pub(crate) fn bytes(&self) -> usize {
+        usize::try_from(self.described.bytes()).unwrap_or(usize::MAX)
+    }
+
+    /// `aclFormat`: the tiles of the device are FRACTAL_NZ, everything else is ND.
+    pub(crate) fn format(&self) -> i32 {
+        let is_nz = self.described.layout.format == Format::nz(self.described.dtype.bytes());
+        if is_nz { 29 } else { 2 }
+    }
+
+    /// `aclDataType`.
+    pub(crate) fn data_type(&self) -> i32 {
+        match self.described.dtype {
+            DType::F32 => 0,
+            DType::F16 => 1,
+            DType::I8 => 2,
+            DType::I32 => 3,
+            DType::U8 => 4,
+            DType::I16 => 6,
+            DType::U16 => 7,
+            DType::U32 => 8,
+            DType::I64 => 9,
+            DType::U64 => 10,
+            DType::F64 => 11,
+            DType::BF16 => 27,
+        }
+    }
+}
+
+impl Sides {
+    /// All of one side.
+    pub(crate) fn of(&self, side: Side) -> &[Tensor] {
+        match side {
+            Side::Inputs => &self.inputs,
+            Side::Outputs => &self.outputs,
+        }
+    }
+
+    /// One of a side.
+    pub(crate) fn tensor(&self, side: Side, index: usize) -> Answer<&Tensor> {
+        let tensors = self.of(side);
+        tensors.get(index).ok_or_else(|| {
+            let name = side.name();
+            Refusal::argument(format!(
+                "there is no {name} {index}; the model has {}",
+                tensors.len()
+            ))
+        })
+    }
+}
+
+impl Side {
+    /// What messages call one of it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Inputs => "input",
+            Self::Outputs => "output",
+        }
+    }
+}
+
+/// A description of nothing.
+pub(crate) fn create() -> Handle {
+    DESCRIPTIONS.open(Description::default())
+}
+
+/// Forgets a description, and the names that it gave.
+pub(crate) fn destroy(description: Handle) -> Answer {
+    DESCRIPTIONS.take(description).map(drop)
+}
+
+/// The description of a handle.
+pub(crate) fn get(description: Handle) -> Answer<Arc<Description>> {
+    DESCRIPTIONS.get(description)
+}
+
+/// The sides of the model that was described last.
+pub(crate) fn sides(description: Handle) -> Answer<Arc<Sides>> {
+    let last = get(description)?.list().last().cloned();
+    last.ok_or_else(|| Refusal::argument("modelDesc describes no model; call aclmdlGetDesc first"))
+}

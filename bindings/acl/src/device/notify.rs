@@ -1,0 +1,134 @@
+//! Notifies (one record, one wait), words that streams write and wait for, and events between processes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pto_host::session::ValueTest;
+
+use super::current;
+use super::event::{Event, IPC, Style};
+use super::lane::{Command, Engine, Work};
+use super::mapping::Shared;
+use super::profile;
+use super::sharing::{Readers, allow_all, key, parse};
+use super::stream::Stream;
+use super::word::{Words, wait_at, write_at};
+use crate::common::races;
+use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::table::{Handle, Kind, Table};
+
+/// The notifies of the process.
+static NOTIFIES: Table<Notify> = Table::new(Kind::Notify);
+
+/// A word that is 1 from a record to the wait that takes it.
+pub(crate) struct Notify {
+    handle: Handle,
+    words: Arc<Words>,
+}
+
+/// A notify on the current device.
+pub(crate) fn create() -> Answer<Handle> {
+    over(None)
+}
+
+fn over(shared: Option<Shared>) -> Answer<Handle> {
+    let words = Arc::new(Words::over(&current::open()?, shared)?);
+    Ok(NOTIFIES.open_with(|handle| Notify { handle, words }).handle)
+}
+
+/// The notify of a handle.
+pub(crate) fn get(notify: Handle) -> Answer<Arc<Notify>> {
+    NOTIFIES.get(notify)
+}
+
+/// Forgets a notify.
+pub(crate) fn destroy(notify: Handle) -> Answer {
+    NOTIFIES.take(notify).map(drop)
+}
+
+/// The notify of another process.
+pub(crate) fn import(key: &str) -> Answer<Handle> {
+    let shared = Shared::open(parse("notify", key)?)?;
+    shared.check_allowed()?;
+    over(Some(shared))
+}
+
+impl Notify {
+    /// A stream records it in its turn.
+    pub(crate) fn record(&self, stream: &Stream) -> Answer {
+        let (notify, word) = (self.handle, self.words.at(0));
+        let work: Work = Arc::new(move |lane| {
+            races::recorded(lane.number(), notify);
+            profile::recorded(notify);
+            word.write(lane, 1)
+        });
+        stream.submit(Command::new(Engine::Stream, "notify record", work))
+    }
+
+    /// A stream waits for its record, and takes it.
+    pub(crate) fn wait(&self, stream: &Stream, limit: Option<Duration>) -> Answer {
+        let (notify, word) = (self.handle, self.words.at(0));
+        let work: Work = Arc::new(move |lane| {
+            races::takes(lane.number(), notify);
+            profile::waits(notify);
+            word.wait(lane, ValueTest::EQUAL, 1, limit)?;
+            word.write(lane, 0)
+        });
+        stream.submit(Command::new(Engine::Stream, "notify wait", work))
+    }
+
+    /// Its key for other processes.
+    pub(crate) fn export(&self, readers: Readers) -> Answer<String> {
+        let shared = self.words.shared()?;
+        readers.allow(shared)?;
+        Ok(key("notify", shared))
+    }
+
+    /// Names the processes that may import it.
+    pub(crate) fn allow(&self, processes: &[i32]) -> Answer {
+        self.words.shared()?.allow(Some(processes))
+    }
+}
+
+/// A stream writes a word of its device in its turn.
+pub(crate) fn write_word(stream: &Stream, at: usize, value: u64) -> Answer {
+    let work: Work = Arc::new(move |lane| write_at(lane, at, value));
+    stream.submit(Command::new(Engine::Stream, "value write", work))
+}
+
+/// What a word is compared by; `None`: there is no such test.
+pub(crate) fn test_of(number: u32) -> Option<ValueTest> {
+    let tests = [ValueTest::AT_LEAST, ValueTest::EQUAL, ValueTest::AND, ValueTest::NOR];
+    tests.get(number as usize).copied()
+}
+
+/// A stream waits for a word of its device.
+pub(crate) fn wait_for_word(stream: &Stream, at: usize, test: ValueTest, value: u64) -> Answer {
+    let work: Work = Arc::new(move |lane| {
+        races::waits_for_unknown(lane.number());
+        wait_at(lane, at, (test, value), None)
+    });
+    stream.submit(Command::new(Engine::Stream, "value wait", work))
+}
+
+/// The key of an event, for every process.
+pub(crate) fn export_event(event: &Event) -> Answer<String> {
+    let words = event.words.as_ref().ok_or_else(|| {
+        let text = "the event was made without ACL_EVENT_IPC, so that no other process can have it";
+        Refusal::value(text)
+    })?;
+    let shared = words.shared()?;
+    allow_all(shared)?;
+    Ok(key("event", shared))
+}
+
+/// The event of another process.
+pub(crate) fn import_event(key: &str) -> Answer<Handle> {
+    let shared = Shared::open(parse("event", key)?)?;
+    require(shared.is_foreign(), || {
+        Refusal::value("the event is of this process; open it in another one")
+    })?;
+    let open = current::open()?;
+    let words = Words::over(&open, Some(shared))?;
+    Event::open(&open, Style::New, IPC, Some(words))
+}

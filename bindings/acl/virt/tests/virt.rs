@@ -1,0 +1,136 @@
+//! A program in C on the emulated machine, through the plug-in `virt`. Firmware and kernels are built, and flashed into a folder of the test.
+//!
+//! Needs QEMU and a compiler for AArch64; both are brought where they are missing (see `pto_image_build`).
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use pto_host::fw::{FlashDevice, Image, Store};
+use pto_host::workloads::program::Program;
+use pto_host::workloads::tree::Workload;
+use pto_image_build::{Profile, Request, packages};
+
+/// The folder of this crate.
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo has put the libraries: beside this test.
+fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let folder = test.parent().expect("and a folder").to_path_buf();
+    for file in ["libascendcl.so", "libpto_acl_virt.so"] {
+        assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
+    }
+    folder
+}
+
+fn output(command: &mut Command) -> Output {
+    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
+}
+
+fn run(command: &mut Command) -> String {
+    let output = output(command);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
+    said
+}
+
+/// A compiler for C with warnings as errors, and our headers.
+fn compiler() -> Command {
+    let mut command = Command::new("cc");
+    command.args(["-D_GNU_SOURCE", "-O1", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]);
+    command.arg(here().join("../include"));
+    command
+}
+
+/// Compiles sources to a program that is linked with the library.
+fn build(sources: &[PathBuf], to: &Path) {
+    let mut command = compiler();
+    command.args(sources).arg("-pthread").arg("-o").arg(to);
+    run(command.arg("-L").arg(library_folder()).arg("-lascendcl"));
+}
+
+/// A program that finds the plug-in, on a machine with the images in `home`. A wait that does not end would be a defect.
+fn start(program: &Path, home: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg("300").arg(program).env("LD_LIBRARY_PATH", library_folder());
+    command.env("PTO_ACL_DEVICE", "virt").env("PTO_HOME", home);
+    command
+}
+
+/// Firmware and kernels, flashed into a folder.
+fn flash(home: &Path) {
+    let say = |sentence: &str| println!("{sentence}");
+    packages::install(&[packages::QEMU], &say).unwrap_or_else(|why| panic!("{why}"));
+    let request = Request { profile: Profile::Release, ..Request::default() };
+    let built = pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"));
+    let images: Vec<&Image> = built
+        .iter()
+        .map(|built| &built.image)
+        .filter(|image| image.suits(FlashDevice::Virt).is_ok())
+        .collect();
+    Store::at(home.to_path_buf()).flash(FlashDevice::Virt, &images).expect("it is flashed");
+}
+
+const DOUBLES: &str = "workload doubles {
+  schedule round_robin workers 4 window 8192 stall
+  tensor X : f32[4, 8, 64]
+  tensor Y : f32[4, 8, 64]
+  kernel double(x: in f32[8, 64], y: out f32[8, 64]) {
+    %0 = load x : f32[8, 64]
+    %1 = add %0, %0 : f32[8, 64]
+    store y, %1
+  }
+  do parallel i in dyn n default 4 {
+    double[i](x = X[i], y = Y[i])
+  }
+}
+";
+
+#[test]
+fn a_program_runs_on_the_emulated_machine() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let [program, object, model, home, empty] =
+        ["machine", "kernels.so", "doubles.ptop", "home", "empty"]
+            .map(|name| folder.path().join(name));
+    flash(&home);
+    build(&[here().join("tests/machine.c")], &program);
+    let source = here().join("../tests/c/conformance/object.c");
+    run(compiler().args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
+    let checked = Workload::parse(DOUBLES).expect("a workload").check().expect("a sound one");
+    std::fs::write(&model, Program::of_workload(&checked).expect("a program").to_bytes())
+        .expect("a file");
+    let machine = |home: &Path| {
+        let mut command = start(&program, home);
+        command.args([&object, &model]).env("PTO_ACL_MEMORY", (1_u64 << 30).to_string());
+        command
+    };
+    assert_eq!(run(&mut machine(&home)), "machine: ok\n");
+    // The conformance suite, without what needs pages and kernels of the program.
+    let suite = ["main", "basics", "streams", "memory", "order", "kernels", "rest"];
+    let source = |name: &str| here().join(format!("../tests/c/conformance/{name}.c"));
+    let conformance = folder.path().join("conformance");
+    build(&suite.map(source), &conformance);
+    let said = run(start(&conformance, &home).arg(&object).arg("machine"));
+    let count: u32 = said.split(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+    assert!(said.ends_with(", 0 failed\n") && count >= 700, "{said}");
+    // However a process ends, its machine does.
+    let ends = folder.path().join("ends");
+    build(&[here().join("../tests/c/ends.c")], &ends);
+    for way in ["return", "_exit", "fork", "busy", "reset"] {
+        assert_eq!(run(start(&ends, &home).arg(way)), format!("{way}: ok\n"));
+    }
+    // What cannot be is told by the first call that needs the device.
+    for (command, why) in [
+        (&mut machine(&empty), "virt has no firmware or no kernels"),
+        (machine(&home).env("PTO_ACL_SEED", "7"), "the device virt runs in real time"),
+        (machine(&home).env("PTO_ACL_MEMORY", "99000000000"), "PTO_ACL_MEMORY is 99000000000"),
+    ] {
+        let output = output(command);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("aclrtSetDevice") && said.contains(why), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+    }
+}

@@ -1,0 +1,14 @@
+//! Which device a command means.
+
+use clap::ValueEnum;
+
+/// A device that runs graphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceChoice {
+    /// The simulator: firmware and kernels in this process
+    A2a3sim,
+    /// The flashed firmware image on an emulated AArch64 machine (QEMU)
+    Virt,
+    /// An Ascend 910B or 910C, through CANN (docs/hardware.md)
+    A2a3,
+}
