@@ -83,17 +83,6 @@ impl Gm {
         self.window().read_bytes(offset, to).ok_or_else(|| outside(from, bytes))
     }
 
-    /// Brings the device what the window holds in a range. Nothing is to do where both are the same memory.
-    pub(crate) fn send(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
-        let offset = self.offset(at, bytes)?;
-        if !self.is_remote() {
-            return Ok(());
-        }
-        let mut copy = vec![0; usize::try_from(bytes).unwrap_or_default()];
-        self.window().read_bytes(offset, &mut copy).ok_or_else(|| outside(at, bytes))?;
-        self.write(at, &copy)
-    }
-
     /// Brings the window what the device holds in a range.
     pub(crate) fn fetch(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
         let offset = self.offset(at, bytes)?;

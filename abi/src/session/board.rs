@@ -219,7 +219,8 @@ pub struct SessionBoard<'a> {
 #[cfg(not(any(loom, shuttle)))]
 impl<'a> SessionBoard<'a> {
     const BELLS_AT: u64 = (size_of::<SessionOrders>() + size_of::<SessionNews>()) as u64;
-    const STREAMS_AT: u64 =
+    /// Where the lines of the streams begin.
+    pub const STREAMS_AT: u64 =
         (Self::BELLS_AT + (BELLS * size_of::<AtomicU64>()) as u64).next_multiple_of(64);
     const LANES_AT: u64 = Self::STREAMS_AT + (MAX_STREAMS * size_of::<StreamLine>()) as u64;
     const NOTES_AT: u64 = Self::LANES_AT + (MAX_STREAMS * size_of::<LaneLine>()) as u64;

@@ -4,7 +4,7 @@
 //!
 //! | written by | what | goes |
 //! |---|---|---|
-//! | the host | the board, and rings and events of the streams that the firmware gets | there |
+//! | the host | the board, and rings and events of the streams that the firmware gets: what the device lacks of them | there |
 //! | the firmware | events, how far each of these streams is, the lanes of the board | back, in this order |
 //!
 //! The service acts on what has come back as on what the firmware writes elsewhere. So the lanes come last: when one says that the host has
@@ -25,10 +25,14 @@ pub(super) struct Exchange<'s> {
 }
 
 impl<'s> Exchange<'s> {
-    /// Sends everything; nothing, where both sides have the same memory.
+    /// Sends what the device lacks; nothing, where both sides have the same memory.
     pub(super) fn send(shared: &'s Shared) -> Result<Self, Error> {
         let mut streams = Vec::new();
         if shared.memory.gm().is_remote() {
+            if !shared.board.is_there()? {
+                shared.board.forget();
+                shared.streams().iter().for_each(|core| core.forget_sent());
+            }
             let is_theirs = |core: &Arc<StreamCore>| !shared.board.board().is_handed(core.place);
             streams.extend(shared.streams().into_iter().filter(is_theirs));
             streams.iter().try_for_each(|core| core.send())?;

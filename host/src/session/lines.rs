@@ -1,12 +1,15 @@
 //! The lines of streams and events in GM: taken from the device's memory, given back when nobody uses them any more.
 
-use std::sync::Arc;
+use std::mem::offset_of;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::GmAddr;
 use pto_abi::limits::MAX_STREAMS;
 use pto_abi::session::board::ASLEEP;
 use pto_abi::session::{
-    CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer, SessionBoard, StreamLine,
+    CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer, SessionBoard, SessionOrders,
+    StreamLine,
 };
 use pto_abi::sync::Ordering;
 
@@ -18,17 +21,79 @@ use crate::memory::Memory;
 struct Block {
     memory: Arc<Memory>,
     address: GmAddr,
+    /// What a device behind copies holds there, as far as the host knows; empty: it knows nothing.
+    sent: Mutex<Vec<u8>>,
+}
+
+/// Bytes that are compared and sent at once.
+const LINE: usize = 64;
+/// Bytes between two changes that are sent with them: each copy of the driver takes as long as some thousand bytes.
+const JOINED: usize = 4096;
+
+/// The parts of `now` that a device lacks which holds `sent`, or holds something else, where it writes itself. Parts that are near each other are one.
+fn changed(now: &[u8], sent: &[u8], written_there: &Range<usize>) -> Vec<Range<usize>> {
+    let is_lacking = |at: usize| {
+        let line = at..(at + LINE).min(now.len());
+        let is_written = written_there.start < line.end && line.start < written_there.end;
+        is_written || now.get(line.clone()) != sent.get(line)
+    };
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for at in (0..now.len()).step_by(LINE).filter(|at| is_lacking(*at)) {
+        let end = (at + LINE).min(now.len());
+        match parts.last_mut().filter(|last| at - last.end < JOINED) {
+            Some(last) => last.end = end,
+            None => parts.push(at..end),
+        }
+    }
+    parts
 }
 
 impl Block {
     fn of_zeros(memory: &Arc<Memory>, bytes: u64) -> Result<Self, Error> {
         let address = memory.alloc_zeroed(bytes, Owner::Runtime)?;
-        Ok(Self { memory: Arc::clone(memory), address })
+        Ok(Self { memory: Arc::clone(memory), address, sent: Mutex::default() })
     }
 
-    /// Brings it to a device whose memory only copies reach.
-    fn send(&self, bytes: u64) -> Result<(), Error> {
-        self.memory.gm().send(self.address, bytes)
+    /// What it holds on this side.
+    fn here(&self, bytes: u64) -> Vec<u8> {
+        let mut here = vec![0; usize::try_from(bytes).unwrap_or_default()];
+        let read = self.memory.gm().window().read_bytes(self.offset(), &mut here);
+        debug_assert!(read.is_some(), "the block is in GM");
+        here
+    }
+
+    /// Brings a device whose memory only copies reach what it lacks, and what both sides write.
+    fn send(&self, bytes: u64, written_there: Range<usize>) -> Result<(), Error> {
+        let now = self.here(bytes);
+        let mut sent = self.sent();
+        // Whatever fails on the way, the next one sends all of it.
+        let before = std::mem::take(&mut *sent);
+        for part in changed(&now, &before, &written_there) {
+            self.memory.gm().write(self.address.offset(part.start as u64), &now[part])?;
+        }
+        *sent = now;
+        Ok(())
+    }
+
+    /// The device has what this side has in these parts of so many bytes.
+    fn note_same(&self, bytes: u64, parts: &[Range<u64>]) {
+        let (now, mut sent) = (self.here(bytes), self.sent());
+        for part in parts {
+            let part = [part.start, part.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+            let part = part[0]..part[1];
+            if let (Some(to), Some(from)) = (sent.get_mut(part.clone()), now.get(part)) {
+                to.copy_from_slice(from);
+            }
+        }
+    }
+
+    /// The device may hold anything.
+    fn forget(&self) {
+        self.sent().clear();
+    }
+
+    fn sent(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it begins in GM.
@@ -78,9 +143,16 @@ impl RingMemory {
         self.ring
     }
 
-    /// Brings it to a device whose memory only copies reach. Nobody submits meanwhile.
+    /// Brings a device whose memory only copies reach what it lacks. Nobody submits meanwhile.
     pub(super) fn send(&self) -> Result<(), Error> {
-        self.block.send(Self::bytes(self.entries))
+        // How far the firmware is, it writes itself.
+        let lines = size_of::<RingProducer>() + size_of::<RingConsumer>();
+        self.block.send(Self::bytes(self.entries), 0..lines)
+    }
+
+    /// The device may hold anything.
+    pub(super) fn forget(&self) {
+        self.block.forget();
     }
 
     /// Brings back how far the firmware is. A device that was reset meanwhile holds zeros: then the stream is where it was.
@@ -155,17 +227,37 @@ impl BoardMemory {
         self.block.address
     }
 
-    /// Brings it to a device whose memory only copies reach.
+    /// Brings a device whose memory only copies reach what it lacks.
     pub(super) fn send(&self) -> Result<(), Error> {
-        self.block.send(SessionBoard::bytes(self.slots.into()))
+        // Orders, news and doorbells: the firmware writes some of them.
+        let head = usize::try_from(SessionBoard::STREAMS_AT).unwrap_or(usize::MAX);
+        self.block.send(self.bytes(), 0..head)
+    }
+
+    /// Whether the device still has the board. One that was reset holds zeros.
+    pub(super) fn is_there(&self) -> Result<bool, Error> {
+        let orders: [u64; size_of::<SessionOrders>() / size_of::<u64>()] =
+            self.block.memory.gm().read_words(self.block.address)?;
+        Ok(orders[offset_of!(SessionOrders, notes) / size_of::<u64>()] == u64::from(self.slots))
+    }
+
+    /// The device may hold anything.
+    pub(super) fn forget(&self) {
+        self.block.forget();
     }
 
     /// Brings back what the firmware has written.
     pub(super) fn fetch(&self) -> Result<(), Error> {
-        let gm = self.block.memory.gm();
-        SessionBoard::of_firmware(self.slots.into()).into_iter().try_for_each(|range| {
+        let (gm, parts) = (self.block.memory.gm(), SessionBoard::of_firmware(self.slots.into()));
+        parts.iter().try_for_each(|range| {
             gm.fetch(self.block.address.offset(range.start), range.end - range.start)
-        })
+        })?;
+        self.block.note_same(self.bytes(), &parts);
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        SessionBoard::bytes(self.slots.into())
     }
 
     /// Launches that may be on their way at once.
@@ -206,7 +298,8 @@ impl EventMemory {
 
     /// Brings it to a device whose memory only copies reach.
     pub(super) fn send(&self) -> Result<(), Error> {
-        self.block.send(size_of::<EventLine>() as u64)
+        let bytes = size_of::<EventLine>();
+        self.block.send(bytes as u64, 0..bytes)
     }
 
     /// Brings back what the firmware has written. The host may be further: it completes records as well.
@@ -217,5 +310,29 @@ impl EventMemory {
             self.line.complete(completed);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JOINED, LINE, changed};
+
+    #[test]
+    fn only_what_a_device_lacks_is_sent() {
+        let sent = vec![0; 8 * JOINED];
+        let mut now = sent.clone();
+        let all = changed(&now, &[], &(0..0));
+        assert_eq!((all.len(), &all[0]), (1, &(0..now.len())), "nothing is known of it");
+        assert_eq!(changed(&now, &sent, &(0..0)), []);
+        (now[3], now[5 * JOINED + 1]) = (1, 1);
+        let far = [0..LINE, 5 * JOINED..5 * JOINED + LINE];
+        assert_eq!(changed(&now, &sent, &(0..0)), far);
+        // What the firmware writes may be something else there.
+        let both = changed(&now, &sent, &(2 * JOINED..2 * JOINED + 8));
+        assert_eq!(both, [far[0].clone(), 2 * JOINED..2 * JOINED + LINE, far[1].clone()]);
+        now[JOINED] = 1;
+        assert_eq!(changed(&now, &sent, &(0..0))[0], 0..JOINED + LINE, "near parts are one");
+        let odd = changed(&[1; LINE + 3], &[0; LINE + 3], &(0..0));
+        assert_eq!((odd.len(), &odd[0]), (1, &(0..LINE + 3)));
     }
 }

@@ -176,6 +176,11 @@ impl StreamCore {
         self.events().iter().try_for_each(|event| event.memory().send())
     }
 
+    /// A device whose memory only copies reach may hold anything where the ring is.
+    pub(super) fn forget_sent(&self) {
+        self.memory.forget();
+    }
+
     /// Brings back how far its events are.
     pub(super) fn fetch_events(&self) -> Result<(), Error> {
         self.events().iter().try_for_each(|event| event.memory().fetch())
