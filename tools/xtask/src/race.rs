@@ -4,9 +4,9 @@
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
 //! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
 //! (`examples/examples/whole_runs.rs`, tests of sessions, the programs in C++ that are tests of `pto-field`, and those in C that are
-//! tests of `pto-c`): most of this step is compiling.
+//! tests of `pto-c` and of `pto-acl`): most of this step is compiling.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use pto_toolchain::{packages, provide_std_source};
@@ -22,6 +22,14 @@ const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -l
 const DEVICE_TESTS: (&str, &str, &str) = ("pto-host", "--test", "device");
 const FIELD_TESTS: (&str, &str, &str) = ("pto-field", "--test", "field");
 const C_TESTS: (&str, &str, &str) = ("pto-c", "--test", "programs");
+const ACL_TESTS: (&str, &str, &str) = ("pto-acl", "--test", "programs");
+/// The programs for the CANN interface that have threads of their own, or use most of its functions.
+const ACL_PROGRAMS: [&str; 4] = [
+    "threads_share_one_library",
+    "a_pool_with_streams_events_and_a_graph_works",
+    "a_model_is_loaded_described_and_run",
+    "the_profiler_records_streams_calls_ranges_and_who_waits_for_whom",
+];
 /// The program in C that is to end in a signal, which the sanitizer takes for its own.
 const ENDS_IN_A_SIGNAL: &str = "a_builder_that_follows_an_address_of_the_device";
 /// Tests of sessions that the sanitizer does not run: campaigns run in virtual time, on one thread; failures wait for
@@ -52,13 +60,20 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
     succeed("a session under ThreadSanitizer", sessions(root, &target).status())?;
     succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(root, &target).status())?;
     succeed("a program in C under ThreadSanitizer", programs_in_c(root, &target)?.status())?;
+    let of_cann = programs_for_cann(root, &target)?.status();
+    succeed("a program for the CANN interface under ThreadSanitizer", of_cann)?;
     Ok(Ran::Whole)
 }
 
 fn build(root: &Path, target: &Path) -> Command {
     let mut command = sanitized("build", root, target);
-    let programs =
-        [("pto-examples", "--example", "whole_runs"), DEVICE_TESTS, FIELD_TESTS, C_TESTS];
+    let programs = [
+        ("pto-examples", "--example", "whole_runs"),
+        DEVICE_TESTS,
+        FIELD_TESTS,
+        C_TESTS,
+        ACL_TESTS,
+    ];
     for (package, kind, name) in programs {
         command.args(["-p", package, kind, name]);
     }
@@ -87,15 +102,28 @@ fn programs_in_cpp(root: &Path, target: &Path) -> Command {
 /// The programs of the C interface. The library has the sanitizer's calls, and each program its functions: those that stand beside
 /// the compiler.
 fn programs_in_c(root: &Path, target: &Path) -> Result<Command, String> {
+    let mut command = tests(C_TESTS, root, target);
+    command.args(["--skip", ENDS_IN_A_SIGNAL]).env("PTO_C_THREAD_SANITIZER", functions()?);
+    Ok(command)
+}
+
+/// Programs for the CANN interface, whose library and plug-in have the sanitizer's calls. The programs themselves are not compiled with it: they
+/// write memory that streams read.
+fn programs_for_cann(root: &Path, target: &Path) -> Result<Command, String> {
+    let mut command = tests(ACL_TESTS, root, target);
+    command.arg("--exact").args(ACL_PROGRAMS).env("PTO_ACL_THREAD_SANITIZER", functions()?);
+    Ok(command)
+}
+
+/// The archive with the sanitizer's functions.
+fn functions() -> Result<PathBuf, String> {
     let asked = Command::new("rustc").args(["--print", "target-libdir"]).output();
     let folder = asked.map_err(|error| format!("rustc cannot be started: {error}"))?.stdout;
     let archive = Path::new(String::from_utf8_lossy(&folder).trim()).join(SANITIZER_ARCHIVE);
     if !archive.is_file() {
         return Err(format!("the compiler brings no {}", archive.display()));
     }
-    let mut command = tests(C_TESTS, root, target);
-    command.args(["--skip", ENDS_IN_A_SIGNAL]).env("PTO_C_THREAD_SANITIZER", archive);
-    Ok(command)
+    Ok(archive)
 }
 
 /// Tests of a package, up to what chooses among them.

@@ -3,6 +3,7 @@
 //! | `PTO_ACL_DEVICE` | what is loaded |
 //! |---|---|
 //! | `a2a3sim`, and without it | `libpto_acl_a2a3sim.so` beside this library: the simulator, in real or in virtual time |
+//! | `virt` | `libpto_acl_virt.so` beside this library: an emulated AArch64 machine |
 //! | `a2a3` | the vendor's `libacl_rt.so` or `libascendcl.so` in `$ASCEND_HOME_PATH/lib64`, by its absolute path |
 //! | another name | `libpto_acl_NAME.so` beside this library |
 //!
@@ -54,13 +55,14 @@ fn own(name: &str) -> Result<(), String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !name.chars().all(is_name) {
         return Err(format!(
-            "{DEVICE} is \"{name}\", which is no name of a device; use a2a3sim or a2a3"
+            "{DEVICE} is \"{name}\", which is no name of a device; use a2a3sim, virt or a2a3"
         ));
     }
     let own = own_file().ok_or("the folder of libascendcl.so cannot be found")?;
     let file = own.with_file_name(format!("libpto_acl_{name}.so"));
     let library = Library::open(&file, Names::OfProcess).map_err(|why| {
-        format!("the plug-in of the device {name} cannot be loaded: {why}; build it (`cargo build -p pto-acl`), or set {DEVICE}")
+        let package = if name == "a2a3sim" { "pto-acl".to_owned() } else { format!("pto-acl-{name}") };
+        format!("the plug-in of the device {name} cannot be loaded: {why}; build it (`cargo build -p {package}`), or set {DEVICE}")
     })?;
     let version = library.symbol(c"ptoAclPlugin").map(|function| {
         // SAFETY: a plug-in has a function of this type under this name.

@@ -91,7 +91,8 @@ impl Batch {
         let (to, rooms, from, sizes) = (to?, rooms?, from?, sizes?);
         self.check_attributes(&to, &from)?;
         let copy = |index: usize| {
-            Transfer::checked(to[index], rooms[index], from[index], sizes[index], 4)
+            let kind = copies::DEFAULT_KIND;
+            Transfer::checked(to[index], rooms[index], from[index], sizes[index], kind)
                 .inspect_err(|_| tell(index))
         };
         (0..self.count).map(copy).collect()

@@ -200,9 +200,7 @@ impl Function {
         lane.stream().launch_blocks(id, blocks, &words)?;
         Ok(())
     }
-}
 
-impl Function {
     /// As `launch_from`, where no function of this process can fetch the words: the host waits for the turn, and reads them itself.
     fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
         lane.synchronize(None)?;

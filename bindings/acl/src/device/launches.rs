@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::kernel::{Arguments, Function, Part, words};
 use super::lane::{Command, Engine, Work};
 use super::places;
+use super::settings::{Machine, settings};
 use super::stream::Stream;
 use crate::common::checks;
 use crate::common::order::{Touch, Use};
@@ -104,6 +105,10 @@ pub(crate) fn launch(
     passed: Passed,
 ) -> Answer {
     let Passed { words, kept } = passed;
+    require(kept.is_empty() || settings().machine == Machine::Simulator, || {
+        let text = "place holders are memory of the host, which kernels on the device virt do not see; copy it to the device, and pass its address";
+        Refusal::unsupported(text)
+    })?;
     let touches = if checks::is_on() { addresses(&words) } else { Vec::new() };
     let named = Arc::clone(&function);
     let work: Work = Arc::new(move |lane| {

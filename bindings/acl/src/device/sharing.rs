@@ -54,11 +54,11 @@ fn exported(text: &str) -> Answer<Shared> {
     Ok(shared)
 }
 
-/// The key of a block, for another process; `for_all`: any process may import it.
-pub(crate) fn export_block(at: usize, bytes: usize, for_all: Readers) -> Answer<String> {
+/// The key of a block, for other processes.
+pub(crate) fn export_block(at: usize, bytes: usize, readers: Readers) -> Answer<String> {
     places::device_of(at, bytes)?;
     let shared = places::share(at)?;
-    for_all.allow(&shared)?;
+    readers.allow(&shared)?;
     Ok(key("memory", &shared))
 }
 

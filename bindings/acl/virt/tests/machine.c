@@ -148,6 +148,9 @@ int main(int count, char **arguments) {
     refused(__LINE__, aclrtMallocPhysical(&memory, 2 << 20, &property, 0), "aclrtMallocPhysical");
     refused(__LINE__, aclrtIpcMemGetExportKey(one, BYTES, key, sizeof key, 0), "aclrtIpcMemGetExportKey");
     refused(__LINE__, aclrtNotifyGetExportKey(notify, key, sizeof key, 0), "aclrtNotifyGetExportKey");
+    uint64_t held[5] = {0, (uint64_t)(uintptr_t)sum, (uint64_t)(uintptr_t)sum, COUNT, 7};
+    aclrtPlaceHolderInfo holder = {0, 32};
+    refused(__LINE__, aclrtLaunchKernelWithHostArgs(function, 1, stream, NULL, held, sizeof held, &holder, 1), "aclrtLaunchKernelWithHostArgs");
     refused(__LINE__, ptoAclKernelFromFunction("no_kernel", (void *)no_kernel, 1, &absent), "ptoAclKernelFromFunction");
 
     /* A kernel that follows a bad address costs what is on the machine; after a reset it works again. */
