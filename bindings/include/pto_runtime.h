@@ -145,10 +145,20 @@ typedef struct pto_control pto_control;
 typedef struct pto_device pto_device;
 
 /*
+ An event of a session. Opened by `pto_event_open`, closed by `pto_event_close`.
+ */
+typedef struct pto_event pto_event;
+
+/*
  A graph that is being built. Created by `pto_graph_create`, destroyed by `pto_graph_destroy`; it can be run any
  number of times, on any device, and tasks can be added between runs.
  */
 typedef struct pto_graph pto_graph;
+
+/*
+ A stream of a session that launches kernels. Opened by `pto_kernel_stream_open`, closed by `pto_kernel_stream_close`.
+ */
+typedef struct pto_kernel_stream pto_kernel_stream;
 
 /*
  A program in the memory of a device. Made by `pto_program_load`, let go by `pto_loaded_program_release`.
@@ -164,6 +174,11 @@ typedef struct pto_program pto_program;
  A stream of a session that runs programs. Opened by `pto_program_stream_open`, closed by `pto_program_stream_close`.
  */
 typedef struct pto_program_stream pto_program_stream;
+
+/*
+ What was captured of kernel streams. Made by `pto_kernel_stream_end_capture`, closed by `pto_recording_close`.
+ */
+typedef struct pto_recording pto_recording;
 
 /*
  A device that stays up. Opened by `pto_session_open`, closed by `pto_session_close`.
@@ -315,6 +330,20 @@ typedef struct pto_flashed_image {
  A kernel: `args` are the words of its task.
  */
 typedef void (*pto_kernel_function)(int64_t *args);
+
+/*
+ An argument of a recording, and what stands in its place in one launch.
+ */
+typedef struct pto_recording_binding {
+  /*
+   The address that was an argument while the stream was captured.
+   */
+  uint64_t from;
+  /*
+   The address instead.
+   */
+  uint64_t to;
+} pto_recording_binding;
 
 /*
  Gets a message. `instance` is the AICPU instance that logged it, or UINT32_MAX for the host; `time_ns` is the
@@ -995,6 +1024,103 @@ int32_t pto_register_library_kernel(const struct pto_device *device, int32_t fun
 int32_t pto_unregister_kernel(const struct pto_device *device, int32_t func_id);
 
 /*
+ Opens a stream that launches kernels, one after the other.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_open(const struct pto_session *session, struct pto_kernel_stream **stream);
+
+/*
+ Closes a stream; what was launched still runs.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_close(struct pto_kernel_stream *stream);
+
+/*
+ Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto list kernels` shows; tensors are given by their
+ addresses (`pto_tensor_address`). While the stream is captured, the launch is written down and not done.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread; launches are in the order of the calls.
+ */
+int32_t pto_kernel_stream_launch(const struct pto_kernel_stream *stream,
+                                 uint32_t func_id,
+                                 uint32_t blocks,
+                                 const uint64_t *args,
+                                 uint32_t arg_count);
+
+/*
+ Records an event when everything before it is over.
+
+ Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_record(const struct pto_kernel_stream *stream, const struct pto_event *event);
+
+/*
+ Waits for the last record of an event. A stream that waits for an event of a capture takes part in the capture.
+
+ Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_wait(const struct pto_kernel_stream *stream, const struct pto_event *event);
+
+/*
+ From here on, what the stream is asked is written down and not done.
+
+ Fails with INVALID_HANDLE, SESSION (the stream is captured already). Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_begin_capture(const struct pto_kernel_stream *stream);
+
+/*
+ Ends the capture that was begun on this stream: `recording` is what was launched meanwhile, on this stream and on those that joined by events.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (no capture was begun, or a stream that takes part was not waited for). Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_end_capture(const struct pto_kernel_stream *stream,
+                                      struct pto_recording **recording);
+
+/*
+ Launches a recording as one command. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
+ addresses has to live until the launch is over.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (no launch has this argument), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
+ safety: any thread.
+ */
+int32_t pto_kernel_stream_launch_recording(const struct pto_kernel_stream *stream,
+                                           const struct pto_recording *recording,
+                                           const struct pto_recording_binding *bindings,
+                                           uint32_t binding_count);
+
+/*
+ Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
+
+ Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is told
+ once. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_synchronize(const struct pto_kernel_stream *stream,
+                                      uint64_t limit_ns);
+
+/*
+ Closes a recording; launches of it still run.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_recording_close(struct pto_recording *recording);
+
+/*
+ Opens an event that was never recorded.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
+ */
+int32_t pto_event_open(const struct pto_session *session, struct pto_event **event);
+
+/*
+ Closes an event.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_event_close(struct pto_event *event);
+
+/*
  Sets the callback that gets messages up to `level` (0 none, 1 error, 2 warning, 3 information, 4 debug, 5 trace) of all
  devices of this process; null: messages are dropped. What the firmware logs in a run comes when the run has ended, on
  the thread that called it; what the host logs comes as it happens, on any thread.
@@ -1511,6 +1637,13 @@ int32_t pto_tensor_take_over(const struct pto_program_stream *stream,
  Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED. Thread safety: any thread.
  */
 int32_t pto_tensor_describe(const struct pto_tensor *tensor, struct pto_tensor_description *description);
+
+/*
+ Where the first byte of a tensor is, for kernels that are launched on it.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED. Thread safety: any thread.
+ */
+int32_t pto_tensor_address(const struct pto_tensor *tensor, uint64_t *address);
 
 /*
  A further handle of the same tensor.

@@ -11,7 +11,7 @@
 //!
 //! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs` and `link.rs` what is submitted;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
-//! ask for; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
+//! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
 //! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing that runs on a device allocates.
 #![no_std]
@@ -40,6 +40,7 @@ mod stream;
 #[cfg(feature = "alloc")]
 mod submitted;
 mod task;
+pub mod task_list;
 mod tensor;
 mod tensor_task;
 

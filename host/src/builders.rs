@@ -17,10 +17,10 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
-    Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder,
+    Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder, plan,
 };
 
-use crate::shaped_graph;
+use crate::beside::{self, HostedStream};
 
 type Built = Option<Result<(), BuildError>>;
 
@@ -48,21 +48,33 @@ impl BuilderSet for AnyBuilders {
     }
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
+        if symbol != pto_graph::symbol(plan::BUILDER) {
+            return self.0.build_stream(symbol, &mut Stream(stream));
+        }
+        if beside::has_builders(stream.orch_args()) {
+            return Some(beside::build(stream, |symbol, part| self.part(symbol, part)));
+        }
+        self.part(symbol, stream)
+    }
+}
+
+impl AnyBuilders {
+    fn part(&self, symbol: u64, stream: &mut dyn HostedStream) -> Built {
         let built = self.0.build_stream(symbol, &mut Stream(stream));
-        // Every simulated device has it. A program that was given by this name goes first.
-        let is_shaped_graph = symbol == pto_graph::symbol(shaped_graph::BUILDER);
-        built.or_else(|| is_shaped_graph.then(|| shaped_graph::build(&mut Stream(stream))))
+        // Every simulated device expands plans. A program that was given by this name goes first.
+        let is_plan = symbol == pto_graph::symbol(plan::BUILDER);
+        built.or_else(|| is_plan.then(|| plan::expand(&mut Stream(stream))))
     }
 }
 
 impl SimulatedSet for AnyBuilders {
-    const BUILDS_SHAPED_GRAPHS: bool = true;
+    const RUNS_BUILDERS_BESIDE: bool = true;
 }
 
 /// A set of programs that the firmware of a simulated device is made with.
 pub(crate) trait SimulatedSet: BuilderSet + Clone {
-    /// Whether the firmware has the builder of shaped graphs as well.
-    const BUILDS_SHAPED_GRAPHS: bool;
+    /// Whether the firmware runs builders beside plans.
+    const RUNS_BUILDERS_BESIDE: bool;
 }
 
 /// One set of builders for all machines that a device uses in its life, which the firmware is compiled around.
@@ -75,7 +87,7 @@ impl<B: BuilderSet> CompiledIn<B> {
 }
 
 impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
-    const BUILDS_SHAPED_GRAPHS: bool = false;
+    const RUNS_BUILDERS_BESIDE: bool = false;
 }
 
 impl<B> Clone for CompiledIn<B> {
@@ -133,10 +145,6 @@ struct Graph<'g>(&'g mut dyn HostedBuilder);
 
 /// Any builder of a run that streams.
 struct Stream<'s>(&'s mut dyn HostedStream);
-
-trait HostedStream: StreamBuilder + HostedBuilder {}
-
-impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
 
 /// Each call of a builder is the same call of the builder behind the table.
 macro_rules! forward_hosted_calls {

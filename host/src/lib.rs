@@ -51,6 +51,8 @@ pub mod a2a3;
 mod allocator;
 mod arena;
 mod backend;
+#[cfg(feature = "sim")]
+mod beside;
 mod buffer;
 #[cfg(feature = "sim")]
 mod builders;
@@ -79,9 +81,9 @@ mod progress;
 mod report;
 mod runs;
 pub mod session;
-mod shaped_graph;
 pub mod stitch;
 mod stream_report;
+mod task_list;
 mod trace;
 mod trace_options;
 mod traffic;

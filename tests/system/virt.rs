@@ -14,8 +14,15 @@ use pto_examples::training_loop::{Layouts, Sizes, Training};
 use pto_examples::workload::WorkloadFile;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::fw::{Image, ImageKind};
-use pto_host::graph::{GraphBuilder, TaskSpec};
+use pto_host::graph::{Comparison, ElementType, GraphBuilder, TaskSpec};
 use pto_host::session::HostBuffer;
+use pto_host::stitch::{self, HostTensor, Stitcher};
+use pto_host::workloads::Workload;
+use pto_host::workloads::program::{
+    Body, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Program, Role,
+    TensorDescription,
+};
+use pto_host::workloads::tile::DType;
 use pto_host::{
     Device, DeviceOptions, Error, FaultReport, HostGraph, RunOptions, SessionOptions,
     VirtDeviceOptions, Work, func,
@@ -321,6 +328,82 @@ fn the_training_loop_runs_on_the_image() {
         assert_eq!(report.failures(), [""; 0], "{}", report.rest);
         let planned = if layouts == Layouts::Same { 0 } else { 2 * 4 * 32 * 32 };
         assert_eq!(report.rest.converted_bytes, 4 * planned, "{}", report.rest);
+    }
+}
+
+/// Tasks of a program file with blocks, several kernels and a predicate run on the image, and share a launch with plans.
+#[test]
+fn tasks_of_program_files_have_shapes_on_the_image() {
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![8, 16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let add = |from, to, value: f32| GraphTask {
+        kernel: "add".to_owned(),
+        kind: CoreKind::AIV,
+        args: [from, from, to]
+            .map(|tensor| GraphArgument::Tensor { tensor, offset: 0 })
+            .into_iter()
+            .chain([GraphArgument::Word(8 * 16)])
+            .collect(),
+        producers: vec![],
+        block_shape: OwnedBlockShape {
+            when: Some(GraphCondition {
+                tensor: 0,
+                offset: 4,
+                element: ElementType::F32,
+                comparison: Comparison::EQUAL,
+                value: value.to_bits().into(),
+            }),
+            ..OwnedBlockShape::default()
+        },
+    };
+    let together = GraphTask {
+        kernel: "empty_aic".to_owned(),
+        kind: CoreKind::AIC,
+        args: vec![],
+        producers: vec![],
+        block_shape: OwnedBlockShape {
+            mix: vec!["empty_aiv".to_owned()],
+            blocks: 3,
+            ..OwnedBlockShape::default()
+        },
+    };
+    // The second element is 1 when it runs. The last task does not run.
+    let tasks = vec![add(0, 1, 1.0), together, add(1, 1, 2.0)];
+    let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
+    let shaped = Program::new("shaped", Body::Graph(tasks), tensors).unwrap();
+    let text = "workload copy {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[8, 16]
+  tensor Y : f32[8, 16]
+  kernel copy(x: in f32[8, 16], y: out f32[8, 16]) {
+    %0 = load x : f32[8, 16]
+    store y, %0
+  }
+  do parallel i in dense 1 { copy[i](x = X[i * 8 for 8], y = Y[i * 8 for 8]) }
+}";
+    let copy = Program::of_workload(&Workload::parse(text).unwrap().check().unwrap()).unwrap();
+    let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let device = open(&VirtDeviceOptions::default());
+    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let [shaped, copy] = [shaped, copy].map(|program| stitcher.load(program).unwrap());
+    let elements: Vec<_> = (0..128_u16).map(f32::from).collect();
+    let x = HostTensor::of_f32(&[8, 16], &elements).unwrap();
+    for overlap in [1, 4] {
+        let stream = stitcher.overlapping_stream(overlap).unwrap();
+        let mut x = stream.to_device(&x, &Layout::device()).unwrap();
+        for program in [&copy, &shaped, &copy] {
+            x = stream.run(program, stitch::Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
+        }
+        let found = stream.to_host(&x).unwrap_or_else(|error| panic!("{error}")).to_f32().unwrap();
+        let expected: Vec<_> = elements.iter().map(|x| 2.0 * x).collect();
+        assert_eq!(found, expected, "{overlap} in a launch");
     }
 }
 

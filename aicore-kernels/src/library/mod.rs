@@ -40,6 +40,30 @@ pub struct LibraryKernel {
     pub addresses: &'static [bool],
     /// Whether more argument words may follow these: the kernel reads how many there are.
     pub takes_more: bool,
+    /// Whether what it touches depends on which block it is.
+    pub takes_context: bool,
+    /// What a call with these argument words does to the tensor of argument `at`; `None`: that is no tensor, or words are missing.
+    pub footprint: fn(words: &[u64], at: usize) -> Option<Footprint>,
+}
+
+/// What a call does to one of its tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footprint {
+    /// Whether it reads or writes it.
+    pub access: Access,
+    /// Rows, columns and the distance between rows, in elements of type `f32`; `None`: the table does not say it.
+    pub extents: Option<[u64; 3]>,
+}
+
+/// What a call does to a tensor: the roles of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    In,
+    /// Overwrites it.
+    Out,
+    /// Reads and writes it.
+    InOut,
 }
 
 /// The kernel of this name.
@@ -75,6 +99,25 @@ macro_rules! is_address {
     };
     ($role:ident) => {
         true
+    };
+}
+
+/// What a call does to an argument of this role.
+macro_rules! footprint {
+    (Size) => {
+        None
+    };
+    (F32) => {
+        None
+    };
+    ($role:ident) => {
+        Some(Footprint { access: Access::$role, extents: None })
+    };
+    ($role:ident [$rows:expr, $cols:expr; $ld:expr]) => {
+        Some(Footprint { access: Access::$role, extents: Some([$rows, $cols, $ld]) })
+    };
+    ($role:ident [$n:expr]) => {
+        Some(Footprint { access: Access::$role, extents: Some([1, $n, $n]) })
     };
 }
 
@@ -136,6 +179,21 @@ macro_rules! library {
         }
         pub use calls::{$($name),*};
 
+        /// What the calls do to their tensors.
+        mod footprints {
+            use crate::attention;
+            use crate::library::{Access, Footprint};
+            $(
+                pub(super) fn $name(words: &[u64], at: usize) -> Option<Footprint> {
+                    const COUNT: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
+                    let [$($arg),*] = *words.first_chunk::<COUNT>()?;
+                    let _ = ($($arg,)*);
+                    let all: [Option<Footprint>; COUNT] = [$(footprint!($role $([$($extent)*])?)),*];
+                    all.get(at).copied().flatten()
+                }
+            )*
+        }
+
         /// All library kernels; the index is the function id.
         pub static LIBRARY: &[LibraryKernel] = &[$(LibraryKernel {
             name: stringify!($name),
@@ -146,6 +204,8 @@ macro_rules! library {
             args: &[$(stringify!($arg)),*],
             addresses: &[$(is_address!($role)),*],
             takes_more: !<[&str]>::is_empty(&[$(stringify!($words))?]),
+            takes_context: !<[&str]>::is_empty(&[$(stringify!($context))?]),
+            footprint: footprints::$name,
         }),*];
     };
 }

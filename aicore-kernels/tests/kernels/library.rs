@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use pto_abi::{CoreKind, FuncId};
+use pto_aicore_kernels::library::{Access, Footprint};
 use pto_aicore_kernels::{LIBRARY, by_name, func};
 
 #[test]
@@ -42,5 +43,25 @@ fn a_kernel_that_names_its_core_kind_has_it() {
     for kernel in LIBRARY {
         assert!(!kernel.name.ends_with("_aic") || kernel.kind == CoreKind::AIC);
         assert!(!kernel.name.ends_with("_aiv") || kernel.kind == CoreKind::AIV);
+    }
+}
+
+#[test]
+fn a_call_says_what_it_touches() {
+    let footprint = |name: &str, words: &[u64], at| (by_name(name).unwrap().footprint)(words, at);
+    let of = |access, extents| Some(Footprint { access, extents });
+    let product = [1, 2, 3, 4, 5, 6, 7, 8, 9];
+    assert_eq!(footprint("matmul", &product, 0), of(Access::In, Some([4, 6, 7])));
+    assert_eq!(footprint("matmul", &product, 1), of(Access::In, Some([6, 5, 8])));
+    assert_eq!(footprint("matmul", &product, 2), of(Access::Out, Some([4, 5, 9])));
+    assert_eq!(footprint("matmul", &product, 3), None, "a size is no tensor");
+    assert_eq!(footprint("matmul", &product[..8], 0), None, "a word is missing");
+    assert_eq!(footprint("add", &[1, 2, 3, 64], 2), of(Access::Out, Some([1, 64, 64])));
+    assert_eq!(footprint("moe_list", &[1, 2, 3, 4, 5], 1), of(Access::Out, None));
+    // Whether the last argument is written depends on the flags.
+    for (flags, rows) in [(0, 0), (2, 8)] {
+        let words = [1, 2, 3, 4, 5, 6, 7, 8, 16, 16, 16, flags];
+        let found = footprint("attention_update", &words, 6);
+        assert_eq!(found, of(Access::Out, Some([rows, 16, 16])), "flags {flags}");
     }
 }

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::stitch::LoadedProgram;
 use pto_host::workloads::program::Program;
 use pto_host::{Device, RunControl};
-use pto_native::stitch::{SharedSession, SharedStream, SharedTensor};
+use pto_native::stitch::{
+    SharedEvent, SharedKernelStream, SharedRecording, SharedSession, SharedStream, SharedTensor,
+};
 use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
 
 /// What a handle stands for.
@@ -18,6 +20,9 @@ pub(crate) enum Object {
     Control(RunControl),
     Session(Arc<SharedSession>),
     Stream(Arc<SharedStream>),
+    KernelStream(Arc<SharedKernelStream>),
+    Event(Arc<SharedEvent>),
+    Recording(Arc<SharedRecording>),
     Program(Arc<Mutex<Program>>),
     Loaded(LoadedProgram),
     Tensor(Arc<SharedTensor>),
@@ -31,6 +36,9 @@ impl Object {
             Self::Control(_) => "run control",
             Self::Session(_) => "session",
             Self::Stream(_) => "program stream",
+            Self::KernelStream(_) => "kernel stream",
+            Self::Event(_) => "event",
+            Self::Recording(_) => "recording",
             Self::Program(_) => "program",
             Self::Loaded(_) => "loaded program",
             Self::Tensor(_) => "tensor",
@@ -134,6 +142,30 @@ pub(crate) fn session<H>(handle: *const H) -> Result<Arc<SharedSession>, Failure
 pub(crate) fn stream<H>(handle: *const H) -> Result<Arc<SharedStream>, Failure> {
     find(handle, "program stream", |object| match object {
         Object::Stream(stream) => Some(Arc::clone(stream)),
+        _ => None,
+    })
+}
+
+/// The kernel stream of a handle.
+pub(crate) fn kernel_stream<H>(handle: *const H) -> Result<Arc<SharedKernelStream>, Failure> {
+    find(handle, "kernel stream", |object| match object {
+        Object::KernelStream(stream) => Some(Arc::clone(stream)),
+        _ => None,
+    })
+}
+
+/// The event of a handle.
+pub(crate) fn event<H>(handle: *const H) -> Result<Arc<SharedEvent>, Failure> {
+    find(handle, "event", |object| match object {
+        Object::Event(event) => Some(Arc::clone(event)),
+        _ => None,
+    })
+}
+
+/// The recording of a handle.
+pub(crate) fn recording<H>(handle: *const H) -> Result<Arc<SharedRecording>, Failure> {
+    find(handle, "recording", |object| match object {
+        Object::Recording(recording) => Some(Arc::clone(recording)),
         _ => None,
     })
 }

@@ -5,6 +5,7 @@
 //! error.rs     status codes, last error of a thread; every function runs inside `answer`
 //! handle.rs    the registry: a handle is a number that was never used before
 //! session.rs, program.rs, program_stream.rs, program_run.rs, tensor.rs    programs that are stitched
+//! kernel_stream.rs    kernels of a session, and what is captured of them
 //! device.rs, memory.rs, kernel.rs, graph.rs, builder.rs, stream.rs, options.rs, run.rs, image.rs, log.rs, version.rs
 //! ```
 //! No panic leaves this crate, and no pointer from outside is followed unchecked: handles are looked up in the registry, text is
@@ -18,6 +19,7 @@ pub mod graph;
 mod handle;
 pub mod image;
 pub mod kernel;
+pub mod kernel_stream;
 pub mod log;
 pub mod memory;
 pub mod options;

@@ -275,6 +275,23 @@ pub unsafe extern "C" fn pto_tensor_describe(
     })
 }
 
+/// Where the first byte of a tensor is, for kernels that are launched on it.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, TENSOR_MOVED. Thread safety: any thread.
+///
+/// # Safety
+/// `address` is null or writable.
+// SAFETY: as for `pto_tensor_to_device`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_tensor_address(tensor: *const OpaqueTensor, address: *mut u64) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(address, "address") }?;
+        put(place, handle::tensor(tensor)?.address()?);
+        Ok(())
+    })
+}
+
 /// A further handle of the same tensor.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.

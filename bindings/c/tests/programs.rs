@@ -238,6 +238,11 @@ fn programs_are_stitched_and_refused_with_names() {
 }
 
 #[test]
+fn what_is_captured_is_launched_again_on_other_tensors() {
+    both_ways("capture.c", &[]);
+}
+
+#[test]
 fn memory_that_commands_use_stays_theirs() {
     both_ways("held.c", &[]);
 }

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pto_host::workloads::tile::DType;
+use pto_native::Failure;
 use pto_native::stitch::{Number, Request, SharedStream, SharedTensor};
-use pto_native::{Failure, FailureKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
 use crate::array::Bytes;
-use crate::failure::{invalid, raised, raised_from, unknown};
+use crate::failure::{invalid, raised_from, unknown};
 use crate::program::LoadedProgram;
-
-/// How often a thread that waits looks for signals.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+use crate::running::until_done;
 
 /// A tensor on the device. When nobody holds it any more, its memory goes to the next tensor of its stream.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -237,16 +235,13 @@ impl ProgramStream {
 impl ProgramStream {
     /// Waits, and looks for signals meanwhile.
     fn await_end(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<()> {
-        let start = Instant::now();
-        loop {
-            let left = limit.map_or(LOOK_EVERY, |limit| limit.saturating_sub(start.elapsed()));
-            let waited = py.detach(|| self.0.synchronize(Some(left.min(LOOK_EVERY))));
-            match waited {
-                Err(failure) if failure.is(FailureKind::TIMED_OUT) && left >= LOOK_EVERY => {
-                    py.check_signals()?;
-                }
-                ended => return ended.map_err(|failure| raised(&failure)),
-            }
-        }
+        until_done(py, limit, |limit| self.0.synchronize(Some(limit)))
+    }
+}
+
+impl Tensor {
+    /// Where its first byte is.
+    pub(crate) fn address(&self) -> PyResult<u64> {
+        self.0.address().map_err(raised_from)
     }
 }

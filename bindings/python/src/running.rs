@@ -2,10 +2,13 @@
 //! for signals now and then.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_host::RunControl;
+use pto_native::{Failure, FailureKind};
 use pyo3::prelude::*;
+
+use crate::failure::raised;
 
 /// How often the caller's thread looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -50,6 +53,26 @@ pub(crate) fn interruptible<R: Send>(
         (Some(error), _) => Err(error),
         (None, Some(result)) => Ok(result),
         (None, None) => Err(crate::failure::invalid("the run's thread panicked")),
+    }
+}
+
+/// Waits by calls of `wait`, each at most for so long, until one of them does not run out of time, or `limit` is over; meanwhile other threads have the GIL, and
+/// signals are looked for between the calls.
+pub(crate) fn until_done(
+    py: Python<'_>,
+    limit: Option<Duration>,
+    wait: impl Fn(Duration) -> Result<(), Failure> + Sync,
+) -> PyResult<()> {
+    let start = Instant::now();
+    loop {
+        let left = limit.map_or(LOOK_EVERY, |limit| limit.saturating_sub(start.elapsed()));
+        let waited = py.detach(|| wait(left.min(LOOK_EVERY)));
+        match waited {
+            Err(failure) if failure.is(FailureKind::TIMED_OUT) && left >= LOOK_EVERY => {
+                py.check_signals()?;
+            }
+            ended => return ended.map_err(|failure| raised(&failure)),
+        }
     }
 }
 

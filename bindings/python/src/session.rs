@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::{raised, raised_from};
+use crate::kernel_stream::{Event, KernelStream};
 use crate::program::{LoadedProgram, Program, read};
 use crate::program_stream::ProgramStream;
 
@@ -48,6 +49,18 @@ impl Session {
         let session = self.open_one()?;
         let stream = py.detach(|| session.stream(overlap));
         Ok(ProgramStream(stream.map_err(raised_from)?))
+    }
+
+    /// Opens a stream that launches kernels.
+    fn kernel_stream(&self, py: Python<'_>) -> PyResult<KernelStream> {
+        let session = self.open_one()?;
+        let stream = py.detach(|| session.kernel_stream());
+        Ok(KernelStream(stream.map_err(raised_from)?))
+    }
+
+    /// An event that was never recorded.
+    fn event(&self) -> PyResult<Event> {
+        Ok(Event(self.open_one()?.event().map_err(raised_from)?))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened, by name.

@@ -1,5 +1,5 @@
-//! The program that expands plans, one after the other. Its orchestration words say where each plan and its bindings are ([`orch`]). Edges
-//! between the tasks of several plans follow from their tensors, as those within one do: nobody waits for the end of a plan.
+//! The program that expands plans and lists of tasks, one after the other. Its orchestration words say where each of them is ([`orch`]). Edges
+//! between the tasks of several of them follow from their tensors, as those within one do: nobody waits for the end of one.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
@@ -21,12 +21,13 @@ use crate::builder::GraphBuilder;
 use crate::element::ElementType;
 use crate::error::BuildError;
 use crate::stream::StreamBuilder;
+use crate::task_list;
 use crate::tensor::TensorView;
 
-/// Submits the tasks of the plans that the orchestration words name, in their order.
+/// Submits the tasks of the plans and lists that the orchestration words name, in their order.
 ///
 /// # Errors
-/// `BUILD_ORCH_ARGS`, `PLAN_*`, and those of [`StreamBuilder`]. The [epitaph] of that plan then says at which of its words.
+/// `BUILD_ORCH_ARGS`, `PLAN_*`, those of [`task_list::add`] and of [`StreamBuilder`]. The [epitaph] of that plan then says at which of its words.
 // Not inlined: the copy of the plan would stand on the stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
@@ -41,6 +42,12 @@ pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 fn expand_one<G: StreamBuilder>(stream: &mut G, number: usize) -> Result<(), BuildError> {
     let words = stream.orch_args().as_chunks::<{ orch::COUNT }>().0.get(number);
     let words = *words.ok_or(Fault::BUILD_ORCH_ARGS)?;
+    match words[orch::PLAN_WORDS] {
+        orch::TASK_LIST => return task_list::add(stream, GmAddr(words[orch::PLAN])),
+        // Whoever runs other builders beside this one has taken these out.
+        orch::BUILDER => return Err(Fault::BUILD_ORCH_ARGS.into()),
+        _ => {}
+    }
     let place = Place { base: GmAddr(words[orch::BINDINGS]), words: words[orch::BINDINGS_WORDS] };
     let epitaph = place.epitaph(stream).map_err(|stop| stop.fault)?;
     let mut kept = [0; limits::WORDS];

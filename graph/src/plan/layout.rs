@@ -246,10 +246,14 @@ pub mod form {
 
 /// The orchestration words of the program, for each of the plans that it expands.
 pub mod orch {
-    /// Where the plan is.
+    /// Where the plan is; or the [list of tasks](crate::task_list).
     pub const PLAN: usize = 0;
-    /// Words of the plan.
+    /// Words of the plan; or one of the numbers below.
     pub const PLAN_WORDS: usize = 1;
+    /// In the place of the words of a plan: a list of tasks stands there.
+    pub const TASK_LIST: u64 = u64::MAX;
+    /// In the place of the words of a plan: the words for another builder of the device stand there. Simulated devices alone run these.
+    pub const BUILDER: u64 = u64::MAX - 1;
     /// Where the bindings are.
     pub const BINDINGS: usize = 2;
     /// Words of 64 bits of the bindings.

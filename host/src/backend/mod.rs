@@ -76,8 +76,8 @@ pub(crate) trait Backend: Send {
     /// The names of the builder programs in its firmware.
     fn builders(&self) -> Vec<String>;
 
-    /// Whether its firmware has the builder of shaped graphs (`shaped_graph.rs`).
-    fn builds_shaped_graphs(&self) -> bool {
+    /// Whether its firmware runs builders beside plans, in one launch (`beside.rs`).
+    fn runs_builders_beside(&self) -> bool {
         false
     }
 

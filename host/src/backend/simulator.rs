@@ -49,8 +49,8 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         self.machine.builders()
     }
 
-    fn builds_shaped_graphs(&self) -> bool {
-        B::BUILDS_SHAPED_GRAPHS
+    fn runs_builders_beside(&self) -> bool {
+        B::RUNS_BUILDERS_BESIDE
     }
 
     fn runs_cores_at_once(&self) -> bool {

@@ -244,10 +244,17 @@ impl Device {
         self.workers.iter().map(|worker| worker.cluster + 1).max().unwrap_or(0)
     }
 
-    /// Whether it runs tasks of several cores, blocks, predicates and priorities from program files.
+    /// Whether its firmware expands plans and lists of tasks. From program files, such a device runs tasks of several cores, blocks, predicates
+    /// and priorities.
     #[must_use]
-    pub fn builds_shaped_graphs(&self) -> bool {
-        self.backend.builds_shaped_graphs()
+    pub fn expands_plans(&self) -> bool {
+        self.runs_builders_beside()
+            || self.builders().iter().any(|name| name == pto_graph::plan::BUILDER)
+    }
+
+    /// Whether other builders run beside plans in one launch.
+    pub(crate) fn runs_builders_beside(&self) -> bool {
+        self.backend.runs_builders_beside()
     }
 
     /// Whether its cores run at once. Where they do not, a kernel that waits for another one waits for ever.

@@ -35,8 +35,8 @@ pub enum StitchError {
     },
     /// The device cannot run tasks of several cores, blocks, a predicate or a priority from a program file.
     #[error(
-        "program {program}: task {task} is {shape}, and the device {device} runs tasks of one kernel on one core from program files; run it on a2a3sim, \
-         or build it without that"
+        "program {program}: task {task} is {shape}, and the firmware of the device {device} has no builder 'workload', which adds such tasks; run it with an \
+         image that has it, or build it without that"
     )]
     BlockShapes {
         /// The program.

@@ -9,23 +9,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::library;
+use pto_graph::plan::BUILDER;
 use pto_graph::plan::epitaph;
 use pto_graph::plan::layout::{binding, orch};
 use pto_graph::plan::task::scratch;
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
 use pto_workload::program::{
-    Body, BuilderReference, Format, GraphArgument, GraphTask, Layout, Program, dense_strides,
+    Body, BuilderReference, Format, GraphTask, Layout, Program, Role, dense_strides,
 };
 
+use super::beside_words::BesideWords;
 use super::error::StitchError;
+use super::listed::{Listing, words_of};
 use super::shared::Shared;
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 use crate::session::OwnedWork;
-use crate::shaped_graph::{self, ShapedCondition, ShapedTask};
+use crate::task_list;
 use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
 
 /// Bindings of a program that are kept.
@@ -67,11 +70,40 @@ pub(super) enum Bound {
         /// The words that `orch_args` name.
         _bindings: DeviceBuffer<u64>,
     },
+    /// A graph that has a launch for itself.
     Graph(Arc<GraphImage>),
-    /// Words of `shaped_graph`.
-    Shaped(DeviceBuffer<u64>),
-    /// A builder with its words.
+    /// A graph, or a builder, that can share a launch.
+    Listed {
+        orch_args: [u64; orch::COUNT],
+        /// The words that `orch_args` name.
+        _words: DeviceBuffer<u64>,
+    },
+    /// A builder with its words, that has a launch for itself.
     Builder(OwnedWork),
+}
+
+impl Bound {
+    /// The words of its part of a launch; `None`: it has a launch for itself.
+    pub(super) const fn orch_args(&self) -> Option<&[u64; orch::COUNT]> {
+        match self {
+            Self::Plan { orch_args, .. } | Self::Listed { orch_args, .. } => Some(orch_args),
+            Self::Graph(_) | Self::Builder(_) => None,
+        }
+    }
+}
+
+/// The launch of these parts.
+pub(super) fn launch(parts: &[[u64; orch::COUNT]]) -> OwnedWork {
+    OwnedWork::Stream { builder: BUILDER.to_owned(), orch_args: parts.as_flattened().to_vec() }
+}
+
+/// Whom a program shares its launch with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Neighbours {
+    /// Nobody.
+    None,
+    /// Other programs of its stream.
+    Programs,
 }
 
 impl LoadedProgram {
@@ -157,7 +189,7 @@ impl Loaded {
     pub(super) fn bind(
         &self,
         addresses: &[u64],
-        values: WorkloadBindings,
+        (values, neighbours): (WorkloadBindings, Neighbours),
         with_device: impl FnOnce(
             &dyn Fn(&Device) -> Result<GraphImage, crate::error::Error>,
         ) -> Result<GraphImage, crate::error::Error>,
@@ -166,7 +198,8 @@ impl Loaded {
             Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
             Body::Graph(_) | Body::Builder(_) => {
                 values.check_empty().map_err(|cause| self.binding(cause))?;
-                addresses.to_vec()
+                let shares = u64::from(neighbours == Neighbours::Programs);
+                addresses.iter().copied().chain([shares]).collect()
             }
         };
         let mut kept = self.bindings.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,9 +208,11 @@ impl Loaded {
             return Ok(Arc::clone(bound));
         }
         let bound = Arc::new(match (&self.code, self.program.body()) {
-            (Code::Graph(funcs), Body::Graph(tasks)) if has_block_shapes(tasks) => {
-                let words = shaped((tasks, funcs), addresses);
-                Bound::Shaped(DeviceBuffer::upload(self.shared.memory.shared(), &words)?)
+            (Code::Graph(funcs), Body::Graph(tasks))
+                if has_block_shapes(tasks)
+                    || (neighbours == Neighbours::Programs && self.shared.expands_plans) =>
+            {
+                self.list((tasks, funcs), addresses)?
             }
             (Code::Graph(funcs), Body::Graph(tasks)) => {
                 let image = |device: &Device| graph(device, (tasks, funcs), addresses);
@@ -187,7 +222,7 @@ impl Loaded {
                 self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
             }
             (Code::Builder, Body::Builder(reference)) => {
-                Bound::Builder(builder_work(reference, addresses))
+                self.builder(reference, addresses, neighbours)?
             }
             _ => unreachable!("the code is that of the body"),
         });
@@ -222,6 +257,48 @@ impl Loaded {
             bound = bound.strided(&tensor.name, binding);
         }
         bound.words(compiled).map_err(|cause| self.binding(cause))
+    }
+
+    /// A graph as a list of tasks.
+    fn list(
+        &self,
+        (tasks, funcs): (&[GraphTask], &[Vec<FuncId>]),
+        addresses: &[u64],
+    ) -> Result<Bound, StitchError> {
+        let listing = Listing { program: &self.program, tasks, funcs, addresses };
+        let words = |at| task_list::words(&listing.tasks(at));
+        // Gates read a word of the list, so that they have to know where it stands.
+        let place = DeviceBuffer::zeroed(self.shared.memory.shared(), words(GmAddr::NULL).len())?;
+        place.write(&words(place.address()))?;
+        let orch_args = [place.address().0, orch::TASK_LIST, 0, 0];
+        Ok(Bound::Listed { orch_args, _words: place })
+    }
+
+    /// A builder; it shares a launch where the device can keep the order, and what it builds is of the runtime that plans are of.
+    fn builder(
+        &self,
+        reference: &BuilderReference,
+        addresses: &[u64],
+        neighbours: Neighbours,
+    ) -> Result<Bound, StitchError> {
+        let args = words_of(&reference.words, addresses);
+        let gate = self.shared.gate.filter(|_| {
+            neighbours == Neighbours::Programs
+                && reference.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+        });
+        let Some(gate) = gate else { return Ok(Bound::Builder(builder_work(reference, args))) };
+        let described = self.program.tensors().iter().zip(addresses);
+        let tensors: Vec<_> = described
+            .map(|(tensor, address)| {
+                let is_written = !matches!(tensor.role, Role::Input | Role::Constant);
+                (GmAddr(*address), tensor.bytes(), is_written)
+            })
+            .collect();
+        let words =
+            BesideWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
+        let words = DeviceBuffer::upload(self.shared.memory.shared(), &words)?;
+        let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
+        Ok(Bound::Listed { orch_args, _words: words })
     }
 
     fn binding(&self, cause: BindingError) -> StitchError {
@@ -269,45 +346,13 @@ pub(super) fn has_block_shapes(tasks: &[GraphTask]) -> bool {
     tasks.iter().any(|task| !task.block_shape.is_plain())
 }
 
-/// Arguments as words, of tensors at these addresses.
-fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
-    let word = |arg: &GraphArgument| match *arg {
-        GraphArgument::Word(word) => word,
-        GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
-    };
-    args.iter().map(word).collect()
-}
-
 /// The run of a builder whose tensors are at these addresses.
-fn builder_work(reference: &BuilderReference, addresses: &[u64]) -> OwnedWork {
-    let (builder, orch_args) = (reference.name.clone(), words_of(&reference.words, addresses));
+fn builder_work(reference: &BuilderReference, orch_args: Vec<u64>) -> OwnedWork {
+    let builder = reference.name.clone();
     match reference.variant {
         RuntimeVariant::AICPU_BUILD_GRAPH => OwnedWork::AicpuBuilder { builder, orch_args },
         _ => OwnedWork::Stream { builder, orch_args },
     }
-}
-
-/// The words of a graph with shapes whose tensors are at these addresses.
-fn shaped((tasks, funcs): (&[GraphTask], &[Vec<FuncId>]), addresses: &[u64]) -> Vec<u64> {
-    let zipped = tasks.iter().zip(funcs);
-    let tasks = zipped.map(|(task, funcs)| ShapedTask {
-        func: funcs[0],
-        kind: task.kind,
-        args: words_of(&task.args, addresses),
-        producers: &task.producers,
-        mix: &funcs[1..],
-        blocks: task.block_shape.blocks,
-        start: task.block_shape.start,
-        priority: task.block_shape.priority,
-        when: task.block_shape.when.map(|when| ShapedCondition {
-            address: GmAddr(addresses[when.tensor] + when.offset),
-            element: when.element,
-            comparison: when.comparison,
-            value: when.value,
-        }),
-    });
-    let tasks: Vec<_> = tasks.collect();
-    shaped_graph::words(&tasks)
 }
 
 /// The image of a graph whose tensors are at these addresses.

@@ -16,12 +16,14 @@
 //! move. A tensor in another layout than the program needs is refused with the call that converts it.
 //! `docs/programs.md` says what it is for.
 
+mod beside_words;
 mod conversion;
 mod counters;
 mod error;
 mod held;
 mod host_tensor;
 mod inputs;
+mod listed;
 mod loaded;
 mod of_recording;
 mod outputs;

@@ -5,15 +5,14 @@
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
-use pto_graph::plan::BUILDER;
 use pto_workload::program::{Program, Role, TensorDescription};
 
 use super::error::StitchError;
 use super::held::Held;
-use super::loaded::{Bound, Loaded, LoadedProgram};
-use super::stream::{plan_options, shaped_work};
+use super::loaded::{self, Bound, Loaded, LoadedProgram, Neighbours};
+use super::stream::launch_options;
 use crate::buffer::DeviceBuffer;
-use crate::session::{OwnedWork, Stream};
+use crate::session::Stream;
 use crate::workload::WorkloadBindings;
 
 /// A program in the memory of a device, with memory for its temporaries.
@@ -67,6 +66,7 @@ impl<'s> PlacedProgram<'s> {
     ) -> Result<PlacedRun, StitchError> {
         let addresses = self.addresses(addresses)?;
         let session = &self.session;
+        let values = (values, Neighbours::None);
         let bound = self.loaded.bind(&addresses, values, |image| session.with_device(image))?;
         for (tensor, address) in self.program().tensors().iter().zip(&addresses) {
             if tensor.begins_with_zeros {
@@ -74,16 +74,13 @@ impl<'s> PlacedProgram<'s> {
             }
         }
         match &*bound {
-            Bound::Plan { orch_args, .. } => {
-                let builder = BUILDER.to_owned();
-                let work = OwnedWork::Stream { builder, orch_args: orch_args.to_vec() };
-                stream.run_with(work, plan_options(session.run_options()))?;
+            Bound::Plan { orch_args, .. } | Bound::Listed { orch_args, .. } => {
+                let parts = [*orch_args];
+                let options = launch_options(session.run_options(), &parts);
+                stream.run_with(loaded::launch(&parts), options)?;
             }
             Bound::Graph(image) => {
                 stream.run(Arc::clone(image))?;
-            }
-            Bound::Shaped(words) => {
-                stream.run_with(shaped_work(words), plan_options(session.run_options()))?;
             }
             Bound::Builder(work) => {
                 stream.run(work.clone())?;

@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_abi::{CoreKind, GmAddr};
+use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 use pto_workload::program::Place;
 
 use super::counters::{Counters, Counts};
 use super::pool::{Pool, Region};
 use crate::allocator::Owner;
+use crate::device::Device;
 use crate::device_memory::DeviceMemory;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -29,6 +30,10 @@ pub(super) struct Shared {
     on_chip_bytes: u64,
     /// What transfers from there cost; `None`: they take the time of this machine.
     pub(super) on_chip_costs: Option<OnChip>,
+    /// Whether the device expands plans and lists of tasks.
+    pub(super) expands_plans: bool,
+    /// A kernel for the gates of builders that share a launch; `None`: on this device, a builder has a launch for itself.
+    pub(super) gate: Option<(FuncId, CoreKind)>,
 }
 
 /// A block of memory that somebody owns.
@@ -38,6 +43,8 @@ pub(super) struct Block {
     bytes: u64,
     stream: StreamId,
     is_on_chip: bool,
+    /// See `Taken`.
+    pub(super) is_unordered: bool,
 }
 
 impl Shared {
@@ -59,6 +66,8 @@ impl Shared {
             on_chip_block: block,
             on_chip_bytes,
             on_chip_costs: session.with_device(|device| device.on_chip_costs()),
+            expands_plans: session.with_device(Device::expands_plans),
+            gate: session.with_device(gate),
         }))
     }
 
@@ -87,12 +96,13 @@ impl Shared {
             Place::OnChip => lock(&self.on_chip).take(stream, bytes),
             Place::Host | Place::Pinned | Place::Device => None,
         };
-        let is_on_chip = on_chip.is_some();
+        let (is_on_chip, is_unordered) =
+            on_chip.map_or((false, false), |taken| (true, taken.is_unordered));
         let address = match on_chip {
-            Some(address) => address,
+            Some(taken) => taken.address,
             None => self.device_block(stream, bytes)?,
         };
-        Ok(Block { shared: Arc::clone(self), address, bytes, stream, is_on_chip })
+        Ok(Block { shared: Arc::clone(self), address, bytes, stream, is_on_chip, is_unordered })
     }
 
     fn device_block(&self, stream: StreamId, bytes: u64) -> Result<GmAddr, Error> {
@@ -116,9 +126,10 @@ impl Shared {
         self.unsubmitted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many runs are submitted.
-    pub(super) fn submitted(&self, runs: u64) {
+    /// So many runs of a stream are submitted: all that it was asked.
+    pub(super) fn submitted(&self, stream: StreamId, runs: u64) {
         self.unsubmitted.fetch_sub(runs, Ordering::Relaxed);
+        lock(&self.on_chip).submitted(stream);
     }
 
     /// Gives the blocks of the pool back to the device.
@@ -128,6 +139,13 @@ impl Shared {
             debug_assert!(freed.is_ok(), "a block of the pool is nobody's: {freed:?}");
         }
     }
+}
+
+/// The first kernel that a core of the device runs.
+fn gate(device: &Device) -> Option<(FuncId, CoreKind)> {
+    let kernels = device.describe().kernels.into_iter().filter(|_| device.runs_builders_beside());
+    let mut kernels = kernels.map(|kernel| (kernel.func_id, kernel.kind));
+    kernels.find(|(_, kind)| device.cores(*kind) > 0)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -101,9 +101,8 @@ impl<'s> Stitcher<'s> {
         let Some((task, shape)) = shapes.find_map(|(task, shape)| Some((task, shape?))) else {
             return Ok(());
         };
-        let (builds, device) = self
-            .session
-            .with_device(|device| (device.builds_shaped_graphs(), device.name().to_owned()));
+        let (builds, device) =
+            self.session.with_device(|device| (device.expands_plans(), device.name().to_owned()));
         if builds {
             return Ok(());
         }

@@ -10,7 +10,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pto_abi::stream::StreamCapacities;
-use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
 use pto_workload::tile::DType;
@@ -21,15 +20,13 @@ use super::error::{StitchError, role_text};
 use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
-use super::loaded::{Bound, Loaded, LoadedProgram};
+use super::loaded::{self, Bound, Loaded, LoadedProgram, Neighbours};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
-use crate::buffer::DeviceBuffer;
 use crate::options::RunOptions;
 use crate::report::RunReport;
-use crate::session::{HostBuffer, OwnedWork, RunTicket, SessionError, Stream, StreamId};
-use crate::shaped_graph;
+use crate::session::{HostBuffer, RunTicket, SessionError, Stream, StreamId};
 use crate::workload::{ArrayBinding, for_plans};
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
@@ -46,7 +43,7 @@ pub struct ProgramStream<'s> {
 /// What was asked, and is not over as far as the stream was told.
 #[derive(Default)]
 struct State {
-    /// The plans of the next launch.
+    /// The parts of the next launch.
     pending: Vec<[u64; orch::COUNT]>,
     /// What has run or is to run since the last synchronise, by the address of the binding: who may have left a fault.
     used: HashMap<usize, (Arc<Loaded>, Arc<Bound>)>,
@@ -117,7 +114,8 @@ impl<'s> ProgramStream<'s> {
         let parts = self.parts(loaded, tensors)?;
         let addresses: Vec<_> = parts.iter().map(Part::address).collect();
         let session = &self.session;
-        let bound = loaded.bind(&addresses, values, |image| session.with_device(image))?;
+        let shared = (values, self.neighbours());
+        let bound = loaded.bind(&addresses, shared, |image| session.with_device(image))?;
         self.fill_zeros(loaded, &parts)?;
         self.count_bounces(&parts);
         if !arrays.is_empty() {
@@ -241,7 +239,13 @@ impl<'s> ProgramStream<'s> {
     fn block(&self, form: &Form) -> Result<Block, StitchError> {
         let take = || self.shared.block(self.id(), form.bytes(), form.layout.place);
         match take() {
-            Ok(block) => Ok(block),
+            Ok(block) => {
+                // What used its bytes before has to be over: nothing else orders them.
+                if block.is_unordered {
+                    self.flush()?;
+                }
+                Ok(block)
+            }
             // What waits to be submitted holds the pool.
             Err(_) => {
                 self.flush()?;
@@ -272,33 +276,33 @@ impl<'s> ProgramStream<'s> {
 
     fn submit(&self, loaded: &Arc<Loaded>, bound: Arc<Bound>) -> Result<(), StitchError> {
         self.shared.counts.runs.add(1);
-        let is_full = match &*bound {
-            Bound::Plan { orch_args, .. } => {
+        let is_full = match (&*bound, bound.orch_args()) {
+            (_, Some(orch_args)) => {
                 let mut state = self.state();
                 state.pending.push(*orch_args);
                 self.shared.hold();
                 state.pending.len() >= self.overlap
             }
-            Bound::Graph(image) => {
+            (Bound::Graph(image), None) => {
                 self.flush()?;
                 self.launched(self.stream.run(Arc::clone(image))?);
                 false
             }
-            Bound::Shaped(words) => {
-                self.flush()?;
-                let options = plan_options(self.session.run_options());
-                self.launched(self.stream.run_with(shaped_work(words), options)?);
-                false
-            }
-            Bound::Builder(work) => {
+            (Bound::Builder(work), None) => {
                 self.flush()?;
                 self.launched(self.stream.run(work.clone())?);
                 false
             }
+            (Bound::Plan { .. } | Bound::Listed { .. }, None) => unreachable!("it has words"),
         };
         let key = Arc::as_ptr(&bound).addr();
         self.state().used.insert(key, (Arc::clone(loaded), bound));
         if is_full { self.flush() } else { Ok(()) }
+    }
+
+    /// Whom the programs of this stream share their launches with.
+    const fn neighbours(&self) -> Neighbours {
+        if self.overlap > 1 { Neighbours::Programs } else { Neighbours::None }
     }
 
     fn launched(&self, ticket: RunTicket) {
@@ -317,14 +321,12 @@ impl<'s> ProgramStream<'s> {
     pub fn flush(&self) -> Result<(), StitchError> {
         let pending = std::mem::take(&mut self.state().pending);
         if pending.is_empty() {
+            self.shared.submitted(self.id(), 0);
             return Ok(());
         }
-        let (builder, orch_args) = (BUILDER.to_owned(), pending.as_flattened().to_vec());
-        let submitted = self.stream.run_with(
-            OwnedWork::Stream { builder, orch_args },
-            plan_options(self.session.run_options()),
-        );
-        self.shared.submitted(pending.len() as u64);
+        let options = launch_options(self.session.run_options(), &pending);
+        let submitted = self.stream.run_with(loaded::launch(&pending), options);
+        self.shared.submitted(self.id(), pending.len() as u64);
         self.shared.counts.launches.add(1);
         self.state().last = Some(submitted?);
         Ok(())
@@ -361,7 +363,7 @@ impl<'s> ProgramStream<'s> {
     /// Drops the runs that have not begun. Whoever waits is told so.
     pub fn abort(&self) {
         let dropped = std::mem::take(&mut self.state().pending).len() as u64;
-        self.shared.submitted(dropped);
+        self.shared.submitted(self.id(), dropped);
         self.stream.abort();
     }
 
@@ -379,19 +381,16 @@ impl<'s> ProgramStream<'s> {
     }
 }
 
-/// The options of a session, with the windows that plans need.
-pub(super) fn plan_options(of_session: &RunOptions) -> RunOptions {
-    let window = StreamCapacities::STANDARD.window;
-    let capacities = for_plans(of_session.capacities, window);
-    RunOptions { capacities, ..of_session.clone() }
-}
-
-/// The launch of a graph with shapes, whose words these are.
-pub(super) fn shaped_work(words: &DeviceBuffer<u64>) -> OwnedWork {
-    OwnedWork::Stream {
-        builder: shaped_graph::BUILDER.to_owned(),
-        orch_args: vec![words.address().0],
+/// The options of a session, with the windows that plans need, and the heaps that builders need.
+pub(super) fn launch_options(of_session: &RunOptions, parts: &[[u64; orch::COUNT]]) -> RunOptions {
+    let usual = StreamCapacities::STANDARD;
+    let mut capacities = for_plans(of_session.capacities, usual.window);
+    let has_builder = parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER);
+    if has_builder && of_session.capacities.stream == StreamCapacities::OFF {
+        capacities.stream.heap_rings = usual.heap_rings;
+        capacities.stream.heap_bytes = usual.heap_bytes;
     }
+    RunOptions { capacities, ..of_session.clone() }
 }
 
 /// Tensors of a stream.
@@ -507,10 +506,8 @@ impl ProgramStream<'_> {
         }
         let addresses = [tensor.address().0, target.address().0];
         let session = &self.session;
-        let bound =
-            program.0.bind(&addresses, crate::workload::WorkloadBindings::new(), |image| {
-                session.with_device(image)
-            })?;
+        let values = (crate::workload::WorkloadBindings::new(), self.neighbours());
+        let bound = program.0.bind(&addresses, values, |image| session.with_device(image))?;
         self.submit(&program.0, bound)?;
         Ok(target)
     }

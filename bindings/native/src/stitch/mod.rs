@@ -4,6 +4,8 @@
 //! SharedDevice --into_session--> SharedSession --load--> LoadedProgram      session.rs
 //!                                     |--stream--> SharedStream              stream.rs
 //!                                                     run(program, Request) -> SharedTensors      request.rs
+//!                     |--kernel_stream--> SharedKernelStream             kernel_stream.rs
+//!                                     launch, capture -> SharedRecording
 //! SharedTensor: here, or gone, and then it says to which call                tensor.rs
 //! choices.rs: a program with roles and layouts as texts     tasks.rs: a program of tasks     failure.rs: what went wrong
 //! ```
@@ -12,6 +14,7 @@
 
 mod choices;
 mod failure;
+mod kernel_stream;
 mod request;
 mod session;
 mod stream;
@@ -19,6 +22,7 @@ mod tasks;
 mod tensor;
 
 pub use choices::Choices;
+pub use kernel_stream::{SharedEvent, SharedKernelStream, SharedRecording};
 pub use request::{Number, Request};
 pub use session::SharedSession;
 pub use stream::SharedStream;

@@ -9,6 +9,7 @@ use pto_host::stitch::{Counters, LoadedProgram, StitchOptions, Stitcher};
 use pto_host::workloads::program::Program;
 use pto_host::{Device, RunOptions, Session};
 
+use super::kernel_stream::{SharedEvent, SharedKernelStream};
 use super::stream::SharedStream;
 use crate::device::SharedDevice;
 use crate::failure::{Failure, FailureKind};
@@ -49,6 +50,22 @@ impl SharedSession {
     /// Those of [`Stitcher::overlapping_stream`].
     pub fn stream(&self, overlap: usize) -> Result<Arc<SharedStream>, Failure> {
         Ok(SharedStream::new(self.stitcher.overlapping_stream(overlap)?))
+    }
+
+    /// Opens a stream that launches kernels.
+    ///
+    /// # Errors
+    /// Those of [`Session::stream`].
+    pub fn kernel_stream(&self) -> Result<Arc<SharedKernelStream>, Failure> {
+        SharedKernelStream::new(&self.session)
+    }
+
+    /// An event that was never recorded.
+    ///
+    /// # Errors
+    /// Those of [`Session::event`].
+    pub fn event(&self) -> Result<Arc<SharedEvent>, Failure> {
+        SharedEvent::new(&self.session)
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened.

@@ -83,6 +83,14 @@ impl SharedTensor {
         self.look(Tensor::dtype)
     }
 
+    /// Where its first byte is.
+    ///
+    /// # Errors
+    /// `TENSOR_MOVED`.
+    pub fn address(&self) -> Result<u64, Failure> {
+        self.look(|tensor| tensor.address().0)
+    }
+
     /// The extents.
     ///
     /// # Errors

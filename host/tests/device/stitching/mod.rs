@@ -1,5 +1,7 @@
 //! Programs that were compiled apart, on tensors that stay on the device.
 
+mod overlap;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pto_host::abi::block::BlockContext;
@@ -24,7 +26,13 @@ use pto_host::{Device, DeviceOptions, Hosting, Kernel, func};
 
 builder_set! {
     struct Builders { "thrice" => thrice_as_graph }
-    stream { "workload" => pto_host::graph::plan::expand, "thrice" => thrice }
+    stream {
+        "workload" => pto_host::graph::plan::expand,
+        "thrice" => thrice,
+        "add_rows" => overlap::add_rows,
+        "hidden" => overlap::hidden,
+        "as_it_reads" => overlap::as_it_reads,
+    }
 }
 
 fn session_on(hosting: Hosting) -> Session {
@@ -319,6 +327,56 @@ fn arrays_of_axes_are_tensors_of_the_stream() {
     }
 }
 
+/// `Y[at] = X[e] + 1` for each index of a sparse axis, whose number is `at`.
+fn sparse() -> String {
+    let head =
+        RAGGED.replace("workload spread", "workload gather").replace("f32[6, 16]", "f32[3, 16]");
+    let body =
+        "do select e (row, at) in sparse(rows, indptr, indices) { add[e](x = X[e], y = Y[at]) }";
+    format!("{}{body}\n}}", head.split("do parallel").next().unwrap())
+}
+
+#[test]
+fn both_arrays_of_a_sparse_axis_are_tensors_of_the_stream() {
+    for hosting in
+        [Hosting::default(), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
+    {
+        let session = session_on(hosting);
+        let stitcher = Stitcher::new(&session).unwrap();
+        let (gather, count) =
+            (stitcher.load(compiled(&sparse())).unwrap(), stitcher.load(compiled(COUNT)).unwrap());
+        let stream = stitcher.overlapping_stream(8).unwrap();
+        let array = |shape: &[u64], values: &[i32]| {
+            let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let values = HostTensor::new(DType::I32, shape, bytes).unwrap();
+            stream.to_device(&values, &Layout::device()).unwrap()
+        };
+        let x = stream.to_device(&matrix(3, 16), &Layout::device()).unwrap();
+        // Rows of 2, 0 and 1 indices. A program of the same stream computes the indices: 2, 0, 1.
+        let indptr = array(&[4], &[0, 2, 2, 3]);
+        let mut indices = array(&[1, 3], &[1, -1, 0]);
+        stream.run(&count, Inputs::new().update("C", &mut indices)).unwrap();
+        let inputs = |indices| {
+            let inputs = Inputs::new().borrow("X", &x).symbol("rows", 3);
+            inputs.array("indptr", &indptr).array("indices", indices)
+        };
+        let y = stream.run(&gather, inputs(&indices)).unwrap().take("Y").unwrap();
+        let rows: Vec<_> = values(&stream, &y).chunks(16).map(|row| row[0]).collect();
+        assert_eq!(rows, [33.0, 1.0, 17.0], "{hosting}");
+
+        let without = Inputs::new().borrow("X", &x).symbol("rows", 3).array("indptr", &indptr);
+        let told = refused(&stream, &gather, without);
+        assert!(told.contains("the array indices is not bound"), "{told}");
+        // An index beyond the rows of X is told when the plan is expanded.
+        let beyond = array(&[1, 3], &[0, 3, 1]);
+        stream.run(&gather, inputs(&beyond)).unwrap();
+        let Err(StitchError::Fault { program, .. }) = stream.synchronize() else {
+            panic!("there are three rows")
+        };
+        assert_eq!(program, "gather");
+    }
+}
+
 fn refused(stream: &ProgramStream<'_>, program: &LoadedProgram, inputs: Inputs<'_>) -> String {
     stream.run(program, inputs).map(|_| ()).unwrap_err().to_string()
 }
@@ -371,7 +429,7 @@ fn a_wrong_tensor_is_refused_with_what_to_do() {
 
 #[test]
 fn a_fault_is_told_in_the_words_of_the_program() {
-    let text = include_str!("../../../workload/tests/texts/indexed.workload");
+    let text = include_str!("../../../../workload/tests/texts/indexed.workload");
     let session = session();
     let stitcher = Stitcher::new(&session).unwrap();
     let program = stitcher.load(compiled(text)).unwrap();

@@ -1,0 +1,71 @@
+"""Kernel streams from Python: what is captured of them is launched as one command, again and on other tensors."""
+
+import numpy as np
+import pytest
+
+from pto_runtime import Device, HostError
+
+# Func ids of the library.
+ADD, MUL = 0, 2
+COUNT = 64
+
+
+@pytest.fixture
+def session():
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as opened:
+        yield opened
+
+
+def full(programs, value):
+    return programs.to_device(np.full(COUNT, value, np.float32))
+
+
+def test_what_is_captured_of_two_streams_is_launched_on_other_tensors(session):
+    programs = session.stream()
+    x, other = full(programs, 3), full(programs, 5)
+    doubled, squared, total = (full(programs, 0) for _ in range(3))
+    programs.synchronize()
+    first, second = session.kernel_stream(), session.kernel_stream()
+    forked, joined = session.event(), session.event()
+
+    first.begin_capture()
+    first.record(forked)
+    second.wait(forked)
+    first.launch(ADD, [x, x, doubled, COUNT])
+    second.launch(MUL, [x, x, squared, COUNT])
+    second.record(joined)
+    first.wait(joined)
+    first.launch(ADD, [doubled, squared, total, COUNT])
+    recording = first.end_capture()
+    assert not programs.to_host(total).any(), "nothing was done yet"
+
+    for _ in range(3):
+        first.launch_recording(recording)
+    first.synchronize()
+    assert (programs.to_host(total) == 15).all()
+    first.launch_recording(recording, [(x, other)])
+    first.synchronize(timeout=60)
+    assert (programs.to_host(total) == 35).all()
+
+    with pytest.raises(HostError, match="no launch has the argument"):
+        first.launch_recording(recording, [(other, x)])
+
+
+def test_what_a_kernel_stream_cannot_do_is_refused(session):
+    stream = session.kernel_stream()
+    with pytest.raises(HostError, match="capture"):
+        stream.end_capture()
+    stream.begin_capture()
+    with pytest.raises(HostError, match="capture"):
+        stream.begin_capture()
+    with pytest.raises(HostError, match="1000"):
+        stream.launch(1000, [])
+    with pytest.raises(HostError, match="70000"):
+        stream.launch(70000, [])
+    with pytest.raises(HostError, match="a tensor, or an integer"):
+        stream.launch(ADD, ["x"])
+    stream.launch(ADD, [0, 0, 0, 0])
+    recording = stream.end_capture()
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as another:
+        with pytest.raises(HostError, match="another session"):
+            another.kernel_stream().launch_recording(recording)

@@ -1,0 +1,392 @@
+//! Builders beside plans in one launch of a simulated device: the programs of a stream that overlaps.
+//!
+//! What a builder submits with tensors is ordered to the other programs by them, tile by tile. A builder may also touch memory that the runtime cannot see: a
+//! word of a task is an address, a scope derives no edges, the builder reads an element while it builds. Alone in its launch that is its own business. Beside others, [`Part`]
+//! stands in front of the runtime and keeps the order: before the first such task it submits a **gate**, which uses all tensors of the program, each such task waits for the gate,
+//! and a gate behind the builder waits for all of them. So these tasks begin when the programs before have done with the tensors, and whoever uses the tensors later waits for them.
+//!
+//! ```text
+//! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs behind
+//! ```
+//! What the host writes of such a builder (`stitch/beside_words.rs`) stands in the memory of the device, and the orchestration words of the launch name it
+//! ([`orch::BUILDER`]).
+
+use std::cell::RefCell;
+
+use pto_abi::gm::GmWindow;
+use pto_abi::limits::MAX_ARGS;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::plan::BUILDER;
+use pto_graph::plan::layout::orch;
+use pto_graph::task_list::Words;
+use pto_graph::{
+    Arg, Bindings, BuildError, Chain, Comparison, DependencyMode, EdgeOutcome, ElementType,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
+    TensorTask, TensorView,
+};
+
+use crate::task_list::ListedView;
+
+/// A builder of a run that streams, for whoever runs programs of a set on it.
+pub(crate) trait HostedStream: StreamBuilder + HostedBuilder {}
+
+impl<G: StreamBuilder + HostedBuilder> HostedStream for G {}
+
+type Args = [u64; orch::COUNT];
+
+/// Whether a launch has other builders beside plans.
+pub(crate) fn has_builders(args: &[u64]) -> bool {
+    let parts: &[Args] = args.as_chunks().0;
+    parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER)
+}
+
+/// Runs the parts of a launch, each with `run`, by the symbol of its builder.
+pub(crate) fn build(
+    stream: &mut dyn HostedStream,
+    run: impl Fn(u64, &mut Part<'_>) -> Option<Result<(), BuildError>>,
+) -> Result<(), BuildError> {
+    let parts: Vec<Args> = stream.orch_args().as_chunks().0.to_vec();
+    for part in parts {
+        let (symbol, mut part) = match part[orch::PLAN_WORDS] {
+            orch::BUILDER => Part::of_builder(stream, GmAddr(part[orch::PLAN]))?,
+            _ => (pto_graph::symbol(BUILDER), Part::of_plan(stream, part)),
+        };
+        run(symbol, &mut part).ok_or(Fault::BUILD_NO_BUILDER)??;
+        part.end()?;
+    }
+    Ok(())
+}
+
+/// One part of a launch: the runtime, as the builder of this part sees it.
+pub(crate) struct Part<'p> {
+    stream: RefCell<&'p mut dyn HostedStream>,
+    args: Vec<u64>,
+    /// `None`: a plan, whose tasks hide nothing.
+    order: Option<Order>,
+}
+
+/// How what a builder hides is ordered.
+struct Order {
+    /// Where the words stand.
+    at: GmAddr,
+    gate_kernel: (FuncId, CoreKind),
+    tensors: Vec<(GmAddr, u64, bool)>,
+    gate: Option<TaskId>,
+    /// The tasks that touch what the runtime cannot see.
+    hidden: Vec<TaskId>,
+    /// The modes of the scopes that are open.
+    scopes: Vec<DependencyMode>,
+    is_recording: bool,
+}
+
+impl Order {
+    /// The words at an address: the builder's symbol, its arguments, and the order.
+    fn read(stream: &dyn HostedStream, at: GmAddr) -> Result<(u64, Vec<u64>, Self), Fault> {
+        let mut words = Words { at: at.0 };
+        let symbol = words.next(stream)?;
+        let mut args = Vec::new();
+        for _ in 0..words.next(stream)? {
+            args.push(words.next(stream)?);
+        }
+        let gate_kernel = (words.func(stream)?, words.code(stream, CoreKind::try_from)?);
+        let mut tensors = Vec::new();
+        for _ in 0..words.next(stream)? {
+            let (base, bytes) = (GmAddr(words.next(stream)?), words.next(stream)?);
+            tensors.push((base, bytes, words.next(stream)? != 0));
+        }
+        let (gate, hidden, scopes) = (None, Vec::new(), Vec::new());
+        let order = Self { at, gate_kernel, tensors, gate, hidden, scopes, is_recording: false };
+        Ok((symbol, args, order))
+    }
+
+    /// The tensor of the program that has the byte at an address.
+    fn tensor_at(&self, address: u64) -> Option<(GmAddr, u64, bool)> {
+        let has = |(base, bytes, _): &&(GmAddr, u64, bool)| {
+            address.checked_sub(base.0).is_some_and(|offset| offset < *bytes)
+        };
+        self.tensors.iter().find(has).copied()
+    }
+
+    fn derives(&self) -> bool {
+        self.scopes.last().is_none_or(|mode| *mode == DependencyMode::DERIVED)
+    }
+
+    /// Whether the runtime takes a view for another tensor than that of the program, or does not look at it.
+    fn hides_view(&self, view: &TensorView<'_>) -> bool {
+        // Nobody else has a tensor of the heap.
+        let is_own = view.heap().depth != 0;
+        !(is_own || self.derives() && self.is_known(view))
+    }
+
+    /// Whether the runtime knows whose element a view has: it waits for those that use it then.
+    fn is_known(&self, view: &TensorView<'_>) -> bool {
+        self.tensor_at(view.base().0).is_none_or(|(base, _, _)| base == view.base())
+    }
+
+    /// The first of the words, which gates read.
+    fn mark(&self) -> TensorView<'static> {
+        TensorView::dense(self.at, ElementType::U64, &[1])
+    }
+
+    /// A task that uses all tensors of the program, as it uses them, and waits for these tasks.
+    fn submit_gate(
+        &self,
+        stream: &mut dyn HostedStream,
+        after: &[TaskId],
+    ) -> Result<Option<TaskId>, Fault> {
+        let (func, kind) = self.gate_kernel;
+        let mark = self.mark();
+        let symbol = stream.get(&mark, &[0])?;
+        // No core runs it: the builder's symbol is another one.
+        let never = Predicate::new(&mark, &[0], Comparison::NOT_EQUAL, symbol);
+        let mut last = None;
+        for tensors in self.tensors.chunks(MAX_ARGS) {
+            let whole =
+                |(base, bytes, _): &(GmAddr, u64, bool)| ListedView::whole(*base, *bytes).as_view();
+            let views: Vec<_> = tensors.iter().map(whole).collect();
+            let args = views.iter().zip(tensors).map(|(view, (_, _, is_written))| {
+                if *is_written { Arg::InOut(view) } else { Arg::In(view) }
+            });
+            let args: Vec<_> = args.collect();
+            let id = stream.add_tensor_task(&TensorTask::new(func, kind, &args).when(&never))?;
+            for producer in after.iter().chain(&last) {
+                stream.add_edge(*producer, id)?;
+            }
+            stream.publish(id)?;
+            last = Some(id);
+        }
+        Ok(last)
+    }
+}
+
+impl<'p> Part<'p> {
+    fn of_plan(stream: &'p mut dyn HostedStream, args: Args) -> Self {
+        Self { stream: RefCell::new(stream), args: args.to_vec(), order: None }
+    }
+
+    fn of_builder(stream: &'p mut dyn HostedStream, at: GmAddr) -> Result<(u64, Self), Fault> {
+        let (symbol, args, order) = Order::read(stream, at)?;
+        Ok((symbol, Self { stream: RefCell::new(stream), args, order: Some(order) }))
+    }
+
+    /// Nothing more comes: what is behind this part waits for what it hid.
+    fn end(self) -> Result<(), Fault> {
+        match self.order {
+            Some(order) if !order.hidden.is_empty() => {
+                order.submit_gate(self.stream.into_inner(), &order.hidden).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The gate in front of what is hidden; `None`: the program has no tensors.
+    fn gate(&mut self) -> Result<Option<TaskId>, Fault> {
+        let Some(order) = &mut self.order else { return Ok(None) };
+        if order.is_recording {
+            return Err(Fault::STREAM_RECORDING_OPEN);
+        }
+        if order.gate.is_none() {
+            order.gate = order.submit_gate(*self.stream.get_mut(), &[])?;
+        }
+        Ok(order.gate)
+    }
+
+    /// As the gate, and waits until everybody before this part has done with the tensors.
+    fn wait_at_gate(&mut self) -> Result<(), Fault> {
+        self.gate()?;
+        let Some(order) = &self.order else { return Ok(()) };
+        let (mark, stream) = (order.mark(), self.stream.get_mut());
+        let symbol = stream.get(&mark, &[0])?;
+        // Whoever writes it waits for the gate, which reads it.
+        stream.set(&mark, &[0], symbol)
+    }
+
+    /// Adds a task that hides something.
+    fn behind_gate(
+        &mut self,
+        add: impl FnOnce(&mut dyn HostedStream) -> Result<Option<TaskId>, Fault>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let gate = self.gate()?;
+        let stream = self.stream.get_mut();
+        let added = add(*stream)?;
+        if let (Some(id), Some(gate), Some(order)) = (added, gate, &mut self.order) {
+            stream.add_edge(gate, id)?;
+            order.hidden.push(id);
+        }
+        Ok(added)
+    }
+
+    fn hides_word(&self, word: u64) -> bool {
+        // An address need not be one of a word of four bytes.
+        self.order.is_some() && self.stream.borrow().has_word(GmAddr(word & !3))
+    }
+
+    fn hides_view(&self, view: &TensorView<'_>) -> bool {
+        self.order.as_ref().is_some_and(|order| order.hides_view(view))
+    }
+
+    fn hides(&self, task: &TensorTask<'_>) -> bool {
+        let hides = |arg: &Arg<'_>| match arg {
+            Arg::Scalar(word) => self.hides_word(*word),
+            Arg::NoDep(view) => view.heap().depth == 0,
+            Arg::In(view) | Arg::Out(view) | Arg::InOut(view) => self.hides_view(view),
+            // What is bound there is looked at when it is.
+            Arg::BoundScalar(_) => false,
+        };
+        let predicate = task.block_shape.when();
+        self.order.is_some()
+            && (task.args.iter().any(hides)
+                || predicate.is_some_and(|predicate| self.hides_view(predicate.element())))
+    }
+}
+
+impl GraphBuilder for Part<'_> {
+    fn orch_args(&self) -> &[u64] {
+        &self.args
+    }
+
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        if !task.args.iter().any(|word| self.hides_word(*word)) {
+            return self.stream.get_mut().add_task(task);
+        }
+        let added = self.behind_gate(|stream| stream.add_task(task).map(Some))?;
+        added.ok_or(Fault::BUILD_FAILED)
+    }
+
+    fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
+        self.stream.get_mut().add_edge(producer, consumer)
+    }
+
+    fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
+        self.stream.get_mut().publish(task)
+    }
+
+    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
+        match self.order {
+            None => self.stream.get_mut().add_chain(chain),
+            // Its words vary from kernel to kernel.
+            Some(_) => self.behind_gate(|stream| stream.add_chain(chain)),
+        }
+    }
+
+    /// Reads a word when everybody before this part has written it.
+    fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
+        let tensor = self.order.as_ref().and_then(|order| order.tensor_at(address.0));
+        let mut stream = self.stream.borrow_mut();
+        let Some((base, bytes, _)) = tensor else { return stream.read_u32(address) };
+        let [words, index] = [bytes, address.0 - base.0].map(|bytes| u32::try_from(bytes / 4).ok());
+        let (Some(words), Some(index)) = (words, index) else {
+            return Err(Fault::STREAM_VIEW_RANGE);
+        };
+        if !address.0.is_multiple_of(4) {
+            return Err(Fault::BUILD_GM_RANGE);
+        }
+        let word = stream.get(&TensorView::dense(base, ElementType::U32, &[words]), &[index])?;
+        u32::try_from(word).map_err(|_| Fault::BUILD_GM_RANGE)
+    }
+
+    fn has_word(&self, address: GmAddr) -> bool {
+        self.stream.borrow().has_word(address)
+    }
+}
+
+impl HostedBuilder for Part<'_> {
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        Some(self)
+    }
+
+    /// Whoever reads the memory by itself cannot be kept in order.
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        None
+    }
+}
+
+impl StreamBuilder for Part<'_> {
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if !self.hides(task) {
+            return self.stream.get_mut().add_tensor_task(task);
+        }
+        let added = self.behind_gate(|stream| stream.add_tensor_task(task).map(Some))?;
+        added.ok_or(Fault::BUILD_FAILED)
+    }
+
+    fn add_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        match self.order {
+            None => self.stream.get_mut().add_chain_when(chain, predicate),
+            Some(_) => self.behind_gate(|stream| stream.add_chain_when(chain, predicate)),
+        }
+    }
+
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        // The edges of a gate are derived: it has to stand in front of a scope that derives none.
+        let is_recording = self.order.as_ref().is_some_and(|order| order.is_recording);
+        if mode != DependencyMode::DERIVED && !is_recording {
+            self.gate()?;
+        }
+        let scope = self.stream.get_mut().open_scope(mode)?;
+        if let Some(order) = &mut self.order {
+            order.scopes.push(mode);
+        }
+        Ok(scope)
+    }
+
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.stream.get_mut().close_scope(scope)?;
+        if let Some(order) = &mut self.order {
+            order.scopes.pop();
+        }
+        Ok(())
+    }
+
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        self.stream.get_mut().alloc(element, shape)
+    }
+
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        if self.order.as_ref().is_some_and(|order| !order.is_known(view)) {
+            self.wait_at_gate()?;
+        }
+        self.stream.get_mut().get(view, index)
+    }
+
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        if self.order.as_ref().is_some_and(|order| !order.is_known(view)) {
+            self.wait_at_gate()?;
+        }
+        self.stream.get_mut().set(view, index, value)
+    }
+
+    fn give_way(&mut self) -> Result<(), Fault> {
+        self.stream.get_mut().give_way()
+    }
+
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        let begun = self.stream.get_mut().begin_recording(shapes)?;
+        if let Some(order) = &mut self.order {
+            order.is_recording = true;
+        }
+        Ok(begun)
+    }
+
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        if let Some(order) = &mut self.order {
+            order.is_recording = false;
+        }
+        self.stream.get_mut().end_recording()
+    }
+
+    /// What a recording would hide is refused: its tasks have no ids.
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        let hides = bindings.scalars.iter().any(|word| self.hides_word(*word))
+            || bindings.tensors.iter().any(|view| self.hides_view(view))
+            || self.order.as_ref().is_some_and(|order| !order.derives());
+        if hides {
+            return Err(Fault::STREAM_RECORDING_OPEN);
+        }
+        self.stream.get_mut().replay(recording, bindings)
+    }
+}

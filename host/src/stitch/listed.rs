@@ -1,0 +1,229 @@
+//! A graph of a program as a list of tasks, which the device adds beside plans: how it is ordered to what its stream does before and after it.
+//!
+//! The edges within a graph are those of the program. Where the table of the library says of every task which bytes it touches, the tasks
+//! get these as views, and wait for the tiles of other programs. Where one task does not say it, the graph gets **gates**: in front of it a task for each of its tensors, which
+//! waits for whoever used the tensor before, and behind it one that whoever uses the tensor later waits for. No core runs a gate.
+//!
+//! ```text
+//! programs before --tensor--> gate --> tasks of the graph that use the tensor --> gate --tensor--> programs behind
+//! ```
+
+use std::collections::BTreeMap;
+
+use pto_abi::{FuncId, GmAddr};
+use pto_aicore_kernels::library::{self, Access, LibraryKernel};
+use pto_graph::task_list::MAX_VIEWS;
+use pto_graph::{Comparison, ElementType};
+use pto_workload::program::{GraphArgument, GraphTask, Program, Role};
+
+use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView};
+
+/// Bytes of an element of the library's kernels.
+const ELEMENT: u64 = 4;
+
+/// A program of tasks, the func ids of their kernels, and where its tensors are.
+pub(super) struct Listing<'p> {
+    pub(super) program: &'p Program,
+    pub(super) tasks: &'p [GraphTask],
+    pub(super) funcs: &'p [Vec<FuncId>],
+    pub(super) addresses: &'p [u64],
+}
+
+impl Listing<'_> {
+    /// The tasks, of a list that will stand at `at`.
+    pub(super) fn tasks(&self, at: GmAddr) -> Vec<ListedTask> {
+        let views: Option<Vec<_>> = self.tasks.iter().map(|task| self.views(task)).collect();
+        match views {
+            Some(args) => {
+                let zipped = self.tasks.iter().zip(self.funcs).zip(args);
+                let listed = zipped.map(|((task, funcs), args)| {
+                    self.listed((task, funcs), args, task.producers.clone())
+                });
+                listed.collect()
+            }
+            None => self.between_gates(at),
+        }
+    }
+
+    /// The arguments of a task as words and views; `None`: nobody says what it touches.
+    fn views(&self, task: &GraphTask) -> Option<Vec<ListedArg>> {
+        let kernel = self.of_library(task)?;
+        let words = self.words(task);
+        let args: Option<Vec<_>> =
+            (0..task.args.len()).map(|at| self.view((task, kernel), &words, at)).collect();
+        let args = args?;
+        let mut written = Vec::new();
+        for (arg, given) in task.args.iter().zip(&args) {
+            if let (GraphArgument::Tensor { tensor, .. }, ListedArg::Out(_) | ListedArg::InOut(_)) =
+                (arg, given)
+            {
+                written.push(*tensor);
+            }
+        }
+        let views = args.iter().filter(|arg| !matches!(arg, ListedArg::Word(_))).count();
+        let count = written.len();
+        written.sort_unstable();
+        written.dedup();
+        // A task whose outputs may have elements in common is refused by the runtime where they are views.
+        (written.len() == count && views <= MAX_VIEWS).then_some(args)
+    }
+
+    /// The kernel of a task that touches what the table of the library says.
+    fn of_library(&self, task: &GraphTask) -> Option<&'static LibraryKernel> {
+        let is_own = self.program.native().is_some_and(|own| own.kernel(&task.kernel).is_some());
+        let shape = &task.block_shape;
+        let is_one = shape.mix.is_empty() && shape.blocks == 1 && shape.when.is_none();
+        let kernel = library::by_name(&task.kernel).filter(|_| is_one && !is_own)?;
+        let is_known = task.args.len() >= kernel.args.len() && !kernel.takes_context;
+        is_known.then_some(kernel)
+    }
+
+    fn view(
+        &self,
+        (task, kernel): (&GraphTask, &LibraryKernel),
+        words: &[u64],
+        at: usize,
+    ) -> Option<ListedArg> {
+        let word = words[at];
+        let GraphArgument::Tensor { tensor, offset } = task.args[at] else {
+            // A word where a tensor should be: nobody knows whose memory that is.
+            let is_word = kernel.addresses.get(at).is_none_or(|is_address| !is_address);
+            return is_word.then_some(ListedArg::Word(word));
+        };
+        let footprint = (kernel.footprint)(words, at)?;
+        let [rows, cols, ld] = footprint.extents?;
+        if rows == 0 || cols == 0 {
+            return Some(ListedArg::Word(word));
+        }
+        let bytes = self.program.tensors()[tensor].bytes();
+        let reach = (rows - 1).checked_mul(ld)?.checked_add(cols)?.checked_mul(ELEMENT)?;
+        let is_inside = offset.checked_add(reach)? <= bytes && offset.is_multiple_of(ELEMENT);
+        if !is_inside || (rows > 1 && ld < cols) {
+            return None;
+        }
+        let [rows, cols] = [u32::try_from(rows).ok()?, u32::try_from(cols).ok()?];
+        let (shape, strides) = match rows {
+            1 => (vec![cols], vec![1]),
+            _ => (vec![rows, cols], vec![ld, 1]),
+        };
+        let base = GmAddr(self.addresses[tensor]);
+        let (element, offset) = (ElementType::F32, offset / ELEMENT);
+        let view = ListedView { base, bytes, element, offset, shape, strides };
+        Some(match footprint.access {
+            Access::In => ListedArg::In(view),
+            Access::Out => ListedArg::Out(view),
+            Access::InOut => ListedArg::InOut(view),
+        })
+    }
+
+    fn words(&self, task: &GraphTask) -> Vec<u64> {
+        words_of(&task.args, self.addresses)
+    }
+
+    /// A task of the program, with these arguments, behind these tasks of the list.
+    fn listed(
+        &self,
+        (task, funcs): (&GraphTask, &[FuncId]),
+        args: Vec<ListedArg>,
+        producers: Vec<usize>,
+    ) -> ListedTask {
+        let shape = &task.block_shape;
+        let when = shape.when.map(|when| {
+            // By its own address where it is no element of the tensor, so that the runtime refuses it.
+            let own = GmAddr(self.addresses[when.tensor].wrapping_add(when.offset));
+            let tensor = self.tensor(when.tensor);
+            let element = ListedView::element(tensor, when.element, when.offset)
+                .unwrap_or_else(|| ListedView::whole(own, when.element.bytes()));
+            ListedCondition { element, comparison: when.comparison, value: when.value }
+        });
+        ListedTask {
+            args,
+            producers,
+            mix: funcs[1..].to_vec(),
+            blocks: shape.blocks,
+            start: shape.start,
+            priority: shape.priority,
+            when,
+            ..ListedTask::new(funcs[0], task.kind)
+        }
+    }
+
+    fn tensor(&self, number: usize) -> (GmAddr, u64) {
+        (GmAddr(self.addresses[number]), self.program.tensors()[number].bytes())
+    }
+
+    /// The tasks by the words of their arguments, and the gates of their tensors.
+    fn between_gates(&self, at: GmAddr) -> Vec<ListedTask> {
+        let mut users: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let used: Vec<_> = self.tasks.iter().map(tensors_of).collect();
+        for (number, tensors) in used.iter().enumerate() {
+            for tensor in tensors {
+                users.entry(*tensor).or_default().push(number);
+            }
+        }
+        let (first, firsts) = match (self.tasks.first(), self.funcs.first()) {
+            (Some(first), Some(firsts)) => (first, firsts),
+            _ => return Vec::new(),
+        };
+        let gate = |tensor: usize, producers: Vec<usize>| {
+            let (base, bytes) = self.tensor(tensor);
+            let view = ListedView::whole(base, bytes);
+            let arg = match self.program.tensors()[tensor].role {
+                Role::Input | Role::Constant => ListedArg::In(view),
+                _ => ListedArg::InOut(view),
+            };
+            ListedTask {
+                args: vec![arg],
+                producers,
+                when: Some(never(at)),
+                ..ListedTask::new(firsts[0], first.kind)
+            }
+        };
+        let order: Vec<_> = users.keys().copied().collect();
+        let gates = order.len();
+        let place = |tensor: &usize| order.binary_search(tensor).unwrap_or(0);
+        let mut listed: Vec<_> = order.iter().map(|tensor| gate(*tensor, Vec::new())).collect();
+        for ((task, funcs), tensors) in self.tasks.iter().zip(self.funcs).zip(&used) {
+            let words = self.words(task).into_iter().map(ListedArg::Word).collect();
+            let own = task.producers.iter().map(|producer| gates + producer);
+            let producers = tensors.iter().map(place).chain(own).collect();
+            listed.push(self.listed((task, funcs), words, producers));
+        }
+        for (tensor, users) in users {
+            listed.push(gate(tensor, users.iter().map(|user| gates + user).collect()));
+        }
+        listed
+    }
+}
+
+/// The tensors that a task uses, each once.
+fn tensors_of(task: &GraphTask) -> Vec<usize> {
+    let args = task.args.iter().filter_map(|arg| match arg {
+        GraphArgument::Tensor { tensor, .. } => Some(*tensor),
+        GraphArgument::Word(_) => None,
+    });
+    let mut tensors: Vec<_> = args.chain(task.block_shape.when.map(|when| when.tensor)).collect();
+    tensors.sort_unstable();
+    tensors.dedup();
+    tensors
+}
+
+/// Arguments as words, of tensors at these addresses.
+pub(super) fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
+    let word = |arg: &GraphArgument| match *arg {
+        GraphArgument::Word(word) => word,
+        GraphArgument::Tensor { tensor, offset } => addresses[tensor] + offset,
+    };
+    args.iter().map(word).collect()
+}
+
+/// What is never so: the number of tasks of the list that stands at `at` is no such number.
+fn never(at: GmAddr) -> ListedCondition {
+    let (element, bytes) = (ElementType::U64, ElementType::U64.bytes());
+    let (shape, strides) = (vec![1], vec![1]);
+    ListedCondition {
+        element: ListedView { base: at, bytes, element, offset: 0, shape, strides },
+        comparison: Comparison::EQUAL,
+        value: u64::MAX,
+    }
+}

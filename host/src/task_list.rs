@@ -1,0 +1,157 @@
+//! Lists of tasks, as the host writes them: [`pto_graph::task_list`] has the words, and reads them on the device.
+
+use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_graph::task_list::{IN, IN_OUT, OUT, WORD};
+use pto_graph::{Comparison, ElementType, Priority, StartMode};
+
+/// A task of a list.
+pub(crate) struct ListedTask {
+    pub(crate) func: FuncId,
+    pub(crate) kind: CoreKind,
+    pub(crate) args: Vec<ListedArg>,
+    /// Tasks that stand in front of it.
+    pub(crate) producers: Vec<usize>,
+    pub(crate) mix: Vec<FuncId>,
+    pub(crate) blocks: u32,
+    pub(crate) start: StartMode,
+    pub(crate) priority: Priority,
+    pub(crate) when: Option<ListedCondition>,
+}
+
+impl ListedTask {
+    /// One kernel on one core, without arguments.
+    pub(crate) const fn new(func: FuncId, kind: CoreKind) -> Self {
+        Self {
+            func,
+            kind,
+            args: Vec::new(),
+            producers: Vec::new(),
+            mix: Vec::new(),
+            blocks: 1,
+            start: StartMode::SPREAD,
+            priority: Priority::NORMAL,
+            when: None,
+        }
+    }
+}
+
+/// An argument: a word, or the address of the first element of a view.
+#[derive(Clone, Debug)]
+pub(crate) enum ListedArg {
+    Word(u64),
+    In(ListedView),
+    Out(ListedView),
+    InOut(ListedView),
+}
+
+/// A strided part of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedView {
+    pub(crate) base: GmAddr,
+    /// Of the tensor.
+    pub(crate) bytes: u64,
+    pub(crate) element: ElementType,
+    /// In elements.
+    pub(crate) offset: u64,
+    pub(crate) shape: Vec<u32>,
+    pub(crate) strides: Vec<u64>,
+}
+
+/// When a task runs.
+pub(crate) struct ListedCondition {
+    /// One element.
+    pub(crate) element: ListedView,
+    pub(crate) comparison: Comparison,
+    pub(crate) value: u64,
+}
+
+/// Bytes of a row of a view of a whole tensor, at most.
+const MOST_ROW_BYTES: u64 = 1 << 31;
+
+impl ListedView {
+    /// All bytes of a tensor.
+    pub(crate) fn whole(base: GmAddr, bytes: u64) -> Self {
+        // An extent has 32 bits. Rows may overlap: what counts is which bytes they have.
+        let rows = bytes.div_ceil(MOST_ROW_BYTES).max(1);
+        let step = bytes / rows;
+        let width = bytes - (rows - 1) * step;
+        let narrow = |extent: u64| u32::try_from(extent).unwrap_or(u32::MAX);
+        let (shape, strides) = match rows {
+            1 => (vec![narrow(bytes)], vec![1]),
+            _ => (vec![narrow(rows), narrow(width)], vec![step, 1]),
+        };
+        Self { base, bytes, element: ElementType::U8, offset: 0, shape, strides }
+    }
+
+    /// One element of a tensor, so many bytes from its first one. `None`: no element begins there.
+    pub(crate) fn element(
+        (base, bytes): (GmAddr, u64),
+        element: ElementType,
+        offset: u64,
+    ) -> Option<Self> {
+        let is_there = offset.is_multiple_of(element.bytes());
+        let offset = offset / element.bytes();
+        let (shape, strides) = (vec![1], vec![1]);
+        is_there.then_some(Self { base, bytes, element, offset, shape, strides })
+    }
+
+    /// As the runtime has it.
+    #[cfg(feature = "sim")]
+    pub(crate) fn as_view(&self) -> pto_graph::TensorView<'static> {
+        let Self { base, bytes, element, offset, .. } = *self;
+        let (shape, strides) = (self.shape.as_slice(), self.strides.as_slice());
+        let element = element.get();
+        pto_graph::TensorView::alleged(&pto_graph::RawView {
+            base,
+            bytes,
+            element,
+            offset,
+            shape,
+            strides,
+        })
+    }
+
+    /// Writes it as an argument of this role.
+    fn write(&self, role: u8, words: &mut Vec<u64>) {
+        let rank = self.shape.len() as u64;
+        words.push(u64::from(role) | u64::from(self.element.get()) << 8 | rank << 16);
+        words.extend([self.base.0, self.bytes, self.offset]);
+        words.extend(self.shape.iter().map(|extent| u64::from(*extent)));
+        words.extend(self.strides.iter().filter(|_| rank > 1));
+    }
+}
+
+/// The words of tasks.
+pub(crate) fn words(tasks: &[ListedTask]) -> Vec<u64> {
+    let mut words = vec![tasks.len() as u64];
+    // Where the device keeps their ids.
+    words.resize(words.len() + tasks.len(), 0);
+    for task in tasks {
+        let bytes = [
+            task.kind.get(),
+            task.start.get(),
+            task.priority.get(),
+            u8::try_from(task.mix.len()).unwrap_or(u8::MAX),
+            task.when.is_some().into(),
+        ];
+        let head = bytes.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte));
+        words.push(u64::from(task.func.0) | head << 16);
+        words.push(u64::from(task.blocks) | (task.args.len() as u64) << 32);
+        words.push(task.producers.len() as u64);
+        words.extend(task.mix.iter().map(|func| u64::from(func.0)));
+        if let Some(when) = &task.when {
+            when.element.write(IN, &mut words);
+            words.extend([when.comparison.get().into(), when.value]);
+        }
+        for arg in &task.args {
+            match arg {
+                ListedArg::Word(word) => words.extend([WORD.into(), *word]),
+                ListedArg::In(view) => view.write(IN, &mut words),
+                ListedArg::Out(view) => view.write(OUT, &mut words),
+                ListedArg::InOut(view) => view.write(IN_OUT, &mut words),
+            }
+        }
+        words.extend(task.producers.iter().map(|producer| *producer as u64));
+    }
+    words
+}
