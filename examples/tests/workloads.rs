@@ -557,7 +557,12 @@ fn pipelines_that_no_plan_holds_are_refused() {
         error.contains("has 129 places for tokens in its channels, and a plan holds 128."),
         "{error}"
     );
-    let schedule = "schedule round_robin workers 4 window 8192 stall\n  tensor X";
-    let error = refusal(&back_pressure(1).replace("tensor X", schedule));
+    let scheduled = |dispatch: &str| {
+        let schedule = format!("schedule {dispatch} workers 4 window 8192 stall\n  tensor X");
+        back_pressure(1).replacen("tensor X", &schedule, 1)
+    };
+    let error = refusal(&scheduled("streams"));
     assert!(error.contains("is a pipeline, whose processes order its tasks."), "{error}");
+    // Its processes are its workers.
+    assert_eq!(compiled(&scheduled("round_robin")).words(), compiled(&back_pressure(1)).words());
 }

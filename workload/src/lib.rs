@@ -22,6 +22,7 @@ pub mod kernel;
 mod lexer;
 pub mod plan;
 pub mod program;
+pub mod scalars;
 pub mod symbol;
 pub mod tree;
 

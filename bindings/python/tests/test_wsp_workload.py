@@ -160,6 +160,25 @@ def test_slots_are_state_in_program_order():
     assert marked(loop(), array) == [1, 0, 0, 0, 1, 0, 1, 0]
 
 
+@pytest.mark.parametrize("target", ["cpu_sim", "a2a3sim"])
+def test_a_slot_counts_from_the_beginning_of_a_slice(target):
+    x, y = np.arange(24, dtype=np.int32).reshape(4, 6), np.zeros((4, 1, 1), np.int32)
+    X, Y = tensor(x), tensor(y)
+
+    @kernel
+    def keep(to: Out[Tile[1, 1, I32]], value: Scalar[I32]):
+        pto.store(to, pto.broadcast(value, (1, 1)))
+
+    @workload
+    def reads():
+        for i in P.seq(4):
+            slot_load_u64(0, X[i : i + 1, 2:6], row=0, col=1)
+            keep[i](Y[i], slot_u64(0))
+
+    run(reads().compile(target=target))
+    assert y.ravel().tolist() == x[:, 3].tolist()
+
+
 def test_missing_symbols_have_names():
     array, y = marks()
 

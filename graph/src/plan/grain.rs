@@ -1,21 +1,23 @@
 //! The grain: calls that follow each other are put together into one dispatch, which one core runs as a [`Chain`].
 //!
 //! ```text
-//! a call --joins--> the calls before it        extends: the place of the last call, each of its words one step further: `b b b`
-//!                                              extends: the place whose turn it is, likewise: `a b a b a b`
-//!                                              adds:    another place, of another kernel perhaps: `a b`
-//!        --begins--> calls of its own          those before it are submitted (Walk::release)
-//!        --> a task of its own                 it would be alone: its work is large, or nobody knows it
+//! a call --repeat-->    the calls before it    the place of the last call, each of its words one step further: `b b b`
+//!        --go_around--> the calls before it    the place whose turn it is, likewise: `a b a b a b`
+//!        --add-->       the calls before it    another place, of another kernel perhaps: `a b`
+//!        --begin-->     calls of its own       those before it are submitted (Walk::release)
+//!        -->            a task of its own      it would be alone: its work is large, or nobody knows it
 //! ```
 //! Calls are submitted when they have as much work as [`Measure`] says, when another call does not join them, and before anybody
 //! waits for a tensor. Invariants: a run has its calls in program order, and no call stands between them, so that a chain waits for
 //! nothing that comes after it; every call of a run has tiles that stay in their dimensions; the words of a run fit those of a chain.
 
-use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, MAX_CHAIN_STEP, header_words, link_words};
+use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
 use pto_abi::fault::Fault;
 use pto_abi::limits::MAX_ARGS;
 
 use super::accept::KernelEntry;
+use super::kept::{Kept, VARIATIONS, vary};
+use super::measure::{ENOUGH_NS, MOST, Measure, TWO_DISPATCHES_NS};
 use super::operand::{Args, Given, Next, fill};
 use super::task;
 use crate::builder::GraphBuilder;
@@ -24,120 +26,12 @@ use crate::link::{Link, Variation};
 use crate::stream::StreamBuilder;
 use crate::tensor_task::{Arg, TensorTask};
 
-/// Work beside which a dispatch costs little. On the profile a2a3 a dispatch costs 2 to 3 us of a builder, a scheduler and a core
-/// (docs/decisions/0220).
-const ENOUGH_NS: u64 = 20_000;
-
-/// What a core needs from one kernel of a chain to the next, there.
-const LINK_NS: u64 = 250;
-
-/// Two dispatches. Where cores would be idle, kernels that wait for each other share a dispatch up to here: others that wait for the first one of
-/// them wait for no more than they would have waited for a dispatch.
-const TWO_DISPATCHES_NS: u64 = 5_000;
-
-/// The largest difference of a word from call to call.
-const LONGEST_STEP: u64 = MAX_CHAIN_STEP.unsigned_abs();
-
 /// Places of a plan whose calls share a dispatch.
 const PLACES: usize = 7;
 
 /// Operands of all calls that share a dispatch.
 const OPERANDS: usize = 32;
 const _: () = assert!(OPERANDS >= MAX_CHAIN_ARGS - task::PARAMS, "one call always has room");
-
-/// Words that vary in a chain: each takes a word for itself and one for its step, beside the head of its link.
-const VARIATIONS: usize = (MAX_ARGS - task::PARAMS) / 2;
-
-/// Kernels of a chain.
-const MOST: u64 = MAX_CHAIN_KERNELS as u64;
-
-/// What decides how many calls belong together.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Measure {
-    /// As the bindings say it: 0 leaves the choice to this.
-    pub(super) asked: u64,
-    /// Nanoseconds of the kernel; 0: nobody knows.
-    pub(super) cost_ns: u64,
-    /// Iterations of the loops around the call that may run side by side.
-    pub(super) width: u64,
-    pub(super) cores: u64,
-}
-
-impl Measure {
-    /// How many calls of one place one dispatch has at most. Calls that are one after the other in any case take no core from each other;
-    /// of others each core is to have one dispatch at least.
-    #[must_use]
-    pub(super) fn most(self, is_sequence: bool) -> u64 {
-        if self.asked > 0 || self.cost_ns == 0 {
-            return self.asked.clamp(1, MOST);
-        }
-        let enough = ENOUGH_NS.checked_div(self.chained_ns()).unwrap_or(1);
-        if is_sequence { enough.max(1) } else { enough.min(self.share(self.width)).max(1) }
-    }
-
-    /// Whether a dispatch has room for other calls beside this one.
-    #[must_use]
-    pub(super) fn is_short(self) -> bool {
-        match self.asked {
-            0 => self.cost_ns > 0 && self.chained_ns().saturating_mul(2) <= ENOUGH_NS,
-            asked => asked > 1,
-        }
-    }
-
-    /// Nanoseconds of the kernel in a chain.
-    const fn chained_ns(self) -> u64 {
-        self.cost_ns.saturating_add(LINK_NS)
-    }
-
-    /// How many of so many iterations each core has.
-    fn share(self, width: u64) -> u64 {
-        width.checked_div(self.cores).unwrap_or(width)
-    }
-}
-
-/// An operand of a run.
-struct Kept {
-    /// As the first call has it.
-    given: Given,
-    /// Bytes of an element of a tile.
-    element_bytes: i64,
-    /// What varies from call to call: the first element of a tile, or a word.
-    last: u64,
-    step: i64,
-}
-
-impl Kept {
-    fn of(given: &Given) -> Self {
-        let element_bytes = given.element_bytes().cast_signed();
-        Self { given: *given, element_bytes, last: given.place(), step: 0 }
-    }
-
-    /// The step to what an operand has, if it goes on with this one: a tile of the same tensor, of which as much counts, at a distance that a
-    /// chain can say.
-    #[inline]
-    fn step_to(&self, operand: &impl Next) -> Option<i64> {
-        let step = operand.place().wrapping_sub(self.last).cast_signed();
-        (operand.is_like(&self.given) && self.can_step(step)).then_some(step)
-    }
-
-    #[inline]
-    fn can_step(&self, step: i64) -> bool {
-        let bytes = step.checked_mul(self.element_bytes);
-        bytes.is_some_and(|bytes| bytes.unsigned_abs() <= LONGEST_STEP)
-    }
-
-    #[inline]
-    const fn take(&mut self, place: u64) {
-        self.step = place.wrapping_sub(self.last).cast_signed();
-        self.last = place;
-    }
-
-    /// Whether it and an operand are the same tile, which one of both kernels writes.
-    fn meets(&self, operand: &Given) -> bool {
-        let is_written = self.given.is_written() || operand.is_written();
-        is_written && operand.is_like(&self.given) && operand.place() == self.last
-    }
-}
 
 /// A call: where it stands in the plan, its kernel, and the words in front of those of the parameters.
 #[derive(Clone, Copy)]
@@ -585,53 +479,5 @@ impl Run {
 
     const fn times_of(&self, entry: &Entry) -> u32 {
         if self.turns > 1 { self.turns } else { entry.times }
-    }
-}
-
-/// What grows from call to call.
-fn vary(varies: &mut heapless::Vec<Variation<'_>, VARIATIONS>, operands: &[Kept]) {
-    let mut at = task::PARAMS;
-    for kept in operands {
-        // A tile is its address, and its first element. A step in bytes fits, as `step_to` has seen.
-        let steps = match kept.given {
-            Given::Tile(..) => [kept.step.wrapping_mul(kept.element_bytes), kept.step],
-            Given::Word(_) => [kept.step, 0],
-        };
-        for (place, step) in (at..).zip(steps).filter(|(_, step)| *step != 0) {
-            // There is room for as many as a chain has words.
-            let _ = varies.push(Variation::by(place, step));
-        }
-        at += kept.given.args();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{ENOUGH_NS, LINK_NS, MOST, Measure};
-
-    const fn measure(asked: u64, cost_ns: u64, width: u64) -> Measure {
-        Measure { asked, cost_ns, width, cores: 72 }
-    }
-
-    #[test]
-    fn each_core_has_a_dispatch_and_no_dispatch_is_longer_than_it_must() {
-        let enough = ENOUGH_NS / (LINK_NS + 50);
-        for (measured, alone, in_sequence) in [
-            (measure(0, 50, 72 * 1000), enough, enough),
-            (measure(0, 50, 72 * 3 + 71), 3, enough),
-            (measure(0, 50, 71), 1, enough),
-            (measure(0, ENOUGH_NS * 2 / 3, 72 * 1000), 1, 1),
-            (measure(0, 0, 72 * 1000), 1, 1),
-            (measure(1, 50, 72 * 1000), 1, 1),
-            (measure(9, 0, 1), 9, 9),
-            (measure(u64::MAX, 50, 1), MOST, MOST),
-            (measure(0, u64::MAX, u64::MAX), 1, 1),
-        ] {
-            assert_eq!(
-                (measured.most(false), measured.most(true)),
-                (alone, in_sequence),
-                "{measured:?}"
-            );
-        }
     }
 }

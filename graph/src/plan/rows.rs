@@ -3,7 +3,8 @@
 //! Both ways of making calls give them to the same [run](super::grain), which puts short ones together.
 
 use super::ahead::{self, BodyCalls, MOST_CALLS};
-use super::grain::{Call, Measure};
+use super::grain::Call;
+use super::measure::Measure;
 use super::operand::{Args, Given, Next, Operand, fill};
 use super::stop::Stop;
 use super::tasks::{has_room, head, hold, is_alone, operand, release};

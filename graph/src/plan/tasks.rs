@@ -8,8 +8,9 @@ use super::ahead;
 use super::bindings::Bindings;
 use super::cursor::Cursor;
 use super::expression::eval;
-use super::grain::{Call, Measure, Run};
+use super::grain::{Call, Run};
 use super::layout::limits;
+use super::measure::Measure;
 use super::operand::{Args, Given, Operand, fill};
 use super::schedule::{Choice, Pace};
 use super::stop::Stop;
@@ -80,7 +81,11 @@ pub(super) fn hold<'g, G: StreamBuilder>(
     (call, measure, is_alone): (&Call, Measure, bool),
     given: impl Iterator<Item = &'g Given> + Clone,
 ) -> Result<(), Stop> {
-    let all: heapless::Vec<&Given, { limits::PARAMS }> = given.clone().collect();
+    let mut all: heapless::Vec<&Given, { limits::PARAMS }> = heapless::Vec::new();
+    for given in given.clone() {
+        // There is room for as many as a kernel has; to collect them could panic.
+        let _ = all.push(given);
+    }
     if !is_alone && walk.run.add(call, &all, measure) {
         return Ok(());
     }

@@ -10,6 +10,7 @@ use pto_graph::plan::layout::binding;
 use pto_graph::plan::task::descriptor;
 use pto_workload::TileKernel;
 use pto_workload::plan::{Compiled, SymbolUse};
+use pto_workload::scalars::Scalars;
 use pto_workload::tree::Tensor;
 
 use crate::buffer::DeviceBuffer;
@@ -80,8 +81,7 @@ enum Placed {
 pub struct WorkloadBindings {
     tensors: BTreeMap<String, Placed>,
     arrays: BTreeMap<String, ArrayBinding>,
-    sizes: BTreeMap<String, u64>,
-    symbols: BTreeMap<String, u64>,
+    scalars: Scalars,
     grain: u64,
     functions: BTreeMap<String, KernelFn>,
     on_chip: Option<(OnChip, BTreeSet<String>)>,
@@ -122,25 +122,7 @@ impl WorkloadBindings {
         self.array(name, array)
     }
 
-    /// The size of a dynamic axis.
-    #[must_use]
-    pub fn size(mut self, name: &str, size: u64) -> Self {
-        self.sizes.insert(name.to_owned(), size);
-        self
-    }
-
-    /// An integer symbol.
-    #[must_use]
-    pub fn symbol(mut self, name: &str, value: u64) -> Self {
-        self.symbols.insert(name.to_owned(), value);
-        self
-    }
-
-    /// A symbol of type `f32`: its bits are the lower ones of an integer.
-    #[must_use]
-    pub fn symbol_f32(self, name: &str, value: f32) -> Self {
-        self.symbol(name, value.to_bits().into())
-    }
+    pto_workload::scalar_setters!();
 
     /// How many calls of a kernel one dispatch has at most: 1 puts none together. Without it, the expansion chooses by the work of the
     /// kernel and the cores of the device.
@@ -222,11 +204,15 @@ impl WorkloadBindings {
 
     fn symbol_value(&self, name: &str, used: SymbolUse) -> Result<u64, BindingError> {
         match used {
-            SymbolUse::Size(default) => {
-                self.sizes.get(name).copied().or(default).ok_or_else(|| missing("size", name))
-            }
+            SymbolUse::Size(default) => self
+                .scalars
+                .sizes
+                .get(name)
+                .copied()
+                .or(default)
+                .ok_or_else(|| missing("size", name)),
             SymbolUse::Number | SymbolUse::Float => {
-                self.symbols.get(name).copied().ok_or_else(|| missing("symbol", name))
+                self.scalars.symbols.get(name).copied().ok_or_else(|| missing("symbol", name))
             }
         }
     }
@@ -235,8 +221,8 @@ impl WorkloadBindings {
     pub(crate) fn check_empty(&self) -> Result<(), BindingError> {
         check("array", &self.arrays, |_| false)?;
         check("kernel", &self.functions, |_| false)?;
-        check("size", &self.sizes, |_| false)?;
-        check("symbol", &self.symbols, |_| false)
+        check("size", &self.scalars.sizes, |_| false)?;
+        check("symbol", &self.scalars.symbols, |_| false)
     }
 
     /// Whether the workload has everything that is bound.
@@ -253,8 +239,8 @@ impl WorkloadBindings {
             compiled.kernels().any(|(known, _)| known == name)
         })?;
         check("array", &self.arrays, |name| compiled.arrays().iter().any(|known| known == name))?;
-        check("size", &self.sizes, |name| known(name, true))?;
-        check("symbol", &self.symbols, |name| known(name, false))
+        check("size", &self.scalars.sizes, |name| known(name, true))?;
+        check("symbol", &self.scalars.symbols, |name| known(name, false))
     }
 }
 

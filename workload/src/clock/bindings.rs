@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
+use crate::scalars::Scalars;
 use crate::tree::{Checked, Workload};
 use pto_aicore_kernels::tile::view::tensor_of;
 
@@ -24,19 +25,17 @@ pub struct Bound<'a> {
 #[derive(Clone, Default)]
 pub struct Bindings<'a> {
     tensors: BTreeMap<String, Bound<'a>>,
-    sizes: BTreeMap<String, u64>,
-    symbols: BTreeMap<String, u64>,
+    scalars: Scalars,
     arrays: BTreeMap<String, &'a [i32]>,
     foreign: BTreeMap<String, &'a dyn Foreign>,
 }
 
 impl std::fmt::Debug for Bindings<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { tensors, sizes, symbols, arrays, foreign } = self;
+        let Self { tensors, scalars, arrays, foreign } = self;
         f.debug_struct("Bindings")
             .field("tensors", tensors)
-            .field("sizes", sizes)
-            .field("symbols", symbols)
+            .field("scalars", scalars)
             .field("arrays", arrays)
             .field("foreign", &foreign.keys())
             .finish()
@@ -73,25 +72,7 @@ impl<'a> Bindings<'a> {
         Ok(self.tensor(name, Bound { memory: tensor_of(elements), first: 0, strides }))
     }
 
-    /// The size of a dynamic axis.
-    #[must_use]
-    pub fn size(mut self, name: &str, size: u64) -> Self {
-        self.sizes.insert(name.to_owned(), size);
-        self
-    }
-
-    /// An integer symbol.
-    #[must_use]
-    pub fn symbol(mut self, name: &str, value: u64) -> Self {
-        self.symbols.insert(name.to_owned(), value);
-        self
-    }
-
-    /// A symbol of type `f32`: its bits are the lower ones of an integer.
-    #[must_use]
-    pub fn symbol_f32(self, name: &str, value: f32) -> Self {
-        self.symbol(name, u64::from(value.to_bits()))
-    }
+    crate::scalar_setters!();
 
     /// A symbol that is an array.
     #[must_use]
@@ -112,17 +93,17 @@ impl<'a> Bindings<'a> {
     }
 
     pub(super) fn find_symbol(&self, name: &str) -> Result<u64, RunError> {
-        let found = self.symbols.get(name).copied();
+        let found = self.scalars.symbols.get(name).copied();
         found.ok_or_else(|| RunError::MissingSymbol(name.to_owned()))
     }
 
     /// A symbol that need not be bound.
     pub(super) fn symbol_or(&self, name: &str, default: u64) -> u64 {
-        self.symbols.get(name).copied().unwrap_or(default)
+        self.scalars.symbols.get(name).copied().unwrap_or(default)
     }
 
     pub(super) fn find_size(&self, name: &str, default: Option<u64>) -> Result<u64, RunError> {
-        let found = self.sizes.get(name).copied().or(default);
+        let found = self.scalars.sizes.get(name).copied().or(default);
         found.ok_or_else(|| RunError::MissingSymbol(name.to_owned()))
     }
 

@@ -229,7 +229,7 @@ fn check_schedule(workload: &Workload) -> Result<(), PlanError> {
 /// Whether a plan has room for the processes and channels, where there are some.
 fn check_pipeline(workload: &Workload) -> Result<(), PlanError> {
     let Node::Pipeline(processes) = &workload.root else { return Ok(()) };
-    if lanes(&workload.schedule).is_some() {
+    if lanes(workload).is_some() {
         return Err(PlanError::Pipeline(workload.name.clone()));
     }
     let places = workload.channels.iter().map(|channel| match channel.depth {

@@ -5,7 +5,7 @@
 pub enum PlanError {
     /// It has processes, and a schedule that speaks of single tasks.
     #[error(
-        "Workload {0} is a pipeline, whose processes order its tasks. Leave workers, streams, batches, priorities and start thresholds out of its schedule."
+        "Workload {0} is a pipeline, whose processes order its tasks. Leave streams, batches, priorities and start thresholds out of its schedule."
     )]
     Pipeline(String),
     /// It has more of something than a plan holds.

@@ -197,7 +197,7 @@ impl Writer<'_> {
     /// Appends the schedule, where it asks for anything.
     pub(super) fn schedule(&mut self) {
         let schedule = &self.workload.schedule;
-        let Some([flags, lanes]) = lanes(schedule) else { return };
+        let Some([flags, lanes]) = lanes(self.workload) else { return };
         let held = [schedule.batch, schedule.start].map(count);
         self.words.extend([word(node::SCHEDULE, flags), lanes, held[0], held[1]]);
     }
@@ -205,7 +205,7 @@ impl Writer<'_> {
     /// Appends what the schedule asks of a task.
     fn schedule_of(&mut self, task: &Task) {
         let schedule = &self.workload.schedule;
-        let Some([flags, _]) = lanes(schedule) else { return };
+        let Some([flags, _]) = lanes(self.workload) else { return };
         self.places.enter("its schedule".to_owned());
         self.begin();
         self.names.params.clone_from(&task.axes);
@@ -289,10 +289,12 @@ impl Writer<'_> {
     }
 }
 
-/// The flags of a schedule and its lanes; `None`: it asks for nothing that a device has to do.
-pub(super) fn lanes(of: &Schedule) -> Option<[u32; 2]> {
-    let is_free =
-        of.dispatch == Dispatch::WorkSteal || of.workers <= 1 && !of.dispatch.is_in_order();
+/// The flags of a workload's schedule and its lanes; `None`: it asks for nothing that a device has to do. The processes of a pipeline are its
+/// workers, on this clock as on the other: no dispatch decides where their tasks go.
+pub(super) fn lanes(workload: &Workload) -> Option<[u32; 2]> {
+    let of: &Schedule = &workload.schedule;
+    let has_one = of.workers <= 1 || matches!(workload.root, Node::Pipeline(_));
+    let is_free = of.dispatch == Dispatch::WorkSteal || has_one && !of.dispatch.is_in_order();
     let lanes = if is_free { 0 } else { of.workers };
     let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
     let flags = flag(lanes > 0 && of.dispatch.key().is_some(), schedule::KEY)
