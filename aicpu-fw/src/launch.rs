@@ -1,5 +1,7 @@
 //! Checks the arena of a launch once, before anything runs, because the firmware does not trust the host.
 
+use core::ops::Range;
+
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
 use pto_abi::image::{Refusal, expect_at_most, expect_equal};
@@ -82,8 +84,9 @@ impl<'a> Launch<'a> {
         let count = config.worker_count as usize;
         let workers = WorkerTable::check((0..count).map(|worker| arena.worker_entry(worker)))?;
         let regions = arena.regions();
+        let schedulers = u32::from(variant.has_builder())..config.aicpu_instances;
         let launch = Self {
-            state: shared_state(&arena, &regions)
+            state: shared_state(&arena, &regions, schedulers)
                 .map_err(Blame::of)
                 .and_then(|state| check_apart(&regions).map(|()| state))?,
             arena,
@@ -345,6 +348,7 @@ fn check_apart(regions: &[Region; region::COUNT]) -> Result<(), Blame> {
 fn shared_state<'a>(
     arena: &Arena<'a>,
     regions: &[Region; region::COUNT],
+    schedulers: Range<u32>,
 ) -> Result<SharedState<'a>, Fault> {
     for (index, fault) in REGION_FAULTS.into_iter().enumerate() {
         arena.region_window(regions[index], fault)?;
@@ -376,6 +380,10 @@ fn shared_state<'a>(
         progress: arena.progress(),
         fault: arena.fault(),
         instances: arena.instances(),
+        schedulers: arena
+            .instances()
+            .get(schedulers.start as usize..schedulers.end as usize)
+            .unwrap_or_default(),
         shapes: None,
     })
 }

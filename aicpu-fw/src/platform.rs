@@ -52,6 +52,10 @@ pub trait Machine {
 
     /// Siblings that sleep should look: ready tasks are in a shared queue, or the run is over.
     fn wake_siblings(&mut self) {}
+
+    /// The instance is about to look at the line of a sibling, which that one writes.
+    #[inline]
+    fn fetch_sibling(&mut self) {}
 }
 
 /// What is worth doing on a machine. Where something is not, nothing is computed for it.

@@ -29,6 +29,8 @@ pub struct SharedState<'a> {
     pub fault: &'a FaultLine,
     /// What each instance says of itself.
     pub instances: &'a [InstanceLine],
+    /// Those of them that have cores.
+    pub schedulers: &'a [InstanceLine],
     /// Shaped tasks, in a streaming run.
     pub shapes: Option<BlockShapeMemory<'a>>,
 }

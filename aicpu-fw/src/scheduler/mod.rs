@@ -53,6 +53,7 @@ use self::blocks::BlockTasks;
 use self::collect::{Looks, Moved};
 use self::completion::Flow;
 pub use self::completion::RELEASES_A_STEP;
+use self::plain::Among;
 use crate::blame::Blame;
 use crate::block_shapes::{BlockShapeMemory, List};
 use crate::fanout::FanoutPolicy;
@@ -249,19 +250,24 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         {
             return self.dispatch_with_blocks(platform, moved);
         }
-        self.dispatch_plain(platform, moved)
+        self.dispatch_plain(platform, moved, Among::Schedulers)
     }
 
     /// Plain tasks go to cores.
     #[inline(always)]
-    fn dispatch_plain(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+    fn dispatch_plain(
+        &mut self,
+        platform: &mut P,
+        moved: &mut Moved,
+        among: Among,
+    ) -> Result<(), Fault> {
         if P::RUNS_AT_ONCE && platform.runs_now() {
             return at_once::run_ready(&mut self.flow, platform, moved);
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
         // Written out, so that each kind's tables are at known places.
-        plain.dispatch(dispatcher, platform, (CoreKind::AIC, &mut moved.dispatched))?;
-        plain.dispatch(dispatcher, platform, (CoreKind::AIV, &mut moved.dispatched))
+        plain.dispatch(dispatcher, platform, (CoreKind::AIC, among, &mut moved.dispatched))?;
+        plain.dispatch(dispatcher, platform, (CoreKind::AIV, among, &mut moved.dispatched))
     }
 
     /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
@@ -280,7 +286,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let priority = Priority::ALL[if is_wrong { number } else { last - number }];
             if priority == Priority::LOW {
                 self.flow.plain.look_at_board(shapes);
-                self.dispatch_plain(platform, moved)?;
+                self.dispatch_plain(platform, moved, Among::Own)?;
             }
             if shapes.lists() & List::level(priority) != 0 {
                 let Flow { dispatcher, plain, .. } = &mut self.flow;

@@ -1,10 +1,15 @@
 //! Plain tasks: those that are one kernel on one core. Which ready one goes to which core.
 //!
 //! ```text
+//! own newly ready tasks -> the part of siblings with free cores: shared queue
 //! own newly ready tasks -> free own cores -> (two dispatches a core) behind busy own cores -> shared queue
 //! shared queue          -> free own cores -> (two dispatches a core) behind busy own cores
 //! ```
 //! [`choose`] says what comes next for one kind of cores, and changes nothing; [`PlainTasks::dispatch`] does it, and asks again.
+//!
+//! Where looks at cores cost something, and nothing waits on the board, schedulers divide what is ready: each free core of the kind, here and at siblings, by what
+//! these said last, is to have as many tasks ([`PlainTasks::give_away`]). Tasks that start together end together, and one scheduler
+//! alone would see their ends one after another.
 //!
 //! A second dispatch is a promise that cannot be taken back, so it is given only
 //! - while no core of the kind is free, here or at a sibling, by what siblings said last;
@@ -14,7 +19,8 @@
 //! So a task loses at most about that time against a core that becomes free earlier than expected.
 //!
 //! Invariants:
-//! - *No hoarding*: at the end of a step `local` is empty. What the own cores did not take is in the shared queue.
+//! - *No hoarding*: at the end of a step `local` is empty. What the own cores did not take is in the shared queue. No more is left
+//!   there beside a free own core than siblings have free cores, by what they said; each step takes some of it.
 //! - `has_shared` says that siblings have something to look for since the last [`PlainTasks::take_shared`].
 //! - While a task waits on the board that comes first, `hands_over` is false: no core goes straight to a consumer.
 
@@ -177,10 +183,10 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, has_staged): (CoreKind, &mut bool),
+        (kind, among, has_staged): (CoreKind, Among, &mut bool),
     ) -> Result<(), Fault> {
         if self.has_work::<P>(dispatcher, kind) {
-            *has_staged |= self.dispatch_kind(dispatcher, platform, kind)?;
+            *has_staged |= self.dispatch_kind(dispatcher, platform, (kind, among))?;
         }
         Ok(())
     }
@@ -198,23 +204,35 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        kind: CoreKind,
+        (kind, among): (CoreKind, Among),
     ) -> Result<bool, Fault> {
         let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
+        let mut siblings = Siblings::new(self.line);
+        let mut may_take = if P::POLLS_COST && among == Among::Schedulers {
+            self.give_away(dispatcher, platform, (kind, &mut siblings))
+        } else {
+            usize::MAX
+        };
         // Sharing ends it, and stands behind the loop: a call in the loop costs each task five instructions on AArch64.
         let shares = loop {
             let has_free = dispatcher.cores().free_count(kind) > 0;
             let has_own = !self.local[kind.index()].is_empty();
             let queue = dispatcher.state().queue(kind);
-            match choose((has_own, has_free, has_seconds), || queue.has_ready::<P::Sharing>()) {
+            let is_queued = || may_take > 0 && queue.has_ready::<P::Sharing>();
+            match choose((has_own, has_free, has_seconds), is_queued) {
                 Choice::OwnToFree => {
                     let Some(slot) = self.pop_local(kind) else { break false };
                     dispatcher.stage_on_free(platform, kind, slot)?;
                     staged = true;
                 }
-                Choice::SharedToFree => staged |= dispatch_shared(dispatcher, platform, kind)?,
+                Choice::SharedToFree => {
+                    let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH).min(may_take);
+                    may_take -= room;
+                    staged |= dispatch_shared(dispatcher, platform, (kind, room))?;
+                }
                 Choice::Behind => {
-                    has_seconds = self.dispatch_behind(dispatcher, platform, kind)?;
+                    has_seconds =
+                        self.dispatch_behind(dispatcher, platform, (kind, &mut siblings))?;
                     staged |= has_seconds;
                 }
                 Choice::Share => break true,
@@ -227,15 +245,53 @@ impl<'a> PlainTasks<'a> {
         Ok(staged)
     }
 
+    /// Where siblings have free cores as well, they get their part of what is ready before the own cores do: they fill theirs
+    /// meanwhile, and who looks at the cores later is not one alone. How many tasks of the shared queue the own cores may have.
+    fn give_away<P: Platform>(
+        &mut self,
+        dispatcher: &Dispatcher<'_>,
+        platform: &mut P,
+        (kind, siblings): (CoreKind, &mut Siblings<'_>),
+    ) -> usize {
+        let state = dispatcher.state();
+        let (here, own) = (dispatcher.cores().free_count(kind), self.local_count(kind));
+        let queued = usize::try_from(state.queue(kind).len()).unwrap_or(usize::MAX);
+        let ready = own.saturating_add(queued);
+        if ready < 2 || here == 0 {
+            return usize::MAX;
+        }
+        let elsewhere = siblings.free(state, platform, kind);
+        if elsewhere == 0 {
+            return usize::MAX;
+        }
+        let part = ready.saturating_mul(here).div_ceil(here.saturating_add(elsewhere).max(1));
+        let local = &mut self.local[kind.index()];
+        let given = own.saturating_sub(part.min(here));
+        if let Some(oldest) = local.get(..given).filter(|oldest| !oldest.is_empty()) {
+            state.queue(kind).push::<P::Sharing>(oldest);
+            // Written out, because the device has no panics: the rest moves to the front.
+            for at in given..own {
+                let slot = local.get(at).copied().unwrap_or_default();
+                if let Some(to) = local.get_mut(at - given) {
+                    *to = slot;
+                }
+            }
+            local.truncate(own - given);
+            platform.wake_siblings();
+        }
+        part.saturating_sub(own)
+    }
+
     /// Gives a second task to the busy core that is free soonest, unless a sibling has a free core of the kind. Whether there
     /// was such a core, and a task.
     fn dispatch_behind<P: Platform>(
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        kind: CoreKind,
+        (kind, siblings): (CoreKind, &mut Siblings<'_>),
     ) -> Result<bool, Fault> {
-        if self.has_hungry_sibling(dispatcher.state(), kind) {
+        let is_hungry = siblings.free(dispatcher.state(), platform, kind) > 0;
+        if is_hungry && !mutant::is(Mutant::PendsBesideFreeCores) {
             return Ok(false);
         }
         let Some(core) = dispatcher.soonest_free(kind) else { return Ok(false) };
@@ -246,14 +302,6 @@ impl<'a> PlainTasks<'a> {
         Ok(true)
     }
 
-    /// Whether a sibling has a free core of `kind`, as it said last.
-    #[must_use]
-    fn has_hungry_sibling(&self, state: &SharedState<'_>, kind: CoreKind) -> bool {
-        let others = state.instances.iter().filter(|line| !core::ptr::eq(*line, self.line));
-        let mut free = others.map(|line| line.free_cores[kind.index()].load(Ordering::Relaxed));
-        free.any(|count| count > 0) && !mutant::is(Mutant::PendsBesideFreeCores)
-    }
-
     /// Hashes everything that later steps depend on.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { line: _, has_shared, hands_over, local } = self;
@@ -261,14 +309,52 @@ impl<'a> PlainTasks<'a> {
     }
 }
 
-/// Takes no more from the shared queue than the free cores run. Whether there was anything.
+/// Whose cores plain tasks are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Those of all schedulers: no other task wants the own ones.
+    Schedulers,
+    /// The own ones: tasks of lower priority have them next.
+    Own,
+}
+
+/// What siblings have for the cores of one kind, as they said last: looked at once, where it matters.
+struct Siblings<'a> {
+    // The line of the instance that asks.
+    own: &'a InstanceLine,
+    free: Option<usize>,
+}
+
+impl<'a> Siblings<'a> {
+    const fn new(own: &'a InstanceLine) -> Self {
+        Self { own, free: None }
+    }
+
+    /// How many free cores of `kind` they have.
+    fn free<P: Platform>(
+        &mut self,
+        state: &SharedState<'_>,
+        platform: &mut P,
+        kind: CoreKind,
+    ) -> usize {
+        *self.free.get_or_insert_with(|| {
+            let others = state.schedulers.iter().filter(|line| !core::ptr::eq(*line, self.own));
+            let free = others.map(|line| {
+                platform.fetch_sibling();
+                line.free_cores[kind.index()].load(Ordering::Relaxed) as usize
+            });
+            free.fold(0, usize::saturating_add)
+        })
+    }
+}
+
+/// Takes up to `room` tasks from the shared queue to free cores. Whether there was anything.
 fn dispatch_shared<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    kind: CoreKind,
+    (kind, room): (CoreKind, usize),
 ) -> Result<bool, Fault> {
     let mut slots = [0; SHARED_BATCH];
-    let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH);
     let slots = slots.get_mut(..room).unwrap_or_default();
     let taken = dispatcher.state().queue(kind).pop::<P::Sharing>(slots);
     for &slot in slots.iter().take(taken) {

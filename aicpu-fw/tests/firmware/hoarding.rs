@@ -83,8 +83,13 @@ impl Checker<'_> {
         tasks.filter(|(_, task)| wanted(task)).map(|(slot, _)| slot).collect()
     }
 
-    /// No ready task is held privately; with cores of the stepped scheduler free, none waits at all.
-    fn no_hoarding<const SLOTS: usize>(&self, kinds: &[CoreKind], stepped: Option<&Mock<SLOTS>>) {
+    /// No ready task is held privately; with cores of the stepped scheduler free, no more wait than its siblings have free cores
+    /// for, by what they said last.
+    fn no_hoarding<const SLOTS: usize>(
+        &self,
+        (instance, kinds): (usize, &[CoreKind]),
+        stepped: Option<&Mock<SLOTS>>,
+    ) {
         for &kind in CoreKind::ALL {
             let ready = self.tasks_in(|task| {
                 task.state.load(Ordering::Relaxed) == TaskState::PUBLISHED.get()
@@ -100,7 +105,15 @@ impl Checker<'_> {
             let Some(mock) = stepped else { continue };
             let free = |(core, own): (&Core, &CoreKind)| *own == kind && *core == Core::Free;
             if mock.cores.iter().zip(kinds).any(free) {
-                assert_eq!(queued, 0, "an {kind} core is free and {queued} tasks wait");
+                let lines =
+                    (0..).zip(&self.words.instances).filter(|(other, _)| *other != instance);
+                let free =
+                    lines.map(|(_, line)| line.free_cores[kind.index()].load(Ordering::Relaxed));
+                let elsewhere = u64::from(free.sum::<u32>());
+                assert!(
+                    queued <= elsewhere,
+                    "an {kind} core is free and {queued} tasks wait for {elsewhere} cores of siblings"
+                );
             }
         }
     }
@@ -196,7 +209,7 @@ fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
         assert!(steps < 20_000, "the run does not end");
         if random.below(3) == 0 {
             graph.step(random);
-            checker.no_hoarding::<SLOTS>(&[], None);
+            checker.no_hoarding::<SLOTS>((0, &[]), None);
             continue;
         }
         let at = random.below(instances);
@@ -214,7 +227,7 @@ fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
         *is_done = scheduler.step(mock).unwrap() == Step::Done;
         let waits = mode == BuildMode::SEQUENTIAL && !graph.done;
         assert!(!waits || mock.dispatches.is_empty());
-        checker.no_hoarding(&kinds[at], (!waits).then_some(&*mock));
+        checker.no_hoarding((at + 1, &kinds[at]), (!waits).then_some(&*mock));
         checker.order(mock, &graph.producers);
         assert!(!*is_done || checker.dispatched.len() == tasks, "an end before the last task");
         given += no_pending_beside_a_free_core(&schedulers, &kinds, at, &before);

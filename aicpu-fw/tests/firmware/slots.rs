@@ -113,6 +113,37 @@ fn nothing_is_pended_while_a_sibling_has_a_free_core<F: FanoutPolicy>() {
     assert!(two.1.pending(0).is_some(), "the sibling's core is busy now");
 }
 
+/// Three schedulers with two, two and four free cores, and four tasks: one, one and two of them.
+fn ready_tasks_are_divided_by_free_cores<F: FanoutPolicy>() {
+    let words = Words::new(SIZE);
+    let mut three = [(0, 2), (1, 2), (2, 4)].map(|(at, cores)| scheduler::<F>(&words, at, cores));
+    submit::<F>(&words, 5, 4);
+    let tasks = three.each_mut().map(|two| {
+        step(two, 10);
+        two.1.tasks().len()
+    });
+    assert_eq!(tasks, [1, 1, 2]);
+    assert!(words.state().queue(AIV).is_empty());
+}
+
+/// One task has four consumers: its own core goes on with one of them, two of the three others get one each, and one goes to a sibling,
+/// although a third core is free.
+fn a_sibling_gets_its_part_of_what_one_releases<F: FanoutPolicy>() {
+    let words = Words::new(SIZE);
+    let mut graph = builder::<F>(&words);
+    let first = graph.submit(spec(5), &[]).unwrap();
+    (0..4).for_each(|_| assert!(graph.submit(spec(5), &[first]).is_ok()));
+    let mut two = [1, 2].map(|at| scheduler::<F>(&words, at, 4));
+    step(&mut two[0], 10);
+    let core = (0..4).find(|core| two[0].1.running(*core).is_some()).unwrap();
+    two[0].1.finish(core);
+    step(&mut two[0], KERNEL_NS);
+    assert_eq!((two[0].1.tasks().len(), words.state().queue(AIV).len()), (1 + 1 + 2, 1));
+    assert!(two[0].1.wakes > 0, "the sibling may sleep");
+    step(&mut two[1], 10);
+    assert_eq!((two[1].1.tasks().len(), words.state().queue(AIV).len()), (1, 0));
+}
+
 /// Publishes a task that the test made by hand, as the builder of another call cannot go on.
 fn submit_one_more(words: &Words) {
     let task = &words.tasks[3];
@@ -131,7 +162,8 @@ pub(crate) fn nothing_is_pended_behind_a_long_kernel<F: FanoutPolicy>() {
     step(&mut two, long_ns);
     step(&mut two, 10);
     assert_eq!(two.1.pending(0), None, "it goes on for long");
-    step(&mut two, long_ns - LOOK_WITHIN_NS / 4);
+    // The look in vain just now has added a sixteenth.
+    step(&mut two, long_ns + LOOK_WITHIN_NS / 8);
     assert!(two.1.pending(0).is_some(), "it is about to end");
     two.1.finish(0);
     step(&mut two, long_ns);
@@ -143,6 +175,8 @@ both_strategies! {
     pending_follows => a_pending_task_follows_by_itself;
     blamed_in_order => the_watchdog_blames_the_one_that_runs;
     pending_has_its_own_budget => a_task_is_not_overdue_for_the_time_that_it_was_pending;
+    divided => ready_tasks_are_divided_by_free_cores;
+    part_of_a_sibling => a_sibling_gets_its_part_of_what_one_releases;
     hungry_sibling => nothing_is_pended_while_a_sibling_has_a_free_core;
     long_kernel => nothing_is_pended_behind_a_long_kernel;
 }
@@ -157,7 +191,7 @@ fn looks_wait_until_they_are_due() {
     // Core 0 teaches how long the kernel takes; core 1 stays where it is.
     for _ in 0..8 {
         two.1.finish(0);
-        step(&mut two, 10 * KERNEL_NS);
+        step(&mut two, 3 * KERNEL_NS);
     }
     let before = two.1.polls;
     two.1.finish(0);

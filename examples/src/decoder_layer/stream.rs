@@ -32,9 +32,9 @@ use crate::paged_attention::row::{Cache, Row, Scratch};
 use crate::streaming::{Stage, dense, extent, floats, part, tile};
 
 /// Into how many chains the norms of a batch are cut.
-const NORMS: u64 = 2;
+const NORMS: u64 = 3;
 /// Tiles that one core activates.
-const ACTIVATED: u64 = 4;
+const ACTIVATED: u64 = 2;
 /// Blocks of a context that one core takes at a time: contexts are few here, and many cores idle.
 const RUN: usize = 4;
 

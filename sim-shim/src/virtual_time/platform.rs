@@ -217,6 +217,11 @@ impl Machine for VirtualPlatform {
     fn wake_siblings(&mut self) {
         self.world.borrow_mut().wake_others(self.me, self.now_ns);
     }
+
+    #[inline]
+    fn fetch_sibling(&mut self) {
+        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
+    }
 }
 
 impl Abilities for VirtualPlatform {

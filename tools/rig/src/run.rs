@@ -80,6 +80,7 @@ impl RunWords {
             progress: &self.progress,
             fault: &self.fault,
             instances: &self.instances,
+            schedulers: &self.instances,
             shapes: None,
         })
     }
