@@ -114,7 +114,7 @@ fn a_core_that_hangs_in_a_chain_names_the_kernel_and_the_next_run_succeeds() {
     let (number, kernel) = rest.split_once(" of it, attention_").expect(&text);
     // The twentieth kernel after the core's first one, in its first chain or in a later one.
     assert!(
-        (1..=21).contains(&number.parse().unwrap_or(0)) && kernel.contains("(func id 1"),
+        (1..=21).contains(&number.parse().unwrap_or(0)) && kernel.contains("(func id "),
         "{text}"
     );
     assert!(!text.contains(" at 0x1."), "no code stands at a chain's own address: {text}");

@@ -304,6 +304,10 @@ impl Conditions {
                 return fail(101);
             }
             while !condition.holds() {
+                if shared.runs_one {
+                    shared.waited_alone.store(true, Ordering::Relaxed);
+                    return fail(100);
+                }
                 if since.elapsed().as_secs() > PATIENCE_S {
                     return fail(100);
                 }

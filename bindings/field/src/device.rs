@@ -36,7 +36,7 @@ use crate::races::Races;
 use crate::recordings::Recordings;
 use crate::rule::Writers;
 use crate::scopes::{Ids, Scopes};
-use crate::shared::Shared;
+use crate::shared::{Shared, runs_one};
 use crate::wire::ChipTensor;
 
 /// The builder program that enters programs of the field.
@@ -151,12 +151,7 @@ impl FieldDevice {
         if !options.finds_shared_lines {
             return Ok(options);
         }
-        let runs_one = match self.hosting {
-            Hosting::Virtual(_) => true,
-            Hosting::Pool { os_threads } => os_threads.get() == 1,
-            Hosting::Threads => false,
-        };
-        if !runs_one {
+        if !runs_one(self.hosting) {
             let message = "lines that kernels share can be found only where one kernel at a time runs: open the device with hosting mode \
                  `virtual`, or `pool` with one OS thread";
             return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
@@ -198,7 +193,7 @@ impl FieldDevice {
         let mark = outputs.begin();
         Build {
             callable: Arc::clone(program),
-            shared: Box::new(Shared::new(options, !matches!(self.hosting, Hosting::Threads))),
+            shared: Box::new(Shared::new(options, self.hosting)),
             tensors: placed.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
             rule: options.edges,
@@ -361,6 +356,10 @@ fn enter_program(seat: &mut Seat<'_>) {
     }
 }
 
+/// What to do about a completion that waited where nobody else could run.
+const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here one kernel at a time runs: open the \
+                            device with hosting mode `threads`, or give the task edges from those that notify it.";
+
 /// What became of a run.
 fn outcome_of(
     result: Result<RunReport, Failure>,
@@ -385,7 +384,12 @@ fn outcome_of(
         (None, Err(failure)) => Some(scheduler_error(failure)?),
         (None, Ok(_)) if asynchronous != 0 => {
             let code = Code(asynchronous.unsigned_abs());
-            Some(FieldError::new(code, "a kernel's completion failed"))
+            let failed = FieldError::new(code, "a kernel's completion failed");
+            Some(if build.shared.waited_alone.load(Ordering::Relaxed) {
+                FieldError { hint: WAITED_ALONE.to_owned(), ..failed }
+            } else {
+                failed
+            })
         }
         (None, Ok(_)) => None,
     };

@@ -1,9 +1,11 @@
 //! What all tasks of a run share: failures, times, and the state that the kernels of a block find by a key.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use pto_host::Hosting;
 
 use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
@@ -16,6 +18,10 @@ use crate::spans::Span;
 pub(crate) struct Shared {
     /// The first code that a kernel's completion failed with.
     pub(crate) failed: AtomicI32,
+    /// A kernel's completion waited for what no other task could do meanwhile.
+    pub(crate) waited_alone: AtomicBool,
+    /// One kernel at a time runs.
+    pub(crate) runs_one: bool,
     /// When the tasks of a timing slot began and ended, in nanoseconds since `start`.
     pub(crate) timing: [[AtomicU64; 2]; 16],
     /// What a kernel did that ended it: the first one.
@@ -31,6 +37,15 @@ pub(crate) struct Shared {
     pipes: Mutex<BTreeMap<(u64, u32), Pipes>>,
 }
 
+/// Whether one kernel at a time runs in a hosting mode.
+pub(crate) const fn runs_one(hosting: Hosting) -> bool {
+    match hosting {
+        Hosting::Virtual(_) => true,
+        Hosting::Pool { os_threads } => os_threads.get() == 1,
+        Hosting::Threads => false,
+    }
+}
+
 /// The shared state of one block.
 #[derive(Default)]
 struct Pipes {
@@ -39,12 +54,15 @@ struct Pipes {
 }
 
 impl Shared {
-    /// `has_fewer_threads`: an OS thread runs several cores.
-    pub(crate) fn new(options: &CallOptions, has_fewer_threads: bool) -> Self {
+    pub(crate) fn new(options: &CallOptions, hosting: Hosting) -> Self {
         let keeps = options.keeps;
+        // An OS thread runs several cores.
+        let has_fewer_threads = !matches!(hosting, Hosting::Threads);
         let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self {
             failed: AtomicI32::new(0),
+            waited_alone: AtomicBool::new(false),
+            runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
             crash: Mutex::new(None),
             start: Instant::now(),

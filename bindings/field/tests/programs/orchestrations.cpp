@@ -570,21 +570,33 @@ void timing(const ChipTaskArgs &args) {
     task.set_task_timing_slot(3);
     rt_submit_aiv_task(SLOW, task);
 }
-// The second task's kernel returns at once, and the task completes when the first one's has notified it.
-void notified(const ChipTaskArgs &args) {
+// The last task's kernel returns at once, and the task completes when four others have notified it, each of them after a slow one if there is one.
+static void notify_and_await(const ChipTaskArgs &args, const PTO2TaskId *slow, bool await_has_edges) {
     const ChipTensor counter = counts_of(args);
+    PTO2TaskId notifies[4];
+    for (PTO2TaskId &id : notifies) {
+        CoreTaskArgs notify;
+        notify.add_inout(counter);
+        if (slow) notify.set_dependencies(slow, 1);
+        id = rt_submit_aiv_task(NOTIFY, notify).task_id();
+    }
+    CoreTaskArgs task;
+    task.add_inout(counter);
+    task.add_scalar(4);
+    if (await_has_edges) task.set_dependencies(notifies, 4);
+    const PTO2TaskId all = rt_submit_aiv_task(AWAIT, task).task_id();
+    bump_after(out_of(args), 1, &all, 1);
+}
+void notified(const ChipTaskArgs &args) {
+    PTO2_SCOPE(PTO2ScopeMode::MANUAL) { notify_and_await(args, nullptr, true); }
+}
+// Without edges to those that notify: it waits on its core.
+void notified_later(const ChipTaskArgs &args) {
     PTO2_SCOPE(PTO2ScopeMode::MANUAL) {
-        PTO2TaskId waits[4];
-        for (PTO2TaskId &wait : waits) {
-            CoreTaskArgs notify;
-            notify.add_inout(counter);
-            wait = rt_submit_aiv_task(NOTIFY, notify).task_id();
-        }
-        CoreTaskArgs task;
-        task.add_inout(counter);
-        task.add_scalar(4);
-        const PTO2TaskId all = rt_submit_aiv_task(AWAIT, task).task_id();
-        bump_after(out_of(args), 1, &all, 1);
+        CoreTaskArgs slow;
+        slow.add_inout(b_of(args));
+        const PTO2TaskId id = rt_submit_aiv_task(SLOW, slow).task_id();
+        notify_and_await(args, &id, false);
     }
 }
 

@@ -277,6 +277,22 @@ fn kept(is_known: impl Fn(&Kept) -> bool) -> Kept {
     now
 }
 
+/// Runs the test `name` in a process of its own, where no other test opens files, unless this is that process. Whether it has run.
+fn ran_alone(name: &str) -> bool {
+    const VARIABLE: &str = "PTO_TEST_RUNS_ALONE";
+    if std::env::var_os(VARIABLE).is_some() {
+        return false;
+    }
+    let mut test = Command::new(std::env::current_exe().expect("a test has a path"));
+    // As long as its cycles take: the variable may ask for a thousand.
+    let done = test.args(["--exact", name, "--nocapture"]).env(VARIABLE, "1").output();
+    let done = done.expect("the test can be started");
+    let told = [done.stdout, done.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(done.status.success() && told[0].contains("1 passed"), "{}{}", told[0], told[1]);
+    println!("{}", told[0]);
+    true
+}
+
 /// Files and mappings of a process.
 struct Kept {
     files: Vec<PathBuf>,
@@ -299,6 +315,9 @@ fn a_thousand_cycles_leave_nothing_behind() {
     const MAPS: usize = 40;
     /// Bytes that so many cycles may take; a block of the device that is left behind in each would be more.
     const BYTES: u64 = 64 << 20;
+    if ran_alone("a2a3::a_thousand_cycles_leave_nothing_behind") {
+        return;
+    }
     let _alone = alone();
     let asked = std::env::var(CYCLES_VARIABLE).ok().and_then(|text| text.parse().ok());
     let cycles: u32 = asked.unwrap_or(12);
@@ -312,16 +331,20 @@ fn a_thousand_cycles_leave_nothing_behind() {
         drop(device);
         nothing_is_open();
         assert!(threads() < 64, "threads after cycle {cycle}");
-        let Some((first, bytes)) = &before else {
+        let Some((first, bytes)) = &mut before else {
             if cycle + 1 >= SETTLED {
                 before = Some((kept(|_| true), resident()));
             }
             continue;
         };
-        let now = kept(|now| now.files == first.files);
+        let now = kept(|now| now.files.len() <= first.files.len());
+        // Fewer than before: something of the first look was at its end.
+        if now.files.len() < first.files.len() {
+            first.files.clone_from(&now.files);
+        }
         assert_eq!(now.files, first.files, "open files after cycle {cycle}");
         assert!(now.maps <= first.maps + MAPS, "{} mappings after cycle {cycle}", now.maps);
-        assert!(resident() <= bytes + BYTES, "{} bytes after cycle {cycle}", resident());
+        assert!(resident() <= *bytes + BYTES, "{} bytes after cycle {cycle}", resident());
         if cycle % 50 == 0 {
             println!("cycle {cycle}: {} mappings, {} bytes", now.maps, resident());
         }

@@ -132,8 +132,10 @@ pub(crate) fn panics(names: &[String]) -> Vec<&String> {
 /// What a program prints.
 pub(crate) fn text(command: &mut Command) -> String {
     let output = run(command, BUILD_LIMIT);
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{said}{errors}", output.status);
+    said
 }
 
 /// Runs a program, and ends it when it takes longer than `limit`.
