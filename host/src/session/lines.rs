@@ -11,7 +11,7 @@ use pto_abi::session::{
     CommandEntry, CommandRing, EventLine, RingConsumer, RingProducer, SessionBoard, SessionOrders,
     StreamLine,
 };
-use pto_abi::sync::Ordering;
+use pto_abi::sync::{AtomicU64, Ordering};
 
 use crate::allocator::Owner;
 use crate::error::Error;
@@ -54,12 +54,15 @@ impl Block {
         Ok(Self { memory: Arc::clone(memory), address, sent: Mutex::default() })
     }
 
-    /// What it holds on this side.
+    /// What it holds on this side. Others may submit and ring meanwhile: their words are in it, or are sent the next time.
     fn here(&self, bytes: u64) -> Vec<u8> {
-        let mut here = vec![0; usize::try_from(bytes).unwrap_or_default()];
-        let read = self.memory.gm().window().read_bytes(self.offset(), &mut here);
-        debug_assert!(read.is_some(), "the block is in GM");
-        here
+        debug_assert!(bytes.is_multiple_of(size_of::<u64>() as u64), "it has whole words");
+        let count = usize::try_from(bytes / size_of::<u64>() as u64).unwrap_or_default();
+        let window = self.memory.gm().window();
+        let words: Option<&[AtomicU64]> = window.live_slice(self.offset(), count);
+        debug_assert!(words.is_some(), "the block is in GM");
+        let words = words.unwrap_or_default().iter();
+        words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect()
     }
 
     /// Brings a device whose memory only copies reach what it lacks, and what both sides write.
@@ -77,7 +80,12 @@ impl Block {
 
     /// The device has what this side has in these parts of so many bytes.
     fn note_same(&self, bytes: u64, parts: &[Range<u64>]) {
-        let (now, mut sent) = (self.here(bytes), self.sent());
+        let mut sent = self.sent();
+        // Nothing was ever sent: both sides have the same memory, or the next one sends all of it.
+        if sent.is_empty() {
+            return;
+        }
+        let now = self.here(bytes);
         for part in parts {
             let part = [part.start, part.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
             let part = part[0]..part[1];
