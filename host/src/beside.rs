@@ -201,6 +201,14 @@ impl<'p> Part<'p> {
         stream.set(&mark, &[0], symbol)
     }
 
+    /// Waits at the gate for the element of a view, if the runtime does not know whose it is.
+    fn wait_for(&mut self, view: &TensorView<'_>) -> Result<(), Fault> {
+        match &self.order {
+            Some(order) if !order.is_known(view) => self.wait_at_gate(),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a task that hides something.
     fn behind_gate(
         &mut self,
@@ -347,16 +355,12 @@ impl StreamBuilder for Part<'_> {
     }
 
     fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        if self.order.as_ref().is_some_and(|order| !order.is_known(view)) {
-            self.wait_at_gate()?;
-        }
+        self.wait_for(view)?;
         self.stream.get_mut().get(view, index)
     }
 
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        if self.order.as_ref().is_some_and(|order| !order.is_known(view)) {
-            self.wait_at_gate()?;
-        }
+        self.wait_for(view)?;
         self.stream.get_mut().set(view, index, value)
     }
 

@@ -140,20 +140,7 @@ fn softmax() -> Vec<u8> {
     ["M", "S"].into_iter().fold(program, temporary).to_bytes()
 }
 
-const DOUBLES: &str = "workload doubles {
-  schedule round_robin workers 4 window 8192 stall
-  tensor X : f32[4, 8, 64]
-  tensor Y : f32[4, 8, 64]
-  kernel double(x: in f32[8, 64], y: out f32[8, 64]) {
-    %0 = load x : f32[8, 64]
-    %1 = add %0, %0 : f32[8, 64]
-    store y, %1
-  }
-  do parallel i in dyn n default 4 {
-    double[i](x = X[i], y = Y[i])
-  }
-}
-";
+const DOUBLES: &str = include_str!("doubles.workload");
 
 /// The program `model.c`, and the models that it gets.
 fn program_with_models(folder: &Path) -> (PathBuf, [PathBuf; 2]) {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pto_host::abi::gm::GmWindow;
 use pto_host::abi::symbol::symbol;
 use pto_host::graph::{
-    BuildError, BuilderSet, HostedBuilder, StreamBuilder, forward_graph_builder, plan,
+    BuildError, BuilderSet, HostedBuilder, StreamBuilder, forward_graph_builder,
 };
 
 /// A builder program.
@@ -62,12 +62,10 @@ impl BuilderSet for Builders {
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(
         &self,
-        number: u64,
+        symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        let given = self.build(number, &mut Streaming(stream));
-        // Every device expands plans. A program that was given by this name goes first.
-        given.or_else(|| (number == symbol(plan::BUILDER)).then(|| plan::expand(stream)))
+        self.build(symbol, &mut Streaming(stream))
     }
 }
 

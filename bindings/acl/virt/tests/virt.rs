@@ -74,20 +74,7 @@ fn flash(home: &Path) {
     Store::at(home.to_path_buf()).flash(FlashDevice::Virt, &images).expect("it is flashed");
 }
 
-const DOUBLES: &str = "workload doubles {
-  schedule round_robin workers 4 window 8192 stall
-  tensor X : f32[4, 8, 64]
-  tensor Y : f32[4, 8, 64]
-  kernel double(x: in f32[8, 64], y: out f32[8, 64]) {
-    %0 = load x : f32[8, 64]
-    %1 = add %0, %0 : f32[8, 64]
-    store y, %1
-  }
-  do parallel i in dyn n default 4 {
-    double[i](x = X[i], y = Y[i])
-  }
-}
-";
+const DOUBLES: &str = include_str!("../../tests/doubles.workload");
 
 #[test]
 fn a_program_runs_on_the_emulated_machine() {

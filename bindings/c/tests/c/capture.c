@@ -3,22 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "expect.h"
 #include "pto_runtime.h"
-
-static int wrong;
-
-static void expect(int line, int32_t found, int32_t wanted, const char *part) {
-    pto_error error;
-    pto_last_error(&error);
-    if (found != wanted || (wanted != 0 && strstr(error.message, part) == NULL)) {
-        fprintf(stderr, "line %d: %#x (%s), and %#x with '%s' is wanted: %s\n", line, (unsigned)found, error.name, (unsigned)wanted,
-                part, error.message);
-        wrong = 1;
-    }
-}
-
-#define REFUSED(call, code, part) expect(__LINE__, (call), (code), (part))
-#define DONE(call) expect(__LINE__, (call), 0, "")
 
 /* Func ids of the library. */
 enum { ADD = 0, MUL = 2, N = 64 };

@@ -4,22 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "expect.h"
 #include "pto_runtime.h"
-
-static int wrong;
-
-static void expect(int line, int32_t found, int32_t wanted, const char *part) {
-    pto_error error;
-    pto_last_error(&error);
-    if (found != wanted || (wanted != 0 && strstr(error.message, part) == NULL)) {
-        fprintf(stderr, "line %d: %#x (%s), and %#x with '%s' is wanted: %s\n", line, (unsigned)found, error.name, (unsigned)wanted,
-                part, error.message);
-        wrong = 1;
-    }
-}
-
-#define REFUSED(call, code, part) expect(__LINE__, (call), (code), (part))
-#define DONE(call) expect(__LINE__, (call), 0, "")
 
 static const char *const DOUBLE =
     "workload twice {\n  schedule round_robin workers 1 window 8192 stall\n  tensor X : f32[32, 32]\n  tensor Y : f32[32, 32]\n"
