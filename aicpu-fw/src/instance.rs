@@ -331,8 +331,12 @@ struct OnInstance<'p, P, H> {
 }
 
 impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
-    const TRACES: bool = P::TRACES;
     const NOTES_EDGES: bool = H::NOTES_EDGES;
+
+    #[inline]
+    fn traces(&self) -> bool {
+        self.platform.traces()
+    }
 
     #[inline]
     fn published(&mut self) {

@@ -347,7 +347,10 @@ impl<'a, S, B: Bell, T> StagesAhead for LinesPlatform<'a, S, B, T> {
 impl<S, B: Bell, T> Predicates for LinesPlatform<'_, S, B, T> {}
 
 impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
-    const TRACES: bool = T::TRACES;
+    #[inline]
+    fn traces(&self) -> bool {
+        self.tracer.is_on()
+    }
 
     #[inline]
     fn trace(&mut self, point: TracePoint) {

@@ -79,7 +79,10 @@ pub trait Abilities {
 /// Where events go.
 pub trait Traces {
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    const TRACES: bool = false;
+    #[inline]
+    fn traces(&self) -> bool {
+        false
+    }
 
     /// Takes an event of this instance.
     #[inline]

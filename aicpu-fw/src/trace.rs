@@ -1,7 +1,7 @@
 //! Where an instance's trace events go: a type, so that a machine that writes none pays nothing.
 //!
-//! [`Traces::TRACES`](crate::Traces::TRACES) decides at compile time; a host that traces on demand
-//! instantiates the firmware twice.
+//! [`NoTrace`] decides it at compile time. A host that traces on demand instantiates the firmware twice where an untraced run must
+//! cost nothing more, and has an `Option<TraceWriter>` where one test of it at each event does no harm.
 //!
 //! A `TraceWriter` is the writing end of one agent's trace ring, and what the agent does while that is full and the run is recorded as a
 //! whole (`WhenFull::Wait`): it waits for the host, but not for ever.
@@ -19,8 +19,11 @@ pub type TraceWriter<'a> = core::marker::PhantomData<&'a ()>;
 
 /// Takes the events of one agent.
 pub trait Tracer<'a>: Copy {
-    /// Whether events are wanted at all.
+    /// Whether it can take events at all.
     const TRACES: bool;
+
+    /// Whether events are wanted: where not, nothing is computed for them.
+    fn is_on(&self) -> bool;
 
     /// The tracer over a ring. Without a ring it takes events and drops them.
     fn over(writer: Option<TraceWriter<'a>>) -> Self;
@@ -35,6 +38,11 @@ pub struct NoTrace;
 
 impl Tracer<'_> for NoTrace {
     const TRACES: bool = false;
+
+    #[inline(always)]
+    fn is_on(&self) -> bool {
+        false
+    }
 
     fn over(_: Option<TraceWriter<'_>>) -> Self {
         Self
@@ -148,6 +156,11 @@ mod ring {
 
     impl<'a> Tracer<'a> for Option<TraceWriter<'a>> {
         const TRACES: bool = true;
+
+        #[inline]
+        fn is_on(&self) -> bool {
+            self.is_some()
+        }
 
         fn over(writer: Self) -> Self {
             writer

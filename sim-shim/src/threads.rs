@@ -21,7 +21,7 @@ use pto_abi::trace::{TraceHeader, TraceOwner};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
     Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
-    Locked, Machine, NoTrace, TraceWriter, Tracer, run,
+    Locked, Machine, run,
 };
 use pto_graph::BuilderSet;
 
@@ -289,8 +289,8 @@ fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bel
     bells.schedulers[me].occupy();
     while let Ok(job) = jobs.recv() {
         let part = std::panic::AssertUnwindSafe(|| match job.launch.fanout {
-            FanoutStrategy::LOCKED => traced_or_not::<Locked, B>(&job, me, bells),
-            _ => traced_or_not::<LockFree, B>(&job, me, bells),
+            FanoutStrategy::LOCKED => take_part::<Locked, B>(&job, me, bells),
+            _ => take_part::<LockFree, B>(&job, me, bells),
         });
         if std::panic::catch_unwind(part).is_err() {
             supervisor::raise_panic(&job.launch);
@@ -300,23 +300,8 @@ fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bel
     }
 }
 
-fn traced_or_not<F: FanoutPolicy, B: BuilderSet>(
-    job: &InstanceJob<B>,
-    me: usize,
-    bells: &Arc<Bells>,
-) {
-    if job.launch.is_traced() {
-        take_part::<F, Option<TraceWriter<'static>>, B>(job, me, bells);
-    } else {
-        take_part::<F, NoTrace, B>(job, me, bells);
-    }
-}
-
-fn take_part<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
-    job: &InstanceJob<B>,
-    me: usize,
-    bells: &Arc<Bells>,
-) {
+/// Traced or not with one type: beside the lines that travel between threads, one test at each event costs nothing.
+fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, bells: &Arc<Bells>) {
     let launch = &job.launch;
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
     let is_builder = me == 0 && launch.first_scheduler() > 0;
@@ -324,7 +309,7 @@ fn take_part<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     let backoff = Backoff::new(bells.patience);
     let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff, nap };
     let number = u32::try_from(me).unwrap_or(u32::MAX);
-    let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
+    let tracer = launch.trace_writer(TraceOwner::Instance(number));
     let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell).traced(tracer);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.

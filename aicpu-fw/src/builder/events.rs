@@ -29,7 +29,7 @@ impl<H: BuilderHost> Events<H> {
     /// Looks at the clock, if events are wanted.
     #[inline]
     pub(crate) fn look_at_clock(&mut self) {
-        if H::TRACES {
+        if self.host.traces() {
             self.time_ns = self.host.now_ns();
         }
     }
@@ -37,7 +37,7 @@ impl<H: BuilderHost> Events<H> {
     /// One event, if they are wanted, at the time of the last look.
     #[inline]
     pub(crate) fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
-        if H::TRACES {
+        if self.host.traces() {
             self.host.trace(TracePoint { time_ns: self.time_ns, kind, task, extra });
         }
     }
@@ -51,7 +51,7 @@ impl<H: BuilderHost> Events<H> {
 
     /// A task has these kernels, each on a lane of its block shape.
     pub(crate) fn lanes(&mut self, task: u32, lanes: impl Iterator<Item = (u32, u32)>) {
-        if H::TRACES {
+        if self.host.traces() {
             for (lane, func_id) in lanes {
                 self.trace(TraceKind::LANE, task, func_id | lane << 16);
             }

@@ -81,7 +81,10 @@ pub trait BuilderHost {
     fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
 
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    const TRACES: bool = false;
+    #[inline]
+    fn traces(&self) -> bool {
+        false
+    }
 
     /// The clock of the builder's instance, for events.
     #[inline]

@@ -19,7 +19,7 @@ impl<H: BuilderHost> Loader<'_, '_, H> {
     /// `RUNTIME_FLAGS`: the run is traced. `GRAPH_NOT_LOADED`: what stands in the arena is not the graph of the launch's image, or was not run to its end. Or the
     /// fault that somebody else has raised meanwhile.
     pub(super) fn reset_all<S: Sharing>(&mut self, image: &SealedImage<'_>) -> Result<(), Fault> {
-        if H::TRACES {
+        if self.host.traces() {
             // Only loading gives the events of its edges.
             return Err(Fault::RUNTIME_FLAGS);
         }

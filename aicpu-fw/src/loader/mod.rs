@@ -148,7 +148,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
                 .map_or(NOBODY, |image_task| image_task.func_id.into());
             self.refuse(first + index, func, &refusal)
         })?;
-        if H::TRACES {
+        if self.host.traces() {
             self.trace_added(first, image_tasks);
         }
         // Where no order is claimed, consumers may stand before their producers.
@@ -427,7 +427,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     /// One event, if they are wanted, at the time of the last look.
     #[inline(always)]
     fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
-        if H::TRACES {
+        if self.host.traces() {
             let time_ns = self.traced_ns;
             self.host.trace(TracePoint { time_ns, kind, task, extra });
         }

@@ -191,14 +191,14 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     /// Where events are recorded: one look serves all events of a completion.
     #[inline]
     fn look_at_clock<P: Platform>(&mut self, platform: &P) {
-        if P::TRACES {
+        if platform.traces() {
             self.traced_ns = platform.now_ns();
         }
     }
 
     #[inline]
     fn trace_completed<P: Platform>(&self, platform: &mut P, (core, task): (usize, u32)) {
-        if P::TRACES {
+        if platform.traces() {
             let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
             let extra = self.dispatcher.cores().worker(core);
             platform.trace(TracePoint { time_ns, kind, task, extra });
@@ -234,7 +234,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) != 1 {
             return None;
         }
-        if P::TRACES {
+        if platform.traces() {
             let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
             platform.trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
         }
@@ -262,7 +262,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, (slot, task): (u32, &Task)) {
         platform.skipped(slot);
         self.look_at_clock(platform);
-        if P::TRACES {
+        if platform.traces() {
             let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
@@ -281,7 +281,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     ) {
         platform.transferred(slot);
         self.look_at_clock(platform);
-        if P::TRACES {
+        if platform.traces() {
             // As of a task that runs on no core of this device.
             let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
@@ -298,7 +298,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         let slot = running & !PART;
         let line = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
         let Some(line) = line.filter(|_| running & PART != 0) else { return };
-        if P::TRACES {
+        if platform.traces() {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
             let extra = self.dispatcher.cores().worker(core);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra });

@@ -339,7 +339,7 @@ impl Dispatcher<'_> {
 impl<'a> Dispatcher<'a> {
     #[inline]
     fn trace_dispatch<P: Platform>(&self, platform: &mut P, core: usize, task: u32) {
-        if P::TRACES {
+        if platform.traces() {
             let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
             platform.trace(TracePoint { time_ns, kind, task, extra });

@@ -59,7 +59,7 @@ fn stage_part<P: Platform>(
     let args = write_part(dispatcher, shapes, core, (task, context));
     let kernel = GmAddr(line.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
     let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
-    if P::TRACES {
+    if platform.traces() {
         let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
         platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
     }

@@ -174,7 +174,9 @@ impl<const SLOTS: usize> Abilities for Mock<SLOTS> {
 impl<const SLOTS: usize> Lends for Mock<SLOTS> {}
 
 impl<const SLOTS: usize> Traces for Mock<SLOTS> {
-    const TRACES: bool = true;
+    fn traces(&self) -> bool {
+        true
+    }
 
     fn trace(&mut self, point: TracePoint) {
         self.events.push(point);

@@ -20,7 +20,9 @@ struct Machine {
 }
 
 impl BuilderHost for &mut Machine {
-    const TRACES: bool = true;
+    fn traces(&self) -> bool {
+        true
+    }
     fn published(&mut self) {}
     fn now_ns(&self) -> u64 {
         self.looks.set(self.looks.get() + 10);

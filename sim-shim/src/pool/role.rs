@@ -125,10 +125,9 @@ fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
     cores: &Arc<Cores>,
 ) -> Box<dyn Role<B>> {
-    if launch.is_traced() {
+    // Where times of kernels are wanted, one test at each event is no cost: the clock is read twice for each kernel.
+    if launch.is_traced() || launch.flags.contains(RunFlags::KERNEL_TIMES) {
         Box::new(Scheduling::<F, Option<TraceWriter<'static>>, false>::new(launch, cores))
-    } else if launch.flags.contains(RunFlags::KERNEL_TIMES) {
-        Box::new(Scheduling::<F, NoTrace, false>::new(launch, cores))
     } else {
         Box::new(Scheduling::<F, NoTrace, true>::new(launch, cores))
     }

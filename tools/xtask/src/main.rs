@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
+//! test --apart       those of its steps that have builds of their own: `test` runs them in a process beside the others
 //! lint               formatting, clippy, documentation; warnings are errors
 //! ci                 both
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
@@ -21,7 +22,7 @@
 //! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
 //! debian-compiler    builds the images with Debian's compiler (fetches 140 MB), and runs one
 //! ```
-//! [`suite`] lists the steps, and [`steps`] runs them. [`race`], [`recipes`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
+//! [`suite`] lists the steps, [`steps`] runs them, and [`lane`] runs some of them beside the others. [`race`], [`recipes`], [`fuzz`], [`miri`] and [`mpi`] are steps that need a build of their own.
 //! [`tools`] installs the tools that the steps need, and [`generate`] makes files from the layout tables of `pto_abi`.
 
 mod acceptance;
@@ -31,6 +32,7 @@ mod address;
 mod book;
 mod fuzz;
 mod generate;
+mod lane;
 mod miri;
 mod mpi;
 mod python;
@@ -48,6 +50,8 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
+  test --apart       those of its steps that have builds of their own: loom, shuttle, mutants, what a task costs, the
+                     race detector; `test` runs them in a process beside the others
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
     let root = root::root();
     let result = match *arguments.as_slice() {
         ["test"] => steps::run_all(&suite::tests(&root)),
+        ["test", lane::ARGUMENT] => steps::run_all(&suite::tests_apart(&root)),
         ["lint"] => steps::run_all(&suite::lints(&root)),
         ["ci"] => {
             let mut steps = suite::lints(&root);

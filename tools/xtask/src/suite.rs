@@ -1,13 +1,14 @@
 //! The steps of `test` and `lint`.
 //!
-//! Builds are few on purpose: everything that runs on this machine shares the test profile; the model
-//! checkers and the bare-metal target, which cannot, build only the crates that they need, in folders of
-//! their own.
+//! Builds are few on purpose: everything that runs on this machine shares the test profile. The model
+//! checkers, the mutants, the race detector and what is measured cannot: they build only the crates that they need, in folders of
+//! their own, and therefore run in a lane of their own ([`crate::lane`]).
 
 use std::path::{Path, PathBuf};
 
 use crate::address;
 use crate::generate;
+use crate::lane;
 use crate::miri;
 use crate::mpi;
 use crate::python;
@@ -16,19 +17,14 @@ use crate::recipes;
 use crate::steps::Step;
 use crate::tools;
 
-/// `cargo xtask test`.
+/// `cargo xtask test`: the steps of the first lane, which start those of the second and wait for them.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
-    let target_folder = target_folder(root);
-    let checker = |name, cfg: &str, packages: &str| {
-        let arguments = format!("test {packages} --test {cfg} --release");
-        Step::cargo(name, &arguments)
-            .with("RUSTFLAGS", format!("--cfg {cfg}"))
-            .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
-    };
+    let [start_others, wait_for_others] = lane::beside(&target_folder(root));
     vec![
         generated_files(root),
         Step::call("AArch64 targets", tools::provide_targets),
         Step::call("emulators and cross tools", tools::provide_programs),
+        start_others,
         // Everything shares this profile; `pto bench` measures with the profile `dist`, by hand.
         // `--tests` stands for every target that has tests. Benches, and examples that are programs to be tried by hand, have none:
         // clippy compiles them.
@@ -38,13 +34,30 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
             .with("PTO_SOAK_SEEDS", "100000"),
         mpi_ranks(root),
+        Step::cargo("doc tests", "test --workspace --doc"),
+        python_package(root),
+        followed_recipes(root, recipes::Extent::Example),
+        address_sanitizer(root),
+        build_without_std(root),
+        wait_for_others,
+    ]
+}
+
+/// `cargo xtask test --apart`: the steps of the second lane, which need no package beyond those that the first lane has installed before it starts them.
+pub(crate) fn tests_apart(root: &Path) -> Vec<Step> {
+    let target_folder = target_folder(root);
+    let checker = |name, cfg: &str, packages: &str| {
+        let arguments = format!("test {packages} --test {cfg} --release");
+        Step::cargo(name, &arguments)
+            .with("RUSTFLAGS", format!("--cfg {cfg}"))
+            .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
+    };
+    vec![
         // The profile of what is measured and shipped.
         Step::cargo(
             "what a task costs",
             "run --quiet --profile dist -p pto-bench --bin pto-count",
         ),
-        Step::cargo("doc tests", "test --workspace --doc"),
-        python_package(root),
         checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-handles"),
         checker("shuttle tests", "shuttle", "-p pto-aicpu-fw"),
         Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
@@ -57,10 +70,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
-        followed_recipes(root, recipes::Extent::Example),
         race_detector(root),
-        address_sanitizer(root),
-        build_without_std(root),
     ]
 }
 

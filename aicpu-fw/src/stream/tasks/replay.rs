@@ -129,7 +129,7 @@ impl Replay<'_, '_> {
             position += u64::from(head.args) + 1;
             tasks.storage.add_task();
             tasks.events.host().added(id.slot);
-            if H::TRACES {
+            if tasks.events.host().traces() {
                 self.tell_task(&head, at, id.slot, tasks);
             }
             let taken;
@@ -254,7 +254,7 @@ impl Replay<'_, '_> {
         mut consumers: &[AtomicU64],
         tasks: &mut Tasks<'_, S, F, M, H>,
     ) {
-        if !H::TRACES && !H::NOTES_EDGES {
+        if !tasks.events.host().traces() && !H::NOTES_EDGES {
             return;
         }
         for number in self.first..tasks.storage.window().next() {

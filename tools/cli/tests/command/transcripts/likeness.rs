@@ -1,16 +1,17 @@
 //! When what a page shows is what a command prints.
 //!
 //! A line `..` or `...` of a page stands for any lines, and `..` at the end of a line for the rest of the line. A run in virtual
-//! time, a check and a graph are the same on every machine and compared letter by letter. Of other commands the
-//! numbers may differ, because they are times; their words may not.
+//! time, a check and a graph are the same on every machine and compared letter by letter. Of other commands what is measured may
+//! differ: times, rates, shares, and numbers with a fraction or an exponent. Their words may not, and whole numbers may not
+//! either: they count tasks, edges, bytes or findings.
 
 /// How exactly a command's output is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Likeness {
     /// Every letter.
     Exact,
-    /// Every word; numbers and units may differ.
-    Words,
+    /// Every word and every count; what is measured may differ.
+    Counts,
 }
 
 impl Likeness {
@@ -21,7 +22,7 @@ impl Likeness {
         if is_virtual || matches!(first, "check" | "graph" | "list" | "info") {
             Self::Exact
         } else {
-            Self::Words
+            Self::Counts
         }
     }
 
@@ -68,19 +69,36 @@ impl Likeness {
         let line = without_addresses(line.trim_end());
         match self {
             Self::Exact => line,
-            Self::Words => {
-                let words = line.split_whitespace().filter(|word| !is_quantity(word));
-                words.collect::<Vec<_>>().join(" ")
+            Self::Counts => {
+                let words: Vec<_> = line.split_whitespace().collect();
+                let next = words.iter().skip(1).map(Some).chain([None]);
+                let kept = words.iter().zip(next).filter(|(word, next)| !is_measured(word, *next));
+                kept.map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
             }
         }
     }
 }
 
-/// A number with or without a unit behind it, or a unit alone.
-fn is_quantity(word: &str) -> bool {
-    let word = word.trim_matches(|letter: char| matches!(letter, '(' | ')' | ',' | ';' | ':'));
-    matches!(word, "ns" | "us" | "ms" | "s" | "%" | "k" | "M")
-        || word.chars().next().is_some_and(|first| first.is_ascii_digit())
+/// The unit of a time, a rate or a share, or a number with one, with a fraction or with an exponent.
+fn is_measured(word: &str, next: Option<&&str>) -> bool {
+    let bare = |word: &str| {
+        let outer = |letter: char| matches!(letter, '(' | ')' | ',' | ';' | ':');
+        word.trim_matches(outer).to_owned()
+    };
+    let is_unit = |word: &str| {
+        let (scale, _per) = word.split_once('/').unwrap_or((word, ""));
+        matches!(scale, "ns" | "us" | "ms" | "s" | "min" | "%" | "k" | "M") || word == "tasks/s"
+    };
+    let word = bare(word);
+    if is_unit(&word) {
+        return true;
+    }
+    let Some(digits) = word.strip_prefix(['-', '+']).or(Some(word.as_str())) else { return false };
+    if !digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return false;
+    }
+    let is_whole = digits.chars().all(|digit| digit.is_ascii_digit() || digit == ',');
+    !is_whole || next.is_some_and(|next| is_unit(&bare(next)))
 }
 
 /// Addresses of this process's memory differ in every run.
@@ -94,11 +112,16 @@ fn without_addresses(line: &str) -> String {
 }
 
 #[test]
-fn numbers_may_differ_and_words_may_not() {
+fn times_may_differ_and_counts_and_words_may_not() {
     let shown = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
-    let words = Likeness::Words;
-    assert_eq!(words.compare(&shown("makespan 14.3 ms"), "makespan   9 us\n"), Ok(()));
-    assert!(words.compare(&shown("makespan 14.3 ms"), "throughput 9 us\n").is_err());
+    let counts = Likeness::Counts;
+    assert_eq!(counts.compare(&shown("makespan 14.3 ms"), "makespan   9 us\n"), Ok(()));
+    assert!(counts.compare(&shown("makespan 14.3 ms"), "throughput 9 us\n").is_err());
+    assert_eq!(
+        counts.compare(&shown("17 k tasks/s, 1.2e-8 (5 ms)"), "1.3 M tasks/s, 0 s (6 us)"),
+        Ok(())
+    );
+    assert!(counts.compare(&shown("edges 4,304 (0 known)"), "edges 192 (0 known)").is_err());
     let exact = Likeness::Exact;
     assert!(exact.compare(&shown("makespan 14 ms"), "makespan 15 ms").is_err());
     assert_eq!(exact.compare(&shown("a\n..\nd"), "a\nb\nc\nd"), Ok(()));
