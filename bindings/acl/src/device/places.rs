@@ -6,6 +6,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::fleet;
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
 use crate::common::argument::check_extent;
@@ -181,18 +182,34 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
 }
 
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
-pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>>> {
-    let Some(open) = super::fleet::owner(address) else { return Ok(None) };
-    let holds =
-        |block: &Block| (address - block.address).saturating_add(bytes) <= pages(block.bytes);
-    require(block_at(address).is_some_and(|block| holds(&block)), || {
-        let text = format!(
-            "{bytes} bytes at {address:#x} of device {} are not in one live block",
-            open.index
-        );
-        Refusal::value(text)
-    })?;
+pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static Arc<Open>>> {
+    let Some(open) = fleet::owner(address) else { return Ok(None) };
+    places().check_in_one_block(open, address, bytes)?;
     Ok(Some(open))
+}
+
+/// The devices of two ranges that are as long; `None`: the host. Where a range is of a device, it lies in one live block.
+pub(crate) fn devices_of(addresses: [usize; 2], bytes: usize) -> Answer<[Option<i32>; 2]> {
+    let owners = addresses.map(fleet::owner);
+    let places = places();
+    for (address, owner) in addresses.into_iter().zip(owners) {
+        owner.map_or(Ok(()), |open| places.check_in_one_block(open, address, bytes))?;
+    }
+    Ok(owners.map(|owner| owner.map(|open| open.index)))
+}
+
+impl Places {
+    fn check_in_one_block(&self, open: &Open, address: usize, bytes: usize) -> Answer {
+        let block = self.blocks.range(..=address).next_back();
+        let end_in = |start: &usize| (address - start).saturating_add(bytes);
+        require(block.is_some_and(|(start, block)| end_in(start) <= pages(block.bytes)), || {
+            let text = format!(
+                "{bytes} bytes at {address:#x} of device {} are not in one live block",
+                open.index
+            );
+            Refusal::value(text)
+        })
+    }
 }
 
 /// Takes pinned memory of the host.
