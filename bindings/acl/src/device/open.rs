@@ -9,7 +9,7 @@ use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::fw::{FlashDevice, Store};
 use pto_host::session::Drive;
 use pto_host::stitch::{StitchOptions, Stitcher};
-use pto_host::virtual_time::VirtualOptions;
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, Session, SessionOptions,
     VirtDeviceOptions,
@@ -178,7 +178,11 @@ impl Open {
 fn simulator(session: &mut SessionOptions) -> Answer<Device> {
     let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
     if let Some(seed) = settings().seed {
-        options.hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+        let defaults = VirtualOptions::default();
+        let costs = settings()
+            .kernel_ns
+            .map_or(defaults.costs, |fallback| KernelCosts::Library { fallback });
+        options.hosting = Hosting::Virtual(VirtualOptions { seed, costs, ..defaults });
         session.drive = Some(Drive::Stepped { seed });
     }
     pto_native::open_device(options)
