@@ -3,15 +3,15 @@
 //! Both calls alternate in rounds, and the shortest round of each counts, so that other work on the machine disturbs both alike. With
 //! `PTO_ACL_SEED=1` the devices are in virtual time: no other thread takes the commands meanwhile, which disturbs on a machine that is busy.
 
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_char, c_void};
 use std::time::Instant;
 
 // The plug-in is linked for its symbols; the library of entry points adds one jump.
 use pto_acl_a2a3sim as _;
-use pto_host::abi::GmAddr;
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::session::{Drive, Stream};
 use pto_host::virtual_time::VirtualOptions;
-use pto_host::{DeviceOptions, Hosting, Session, SessionOptions};
+use pto_host::{DeviceOptions, Hosting, Kernel, Session, SessionOptions};
 
 unsafe extern "C" {
     fn aclrtSetDevice(device: i32) -> i32;
@@ -38,6 +38,22 @@ unsafe extern "C" {
         bytes: usize,
         kind: u32,
         stream: *mut c_void,
+    ) -> i32;
+    fn ptoAclKernelFromFunction(
+        name: *const c_char,
+        entry: unsafe extern "C" fn(*const u64),
+        cores: u32,
+        function: *mut *mut c_void,
+    ) -> i32;
+    fn aclrtLaunchKernelWithHostArgs(
+        function: *mut c_void,
+        blocks: u32,
+        stream: *mut c_void,
+        config: *mut c_void,
+        arguments: *const u64,
+        bytes: usize,
+        holders: *const c_void,
+        count: usize,
     ) -> i32;
     fn aclrtValueWrite(at: *mut c_void, value: u64, flag: u32, stream: *mut c_void) -> i32;
 }
@@ -68,6 +84,50 @@ fn compare(
     }
     let over_ns = above_ns - beneath_ns;
     println!("{name:<24} {above_ns:>8.1} ns {beneath_ns:>8.1} ns {over_ns:>8.1} ns");
+}
+
+unsafe extern "C" fn nothing_at_all(_args: *const u64) {}
+
+/// A kernel with one argument, which does nothing.
+fn compare_launch(stream: *mut c_void, own_stream: &Stream, session: &Session) {
+    const NOTHING: FuncId = FuncId(100);
+    let kernel = Kernel::from_fn("nothing", CoreKind::AIV, nothing_at_all);
+    session.register_kernel(NOTHING, kernel).expect("the number is free");
+    let mut function = std::ptr::null_mut();
+    // SAFETY: the pointers are valid during the call, and the function stays.
+    checked(unsafe {
+        ptoAclKernelFromFunction(c"nothing".as_ptr(), nothing_at_all, 1, &raw mut function)
+    });
+    let word = 0u64;
+    let (nothing, none) = (std::ptr::null_mut(), std::ptr::null());
+    compare(
+        "aclrtLaunchKernel..",
+        [
+            &mut || {
+                // SAFETY: the handles are those of the caller, and the word is read during the call.
+                checked(unsafe {
+                    aclrtLaunchKernelWithHostArgs(
+                        function,
+                        1,
+                        stream,
+                        nothing,
+                        &raw const word,
+                        8,
+                        none,
+                        0,
+                    )
+                });
+            },
+            // SAFETY: as above.
+            &mut || checked(unsafe { aclrtSynchronizeStream(stream) }),
+        ],
+        [
+            &mut || {
+                own_stream.launch(NOTHING, &[word]).expect("the stream runs");
+            },
+            &mut || own_stream.synchronize().expect("the stream runs"),
+        ],
+    );
 }
 
 /// Commands that use memory of the device: two ranges of 64 bytes.
@@ -248,6 +308,7 @@ fn main() {
         ],
     );
     compare_memory(stream, &own_stream, &session);
+    compare_launch(stream, &own_stream, &session);
     compare(
         "aclrtQueryEventStatus",
         // SAFETY: as above.

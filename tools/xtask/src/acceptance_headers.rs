@@ -39,7 +39,8 @@ pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
         let (index, text) = match outcome {
             Outcome::Same => (0, format!("{} bytes, the same", layout.bytes)),
             Outcome::Differs(why) => (1, format!("differs: {why}")),
-            Outcome::Missing => (2, "in no header".to_owned()),
+            Outcome::Missing if layout.is_ours => (2, "in no header".to_owned()),
+            Outcome::Missing => (2, "in no header; it is of the driver's packages".to_owned()),
         };
         counts[index] += 1;
         println!("{:32} {text}", layout.name);

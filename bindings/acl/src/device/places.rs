@@ -4,6 +4,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::fleet;
@@ -49,14 +50,37 @@ struct Pinned {
     layout: Option<Layout>,
 }
 
-#[derive(Default)]
+/// The blocks of all devices, by their addresses, and where the last copy's two sides were found: the next one is often there as well. Whoever changes a block
+/// forgets that.
+struct Blocks {
+    all: BTreeMap<usize, Block>,
+    recent: [Option<Range<usize>>; 2],
+}
+
+impl Deref for Blocks {
+    type Target = BTreeMap<usize, Block>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl DerefMut for Blocks {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.recent = [None, None];
+        &mut self.all
+    }
+}
+
 struct Places {
-    blocks: BTreeMap<usize, Block>,
+    blocks: Blocks,
     pinned: BTreeMap<usize, Pinned>,
 }
 
-static PLACES: Mutex<Places> =
-    Mutex::new(Places { blocks: BTreeMap::new(), pinned: BTreeMap::new() });
+static PLACES: Mutex<Places> = Mutex::new(Places {
+    blocks: Blocks { all: BTreeMap::new(), recent: [None, None] },
+    pinned: BTreeMap::new(),
+});
 
 fn places() -> MutexGuard<'static, Places> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -129,11 +153,7 @@ fn release(block: Block) -> Answer {
 
 /// Gives every block of a device back that a program has.
 pub(crate) fn free_all(device: i32) {
-    let of_device: Vec<Block> = {
-        let mut places = places();
-        let kept = places.blocks.extract_of(device);
-        kept.into_iter().collect()
-    };
+    let of_device: Vec<Block> = { places().blocks.extract_of(device) };
     for block in of_device {
         races::forget(block.address, block.bytes);
         // The device is reset: a block that cannot be given back stays reserved.
@@ -184,25 +204,31 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
 pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static Arc<Open>>> {
     let Some(open) = fleet::owner(address) else { return Ok(None) };
-    places().check_in_one_block(open, address, bytes)?;
-    Ok(Some(open))
+    places().blocks.check_in_one(open, address, bytes).map(|_| Some(open))
 }
 
 /// The devices of two ranges that are as long; `None`: the host. Where a range is of a device, it lies in one live block.
 pub(crate) fn devices_of(addresses: [usize; 2], bytes: usize) -> Answer<[Option<i32>; 2]> {
     let owners = addresses.map(fleet::owner);
-    let places = places();
-    for (address, owner) in addresses.into_iter().zip(owners) {
-        owner.map_or(Ok(()), |open| places.check_in_one_block(open, address, bytes))?;
+    let blocks = &mut places().blocks;
+    for (side, (address, owner)) in addresses.into_iter().zip(owners).enumerate() {
+        let Some(open) = owner else { continue };
+        let is_there =
+            |recent: &Range<usize>| recent.contains(&address) && bytes <= recent.end - address;
+        if !blocks.recent[side].as_ref().is_some_and(is_there) {
+            blocks.recent[side] = Some(blocks.check_in_one(open, address, bytes)?);
+        }
     }
     Ok(owners.map(|owner| owner.map(|open| open.index)))
 }
 
-impl Places {
-    fn check_in_one_block(&self, open: &Open, address: usize, bytes: usize) -> Answer {
-        let block = self.blocks.range(..=address).next_back();
-        let end_in = |start: &usize| (address - start).saturating_add(bytes);
-        require(block.is_some_and(|(start, block)| end_in(start) <= pages(block.bytes)), || {
+impl Blocks {
+    /// The pages of the live block that the bytes lie in.
+    fn check_in_one(&self, open: &Open, address: usize, bytes: usize) -> Answer<Range<usize>> {
+        let block = self.range(..=address).next_back();
+        let pages = block.map(|(start, block)| *start..start + pages(block.bytes));
+        let holds = |pages: &Range<usize>| address.saturating_add(bytes) <= pages.end;
+        pages.filter(holds).ok_or_else(|| {
             let text = format!(
                 "{bytes} bytes at {address:#x} of device {} are not in one live block",
                 open.index
