@@ -14,6 +14,8 @@ const OWN: [(&str, &str); 3] = [
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    // A program may close the library. Its plug-in stays, and so do the errors of threads, which the library frees when a thread ends.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let architecture = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo names the machine");
     let (mut entries, mut rows, mut own) = (String::new(), String::new(), String::new());
     let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());

@@ -241,6 +241,10 @@ fn a_plug_in_calls_nothing_above_it_and_the_entry_points_have_no_state_of_thread
             "the plug-in needs {name} from above"
         );
     }
+    // A program that closes the library still has what the end of its threads calls.
+    let dynamic = Command::new("readelf").arg("-d").arg(folder.join("libascendcl.so")).output();
+    let dynamic = String::from_utf8_lossy(&dynamic.expect("binutils").stdout).into_owned();
+    assert!(dynamic.contains("NODELETE"), "{dynamic}");
     // The library of entry points knows no device: it is small.
     let bytes = std::fs::metadata(folder.join("libascendcl.so")).expect("a file").len();
     let plugin = std::fs::metadata(folder.join("libpto_acl_a2a3sim.so")).expect("a file").len();
