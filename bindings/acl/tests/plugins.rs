@@ -5,6 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pto_acl_interface::{CHECKED, Check, Rule};
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
 use support::{compiler, here, library_folder, start};
@@ -102,6 +103,128 @@ fn a_plug_in_that_cannot_work_is_refused_and_named() {
     }
 }
 
+/// What the functions of a plug-in return that does nothing else.
+const REACHED: i32 = 4711;
+
+/// A plug-in whose functions return `REACHED`; the lines that it is told of go to its standard error.
+fn plug_in_that_says_that_it_was_reached(folder: &Path) {
+    let own = ["aclGetRecentErrMsg", "aclrtGetLastError", "aclrtPeekAtLastError"];
+    let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());
+    let functions = functions.filter(|one| !own.contains(&one.name));
+    let mut source = String::from("#include <stdio.h>\n");
+    source.extend(functions.map(|one| format!("int {}() {{ return {REACHED}; }}\n", one.name)));
+    source += &format!(
+        "unsigned ptoAclPlugin() {{ return {}; }}
+        const char *aclGetRecentErrMsg() {{ static int told; return told++ ? 0 : \"older\"; }}
+        int aclrtGetLastError() {{ return 0; }}
+        int aclrtPeekAtLastError() {{ return 0; }}
+        int ptoAclRefused(const char *call, int code, const char *text) {{
+            fprintf(stderr, \"%s %d %s\\n\", call, code, text);
+            return 0;
+        }}\n",
+        pto_acl_interface::PLUGIN_VERSION
+    );
+    let file = folder.join("reached.c");
+    std::fs::write(&file, source).expect("a file");
+    let mut command = Command::new("cc");
+    command.args(["-shared", "-fPIC", "-w", "-o"]).arg(folder.join("libpto_acl_reached.so"));
+    let (out, errors, code) = said(command.arg(file));
+    assert_eq!(code, Some(0), "{out}{errors}");
+}
+
+/// A word that a rule accepts, and one that it does not, as the program takes them. The upper half of a narrow one is dirt.
+fn words_of(rule: Rule) -> [String; 2] {
+    let dirt = 0xDEAD_BEEF_0000_0000_u64;
+    match rule {
+        Rule::Set => ["p".to_owned(), "0".to_owned()],
+        Rule::Positive => ["1".to_owned(), "0".to_owned()],
+        Rule::To(most) => {
+            [u64::from(most), u64::from(most) + 1].map(|word| format!("{:x}", dirt | word))
+        }
+        Rule::Limit => [0xFFFF_FFFF, 0xFFFF_FFFE].map(|word| format!("{:x}", dirt | word)),
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_reach_no_plug_in() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let above = folder.path().join("above");
+    let libraries = library_folder();
+    compile("above.c", &["-L", &libraries.to_string_lossy(), "-lascendcl", "-ldl"], &above);
+    let own = folder.path().join("libascendcl.so");
+    std::fs::copy(library_folder().join("libascendcl.so"), own).expect("a file");
+    plug_in_that_says_that_it_was_reached(folder.path());
+    let checks: Vec<Check> = pto_acl_interface::checks().collect();
+    let mut lines = String::new();
+    for broken in checks.iter().map(Some).chain([None]) {
+        for function in checks.iter().filter(|check| broken.is_none_or(|one| one == *check)) {
+            let mut words = [const { String::new() }; CHECKED].map(|_| "p".to_owned());
+            for check in checks.iter().filter(|check| check.function == function.function) {
+                words[check.place] =
+                    words_of(check.rule)[usize::from(broken == Some(check))].clone();
+            }
+            let code = match broken {
+                None => REACHED,
+                Some(Check { rule: Rule::Limit, .. }) => 107_000,
+                Some(_) => 100_000,
+            };
+            lines += &format!("{} {code} {}\n", function.function, words.join(" "));
+        }
+    }
+    // The last line is what the library tells of.
+    lines +=
+        "aclrtSynchronizeDeviceWithTimeout 107000 0 0 0 0 0 0\naclrtMalloc 100000 0 1 0 0 0 0\n";
+    let file = folder.path().join("lines");
+    std::fs::write(&file, &lines).expect("a file");
+    let mut command = Command::new(&above);
+    command.arg(&file).env("LD_LIBRARY_PATH", folder.path()).env("PTO_ACL_DEVICE", "reached");
+    let (out, errors, code) = said(&mut command);
+    let count = lines.lines().count();
+    assert!(
+        out.starts_with(&format!("{count} calls, 0 wrong\n")) && code == Some(0),
+        "{out}{errors}"
+    );
+    // The plug-in is told of each, and the newest message comes first; what the plug-in had comes last.
+    assert_eq!(errors.lines().count(), checks.len() + 2, "{errors}");
+    let told = [
+        "last error 107000, then 0",
+        "[100000] aclrtMalloc: address is null; pass a pointer or a handle",
+        "[107000] aclrtSynchronizeDeviceWithTimeout: a limit of 0 ms is none; pass -1 for no limit, or 1 and more",
+    ];
+    assert!(out.contains(&told.join("\n")) && out.ends_with("\nnone\n"), "{out}");
+}
+
+#[test]
+fn a_vendors_library_that_would_call_ours_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let ours = folder.path().join("ours");
+    std::fs::create_dir_all(&ours).expect("a folder");
+    for name in ["libascendcl.so", "libruntime.so"] {
+        std::os::unix::fs::symlink(library_folder().join("libascendcl.so"), ours.join(name))
+            .expect("a link");
+    }
+    let from_ours = ["-L", &ours.to_string_lossy(), "-Wl,--no-as-needed"];
+    let asks = folder.path().join("asks");
+    compile("asks.c", &[&from_ours[..], &["-lascendcl", "-lruntime"]].concat(), &asks);
+    let home = folder.path().join("cann");
+    std::fs::create_dir_all(home.join("lib64")).expect("a folder");
+    let vendors = |options: &[&str]| {
+        let file = home.join("lib64/libacl_rt.so");
+        compile("vendor.c", &[&["-shared", "-fPIC"], options].concat(), &file);
+        let mut command = Command::new(&asks);
+        command.env("LD_LIBRARY_PATH", &ours).env("PTO_ACL_DEVICE", "a2a3");
+        said(command.env("ASCEND_HOME_PATH", &home))
+    };
+    // It needs `libruntime.so`, and the process has ours under this name.
+    let (out, errors, code) = vendors(&[&from_ours[..], &["-lruntime"]].concat());
+    let why = "needs a library whose name this library has been loaded by, so that its ";
+    assert!(errors.contains(why) && out.contains(why), "{out}{errors}");
+    assert!(out.starts_with("507000 507000 0 none\n") && code == Some(0), "{out}");
+    // One that needs nothing of that name is taken.
+    let (out, errors, _) = vendors(&[]);
+    assert!(out.starts_with("0 0 4711 the vendor's\n"), "{out}{errors}");
+}
+
 #[test]
 fn a_plug_in_calls_nothing_above_it_and_the_entry_points_have_no_state_of_threads() {
     let folder = library_folder();
@@ -118,6 +241,10 @@ fn a_plug_in_calls_nothing_above_it_and_the_entry_points_have_no_state_of_thread
             "the plug-in needs {name} from above"
         );
     }
+    // A program that closes the library still has what the end of its threads calls.
+    let dynamic = Command::new("readelf").arg("-d").arg(folder.join("libascendcl.so")).output();
+    let dynamic = String::from_utf8_lossy(&dynamic.expect("binutils").stdout).into_owned();
+    assert!(dynamic.contains("NODELETE"), "{dynamic}");
     // The library of entry points knows no device: it is small.
     let bytes = std::fs::metadata(folder.join("libascendcl.so")).expect("a file").len();
     let plugin = std::fs::metadata(folder.join("libpto_acl_a2a3sim.so")).expect("a file").len();

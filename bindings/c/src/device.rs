@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::num::NonZeroUsize;
 
 use pto_host::abi::CoreKind;
-use pto_host::fw::{FlashDevice, Flashed, ImageKind, Store};
+use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{Device, Hosting, VirtDeviceOptions};
 use pto_native::{Builders, Failure, FailureKind, SharedDevice};
 
@@ -160,18 +160,11 @@ fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
             VirtDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
         }
     };
-    let flashed = Store::open()?.load(FlashDevice::Virt)?;
-    let missing = |what: ImageKind| {
-        let message =
-            format!("virt has no {what} image: flash one with pto_flash or `pto fw flash`");
-        Failure::new(FailureKind::IMAGE, message)
-    };
-    let (firmware, kernels) = match flashed {
-        Some(Flashed { firmware, kernels, .. }) => (firmware, kernels),
-        None => (None, None),
-    };
-    let firmware = firmware.ok_or_else(|| missing(ImageKind::Virt))?;
-    let kernels = kernels.ok_or_else(|| missing(ImageKind::Kernels))?;
+    let both = Store::open()?.load_both(FlashDevice::Virt);
+    let (firmware, kernels) = both.map_err(|error| match error {
+        StoreError::NothingFlashed { .. } => Failure::new(FailureKind::IMAGE, error.to_string()),
+        other => other.into(),
+    })?;
     Ok(Device::open_virt(&options, &firmware, &kernels)?)
 }
 

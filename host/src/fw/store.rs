@@ -233,6 +233,17 @@ impl Store {
         Ok(Some(Flashed { generation: now.number, firmware, kernels }))
     }
 
+    /// Firmware and kernels of a device that has both.
+    ///
+    /// # Errors
+    /// `NothingFlashed`: one of them is missing. As [`Store::load`].
+    pub fn load_both(&self, device: FlashDevice) -> Result<(Image, Image), StoreError> {
+        let flashed = self.load(device)?;
+        let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
+        let missing = |what| StoreError::NothingFlashed { device, what };
+        Ok((firmware.ok_or(missing("firmware"))?, kernels.ok_or(missing("kernels"))?))
+    }
+
     fn load_entry(&self, entry: &Entry) -> Result<Image, StoreError> {
         let path = self.image_path(&entry.sha256);
         let bytes = fs::read(&path).map_err(io_error("reading", &path, "flash the image again"))?;

@@ -226,12 +226,18 @@ fn a_flash_lasts_and_can_be_rolled_back() {
         folder.store().rollback(FlashDevice::Virt),
         Err(StoreError::NothingFlashed { .. })
     ));
+    let missing = |store: &Store| match store.load_both(FlashDevice::Virt) {
+        Err(StoreError::NothingFlashed { what, .. }) => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(missing(&folder.store()), "firmware");
     for salt in [1, 2, 3] {
         folder.store().flash(FlashDevice::Virt, &[&of(salt)]).unwrap();
         assert_eq!(flashed(&folder.store()), Some(salt));
     }
     assert_eq!(folder.store().rollback(FlashDevice::Virt).unwrap().number, 2);
     assert_eq!(flashed(&folder.store()), Some(2));
+    assert_eq!(missing(&folder.store()), "kernels");
     folder.store().flash(FlashDevice::Virt, &[&of(4)]).unwrap();
     // Back to what was there before the last flash, not to what was rolled back.
     folder.store().rollback(FlashDevice::Virt).unwrap();

@@ -16,6 +16,7 @@ use super::event::Event;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::kept::{Barrier, Kept, RunCommand, RunWork};
+use super::mark::StreamMark;
 use super::notify::Notify;
 use super::options::StreamOptions;
 use super::owned_work::{OwnedWork, RunTicket};
@@ -42,6 +43,19 @@ impl Stream {
     #[must_use]
     pub fn id(&self) -> StreamId {
         self.core.id
+    }
+
+    /// The place behind everything that was submitted to it so far.
+    #[must_use]
+    pub fn mark(&self) -> StreamMark {
+        StreamMark::of(&self.core)
+    }
+
+    /// Whether a mark is a place in this stream.
+    #[inline]
+    #[must_use]
+    pub fn has(&self, mark: &StreamMark) -> bool {
+        mark.is_of(&self.core)
     }
 
     /// Gives kernels of the stream that begin from here on another time than [`StreamOptions::kernel_budget`]: also those that were submitted

@@ -207,9 +207,14 @@ impl StreamCore {
         self.ring().consumer().completed.load(LineOrdering::Acquire)
     }
 
+    /// How many commands were submitted.
+    pub(super) fn commands(&self) -> u64 {
+        self.ring().commands()
+    }
+
     /// Whether every command is over.
     pub(super) fn is_idle(&self) -> bool {
-        self.completed() >= self.ring().commands()
+        self.completed() >= self.commands()
     }
 
     /// Whether it takes no commands, since one has failed.

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{acceptance_cann, acceptance_field, python};
+use crate::{acceptance_cann, acceptance_field, acceptance_headers, python};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -30,7 +30,8 @@ const CYCLES: [(&str, &str, u64); 14] = [
 /// How many of its tests have to pass: 203 pass there.
 const TESTS: usize = 190;
 
-/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`, or
+/// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`,
+/// `acceptance --cann-headers FOLDER`, or
 /// `acceptance --simpler FOLDER --pto-isa FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
@@ -40,8 +41,9 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
             return acceptance_field::run(root, target, (programs, headers), more);
         }
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
+        ["--cann-headers", folder] => return acceptance_headers::run(target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

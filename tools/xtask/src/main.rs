@@ -28,6 +28,7 @@
 mod acceptance;
 mod acceptance_cann;
 mod acceptance_field;
+mod acceptance_headers;
 mod address;
 mod book;
 mod fuzz;
@@ -55,9 +56,10 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR | --cann DIR | --simpler DIR --pto-isa DIR
+  acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
-                     package, or the samples of the public project hicann/runtime against our library, or the scene
+                     package, or the samples of the public project hicann/runtime against our library, or the sizes
+                     and offsets that we assume against the vendor's headers that a user has, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it

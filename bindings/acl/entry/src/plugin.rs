@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 
 use pto_acl_interface::PLUGIN_VERSION;
 
-use super::entries::{self, ROWS};
+use super::checks;
 use super::loader::{Library, Names, is_own, own_file};
 use super::refusing;
 use super::row::Row;
+use super::table::{self, ROWS};
 
 const DEVICE: &str = "PTO_ACL_DEVICE";
 const HOME: &str = "ASCEND_HOME_PATH";
@@ -46,7 +47,7 @@ pub(crate) extern "C" fn load() {
 
 fn fill(target: impl Fn(&Row) -> *mut c_void) {
     for (index, row) in ROWS.iter().enumerate() {
-        entries::set(index, target(row));
+        table::set(index, target(row));
     }
 }
 
@@ -85,6 +86,11 @@ fn own(name: &str) -> Result<(), String> {
             row.name.to_string_lossy()
         ));
     }
+    let told = library
+        .symbol(c"ptoAclRefused")
+        .ok_or_else(|| format!("{} lacks the function ptoAclRefused", file.display()))?;
+    // SAFETY: a plug-in of this version has a function of this type under this name.
+    checks::tell(unsafe { std::mem::transmute::<*mut c_void, checks::Told>(told) });
     fill(|row| library.symbol(row.name).unwrap_or_else(|| refusing::without_plugin(row)));
     Ok(())
 }
@@ -117,7 +123,8 @@ fn open_vendor(file: &Path) -> Result<Library, String> {
         return Err(format!("{} is this library itself", file.display()));
     }
     let library = Library::open(file, Names::OfItsOwn)?;
-    if library.symbol(c"ptoAclLaunch").is_some() {
+    let is_foreign = |found: *mut c_void| !is_own(found);
+    if library.symbol(c"ptoAclLaunch").is_some_and(is_foreign) {
         return Err(format!("{} is a copy of this library", file.display()));
     }
     if library.symbol(c"aclInit").is_none() {

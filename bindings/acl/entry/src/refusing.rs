@@ -15,6 +15,15 @@ static WHY: OnceLock<CString> = OnceLock::new();
 /// For each function before anything is loaded.
 pub(crate) const NO_PLUGIN: *mut c_void = no_plugin as *mut c_void;
 
+/// What a function returns that no plug-in takes; `None`: there is one that takes it.
+pub(crate) fn code_of(target: *mut c_void) -> Option<i32> {
+    let is = |function: *mut c_void| target == function;
+    if is(NO_PLUGIN) {
+        return Some(INTERNAL);
+    }
+    is(unsupported as *mut c_void).then_some(UNSUPPORTED)
+}
+
 extern "C" fn no_plugin() -> i32 {
     INTERNAL
 }

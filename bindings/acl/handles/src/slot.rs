@@ -104,9 +104,20 @@ impl<T> Slot<T> {
         }
     }
 
+    /// The object.
+    ///
+    /// # Safety
+    /// A pin of the slot lives as long as the reference.
+    #[inline]
+    pub(crate) unsafe fn pinned(&self) -> &T {
+        // SAFETY: the pin was taken while the object was there, and nobody writes to it before the pin goes.
+        let object = self.object.with(|place| unsafe { (*place).as_ref() });
+        object.expect("a pinned slot has an object")
+    }
+
     /// Takes a pin away; whoever takes the last one of a closed object empties the slot. Whether that was so.
     #[inline]
-    fn unpin(&self) -> bool {
+    pub(crate) fn unpin(&self) -> bool {
         // Release: pairs with the Acquire load of the thread that empties the slot: it drops the object after everybody has looked.
         let before = self.word.fetch_sub(1, Ordering::Release);
         before & (OPEN | PINS) == 1 && self.empty()
@@ -146,9 +157,8 @@ impl<T> Deref for Pin<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the pin was taken while the object was there, and nobody writes to it before the pin goes.
-        let object = self.slot.object.with(|place| unsafe { (*place).as_ref() });
-        object.expect("a pinned slot has an object")
+        // SAFETY: this is the pin.
+        unsafe { self.slot.pinned() }
     }
 }
 

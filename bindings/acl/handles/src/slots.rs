@@ -2,9 +2,9 @@
 //! making and ending objects takes one.
 
 use std::ops::Deref;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::slot::{Pin, Slot};
+use crate::slot::Slot;
 
 const INDEX_BITS: u32 = 24;
 const ROUND_BITS: u32 = 12;
@@ -31,6 +31,7 @@ impl Key {
     }
 
     /// The key of a number; `None`: it has more bits than keys have.
+    #[inline]
     #[must_use]
     pub fn of(number: u64) -> Option<Self> {
         let round = u32::try_from(number >> INDEX_BITS).ok().filter(|round| *round < ROUNDS)?;
@@ -40,18 +41,26 @@ impl Key {
 }
 
 /// The slots that can have an object.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Free {
     /// Slots from here on were never used.
     next: u32,
     given_back: Vec<u32>,
 }
 
+/// A slot in its table. It knows where it stands, so that a look is one pointer.
+#[derive(Debug)]
+struct Place<T> {
+    slot: Slot<T>,
+    index: u32,
+    free: Arc<Mutex<Free>>,
+}
+
 /// A table of objects.
 #[derive(Debug)]
 pub struct Slots<T> {
-    segments: [OnceLock<Box<[Slot<T>]>>; SEGMENTS],
-    free: Mutex<Free>,
+    segments: [OnceLock<Box<[Place<T>]>>; SEGMENTS],
+    free: OnceLock<Arc<Mutex<Free>>>,
 }
 
 impl<T> Default for Slots<T> {
@@ -64,10 +73,7 @@ impl<T> Slots<T> {
     /// An empty table.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            segments: [const { OnceLock::new() }; SEGMENTS],
-            free: Mutex::new(Free { next: 0, given_back: Vec::new() }),
-        }
+        Self { segments: [const { OnceLock::new() }; SEGMENTS], free: OnceLock::new() }
     }
 
     /// A key that was never given before, for an object that is yet to be made.
@@ -76,7 +82,8 @@ impl<T> Slots<T> {
     /// There are [`INDICES`] objects, or so many keys were given that none is left.
     #[must_use]
     pub fn reserve(&self) -> Key {
-        let mut free = self.free();
+        let shared = self.free.get_or_init(Arc::default);
+        let mut free = lock(shared);
         let index = free.given_back.pop().unwrap_or_else(|| {
             let index = free.next;
             assert!(index < INDICES, "a table of handles is full: {INDICES} slots are in use");
@@ -85,11 +92,13 @@ impl<T> Slots<T> {
         });
         drop(free);
         let (segment, offset) = place(index);
-        let slots = self.segments[segment].get_or_init(|| {
-            let count = 1usize << (FIRST_BITS as usize + segment);
-            std::iter::repeat_with(Slot::default).take(count).collect()
+        let places = self.segments[segment].get_or_init(|| {
+            let bits = FIRST_BITS as usize + segment;
+            let first = (1u32 << bits) - (1 << FIRST_BITS);
+            let place = |index| Place { slot: Slot::default(), index, free: Arc::clone(shared) };
+            (first..first + (1 << bits)).map(place).collect()
         });
-        Key { index, round: slots[offset].round() }
+        Key { index, round: places[offset].slot.round() }
     }
 
     /// Puts the object of a reserved key in.
@@ -97,51 +106,55 @@ impl<T> Slots<T> {
     /// # Panics
     /// The key is not from [`Slots::reserve`] of this table, or had an object before.
     pub fn insert(&self, key: Key, object: T) {
-        let slot = self.slot(key.index).expect("a reserved key has a slot");
-        assert!(slot.open(key.round, object).is_ok(), "{key:?} has had its object");
+        let place = self.place(key.index).expect("a reserved key has a slot");
+        assert!(place.slot.open(key.round, object).is_ok(), "{key:?} has had its object");
     }
 
     /// Looks at an object, where there is one.
     #[inline]
     #[must_use]
     pub fn find(&self, key: Key) -> Option<Held<'_, T>> {
-        let pin = self.slot(key.index)?.pin(key.round)?;
-        Some(Held { slots: self, index: key.index, pin: Some(pin) })
+        let place = self.place(key.index)?;
+        place.slot.pin(key.round).map(std::mem::forget)?;
+        Some(Held { place })
     }
 
     /// Takes an object out: nobody finds it any more, and it lives until everybody has looked. `None`: somebody else has taken it out.
     #[must_use]
     pub fn take(&self, key: Key) -> Option<Held<'_, T>> {
-        let pin = self.slot(key.index)?.close(key.round)?;
-        Some(Held { slots: self, index: key.index, pin: Some(pin) })
+        let place = self.place(key.index)?;
+        place.slot.close(key.round).map(std::mem::forget)?;
+        Some(Held { place })
     }
 
     /// All objects, each with its key, in no order.
     pub fn all(&self) -> impl Iterator<Item = (Key, Held<'_, T>)> {
-        let used = self.free().next;
+        let used = self.free.get().map_or(0, |free| lock(free).next);
         (0..used).filter_map(|index| {
-            let key = Key { index, round: self.slot(index)?.round() };
+            let key = Key { index, round: self.place(index)?.slot.round() };
             Some((key, self.find(key)?))
         })
     }
 
     #[inline]
-    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+    fn place(&self, index: u32) -> Option<&Place<T>> {
         let (segment, offset) = place(index);
         self.segments.get(segment)?.get()?.get(offset)
     }
+}
 
+impl<T> Place<T> {
     #[cold]
-    fn give_back(&self, index: u32) {
+    fn give_back(&self) {
         // A slot whose rounds are used up is left alone.
-        if self.slot(index).is_some_and(|slot| slot.round() < ROUNDS) {
-            self.free().given_back.push(index);
+        if self.slot.round() < ROUNDS {
+            lock(&self.free).given_back.push(self.index);
         }
     }
+}
 
-    fn free(&self) -> MutexGuard<'_, Free> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock(free: &Mutex<Free>) -> MutexGuard<'_, Free> {
+    free.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The segment of a slot, and its place there.
@@ -153,12 +166,11 @@ const fn place(index: u32) -> (usize, usize) {
 }
 
 /// A look at an object of a table. The object lives at least as long.
+///
+/// Invariant: for each of these, `Slots` has left one pin in the slot.
 #[derive(Debug)]
 pub struct Held<'a, T> {
-    slots: &'a Slots<T>,
-    index: u32,
-    /// It is there until the look ends.
-    pin: Option<Pin<'a, T>>,
+    place: &'a Place<T>,
 }
 
 impl<T> Deref for Held<'_, T> {
@@ -166,15 +178,16 @@ impl<T> Deref for Held<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        self.pin.as_deref().expect("the look has not ended")
+        // SAFETY: the pin of this look goes when the look is dropped.
+        unsafe { self.place.slot.pinned() }
     }
 }
 
 impl<T> Drop for Held<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.pin.take().is_some_and(Pin::end) {
-            self.slots.give_back(self.index);
+        if self.place.slot.unpin() {
+            self.place.give_back();
         }
     }
 }

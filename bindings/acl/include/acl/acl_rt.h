@@ -715,7 +715,7 @@ typedef uint32_t (*aclrtSnapShotCallBack)(int32_t device, void *args);
 typedef aclError (*aclInitCallbackFunc)(const char *config, size_t length, void *userData);
 typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
 
-/* Structures. tests/c/layout.c holds their sizes and offsets. */
+/* Structures. Tests compare their sizes and offsets with those of the facts. */
 typedef struct {
     uint32_t id;
     aclrtMemLocationType type;

@@ -1,10 +1,12 @@
 //! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, the
-//! faults that a user can ask for, and what a record of calls looks like.
+//! checks of arguments, the faults that a user can ask for, and what a record of calls looks like.
 
 mod calls;
+mod checks;
 mod faults;
 mod functions;
 
 pub use calls::{Argument, Call, HEADER, Memory, Unreadable, Value, read};
+pub use checks::{CHECKED, Check, Rule, checks};
 pub use faults::{Fault, Strike, Unsound, list};
 pub use functions::{Function, PLUGIN_VERSION, all, runtime};

@@ -1,8 +1,10 @@
 //! The functions `rt*` of `libruntime.so` that programs and this project's own host name. Those with a counterpart in `aclrt*` do the same;
 //! the others start images and cores of a real device, and are refused by name.
 
+use std::ffi::{CStr, c_char};
+
 use crate::common::argument::{In, Out, Text};
-use crate::common::entry::{api, refused};
+use crate::common::entry::{self, api, refused};
 use crate::common::refusal::Refusal;
 use crate::common::table::Handle;
 use crate::device::current;
@@ -13,6 +15,15 @@ use crate::device::event::EVENTS;
 #[unsafe(no_mangle)]
 extern "C" fn ptoAclPlugin() -> u32 {
     pto_acl_interface::PLUGIN_VERSION
+}
+
+/// The library of entry points tells of a call that it refuses.
+// SAFETY: no other function of the plug-in has the name.
+#[unsafe(no_mangle)]
+extern "C" fn ptoAclRefused(call: *const c_char, code: i32, text: *const c_char) -> i32 {
+    // SAFETY: the library passes a name of its table, which stays as long as the process.
+    let call = unsafe { CStr::from_ptr::<'static>(call) }.to_str().unwrap_or_default();
+    entry::refused_above(call, &Refusal::new(code, super::values::said(text)))
 }
 
 api! {

@@ -82,6 +82,7 @@ fn register() -> MutexGuard<'static, Register> {
     REGISTER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+#[inline]
 fn mode() -> Mode {
     static MODE: OnceLock<Mode> = OnceLock::new();
     *MODE.get_or_init(|| {
@@ -99,6 +100,7 @@ fn mode() -> Mode {
 }
 
 /// Whether the layer is on.
+#[inline]
 pub(crate) fn is_on() -> bool {
     mode() != Mode::Off
 }

@@ -1,20 +1,41 @@
 //! Why a call fails: a code of the interface and a sentence.
 
+use std::ops::Deref;
+
 use super::codes;
 
-/// A call that fails.
+/// A call that fails. It stands behind a pointer, so that what most calls give back fits a register.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct Refusal(Box<Reason>);
+
+/// A code, and a sentence.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
     pub(crate) code: i32,
     pub(crate) text: String,
+}
+
+impl Deref for Refusal {
+    type Target = Reason;
+
+    fn deref(&self) -> &Reason {
+        &self.0
+    }
 }
 
 /// What a call gives.
 pub(crate) type Answer<T = ()> = Result<T, Refusal>;
 
 impl Refusal {
+    #[cold]
     pub(crate) fn new(code: i32, text: impl Into<String>) -> Self {
-        Self { code, text: text.into() }
+        Self(Box::new(Reason { code, text: text.into() }))
+    }
+
+    /// The same sentence under another code.
+    pub(crate) fn with_code(mut self, code: i32) -> Self {
+        self.0.code = code;
+        self
     }
 
     /// An argument that the entry point itself refuses.
@@ -38,6 +59,7 @@ impl Refusal {
 }
 
 /// Refuses unless `holds`.
+#[inline]
 pub(crate) fn require(holds: bool, refusal: impl FnOnce() -> Refusal) -> Answer {
     if holds { Ok(()) } else { Err(refusal()) }
 }

@@ -57,6 +57,7 @@ impl Thread {
 }
 
 /// Calls `look` with the state of the calling thread.
+#[inline]
 pub(crate) fn with<R>(look: impl FnOnce(&mut Thread) -> R) -> R {
     let Some(key) = *KEY.get_or_init(make_key) else {
         return look(&mut Thread::default());
@@ -64,9 +65,7 @@ pub(crate) fn with<R>(look: impl FnOnce(&mut Thread) -> R) -> R {
     // SAFETY: the key was made by `make_key` and is never deleted.
     let mut state = unsafe { libc::pthread_getspecific(key) }.cast::<RefCell<Thread>>();
     if state.is_null() {
-        state = Box::into_raw(Box::default());
-        // SAFETY: as above; the value is freed by `forget`.
-        unsafe { libc::pthread_setspecific(key, state.cast_const().cast()) };
+        state = make_state(key);
     }
     // SAFETY: the value belongs to this thread, and lives until the thread ends.
     let cell = unsafe { &*state };
@@ -75,6 +74,15 @@ pub(crate) fn with<R>(look: impl FnOnce(&mut Thread) -> R) -> R {
         // A callback within a look: there is none today.
         Err(_) => look(&mut Thread::default()),
     }
+}
+
+/// The state of a thread that has none.
+#[cold]
+fn make_state(key: libc::pthread_key_t) -> *mut RefCell<Thread> {
+    let state = Box::into_raw(Box::<RefCell<Thread>>::default());
+    // SAFETY: the key was made by `make_key`; the value is freed by `forget`.
+    unsafe { libc::pthread_setspecific(key, state.cast_const().cast()) };
+    state
 }
 
 static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();

@@ -27,6 +27,7 @@ pub(crate) fn is_watched() -> bool {
 }
 
 /// Whether this one watches.
+#[inline]
 pub(crate) fn has(watcher: Watcher) -> bool {
     WATCHERS.load(Ordering::Relaxed) & watcher as u32 != 0
 }

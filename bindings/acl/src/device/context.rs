@@ -57,12 +57,14 @@ impl Context {
     }
 
     /// Whether it was destroyed.
+    #[inline]
     pub(crate) fn is_destroyed(&self) -> bool {
         // Relaxed: as for `mark_destroyed`.
         self.is_destroyed.load(Ordering::Relaxed)
     }
 
     /// Refuses where a stream has stopped the context.
+    #[inline]
     pub(crate) fn check_running(&self) -> Answer {
         self.failure.get().map_or(Ok(()), |refusal| {
             let text = format!("a stream of this context has stopped it: {}; destroy the context, or reset the device", refusal.text);

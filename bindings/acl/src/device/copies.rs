@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::element::Element;
-use super::lane::{Command, Engine, Work};
+use super::lane::{Engine, Lane};
 use super::open::gm;
 use super::stream::Stream;
 use super::transfer::{self, Transfer};
-use super::{current, places};
+use super::{current, fleet};
 use crate::common::codes;
 use crate::common::order::{Touch, Use};
 use crate::common::races;
@@ -19,12 +19,12 @@ pub(crate) const DEFAULT_KIND: u32 = 4;
 /// A copy as a command. Memory of the host that is not pinned may change once the call returns: then the call waits.
 pub(crate) fn copy(stream: &Stream, copy: Option<Transfer>, kind: u32) -> Answer {
     let Some(copy) = copy else { return Ok(()) };
-    require(kind != 0 || !copy.is_on_host()?, || {
+    require(kind != 0 || !copy.is_on_host(), || {
         Refusal::unsupported("asynchronous copies within the host; use aclrtMemcpy")
     })?;
-    let waits = copy.is_pageable()?;
+    let waits = copy.is_pageable();
     check_pageable(waits, stream)?;
-    stream.submit(copy.command())?;
+    copy.take(stream)?;
     if waits { stream.synchronize(None) } else { Ok(()) }
 }
 
@@ -40,7 +40,7 @@ fn check_host() -> Answer {
 }
 
 fn check_pageable(waits: bool, stream: &Stream) -> Answer {
-    require(!waits || stream.capture().is_none(), || {
+    require(!waits || !stream.is_captured(), || {
         let text = "the stream is captured, and memory of the host that is not pinned takes part; use aclrtMallocHost";
         Refusal::new(codes::BAD_VALUE, text)
     })
@@ -49,18 +49,18 @@ fn check_pageable(waits: bool, stream: &Stream) -> Answer {
 /// Rows as one command.
 pub(crate) fn copy_rows(stream: &Stream, rows: Vec<Transfer>) -> Answer {
     let Some(first) = rows.first() else { return Ok(()) };
-    let waits = first.is_pageable()?;
+    let waits = first.is_pageable();
     check_pageable(waits, stream)?;
     let touches: Vec<Touch> = rows.iter().flat_map(Transfer::touches).collect();
     let rows = Arc::new(rows);
-    let work: Work = Arc::new(move |lane| {
+    let work = move |lane: &Lane| {
         let rows = Arc::clone(&rows);
         lane.call(move || {
             rows.iter().for_each(Transfer::perform);
             Ok(())
         })
-    });
-    stream.submit(Command::new(Engine::Copies, "copy of rows", work).using(touches))?;
+    };
+    stream.take(Engine::Copies, "copy of rows", &touches, work)?;
     if waits { stream.synchronize(None) } else { Ok(()) }
 }
 
@@ -97,8 +97,8 @@ pub(crate) fn fill_now(at: usize, pattern: Pattern, count: usize) -> Answer {
 /// A fill as a command.
 pub(crate) fn fill(stream: &Stream, at: usize, pattern: Pattern, count: usize) -> Answer {
     let own = stream.context.open.index;
-    let is_device = places::device_of(at, count)?.is_some_and(|open| open.index == own);
-    let work: Work = Arc::new(move |lane| {
+    let is_device = fleet::owner(at).is_some_and(|open| open.index == own);
+    let work = move |lane: &Lane| {
         if let (true, Pattern::Byte(byte)) = (is_device, pattern) {
             lane.stream().fill(gm(at), byte, count as u64)?;
             return Ok(());
@@ -107,9 +107,8 @@ pub(crate) fn fill(stream: &Stream, at: usize, pattern: Pattern, count: usize) -
             pattern.write(at, count);
             Ok(())
         })
-    });
-    let touch = Touch::new(Use::Writes, at, count);
-    stream.submit(Command::new(Engine::Copies, "fill", work).using([touch]))
+    };
+    stream.take(Engine::Copies, "fill", &[Touch::new(Use::Writes, at, count)], work)
 }
 
 /// A reduction of elements in memory of devices, as a command.
@@ -120,12 +119,12 @@ pub(crate) fn reduce(
     bytes: usize,
     kind: u32,
 ) -> Answer {
-    let work: Work = Arc::new(move |lane| {
+    let work = move |lane: &Lane| {
         lane.call(move || {
             element.reduce(to, from, bytes, kind);
             Ok(())
         })
-    });
+    };
     let touches = [Touch::new(Use::Reads, from, bytes), Touch::new(Use::Writes, to, bytes)];
-    stream.submit(Command::new(Engine::Copies, "reduction", work).using(touches))
+    stream.take(Engine::Copies, "reduction", &touches, work)
 }

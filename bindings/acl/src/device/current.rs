@@ -57,6 +57,7 @@ pub(crate) fn asked(stream: Handle) -> Answer<Found<'static, Stream>> {
 }
 
 /// The stream, where it belongs to the current context and that lives: what most calls ask for, with one look into one table.
+#[inline]
 fn of_current(stream: Handle) -> Option<Found<'static, Stream>> {
     let current = thread::with(|thread| thread.context)?;
     STREAMS

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pto_host::session::{Event as Point, ValueTest};
+use pto_host::session::{Event as Point, Stream as Commands, StreamMark, ValueTest};
 
 use super::capture::Joint;
 use super::lane::{Command, Engine, Lane, Work};
@@ -59,6 +59,8 @@ pub(crate) struct Event {
     /// Whether its last record belongs to a capture, or is behind what a lane is stuck at: `state` says which.
     is_entangled: AtomicBool,
     state: Mutex<State>,
+    /// How far each stream is when its last wait is over.
+    waits: Mutex<Vec<StreamMark>>,
 }
 
 /// It was never recorded.
@@ -71,8 +73,6 @@ const RESET: u8 = 2;
 #[derive(Default)]
 struct State {
     joint: Option<Joint>,
-    /// The waits of streams: the lane, and the number of commands when the wait is over.
-    waits: Vec<Point>,
     /// What the lane was stuck at when it was recorded.
     stuck: Option<Arc<Stuck>>,
 }
@@ -105,7 +105,23 @@ impl Event {
             last: AtomicU8::new(NEVER),
             is_entangled: AtomicBool::new(false),
             state: Mutex::default(),
+            waits: Mutex::default(),
         }))
+    }
+
+    fn waits(&self) -> MutexGuard<'_, Vec<StreamMark>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A stream waits for it, with the command that the stream got last.
+    fn note_wait(&self, stream: &Commands) {
+        let mut waits = self.waits();
+        if let Some(known) = waits.iter_mut().find(|wait| stream.has(wait)) {
+            known.move_on();
+            return;
+        }
+        waits.retain(|wait| !wait.is_passed());
+        waits.push(stream.mark());
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -210,7 +226,7 @@ impl Event {
             *capture = Some(member);
             return Ok(());
         }
-        require(external || stream.capture().is_none(), || {
+        require(external || !stream.is_captured(), || {
             let text = "the stream is captured, and the event was not recorded in the capture; record it there, or wait with ACL_EVENT_WAIT_EXTERNAL";
             Refusal::new(codes::OTHER_CAPTURE, text)
         })?;
@@ -218,6 +234,9 @@ impl Event {
         require(!(is_new && self.style == Style::Plain && !external), || {
             Refusal::value("the event was never recorded; record it before a stream waits for it")
         })?;
+        if !stream.is_captured() {
+            return stream.submit_at_once("event wait", |lane| self.wait_in(lane, limit));
+        }
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));
         stream.submit(Command::new(Engine::Stream, "event wait", work))
@@ -255,11 +274,7 @@ impl Event {
         } else {
             lane.stream().wait(&self.point)?;
         }
-        let passed = lane.open.session.event()?;
-        lane.stream().record(&passed)?;
-        let mut state = self.state();
-        state.waits.retain(|wait| !wait.is_complete());
-        state.waits.push(passed);
+        self.note_wait(lane.stream());
         Ok(())
     }
 
@@ -300,7 +315,9 @@ impl Event {
 
     /// Whether every wait of a stream for it is over.
     pub(crate) fn was_waited_for(&self) -> bool {
-        self.state().waits.iter().all(Point::is_complete)
+        let mut waits = self.waits();
+        waits.retain(|wait| !wait.is_passed());
+        waits.is_empty()
     }
 
     /// Waits on the host for its last record.
@@ -308,15 +325,13 @@ impl Event {
         self.check_uncaptured()?;
         let stuck = self.stuck();
         if let Some(stuck) = stuck.filter(|_| limit.is_none()) {
-            stuck
-                .refuse_to_wait()
-                .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text))?;
+            stuck.refuse_to_wait().map_err(|refusal| refusal.with_code(codes::EVENT_TIMEOUT))?;
         }
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);
             return wait_on_host(words.at(1).cell(), ValueTest::AT_LEAST, record, limit)
-                .map_err(|refusal| Refusal::new(codes::EVENT_TIMEOUT, refusal.text));
+                .map_err(|refusal| refusal.with_code(codes::EVENT_TIMEOUT));
         }
         if !self.was_recorded() {
             return Ok(());

@@ -66,9 +66,10 @@ pub(crate) fn all_opened() -> impl Iterator<Item = Arc<Open>> {
 }
 
 /// The device that an address belongs to.
-pub(crate) fn owner(address: usize) -> Option<Arc<Open>> {
-    let opened = slots().iter().filter_map(|slot| slot.open.get());
-    opened.into_iter().find(|open| open.has(address)).cloned()
+#[inline]
+pub(crate) fn owner(address: usize) -> Option<&'static Arc<Open>> {
+    let mut opened = slots().iter().filter_map(|slot| slot.open.get());
+    opened.find(|open| open.has(address))
 }
 
 /// Looks at the primary context of a device.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::kernel::{Arguments, Function, Part, words};
-use super::lane::{Command, Engine, Work};
+use super::lane::{Engine, Lane};
 use super::places;
 use super::settings::{Machine, settings};
 use super::stream::Stream;
@@ -84,10 +84,10 @@ pub(crate) fn launch_from(
     count: usize,
 ) -> Answer {
     let named = Arc::clone(&function);
-    let work: Work = Arc::new(move |lane| function.launch_from(lane, blocks, at, count));
-    let launch =
-        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
-    stream.submit(launch.using([Touch::new(Use::Reads, at, 8 * count)]))
+    let label = || named.kernel.name().to_owned();
+    let touches = [Touch::new(Use::Reads, at, 8 * count)];
+    let work = move |lane: &Lane| function.launch_from(lane, blocks, at, count);
+    stream.take_labelled(Engine::Cores, "kernel", label, &touches, work)
 }
 
 /// The memory of devices that a kernel gets addresses of.
@@ -111,7 +111,8 @@ pub(crate) fn launch(
     })?;
     let touches = if checks::is_on() { addresses(&words) } else { Vec::new() };
     let named = Arc::clone(&function);
-    let work: Work = Arc::new(move |lane| {
+    let label = || named.kernel.name().to_owned();
+    let work = move |lane: &Lane| {
         function.launch(lane, blocks, &words)?;
         if kept.is_empty() {
             return Ok(());
@@ -121,8 +122,6 @@ pub(crate) fn launch(
             drop(kept);
             Ok(())
         })
-    });
-    let launch =
-        Command::new(Engine::Cores, "kernel", work).labelled(|| named.kernel.name().to_owned());
-    stream.submit(launch.using(touches))
+    };
+    stream.take_labelled(Engine::Cores, "kernel", label, &touches, work)
 }

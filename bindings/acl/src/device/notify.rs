@@ -7,7 +7,7 @@ use pto_host::session::ValueTest;
 
 use super::current;
 use super::event::{Event, IPC, Style};
-use super::lane::{Command, Engine, Work};
+use super::lane::Engine;
 use super::mapping::Shared;
 use super::profile;
 use super::sharing::{Readers, allow_all, key, parse};
@@ -57,24 +57,22 @@ impl Notify {
     /// A stream records it in its turn.
     pub(crate) fn record(&self, stream: &Stream) -> Answer {
         let (notify, word) = (self.handle, self.words.at(0));
-        let work: Work = Arc::new(move |lane| {
+        stream.take(Engine::Stream, "notify record", &[], move |lane| {
             races::recorded(lane.number(), notify);
             profile::recorded(notify);
             word.write(lane, 1)
-        });
-        stream.submit(Command::new(Engine::Stream, "notify record", work))
+        })
     }
 
     /// A stream waits for its record, and takes it.
     pub(crate) fn wait(&self, stream: &Stream, limit: Option<Duration>) -> Answer {
         let (notify, word) = (self.handle, self.words.at(0));
-        let work: Work = Arc::new(move |lane| {
+        stream.take(Engine::Stream, "notify wait", &[], move |lane| {
             races::takes(lane.number(), notify);
             profile::waits(notify);
             word.wait(lane, ValueTest::EQUAL, 1, limit)?;
             word.write(lane, 0)
-        });
-        stream.submit(Command::new(Engine::Stream, "notify wait", work))
+        })
     }
 
     /// Its key for other processes.
@@ -92,8 +90,7 @@ impl Notify {
 
 /// A stream writes a word of its device in its turn.
 pub(crate) fn write_word(stream: &Stream, at: usize, value: u64) -> Answer {
-    let work: Work = Arc::new(move |lane| write_at(lane, at, value));
-    stream.submit(Command::new(Engine::Stream, "value write", work))
+    stream.take(Engine::Stream, "value write", &[], move |lane| write_at(lane, at, value))
 }
 
 /// What a word is compared by; `None`: there is no such test.
@@ -104,11 +101,10 @@ pub(crate) fn test_of(number: u32) -> Option<ValueTest> {
 
 /// A stream waits for a word of its device.
 pub(crate) fn wait_for_word(stream: &Stream, at: usize, test: ValueTest, value: u64) -> Answer {
-    let work: Work = Arc::new(move |lane| {
+    stream.take(Engine::Stream, "value wait", &[], move |lane| {
         races::waits_for_unknown(lane.number());
         wait_at(lane, at, (test, value), None)
-    });
-    stream.submit(Command::new(Engine::Stream, "value wait", work))
+    })
 }
 
 /// The key of an event, for every process.

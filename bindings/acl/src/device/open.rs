@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
-use pto_host::fw::{FlashDevice, Store};
+use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::session::Drive;
 use pto_host::stitch::{StitchOptions, Stitcher};
-use pto_host::virtual_time::VirtualOptions;
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, Session, SessionOptions,
     VirtDeviceOptions,
@@ -178,7 +178,11 @@ impl Open {
 fn simulator(session: &mut SessionOptions) -> Answer<Device> {
     let mut options = DeviceOptions { gm_bytes: ADDRESS_SPACE, ..DeviceOptions::default() };
     if let Some(seed) = settings().seed {
-        options.hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+        let defaults = VirtualOptions::default();
+        let costs = settings()
+            .kernel_ns
+            .map_or(defaults.costs, |fallback| KernelCosts::Library { fallback });
+        options.hosting = Hosting::Virtual(VirtualOptions { seed, costs, ..defaults });
         session.drive = Some(Drive::Stepped { seed });
     }
     pto_native::open_device(options)
@@ -201,14 +205,13 @@ fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
         ))
     })?;
     session.run.aicpu_instances = 2;
-    let refused = |error: &dyn std::fmt::Display| Refusal::new(codes::INTERNAL, error.to_string());
-    let store = Store::open().map_err(|error| refused(&error))?;
-    let flashed = store.load(FlashDevice::Virt).map_err(|error| refused(&error))?;
-    let images = flashed.and_then(|flashed| Some((flashed.firmware?, flashed.kernels?)));
-    let (firmware, kernels) = images.ok_or_else(|| {
-        let text = "virt has no firmware or no kernels; flash both with `pto fw flash`, or start the program with `pto acl run --device virt`";
+    let refused = |error: StoreError| {
+        let text =
+            format!("{error}; `pto acl run --device virt` starts a program with the default ones");
         Refusal::new(codes::INTERNAL, text)
-    })?;
+    };
+    let store = Store::open().map_err(refused)?;
+    let (firmware, kernels) = store.load_both(FlashDevice::Virt).map_err(refused)?;
     let options = VirtDeviceOptions {
         aicpu: 2,
         aic: 2,

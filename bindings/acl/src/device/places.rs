@@ -4,8 +4,10 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::fleet;
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
 use crate::common::argument::check_extent;
@@ -48,14 +50,37 @@ struct Pinned {
     layout: Option<Layout>,
 }
 
-#[derive(Default)]
+/// The blocks of all devices, by their addresses, and where the last copy's two sides were found: the next one is often there as well. Whoever changes a block
+/// forgets that.
+struct Blocks {
+    all: BTreeMap<usize, Block>,
+    recent: [Option<Range<usize>>; 2],
+}
+
+impl Deref for Blocks {
+    type Target = BTreeMap<usize, Block>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.all
+    }
+}
+
+impl DerefMut for Blocks {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.recent = [None, None];
+        &mut self.all
+    }
+}
+
 struct Places {
-    blocks: BTreeMap<usize, Block>,
+    blocks: Blocks,
     pinned: BTreeMap<usize, Pinned>,
 }
 
-static PLACES: Mutex<Places> =
-    Mutex::new(Places { blocks: BTreeMap::new(), pinned: BTreeMap::new() });
+static PLACES: Mutex<Places> = Mutex::new(Places {
+    blocks: Blocks { all: BTreeMap::new(), recent: [None, None] },
+    pinned: BTreeMap::new(),
+});
 
 fn places() -> MutexGuard<'static, Places> {
     PLACES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,11 +153,7 @@ fn release(block: Block) -> Answer {
 
 /// Gives every block of a device back that a program has.
 pub(crate) fn free_all(device: i32) {
-    let of_device: Vec<Block> = {
-        let mut places = places();
-        let kept = places.blocks.extract_of(device);
-        kept.into_iter().collect()
-    };
+    let of_device: Vec<Block> = { places().blocks.extract_of(device) };
     for block in of_device {
         races::forget(block.address, block.bytes);
         // The device is reset: a block that cannot be given back stays reserved.
@@ -181,18 +202,40 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
 }
 
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
-pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<Arc<Open>>> {
-    let Some(open) = super::fleet::owner(address) else { return Ok(None) };
-    let holds =
-        |block: &Block| (address - block.address).saturating_add(bytes) <= pages(block.bytes);
-    require(block_at(address).is_some_and(|block| holds(&block)), || {
-        let text = format!(
-            "{bytes} bytes at {address:#x} of device {} are not in one live block",
-            open.index
-        );
-        Refusal::value(text)
-    })?;
-    Ok(Some(open))
+pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static Arc<Open>>> {
+    let Some(open) = fleet::owner(address) else { return Ok(None) };
+    places().blocks.check_in_one(open, address, bytes).map(|_| Some(open))
+}
+
+/// The devices of two ranges that are as long; `None`: the host. Where a range is of a device, it lies in one live block.
+pub(crate) fn devices_of(addresses: [usize; 2], bytes: usize) -> Answer<[Option<i32>; 2]> {
+    let owners = addresses.map(fleet::owner);
+    let blocks = &mut places().blocks;
+    for (side, (address, owner)) in addresses.into_iter().zip(owners).enumerate() {
+        let Some(open) = owner else { continue };
+        let is_there =
+            |recent: &Range<usize>| recent.contains(&address) && bytes <= recent.end - address;
+        if !blocks.recent[side].as_ref().is_some_and(is_there) {
+            blocks.recent[side] = Some(blocks.check_in_one(open, address, bytes)?);
+        }
+    }
+    Ok(owners.map(|owner| owner.map(|open| open.index)))
+}
+
+impl Blocks {
+    /// The pages of the live block that the bytes lie in.
+    fn check_in_one(&self, open: &Open, address: usize, bytes: usize) -> Answer<Range<usize>> {
+        let block = self.range(..=address).next_back();
+        let pages = block.map(|(start, block)| *start..start + pages(block.bytes));
+        let holds = |pages: &Range<usize>| address.saturating_add(bytes) <= pages.end;
+        pages.filter(holds).ok_or_else(|| {
+            let text = format!(
+                "{bytes} bytes at {address:#x} of device {} are not in one live block",
+                open.index
+            );
+            Refusal::value(text)
+        })
+    }
 }
 
 /// Takes pinned memory of the host.

@@ -81,11 +81,13 @@ fn record() -> MutexGuard<'static, Option<Record>> {
 }
 
 /// Whether commands are recorded.
+#[inline]
 pub(crate) fn is_on() -> bool {
     has(COMMANDS)
 }
 
 /// Whether this is recorded.
+#[inline]
 pub(crate) fn has(what: u32) -> bool {
     // Relaxed: a command that is submitted at the moment of the change may be recorded or not.
     RECORDED.load(Ordering::Relaxed) & what != 0

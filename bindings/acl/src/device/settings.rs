@@ -8,6 +8,8 @@ pub(crate) const DEVICES_VARIABLE: &str = "PTO_ACL_DEVICES";
 pub(crate) const MEMORY_VARIABLE: &str = "PTO_ACL_MEMORY";
 /// The seed of devices in virtual time; without it devices run in real time.
 pub(crate) const SEED_VARIABLE: &str = "PTO_ACL_SEED";
+/// Microseconds that a kernel of the program takes in virtual time.
+const KERNEL_VARIABLE: &str = "PTO_ACL_KERNEL_US";
 /// The devices that a program sees, by their numbers, as for the vendor's library.
 const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
@@ -39,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) memory: u64,
     /// The seed of virtual time.
     pub(crate) seed: Option<u64>,
+    /// What a kernel of the program takes in virtual time, in nanoseconds; `None`: what the simulator takes for a kernel without a model.
+    pub(crate) kernel_ns: Option<u64>,
 }
 
 /// The settings, read once.
@@ -54,13 +58,18 @@ pub(crate) fn settings() -> &'static Settings {
         if let Some(asked) = asked.filter(|asked| !(1..=most).contains(asked)) {
             eprintln!("pto acl: {DEVICES_VARIABLE} is {asked}, and a process has 1 to {most} of these devices; the nearest number holds");
         }
+        let (seed, kernel_us) = (number(SEED_VARIABLE), number(KERNEL_VARIABLE));
+        if seed.is_none() && kernel_us.is_some() {
+            eprintln!("pto acl: {KERNEL_VARIABLE} has no effect, because the devices are in real time; set {SEED_VARIABLE} as well");
+        }
         let count = asked.unwrap_or(8).clamp(1, most);
         let count = u32::try_from(count).unwrap_or(1);
         Settings {
             machine,
             devices: visible(count, std::env::var(VISIBLE_VARIABLE).ok().as_deref()),
             memory: number(MEMORY_VARIABLE).unwrap_or(memory),
-            seed: number(SEED_VARIABLE),
+            seed,
+            kernel_ns: kernel_us.map(|microseconds| microseconds.saturating_mul(1000)),
         }
     })
 }

@@ -8,7 +8,9 @@ use super::capture::{self, Member};
 use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
+use super::profile;
 use crate::common::codes;
+use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::common::thread;
@@ -118,7 +120,36 @@ impl Stream {
         self.perform(|lane| lane.submit(Engine::Stream, name, &[], work))
     }
 
+    /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
+    pub(crate) fn take(
+        &self,
+        engine: Engine,
+        name: &'static str,
+        touches: &[Touch],
+        work: impl Fn(&Lane) -> Answer + Send + Sync + 'static,
+    ) -> Answer {
+        self.take_labelled(engine, name, || name.to_owned(), touches, work)
+    }
+
+    /// As [`Stream::take`], with what timelines call the command.
+    pub(crate) fn take_labelled(
+        &self,
+        engine: Engine,
+        name: &'static str,
+        label: impl FnOnce() -> String,
+        touches: &[Touch],
+        work: impl Fn(&Lane) -> Answer + Send + Sync + 'static,
+    ) -> Answer {
+        if self.is_captured() || profile::is_on() {
+            let command = Command::new(engine, name, Arc::new(work)).labelled(label);
+            return self.submit(command.using(touches.iter().copied()));
+        }
+        self.context.check_running()?;
+        self.perform(|lane| lane.submit(engine, name, touches, work))
+    }
+
     /// Whether a capture takes the commands of the stream.
+    #[inline]
     pub(crate) fn is_captured(&self) -> bool {
         capture::is_any_active() && self.capture().is_some()
     }

@@ -19,6 +19,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 static WAS_STUCK: AtomicBool = AtomicBool::new(false);
 
 /// Whether a stream of the process was ever stuck.
+#[inline]
 pub(crate) fn was_any_stuck() -> bool {
     // Relaxed: a thread that submits behind a command of another one has synchronised with it, or does not know the order.
     WAS_STUCK.load(Ordering::Relaxed)
@@ -116,6 +117,7 @@ impl Damage {
     }
 
     /// Whether the device does nothing.
+    #[inline]
     pub(crate) fn is_poisoned(&self) -> bool {
         // Relaxed: as for `poison`.
         self.is_poisoned.load(Ordering::Relaxed)

@@ -1,12 +1,11 @@
 //! Copies: whose the addresses are decides how bytes go, whatever kind the caller names.
 
-use std::sync::Arc;
-
 use pto_host::session::HostBuffer;
 
-use super::lane::{Command, Engine, Lane};
+use super::lane::{Engine, Lane};
 use super::open::gm;
 use super::places;
+use super::stream::Stream;
 use crate::common::argument::check_extent;
 use crate::common::checks;
 use crate::common::order::{Touch, Use};
@@ -16,9 +15,11 @@ use crate::common::refusal::{Answer, Refusal, require};
 /// A copy of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    pub(crate) to: usize,
-    pub(crate) from: usize,
-    pub(crate) bytes: usize,
+    to: usize,
+    from: usize,
+    bytes: usize,
+    /// The devices of `to` and `from`; `None`: the host.
+    devices: [Option<i32>; 2],
 }
 
 /// The kinds that there are.
@@ -46,26 +47,22 @@ impl Transfer {
         if to == from {
             return Ok(None);
         }
-        for address in [to, from] {
-            check_extent(address, bytes)?;
-            places::device_of(address, bytes)?;
-        }
-        Ok(Some(Self { to, from, bytes }))
+        check_extent(to, bytes)?;
+        check_extent(from, bytes)?;
+        let devices = places::devices_of([to, from], bytes)?;
+        Ok(Some(Self { to, from, bytes, devices }))
     }
 
     /// Whether neither side is of a device.
-    pub(crate) fn is_on_host(&self) -> Answer<bool> {
-        Ok(places::device_of(self.to, self.bytes)?.is_none()
-            && places::device_of(self.from, self.bytes)?.is_none())
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.devices == [None, None]
     }
 
     /// Whether a side is memory of the host that is not pinned.
-    pub(crate) fn is_pageable(&self) -> Answer<bool> {
-        let is_pageable = |address| -> Answer<bool> {
-            let is_host = places::device_of(address, self.bytes)?.is_none();
-            Ok(is_host && !places::is_pinned(address, self.bytes))
-        };
-        Ok(is_pageable(self.to)? || is_pageable(self.from)?)
+    pub(crate) fn is_pageable(&self) -> bool {
+        let sides = [self.to, self.from].into_iter().zip(self.devices);
+        let mut on_host = sides.filter(|(_, device)| device.is_none());
+        on_host.any(|(address, _)| !places::is_pinned(address, self.bytes))
     }
 
     /// Copies now, in a call of the host.
@@ -86,20 +83,19 @@ impl Transfer {
     }
 
     /// The copy as a command.
-    pub(crate) fn command(self) -> Command {
-        Command::new(Engine::Copies, "copy", Arc::new(move |lane| self.submit(lane)))
-            .labelled(|| self.label())
-            .using(self.touches())
+    pub(crate) fn take(self, stream: &Stream) -> Answer {
+        let label = || self.label();
+        let work = move |lane: &Lane| self.submit(lane);
+        stream.take_labelled(Engine::Copies, "copy", label, &self.touches(), work)
     }
 
     /// What timelines call it.
     fn label(&self) -> String {
-        let is_device = |address| matches!(places::device_of(address, self.bytes), Ok(Some(_)));
-        let way = match (is_device(self.from), is_device(self.to)) {
-            (true, true) => "copy on device",
-            (true, false) => "copy from device",
-            (false, true) => "copy to device",
-            (false, false) => "copy on host",
+        let way = match self.devices {
+            [Some(_), Some(_)] => "copy on device",
+            [None, Some(_)] => "copy from device",
+            [Some(_), None] => "copy to device",
+            [None, None] => "copy on host",
         };
         format!("{way}, {} bytes", self.bytes)
     }
@@ -131,20 +127,18 @@ impl Transfer {
     }
 
     fn submit(&self, lane: &Lane) -> Answer {
-        let own = lane.open.index;
-        let is_own = |address| -> Answer<Option<bool>> {
-            Ok(places::device_of(address, self.bytes)?.map(|open| open.index == own))
-        };
+        // The session refuses what is not allocated any more when a graph copies it.
+        let is_own = self.devices.map(|device| device.map(|index| index == lane.open.index));
         let overlap = self.to < self.from + self.bytes && self.from < self.to + self.bytes;
-        match (is_own(self.to)?, is_own(self.from)?) {
-            (Some(true), Some(true)) if !overlap => {
+        match is_own {
+            [Some(true), Some(true)] if !overlap => {
                 lane.stream().copy_on_device(gm(self.from), gm(self.to), self.bytes as u64)?;
             }
-            (Some(true), None) => {
+            [Some(true), None] => {
                 self.watch_source(lane)?;
                 lane.stream().copy_to_device(gm(self.to), buffer(self.from, self.bytes))?;
             }
-            (None, Some(true)) => {
+            [None, Some(true)] => {
                 lane.stream().copy_from_device(gm(self.from), &buffer(self.to, self.bytes))?;
             }
             _ => {

@@ -1,7 +1,11 @@
 //! The rules for one source file.
 
+mod arguments;
+
 use super::Finding;
 use super::source::Source;
+
+pub use arguments::checked_arguments;
 
 /// A rule: what it does not accept in a file.
 pub type Rule = fn(&Source) -> Vec<Finding>;
@@ -21,6 +25,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("a shape is a tensor's extents", shapes),
     ("device crates are no_std", device_roots),
     ("the CANN interface has layers", interface_layers),
+    ("arguments are checked above the plug-in", checked_arguments),
 ];
 
 /// The crates that the rule about atomics holds for: those whose words are shared with the device.
@@ -49,11 +54,14 @@ const ASSEMBLY_PLACES: &[&str] = &[
     // A jump that knows neither the arguments nor the result of a function cannot be written in Rust.
     "bindings/acl/entry/src/entries.rs",
 ];
-/// The layers of the CANN interface, and what none of their files may name. The entry points know no device; the common library knows neither
+/// The layers of the CANN interface, and what none of their files may name. The entry points know no device and no object of a handle; the common library knows neither
 /// the devices nor the functions above it; the functions of the interface check arguments and keep errors, so that they hold nothing, submit no
 /// commands, and know no session, file or environment; no layer has thread-local variables, for which a library that is loaded late has no room on some systems.
 const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
-    ("bindings/acl/entry/src/", &["pto_host", "pto_native", "pto_acl_a2a3sim", "thread_local!"]),
+    (
+        "bindings/acl/entry/src/",
+        &["pto_host", "pto_native", "pto_handles", "pto_acl_a2a3sim", "thread_local!"],
+    ),
     (
         "bindings/acl/src/common/",
         &["pto_host", "pto_native", "crate::api", "crate::device", "thread_local!"],

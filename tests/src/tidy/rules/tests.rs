@@ -2,8 +2,9 @@
 
 use super::{ALL, Rule};
 use super::{
-    allow_attributes, assembly, atomics, device_roots, interface_layers, opens_with_doc, orderings,
-    questions, recordings, sequential_consistency, shapes, unsafe_code, vague_names,
+    allow_attributes, assembly, atomics, checked_arguments, device_roots, interface_layers,
+    opens_with_doc, orderings, questions, recordings, sequential_consistency, shapes, unsafe_code,
+    vague_names,
 };
 use crate::tidy::source::Source;
 
@@ -36,6 +37,28 @@ fn a_layer_of_the_interface_that_calls_upward_is_found() {
     assert_eq!(found_in("bindings/acl/src/device/event.rs", state), NONE);
     assert_eq!(found("bindings/acl/entry/src/plugin.rs"), ["4", "5"]);
     assert_eq!(found("bindings/c/src/session.rs"), NONE);
+}
+
+#[test]
+fn an_argument_that_only_the_plug_in_checks_is_found() {
+    let found = |text: &str| found(checked_arguments, "bindings/acl/src/api/event.rs", text);
+    let function = |name: &str, body: &str| {
+        format!(
+            "api! {{\n    fn {name}(event: Handle,\n        status: Out<u32>) {{\n        {body}\n    }}\n}}\n"
+        )
+    };
+    let place = "let place = status.place(\"status\")?;";
+    assert_eq!(found(&function("aclrtQueryEventStatus", place)), NONE);
+    assert_eq!(found(&function("aclrtNoSuchFunction", place)), ["2"]);
+    assert_eq!(found(&function("aclrtQueryEventStatus", "let limit = limit(status)?;")), ["2"]);
+    assert_eq!(found(&function("aclrtNoSuchFunction", "other.status.place(1)")), NONE);
+    // Functions that return something else than a code, and files of another layer.
+    assert_eq!(found("\n    fn aclA(a: Text) -> u64, 0, {\n        a.read(\"a\")\n    }"), NONE);
+    let elsewhere = function("aclrtNoSuchFunction", place);
+    assert_eq!(
+        self::found(checked_arguments, "bindings/acl/src/device/event.rs", &elsewhere),
+        NONE
+    );
 }
 
 #[test]

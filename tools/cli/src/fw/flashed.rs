@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Store, Tracing};
+use pto_image_build::Built;
 use serde_json::{Value, json};
 
 use crate::args::{FlashTarget, FwFlashArgs, FwListArgs, FwRollbackArgs};
@@ -52,60 +53,48 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
 /// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
 pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure> {
-    let store = Store::open()?;
-    let flashed = store.load(FlashDevice::Virt)?;
-    let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
-    if let (Some(firmware), Some(kernels)) = (&firmware, &kernels) {
-        return Ok((firmware.clone(), kernels.clone()));
-    }
-    build::say("virt has no image: building the default one, and flashing it");
-    let built: Vec<Image> =
-        build::build_default(tracing)?.into_iter().map(|built| built.image).collect();
-    let of_kind = |kind| built.iter().find(move |image: &&Image| image.kind == kind).cloned();
-    let missing: Vec<_> = [
-        firmware.is_none().then(|| of_kind(ImageKind::Virt)).flatten(),
-        kernels.is_none().then(|| of_kind(ImageKind::Kernels)).flatten(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let made = store.flash(FlashDevice::Virt, &missing.iter().collect::<Vec<_>>())?;
-    build::say(&format!("flashed to virt as generation {}", made.number));
-    let firmware = firmware.or_else(|| of_kind(ImageKind::Virt));
-    let kernels = kernels.or_else(|| of_kind(ImageKind::Kernels));
-    let none = || {
-        Failure::internal(
-            "the build produced no image for virt; this is an error of `pto`: report it",
-        )
-    };
-    Ok((firmware.ok_or_else(none)?, kernels.ok_or_else(none)?))
+    images_of(FlashDevice::Virt, |_| build::build_default(tracing))
 }
 
 /// Firmware and kernels of `a2a3`; the default ones are built and flashed where there are none.
 pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
+    images_of(FlashDevice::A2a3, |missing| {
+        let mut built = Vec::new();
+        if missing.contains(&ImageKind::Cann) {
+            built.extend(build::build_cann()?);
+        }
+        if missing.contains(&ImageKind::Kernels) {
+            built.extend(build::build_default(Tracing::Off)?);
+        }
+        Ok(built)
+    })
+}
+
+/// What a device has; what it lacks is taken from what `build` makes, and flashed.
+fn images_of(
+    device: FlashDevice,
+    build: impl FnOnce(&[ImageKind]) -> Result<Vec<Built>, Failure>,
+) -> Result<(Image, Image), Failure> {
     let store = Store::open()?;
-    let flashed = store.load(FlashDevice::A2a3)?;
+    let flashed = store.load(device)?;
     let (firmware, kernels) = flashed.map_or((None, None), |one| (one.firmware, one.kernels));
-    if let (Some(firmware), Some(kernels)) = (&firmware, &kernels) {
-        return Ok((firmware.clone(), kernels.clone()));
+    let lacks = |kind: &ImageKind| {
+        let known = if *kind == ImageKind::Kernels { &kernels } else { &firmware };
+        device.takes(*kind) && known.is_none()
+    };
+    let missing: Vec<ImageKind> =
+        [ImageKind::Virt, ImageKind::Cann, ImageKind::Kernels].into_iter().filter(lacks).collect();
+    if !missing.is_empty() {
+        build::say(&format!(
+            "{} has no image: building the default one, and flashing it",
+            device.name()
+        ));
+        let mut made: Vec<Image> = build(&missing)?.into_iter().map(|built| built.image).collect();
+        made.retain(|image| missing.contains(&image.kind));
+        let generation = store.flash(device, &made.iter().collect::<Vec<_>>())?;
+        build::say(&format!("flashed to {} as generation {}", device.name(), generation.number));
     }
-    build::say("a2a3 has no image: building the default one, and flashing it");
-    let mut made = Vec::new();
-    if firmware.is_none() {
-        made.extend(build::build_cann()?);
-    }
-    if kernels.is_none() {
-        made.extend(build::build_default(Tracing::Off)?);
-    }
-    let mut made: Vec<Image> = made.into_iter().map(|built| built.image).collect();
-    made.retain(|image| FlashDevice::A2a3.takes(image.kind));
-    let generation = store.flash(FlashDevice::A2a3, &made.iter().collect::<Vec<_>>())?;
-    build::say(&format!("flashed to a2a3 as generation {}", generation.number));
-    let of_kind = |kind| made.iter().find(move |image| image.kind == kind).cloned();
-    let none = || Failure::internal("the build made no image for a2a3");
-    let firmware = firmware.or_else(|| of_kind(ImageKind::Cann)).ok_or_else(none)?;
-    let kernels = kernels.or_else(|| of_kind(ImageKind::Kernels)).ok_or_else(none)?;
-    Ok((firmware, kernels))
+    Ok(store.load_both(device)?)
 }
 
 fn device_of(target: FlashTarget) -> FlashDevice {
