@@ -4,9 +4,8 @@ use std::ffi::c_char;
 use std::num::NonZeroUsize;
 
 use pto_host::abi::CoreKind;
-use pto_host::fw::{FlashDevice, Flashed, ImageKind, Store};
 use pto_host::{Device, Hosting, VirtDeviceOptions};
-use pto_native::{Builders, Failure, FailureKind, SharedDevice};
+use pto_native::{Builders, Failure, SharedDevice};
 
 use crate::argument::{input, invalid, output, put, text};
 use crate::error::answer;
@@ -160,19 +159,7 @@ fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
             VirtDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
         }
     };
-    let flashed = Store::open()?.load(FlashDevice::Virt)?;
-    let missing = |what: ImageKind| {
-        let message =
-            format!("virt has no {what} image: flash one with pto_flash or `pto fw flash`");
-        Failure::new(FailureKind::IMAGE, message)
-    };
-    let (firmware, kernels) = match flashed {
-        Some(Flashed { firmware, kernels, .. }) => (firmware, kernels),
-        None => (None, None),
-    };
-    let firmware = firmware.ok_or_else(|| missing(ImageKind::Virt))?;
-    let kernels = kernels.ok_or_else(|| missing(ImageKind::Kernels))?;
-    Ok(Device::open_virt(&options, &firmware, &kernels)?)
+    pto_native::open_virt(&options)
 }
 
 /// Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.

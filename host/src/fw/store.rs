@@ -233,6 +233,19 @@ impl Store {
         Ok(Some(Flashed { generation: now.number, firmware, kernels }))
     }
 
+    /// Firmware and kernels of a device, which has both.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load); `NothingFlashed`: it lacks one of them.
+    pub fn load_both(&self, device: FlashDevice) -> Result<(Image, Image), StoreError> {
+        let (firmware, kernels) = match self.load(device)? {
+            Some(Flashed { firmware, kernels, .. }) => (firmware, kernels),
+            None => (None, None),
+        };
+        let missing = |what| StoreError::NothingFlashed { device, what };
+        Ok((firmware.ok_or(missing("firmware"))?, kernels.ok_or(missing("kernels"))?))
+    }
+
     fn load_entry(&self, entry: &Entry) -> Result<Image, StoreError> {
         let path = self.image_path(&entry.sha256);
         let bytes = fs::read(&path).map_err(io_error("reading", &path, "flash the image again"))?;

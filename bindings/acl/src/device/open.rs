@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
-use pto_host::fw::{FlashDevice, Store};
+use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::session::Drive;
 use pto_host::stitch::{StitchOptions, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
@@ -203,11 +203,12 @@ fn emulated(session: &mut SessionOptions) -> Answer<(Device, u64)> {
     session.run.aicpu_instances = 2;
     let refused = |error: &dyn std::fmt::Display| Refusal::new(codes::INTERNAL, error.to_string());
     let store = Store::open().map_err(|error| refused(&error))?;
-    let flashed = store.load(FlashDevice::Virt).map_err(|error| refused(&error))?;
-    let images = flashed.and_then(|flashed| Some((flashed.firmware?, flashed.kernels?)));
-    let (firmware, kernels) = images.ok_or_else(|| {
-        let text = "virt has no firmware or no kernels; flash both with `pto fw flash`, or start the program with `pto acl run --device virt`";
-        Refusal::new(codes::INTERNAL, text)
+    let (firmware, kernels) = store.load_both(FlashDevice::Virt).map_err(|error| match error {
+        StoreError::NothingFlashed { .. } => {
+            let help = "or start the program with `pto acl run --device virt`";
+            Refusal::new(codes::INTERNAL, format!("{error}, {help}"))
+        }
+        error => refused(&error),
     })?;
     let options = VirtDeviceOptions {
         aicpu: 2,

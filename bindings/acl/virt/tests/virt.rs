@@ -111,7 +111,7 @@ fn a_program_runs_on_the_emulated_machine() {
     }
     // What cannot be is told by the first call that needs the device.
     for (command, why) in [
-        (&mut machine(&empty), "virt has no firmware or no kernels"),
+        (&mut machine(&empty), "virt has no firmware: "),
         (machine(&home).env("PTO_ACL_SEED", "7"), "the device virt runs in real time"),
         (machine(&home).env("PTO_ACL_MEMORY", "99000000000"), "PTO_ACL_MEMORY is 99000000000"),
     ] {
