@@ -6,10 +6,11 @@
 //!
 //! > is there `x` with `0 <= x[k] <= m[k]` and `first <= sum(c[k] * x[k]) <= last`?
 //!
-//! Regions of one stride, which is the same for both, need one division ([`rows_meet`]), and one for each run where one of them has few. For the others, four steps that lose nothing decide it. Equal strides are one dimension (two tiles of one matrix need no more). A
-//! stride within the window's width is *absorbed*: the window grows by its reach. A common divisor of all strides that is
-//! wider than the window is divided out. What is left branches over the values of the largest stride, of which the
-//! others leave few; two dimensions alone are solved like a greatest common divisor.
+//! Regions of one stride, which is the same for both, need one division ([`rows_meet`]), and one for each run where one of
+//! them has few. For the others, four steps that lose nothing decide it. Equal strides are one dimension. A stride within
+//! the window's width is *absorbed*: the window grows by its reach. A common divisor of all strides that is wider than the
+//! window is divided out. What is left branches over the values of the largest stride, of which the others leave few; two
+//! dimensions alone are solved like a greatest common divisor.
 //!
 //! Cost: views that were cut, stepped and transposed out of one tensor take some dozen steps. Strides that are no
 //! multiples of each other can take more; beyond [`MAX_STEPS`] the answer is [`Undecided`], which refuses the task
