@@ -66,7 +66,12 @@ impl<T: Pod> DeviceBuffer<T> {
     /// # Errors
     /// `CopyOutOfRange` when the memory was freed by its address in the meantime.
     pub fn read(&self) -> Result<Vec<T>, Error> {
-        let mut values = vec![T::zeroed(); self.len];
+        self.read_first(self.len)
+    }
+
+    /// Copies the first values to the host, so many of them or all.
+    pub(crate) fn read_first(&self, count: usize) -> Result<Vec<T>, Error> {
+        let mut values = vec![T::zeroed(); self.len.min(count)];
         self.memory.copy_out(self.address, bytemuck::cast_slice_mut(&mut values))?;
         Ok(values)
     }

@@ -17,7 +17,7 @@ pub struct Dim {
 }
 
 /// The low half of a word.
-const HALF: u64 = 0xFFFF_FFFF;
+pub(super) const HALF: u64 = 0xFFFF_FFFF;
 
 /// The bytes of a tensor that an access touches, from the tensor's first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,15 +195,19 @@ pub(super) fn tile(view: &TensorView<'_>) -> Option<(u64, u64)> {
     fits.then(|| (stride * (u64::from(rows) - 1) + run, stride << 32 | run))
 }
 
-/// Whether two regions with the same [`Region::rows`], not zero, have a byte in common. Each is given by its ends.
-pub(super) fn tiles_meet(one: (u64, u64), other: (u64, u64), rows: u64) -> bool {
-    let (first, second) = if one.0 <= other.0 { (one, other) } else { (other, one) };
-    let (stride, run) = (rows >> 32, rows & HALF);
-    let apart = second.0 - first.0;
-    let rest = apart.checked_rem(stride).unwrap_or(0);
-    // The second one's first row meets the row of the first one that begins before it, or the next one, if there is such.
-    let reach = first.1 - first.0 - run;
-    rest < run && apart - rest <= reach || stride - rest < run && apart + stride - rest <= reach
+/// A region that is one run, or runs at one distance: the first byte, the one behind the last one, and the bytes of each run.
+pub(super) type Rows = (u64, u64, u64);
+
+/// Whether two regions, whose hulls have a byte in common, have one themselves. Their runs stand at the same distance; where both have one, at any.
+#[inline]
+pub(super) fn rows_meet(one: Rows, other: Rows, stride: u64) -> bool {
+    let reach = |(low, high, run): Rows| high.wrapping_sub(low).wrapping_sub(run);
+    // With the runs of the other one counted from its last: of all sums of a run's beginning in the one and in the other, those that meet lie
+    // between `last - other.run - one.run + 2` and `last`. The sums are multiples of the stride, up to the reach of both.
+    let last = other.1.wrapping_sub(1).wrapping_sub(one.0);
+    let below = last.wrapping_sub(last.checked_rem(stride).unwrap_or(0));
+    let nearest = below.min(reach(one).wrapping_add(reach(other)));
+    last.wrapping_add(2) <= nearest.wrapping_add(one.2).wrapping_add(other.2)
 }
 
 impl Dim {

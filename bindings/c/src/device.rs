@@ -4,9 +4,8 @@ use std::ffi::c_char;
 use std::num::NonZeroUsize;
 
 use pto_host::abi::CoreKind;
-use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{Device, Hosting, VirtDeviceOptions};
-use pto_native::{Builders, Failure, FailureKind, SharedDevice};
+use pto_native::{Builders, Failure, SharedDevice};
 
 use crate::argument::{input, invalid, output, put, text};
 use crate::error::answer;
@@ -160,12 +159,7 @@ fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
             VirtDeviceOptions { aicpu, aic, aiv, gm_bytes, ..defaults }
         }
     };
-    let both = Store::open()?.load_both(FlashDevice::Virt);
-    let (firmware, kernels) = both.map_err(|error| match error {
-        StoreError::NothingFlashed { .. } => Failure::new(FailureKind::IMAGE, error.to_string()),
-        other => other.into(),
-    })?;
-    Ok(Device::open_virt(&options, &firmware, &kernels)?)
+    pto_native::open_virt(&options)
 }
 
 /// Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.

@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind};
+use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{
-    Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions, WhenFull,
+    Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
+    VirtDeviceOptions, WhenFull,
 };
 use pto_host::{GraphImage, RunReport, Work};
 
@@ -65,6 +67,19 @@ pub fn streaming(options: &RunOptions) -> RunOptions {
 /// `WORKERS`, `MAP_GM`.
 pub fn open_device(options: DeviceOptions) -> Result<Device, Failure> {
     Ok(Device::open_sim(options, Builders::default())?)
+}
+
+/// Opens the emulated machine with what is flashed to it.
+///
+/// # Errors
+/// `IMAGE`, also where nothing is flashed; `STORE`, `VIRT`.
+pub fn open_virt(options: &VirtDeviceOptions) -> Result<Device, Failure> {
+    let flashed = Store::open()?.load_both(FlashDevice::Virt);
+    let (firmware, kernels) = flashed.map_err(|error| match error {
+        StoreError::NothingFlashed { .. } => Failure::new(FailureKind::IMAGE, error.to_string()),
+        error => error.into(),
+    })?;
+    Ok(Device::open_virt(options, &firmware, &kernels)?)
 }
 
 impl SharedDevice {

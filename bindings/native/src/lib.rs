@@ -39,7 +39,7 @@ pub mod stitch;
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};
 #[cfg(feature = "devices")]
-pub use device::{SharedDevice, building, open_device, streaming};
+pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};

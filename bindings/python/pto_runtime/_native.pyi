@@ -15,14 +15,15 @@ class Device:
     kernels: List[Tuple[int, str, str]]
     def __init__(
         self,
+        name: str = "a2a3sim",
         *,
-        aic: int = 24,
-        aiv: int = 48,
-        gm_bytes: int = ...,
-        hosting: str = "pool",
-        os_threads: int = 0,
-        seed: int = 0,
-        kernel_cost: str = "model",
+        aic: Optional[int] = None,
+        aiv: Optional[int] = None,
+        gm_bytes: Optional[int] = None,
+        hosting: Optional[str] = None,
+        os_threads: Optional[int] = None,
+        seed: Optional[int] = None,
+        kernel_cost: Optional[str] = None,
     ) -> None: ...
     def malloc(self, bytes: int) -> int: ...
     def free(self, address: int) -> None: ...

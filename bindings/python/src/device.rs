@@ -1,4 +1,4 @@
-//! `Device`: a simulated device, its memory, kernels and runs.
+//! `Device`: a simulated device or an emulated machine, its memory, kernels and runs.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
-use pto_host::{Hosting, Kernel, RunControl, Work};
+use pto_host::{Hosting, Kernel, RunControl, VirtDeviceOptions, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
 use pto_native::stitch::SharedSession;
-use pto_native::{Failure, FailureKind, SharedDevice, checked};
+use pto_native::{Builders, Failure, FailureKind, SharedDevice, checked};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -22,7 +22,7 @@ use crate::report::Report;
 use crate::running::interruptible;
 use crate::session::Session;
 
-/// The simulator `a2a3sim`.
+/// The simulator `a2a3sim`, or the emulated machine `virt`.
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct Device(Mutex<Option<Arc<SharedDevice>>>);
 
@@ -43,38 +43,83 @@ impl Device {
     }
 }
 
+/// How the simulator is hosted. `costs` are the seed of virtual time, and how long kernels take there.
+fn hosting_of(
+    name: &str,
+    os_threads: Option<usize>,
+    (seed, costs): (u64, &str),
+) -> PyResult<Hosting> {
+    match name {
+        "pool" => {
+            let asked = os_threads.and_then(NonZeroUsize::new);
+            let os_threads = asked.unwrap_or_else(pto_host::default_pool_threads);
+            Ok(Hosting::Pool { os_threads })
+        }
+        "threads" => Ok(Hosting::Threads),
+        "virtual" => {
+            let costs = KernelCosts::parse(costs, seed);
+            let costs = costs.map_err(|error| invalid(error.to_string()))?;
+            Ok(Hosting::Virtual(VirtualOptions { seed, costs, ..VirtualOptions::default() }))
+        }
+        other => Err(unknown("hosting", other, "\"pool\", \"threads\" or \"virtual\"")),
+    }
+}
+
 #[pymethods]
 impl Device {
+    /// `aic`, `aiv` and `gm_bytes` have a default for each device. The others are options of the simulator.
     #[new]
-    #[pyo3(signature = (*, aic = 24, aiv = 48, gm_bytes = 4 << 30, hosting = "pool", os_threads = 0, seed = 0, kernel_cost = "model"))]
+    #[pyo3(signature = (name = "a2a3sim", *, aic = None, aiv = None, gm_bytes = None, hosting = None, os_threads = None, seed = None, kernel_cost = None))]
+    #[expect(clippy::too_many_arguments, reason = "in Python they have names")]
     fn new(
-        aic: u32,
-        aiv: u32,
-        gm_bytes: u64,
-        hosting: &str,
-        os_threads: usize,
-        seed: u64,
-        kernel_cost: &str,
+        py: Python<'_>,
+        name: &str,
+        aic: Option<u32>,
+        aiv: Option<u32>,
+        gm_bytes: Option<u64>,
+        hosting: Option<&str>,
+        os_threads: Option<usize>,
+        seed: Option<u64>,
+        kernel_cost: Option<&str>,
     ) -> PyResult<Self> {
-        let threads = NonZeroUsize::new(os_threads);
-        let hosting = match hosting {
-            "pool" => {
-                let os_threads = threads.unwrap_or_else(pto_host::default_pool_threads);
-                Hosting::Pool { os_threads }
+        let opened = match name {
+            "a2a3sim" => {
+                let usual = pto_host::DeviceOptions::default();
+                let costs = (seed.unwrap_or(0), kernel_cost.unwrap_or("model"));
+                let options = pto_host::DeviceOptions {
+                    aic: aic.unwrap_or(usual.aic),
+                    aiv: aiv.unwrap_or(usual.aiv),
+                    gm_bytes: gm_bytes.unwrap_or(usual.gm_bytes),
+                    hosting: hosting_of(hosting.unwrap_or("pool"), os_threads, costs)?,
+                };
+                SharedDevice::open_sim(options)
             }
-            "threads" => Hosting::Threads,
-            "virtual" => {
-                let costs = KernelCosts::parse(kernel_cost, seed);
-                let costs = costs.map_err(|error| invalid(error.to_string()))?;
-                Hosting::Virtual(VirtualOptions { seed, costs, ..VirtualOptions::default() })
+            "virt" => {
+                let of_simulator = [
+                    ("hosting", hosting.is_some()),
+                    ("os_threads", os_threads.is_some()),
+                    ("seed", seed.is_some()),
+                    ("kernel_cost", kernel_cost.is_some()),
+                ];
+                if let Some((option, _)) = of_simulator.into_iter().find(|(_, given)| *given) {
+                    let text = format!(
+                        "{option} is an option of a2a3sim; virt runs in real time: leave it out"
+                    );
+                    return Err(invalid(text));
+                }
+                let usual = VirtDeviceOptions::default();
+                let options = VirtDeviceOptions {
+                    aic: aic.unwrap_or(usual.aic),
+                    aiv: aiv.unwrap_or(usual.aiv),
+                    gm_bytes: gm_bytes.unwrap_or(usual.gm_bytes),
+                    ..usual
+                };
+                let opened = py.detach(|| pto_native::open_virt(&options));
+                opened.map(|device| SharedDevice::over(device, Builders::default()))
             }
-            other => {
-                return Err(unknown("hosting", other, "\"pool\", \"threads\" or \"virtual\""));
-            }
+            other => return Err(unknown("device", other, "\"a2a3sim\" or \"virt\"")),
         };
-        let options = pto_host::DeviceOptions { aic, aiv, gm_bytes, hosting };
-        let device = SharedDevice::open_sim(options).map_err(|failure| raised(&failure))?;
-        Ok(Self(Mutex::new(Some(device))))
+        Ok(Self(Mutex::new(Some(opened.map_err(|failure| raised(&failure))?))))
     }
 
     #[getter]

@@ -144,7 +144,7 @@ impl DeviceWorkload {
         let report = run.run_named(device, options, control);
         // Tasks before a fault have been done, as in program order.
         tensors.download()?;
-        Ok((report?, run.kernel_cycles(device)?))
+        Ok((report?, run.kernel_cycles()?))
     }
 }
 

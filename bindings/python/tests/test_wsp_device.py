@@ -1,6 +1,7 @@
 """Workloads on devices: the bits of program order, in every hosting mode; arrays that share memory; errors; timelines; seeds."""
 
 import json
+import os
 import runpy
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from wsp import F32, TILE, copy, tensor, tiles
 
-from pto_runtime import Device
+from pto_runtime import Device, HostError
 from pto_wsp import (
     CompileError,
     DenseDyn,
@@ -227,6 +228,13 @@ def test_the_trace_is_the_devices_timeline(tmp_path):
     saved = json.loads((tmp_path / "timeline.json").read_text())["pto"]
     assert saved["schema"] == "pto-timeline" and set(saved["kernels"].values()) >= {"copy", "grow"}
     assert trace.to_chrome_trace()["pto"]["makespan_ns"] == saved["makespan_ns"]
+    # Beside the times of the device, what the kernels say on the v9 clock.
+    facts = {name: fact for name, fact in saved["run"].items() if name.startswith("v9")}
+    assert facts == {
+        "v9 cycles": str(8 * (32 + 48)),
+        "v9 cycles of copy": "32 on whole tiles",
+        "v9 cycles of grow": "48 on whole tiles",
+    }
 
 
 def lanes_used(program):
@@ -286,6 +294,23 @@ def test_tasks_are_held_until_enough_are_there():
             program.enable_tracing()
             first[n] = lanes_used(program)[0][0]
     assert first[200] > 5 * first[0], "the first task starts when 200 are submitted"
+
+
+@pytest.mark.parametrize("count", [None, 8])
+def test_a_batch_is_published_together(count):
+    with Device(hosting="virtual", kernel_cost="1us", **SMALL) as device:
+        root = many(24) if count is None else many(24).timing(TimingPolicy.batched(count))
+        program = root.compile(target="a2a3sim", device=device)
+        # Each call is a task of its own, as it is where the schedule has batches.
+        program.set_grain(1)
+        program.enable_tracing()
+        ran(program)
+    pto_timeline = program.trace.to_chrome_trace()["pto"]
+    added, published = (pto_timeline["task_columns"].index(name) for name in ("added", "published"))
+    tasks = sorted(pto_timeline["tasks"], key=lambda task: task[added])
+    batches = [tasks[first : first + 8] for first in range(0, 24, 8)]
+    waits = [min(task[published] for task in batch) >= max(task[added] for task in batch) for batch in batches]
+    assert waits == [count is not None] * 3, "nobody sees a task of a batch before its last one is there"
 
 
 def test_the_lowest_priority_goes_first():
@@ -394,6 +419,64 @@ def test_examples_give_the_same_bits_with_every_seed(path, monkeypatch):
     # The module that the examples share runs nothing.
     assert seeds.runs >= 42 or path.stem == "outcome"
     assert seeds.failures == []
+
+
+@pytest.fixture(scope="module")
+def virt():
+    """The emulated machine with what is flashed to it. `cargo xtask` builds and flashes that; by hand, `pto fw build` and `pto fw flash` do."""
+    if not os.environ.get("PTO_HOME"):
+        pytest.skip("PTO_HOME names no folder with images that are flashed to virt")
+    seeds = Seeds(range(0), virt=True)
+    yield seeds
+    seeds.close()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_give_the_same_bits_on_virt(path, monkeypatch, virt):
+    """Every run of every example once on the emulated machine; the one with a body in C++ is refused there, by its name."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    virt.runs, virt.failures, virt.refused = 0, [], []
+    undo = watch(virt)
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as end:
+        assert not end.code
+    finally:
+        undo()
+    assert virt.runs >= 1 or path.stem == "outcome"
+    assert virt.failures == []
+    assert len(virt.refused) == (path.stem == "top_scores")
+    assert all("cannot run on virt" in refused for refused in virt.refused)
+
+
+def test_virt_refuses_bodies_in_cpp(virt):
+    @kernel(cpp_src=DOUBLE)
+    def double(x: In[TILE], y: Out[TILE], n: Scalar[DType.I32]):
+        pass
+
+    x, y = tiles(1)
+
+    @workload
+    def once():
+        double[0](tensor(x)[0], tensor(y)[0], 1)
+        copy[0](tensor(x)[0], tensor(y)[0])
+
+    with Device("virt") as device:
+        program = once().compile(target="a2a3sim", device=device)
+        with pytest.raises(ExecutionError, match="kernel double is a function of this process, and cannot run on virt: "):
+            ran(program)
+        assert not y.any(), "nothing has run"
+        # The machine is in order: another program runs.
+        ran(copy_once(x, y).compile(target="a2a3sim", device=device))
+    assert (x == y).all()
+
+
+@pytest.mark.parametrize("option", [{"hosting": "pool"}, {"seed": 3}, {"os_threads": 1}, {"kernel_cost": "5us"}], ids=str)
+def test_virt_has_no_options_of_the_simulator(option):
+    with pytest.raises(HostError, match=f"{next(iter(option))} is an option of a2a3sim; virt runs in real time"):
+        Device("virt", **option)
+    with pytest.raises(ValueError, match="unknown device \"moon\": use \"a2a3sim\" or \"virt\""):
+        Device("moon")
 
 
 def test_a_wrong_order_is_found(monkeypatch):

@@ -82,6 +82,18 @@ def test_a_device_has_no_latency_of_channels():
             program.synchronize()
 
 
+@pytest.mark.parametrize("target", ["cpu_sim", "a2a3sim"])
+def test_an_event_orders_processes(target):
+    """The receiver copies what the sender has copied to the same tiles: without the tokens it would read zeros."""
+    x, y = tiles(4)
+    a, b, middle = tensor(x), tensor(y), Tensor(None, x.shape, F32)
+    done = Event("done")
+    first = process("first").produces(done).body(for_each(4, lambda t: send(done, call(t, a, middle))))
+    second = process("second").consumes(done).body(consume(done, lambda t: call(t, middle, b)))
+    run(connect([second, first], [done]).compile(target=target))
+    np.testing.assert_array_equal(y, x)
+
+
 def test_a_dynamic_axis_in_a_process():
     pipeline, x, y = two_stages(DenseDyn(0), 2)
     program = pipeline.compile()

@@ -81,6 +81,14 @@ pub trait Check: Send {
     fn explain(&self) -> Option<String> {
         None
     }
+
+    /// What the last run has left in memory of its own, for its timeline.
+    ///
+    /// # Errors
+    /// What the device refuses.
+    fn facts(&self) -> Result<Vec<(String, String)>, DeviceError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Memory of an example's, as its program's words tell of it.
@@ -200,6 +208,14 @@ impl Prepared {
     #[must_use]
     pub fn explain(&self) -> Option<String> {
         self.check.explain()
+    }
+
+    /// What the last run has left in memory of its own, for its timeline.
+    ///
+    /// # Errors
+    /// What the device refuses.
+    pub fn facts(&self) -> Result<Vec<(String, String)>, Error> {
+        Ok(self.check.facts()?)
     }
 
     /// The outputs of the last run, by name.

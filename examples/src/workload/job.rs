@@ -229,6 +229,10 @@ impl Check for WorkloadCheck {
         Ok(tensors)
     }
 
+    fn facts(&self) -> Result<Vec<(String, String)>, DeviceError> {
+        self.run.cycle_facts()
+    }
+
     fn explain(&self) -> Option<String> {
         let fault = self.run.fault().ok()??;
         let name = self.run.compiled().name().to_owned();

@@ -1,7 +1,4 @@
-//! The channels of a pipeline, in time. The `k`-th send to a channel of depth `d` completes
-//!
-//! - for `d > 0` when it was begun, or when the token `d` before it was taken, whichever is later;
-//! - for `d = 0` when it is taken: sender and receiver meet.
+//! The channels of a pipeline, in time, by the rule of [`Traffic`].
 //!
 //! ```text
 //! send --room--> token --take--> taken: what the send `d` later waits for
@@ -14,6 +11,7 @@
 use pto_abi::ids::TaskId;
 
 use super::layout::limits;
+use super::turns::Traffic;
 
 /// A task of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +49,9 @@ pub(super) struct Completed {
 /// A channel. Its tokens stand in the places that all channels share.
 #[derive(Debug)]
 pub(super) struct Channel {
-    depth: u32,
+    traffic: Traffic,
     /// The first of its places, and how many they are.
     places: [u32; 2],
-    sends: u64,
-    takes: u64,
     /// Processes that wait with a token, in the order in which they began to.
     pending: heapless::Deque<u8, { limits::PROCESSES }>,
     /// Processes that may still send.
@@ -67,7 +63,8 @@ pub(super) type Places = [(Token, u8); limits::TOKENS];
 
 impl Channel {
     pub(super) const fn new(depth: u32, places: [u32; 2]) -> Self {
-        Self { depth, places, sends: 0, takes: 0, pending: heapless::Deque::new(), senders: 0 }
+        let traffic = Traffic::new(depth as u64);
+        Self { traffic, places, pending: heapless::Deque::new(), senders: 0 }
     }
 
     /// Where the token of this number stands.
@@ -92,28 +89,26 @@ impl Channel {
     ) -> Option<Option<Completed>> {
         let process = *self.pending.front()?;
         let mut token = *sending.get(usize::from(process))?;
-        let held = self.sends.wrapping_sub(self.takes);
-        let place = places.get_mut(self.place(self.sends))?;
-        if self.depth > 0 && held >= u64::from(self.depth) {
+        if !self.traffic.has_room() {
             return None;
         }
+        let place = places.get_mut(self.place(self.traffic.entering()))?;
         let mut at = Moment { time: token.sent.time, marks: [None; 2] };
-        if self.depth > 0 && self.sends >= u64::from(self.depth) {
+        if self.traffic.follows().is_some() {
             // The place has the moment at which the token before it was taken.
             let taken = place.0.sent;
             at = Moment { time: at.time.max(taken.time), ..taken };
         }
         token.sent.time = at.time;
         *place = (token, process);
-        self.sends = self.sends.wrapping_add(1);
+        self.traffic.enter();
         self.pending.pop_front();
-        Some((self.depth > 0).then_some(Completed { process, at }))
+        Some((!self.traffic.meets()).then_some(Completed { process, at }))
     }
 
     /// The token that is taken next.
     pub(super) fn first(&self, places: &Places) -> Option<Token> {
-        let (token, _) = places.get(self.place(self.takes))?;
-        (self.sends != self.takes).then_some(*token)
+        places.get(self.place(self.traffic.leaving()?)).map(|(token, _)| *token)
     }
 
     /// When a receiver that is there since `since` could take a token.
@@ -123,15 +118,15 @@ impl Channel {
 
     /// The [first](Self::first) token is taken at this moment; the send that completes by that, where its sender waits.
     pub(super) fn take(&mut self, taken: Moment, places: &mut Places) -> Option<Completed> {
-        let place = places.get_mut(self.place(self.takes))?;
-        self.takes = self.takes.wrapping_add(1);
+        let place = places.get_mut(self.place(self.traffic.leaving()?))?;
+        self.traffic.leave();
         place.0.sent = taken;
-        (self.depth == 0).then_some(Completed { process: place.1, at: taken })
+        self.traffic.meets().then_some(Completed { process: place.1, at: taken })
     }
 
     /// Whether no token is there and none will come.
     pub(super) fn is_finished(&self) -> bool {
-        self.senders == 0 && self.sends == self.takes && self.pending.is_empty()
+        self.senders == 0 && self.traffic.leaving().is_none() && self.pending.is_empty()
     }
 }
 

@@ -44,6 +44,11 @@ impl<'p> Cursor<'p> {
         u64::from(low) | u64::from(self.word()) << 32
     }
 
+    /// Goes on at this word.
+    pub(super) const fn go_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
     #[inline]
     pub(super) fn skip(&mut self, words: u32) {
         self.at = self.at.saturating_add(words as usize);

@@ -11,7 +11,8 @@ use super::bindings::{Bindings, Place};
 use super::cursor::Cursor;
 use super::epitaph;
 use super::expression::{eval, eval_signed};
-use super::layout::{axis, limits, node, orch};
+use super::heads::{self, Loop};
+use super::layout::{limits, node, orch};
 use super::pipeline;
 use super::rows;
 use super::stop::Stop;
@@ -145,30 +146,20 @@ impl<G: StreamBuilder> Walk<'_, G> {
     }
 
     fn branch(&mut self, cursor: &mut Cursor<'_>, first: u32) -> Result<(), Stop> {
-        let second = cursor.word();
-        if eval(cursor, &self.values)? != 0 {
-            self.node(cursor)?;
-            cursor.skip(second);
-            return Ok(());
-        }
-        cursor.skip(first);
-        self.node(cursor)
+        let after = heads::choose(cursor, self, first)?;
+        self.node(cursor)?;
+        cursor.go_to(after);
+        Ok(())
     }
 
     fn around(&mut self, cursor: &mut Cursor<'_>, (at, operand): (usize, u32)) -> Result<(), Stop> {
-        let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
-        let body_words = cursor.word();
-        let mut elements = Elements::new(kind & !axis::IN_ORDER, cursor, self, at)?;
-        let body = *cursor;
-        let before = self.enter(elements.rows(), kind & axis::IN_ORDER != 0);
-        let calls = self.repeats(&body, &elements);
+        let mut around = Loop::read(cursor, self, (at, operand))?;
+        let (first, body) = (around.first, *cursor);
+        let before = self.enter(around.elements.rows(), around.is_in_order);
+        let calls = self.repeats(&body, &around.elements);
         let mut tries = Tries::default();
-        while let Some(element) = elements.next(self, at)? {
-            self.turn(at)?;
-            for (var, value) in (first..first + count).zip(element) {
-                self.values.set_var(var, value);
-            }
-            self.vars = first + count;
+        while around.turn(self)? {
+            let elements = &mut around.elements;
             let is_kept = !calls.is_empty() && tries.count() && elements.known() > 1;
             let [call] = calls.as_slice() else {
                 self.node(&mut body.clone())?;
@@ -188,7 +179,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
         }
         self.vars = first;
         self.leave(before);
-        cursor.skip(body_words);
+        cursor.skip(around.body_words);
         Ok(())
     }
 

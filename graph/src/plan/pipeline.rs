@@ -12,14 +12,15 @@
 use pto_abi::fault::Fault;
 
 use super::accept::places_of;
-use super::axis::Elements;
 use super::channels::{Channel, Completed, Mark, Moment, Places, Token};
 use super::cursor::Cursor;
-use super::expression::{eval, eval_signed};
-use super::layout::{axis, limits, node};
+use super::expression::eval_signed;
+use super::heads::{self, Loop};
+use super::layout::{limits, node};
 use super::processes::{Frame, Process, State};
 use super::stop::Stop;
 use super::tasks;
+use super::turns::next_of;
 use super::walk::Walk;
 use crate::stream::StreamBuilder;
 
@@ -114,11 +115,9 @@ impl Pipeline {
         }
     }
 
-    /// The process that goes on: the one furthest back in time, of several the first.
+    /// The process that goes on.
     fn next(&self) -> Option<usize> {
-        let ready = self.processes.iter().enumerate();
-        let ready = ready.filter_map(|(number, process)| Some((self.ready(process)?, number)));
-        ready.min().map(|(_, number)| number)
+        next_of(self.processes.iter().map(|process| self.ready(process)))
     }
 
     fn go_on<G: StreamBuilder>(
@@ -179,17 +178,12 @@ impl Pipeline {
                 process.end(*after);
                 return Ok(());
             }
-            Frame::Loop { elements, at, first, count, body, after } => {
-                walk.vars = *first;
-                let Some(element) = elements.next(walk, *at)? else {
+            Frame::Loop { around, body, after } => {
+                walk.vars = around.first;
+                if !around.turn(walk)? {
                     process.end(*after);
                     return Ok(());
-                };
-                walk.turn(*at)?;
-                for (var, value) in (*first..*first + *count).zip(element) {
-                    walk.values.set_var(var, value);
                 }
-                walk.vars = *first + *count;
                 process.begin(*body);
             }
             Frame::Consume { channel, var, at, .. } => {
@@ -220,19 +214,15 @@ impl Pipeline {
                 Frame::Nodes(operand)
             }
             node::LOOP => {
-                let [first, count, kind, _] = operand.to_le_bytes().map(u32::from);
-                let words = cursor.word() as usize;
-                let elements = Elements::new(kind & !axis::IN_ORDER, &mut cursor, walk, at)?;
+                let around = Loop::read(&mut cursor, walk, (at, operand))?;
                 let body = cursor.at();
                 process.end(body);
-                Frame::Loop { elements, at, first, count, body, after: body + words }
+                Frame::Loop { after: body + around.body_words as usize, body, around }
             }
             node::COND => {
-                let second = cursor.word() as usize;
-                let is_first = eval(&mut cursor, &walk.values)? != 0;
-                let behind = cursor.at() + operand as usize;
-                process.begin(if is_first { cursor.at() } else { behind });
-                Frame::Choice { after: behind + second }
+                let after = heads::choose(&mut cursor, walk, operand)?;
+                process.begin(cursor.at());
+                Frame::Choice { after }
             }
             node::CONSUME => {
                 let words = cursor.word() as usize;

@@ -1,7 +1,7 @@
 //! A process of a pipeline: where it is in its body, so that it can stop at any node and go on later.
 
-use super::axis::Elements;
 use super::channels::{Mark, Marks, Moment};
+use super::heads::Loop;
 use super::layout::limits;
 use super::values::Vars;
 
@@ -21,11 +21,22 @@ pub(super) enum Frame {
     /// So many nodes are left, one behind the other.
     Nodes(u32),
     /// One of two nodes.
-    Choice { after: usize },
-    /// `at` is the loop; its variables are the `count` from `first` on.
-    Loop { elements: Elements, at: usize, first: u32, count: u32, body: usize, after: usize },
+    Choice {
+        after: usize,
+    },
+    Loop {
+        around: Loop,
+        body: usize,
+        after: usize,
+    },
     /// `at` is the node.
-    Consume { channel: u8, var: u32, at: usize, body: usize, after: usize },
+    Consume {
+        channel: u8,
+        var: u32,
+        at: usize,
+        body: usize,
+        after: usize,
+    },
 }
 
 /// See the module.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::arena::Capacities;
 use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::numbers::Grouped;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicore_kernels::KernelFn;
@@ -199,7 +200,27 @@ impl WorkloadRun {
         if let Some(fault) = self.fault()? {
             return Err(WorkloadError::Fault { workload: self.compiled.name().to_owned(), fault });
         }
-        Ok(result?)
+        let mut report = result?;
+        if let Some(trace) = &mut report.trace {
+            trace.run.extend(self.cycle_facts()?);
+        }
+        Ok(report)
+    }
+
+    /// What the kernels of the last run say on the `v9` clock, for its timeline, which has the times of the device.
+    ///
+    /// # Errors
+    /// What the device refuses.
+    pub fn cycle_facts(&self) -> Result<Vec<(String, String)>, Error> {
+        let mut facts = vec![("v9 cycles".to_owned(), Grouped(self.kernel_cycles()?).to_string())];
+        // What a body in another language says is known only when it has run.
+        let tiles = self.compiled.tile_kernels().iter();
+        for kernel in tiles.filter(|kernel| !self.functions.contains_key(kernel.name())) {
+            let cycles = Grouped(kernel.code().whole_cycles());
+            let name = format!("v9 cycles of {}", kernel.name());
+            facts.push((name, format!("{cycles} on whole tiles")));
+        }
+        Ok(facts)
     }
 
     /// The options of a run that asks for no windows: the ring has the window of the workload's schedule, and no heap, since a plan
@@ -236,9 +257,8 @@ impl WorkloadRun {
     ///
     /// # Errors
     /// What the device refuses.
-    pub fn kernel_cycles(&self, device: &Device) -> Result<u64, Error> {
-        let mut head = vec![0_u64; scratch::places_at(self.places)];
-        device.copy_from_device(self.scratch.address(), bytemuck::cast_slice_mut(&mut head))?;
+    pub fn kernel_cycles(&self) -> Result<u64, Error> {
+        let head = self.scratch.read_first(scratch::places_at(self.places))?;
         let lines = head.get(scratch::FLAGS..).unwrap_or(&[]).chunks(scratch::FLAG_WORDS);
         Ok(lines.filter_map(|line| line.get(scratch::CYCLES)).sum())
     }

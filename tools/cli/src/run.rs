@@ -309,7 +309,7 @@ impl Job<'_> {
         let watch = |progress: RunProgress| watch(progress.completed);
         let start = Instant::now();
         let report = self.device.run_watched(work, &self.options, watch);
-        let report = report.map_err(|error| {
+        let mut report = report.map_err(|error| {
             let failure = self.target.with_line(with_meaning(self.target.example, error));
             match self.prepared.explain() {
                 Some(why) => failure.and(why),
@@ -317,6 +317,9 @@ impl Job<'_> {
             }
         })?;
         let wall = start.elapsed();
+        if let Some(trace) = &mut report.trace {
+            trace.run.extend(self.prepared.facts()?);
+        }
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
             Checks::Results => Some(self.judge()?),

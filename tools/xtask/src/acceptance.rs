@@ -63,18 +63,50 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
 fn seeds((root, target): (&Path, &Path), folder: &str, count: &str) -> Result<(), String> {
     let copy = copied(Path::new(folder), target)?;
     let python = python::install(root, target)?;
+    let scripts = names().into_iter().map(|name| format!("examples/{name}/{name}_example.py"));
+    with_seeds(&python, &copy, scripts, count)
+}
+
+/// Runs our own examples in Python so.
+pub(crate) fn own_seeds(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
+    let count = match *request {
+        [] => "1000",
+        [count] if count.parse::<u32>().is_ok_and(|count| count > 0) => count,
+        _ => return Err("say how many seeds: `cargo xtask seeds 1000`".to_owned()),
+    };
+    let folder = root.join("examples/python");
+    let unread = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut scripts = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(unread)? {
+        let name = entry.map_err(unread)?.file_name().to_string_lossy().into_owned();
+        // What the examples share runs nothing.
+        if name.ends_with(".py") && name != "outcome.py" {
+            scripts.push(name);
+        }
+    }
+    scripts.sort();
+    let python = python::install(root, target)?;
+    with_seeds(&python, &folder, scripts.into_iter(), count)
+}
+
+fn with_seeds(
+    python: &Path,
+    folder: &Path,
+    scripts: impl Iterator<Item = String>,
+    count: &str,
+) -> Result<(), String> {
     let mut failed = Vec::new();
-    for name in names() {
-        let script = format!("examples/{name}/{name}_example.py");
-        let mut command = Command::new(&python);
-        command.args(["-m", "pto_wsp.seeds", &script, "--seeds", count]).current_dir(&copy);
-        let output = command.output();
+    for script in scripts {
+        let mut command = Command::new(python);
+        command.args(["-m", "pto_wsp.seeds", &script, "--seeds", count]).current_dir(folder);
+        // The folder may be the one of the sources.
+        let output = command.env("PYTHONDONTWRITEBYTECODE", "1").output();
         let output = output.map_err(|error| format!("{script} cannot be started: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         println!("{}", text.lines().last().unwrap_or("it said nothing"));
         if !output.status.success() {
             println!("{}", String::from_utf8_lossy(&output.stderr).trim_end());
-            failed.push(name);
+            failed.push(script);
         }
     }
     if failed.is_empty() {

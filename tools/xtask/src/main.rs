@@ -9,6 +9,7 @@
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
+//! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
 //! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! address            runs programs in C++ under AddressSanitizer
 //! race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
@@ -62,6 +63,8 @@ usage: cargo xtask <command>
                      and offsets that we assume against the vendor's headers that a user has, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
+  seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without, and compares
+                     the bits of all arrays with program order
   mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
   race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
   address            runs the programs in C++ of the field's interface under AddressSanitizer
@@ -106,6 +109,9 @@ fn main() -> ExitCode {
         ["generate"] => generate::write(&root).and_then(|()| steps::run_all(&suite::c_interface())),
         ["acceptance", ref request @ ..] => {
             acceptance::run(&root, &suite::target_folder(&root), request)
+        }
+        ["seeds", ref request @ ..] => {
+            acceptance::own_seeds(&root, &suite::target_folder(&root), request)
         }
         ["python"] => steps::run_all(&[suite::python_package(&root)]),
         ["docs"] => book::build(&root, &suite::target_folder(&root)),

@@ -11,11 +11,31 @@ const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdis
 /// Builds the wheel and runs the package's tests. Everything stands in `target`.
 pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let python = install(root, target)?;
+    let home = flash_virt(root, target)?;
     let mut tests = Command::new(&python);
+    tests.env("PTO_HOME", home);
     // Two at a time: much of a test is waiting for a compiler or for a process.
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2"]);
     // From elsewhere, so that the installed package is what is imported.
     run(tests.arg(root.join("bindings/python/tests")).current_dir(target))
+}
+
+/// Builds firmware and kernels for the emulated machine, and flashes them to a store for the tests; its folder.
+fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    install_programs(&[packages::QEMU])?;
+    let home = target.join("python-home");
+    let images = target.join("aarch64-unknown-none/firmware");
+    let image = |name: &str| images.join(name).display().to_string();
+    let pto = |arguments: &[&str]| {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["run", "--quiet", "-p", "pto-cli", "--"]).args(arguments);
+        run(command.env("PTO_HOME", &home).current_dir(root))
+    };
+    pto(&["fw", "build", "--release"])?;
+    let (firmware, kernels) = (image("pto-fw-virt.img"), image("pto-kernels-blob.img"));
+    pto(&["fw", "flash", &firmware, &kernels])?;
+    Ok(home)
 }
 
 /// An environment for the wheel.

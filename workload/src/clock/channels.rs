@@ -1,11 +1,9 @@
-//! Channels, in time. The `k`-th send to a channel of depth `d` completes
-//!
-//! - for `d > 0` at `max(t, pop[k - d])`: when it was begun, or when the token `d` before it was taken;
-//! - for `d = 0` at `max(t, pop[k])`: sender and receiver meet.
-//!
-//! A token carries the time of its send; it is taken at `max(t, time + latency)`.
+//! Channels, in time, by the rule of [`pto_graph::plan::turns`]. A token carries the time of its send; it is taken at
+//! `max(t, time + latency)`.
 
 use std::collections::VecDeque;
+
+use pto_graph::plan::turns::Traffic;
 
 /// A send that waits for room.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +34,8 @@ pub struct Rendezvous {
 /// A channel.
 #[derive(Debug)]
 pub(super) struct ChannelState {
-    depth: u64,
+    traffic: Traffic,
     latency: u64,
-    /// How many sends are in the channel or have been.
-    sends: u64,
     /// When each token was taken.
     pops: Vec<u64>,
     tokens: VecDeque<Sent>,
@@ -51,7 +47,8 @@ pub(super) struct ChannelState {
 impl ChannelState {
     pub(super) fn new(depth: u64, latency: u64, senders: usize) -> Self {
         let (tokens, pending) = (VecDeque::new(), VecDeque::new());
-        Self { depth, latency, sends: 0, pops: Vec::new(), tokens, pending, senders }
+        let traffic = Traffic::new(depth);
+        Self { traffic, latency, pops: Vec::new(), tokens, pending, senders }
     }
 
     /// Begins a send; the ones that complete now.
@@ -64,24 +61,23 @@ impl ChannelState {
     fn admit(&mut self) -> Vec<Rendezvous> {
         let mut completed = Vec::new();
         while let Some(Pending { process, token, begun }) = self.pending.front().copied() {
-            let Some(room) = self.room() else { break };
-            let time = begun.max(room);
-            let waits = (self.depth == 0).then_some(process);
+            if !self.traffic.has_room() {
+                break;
+            }
+            let time = begun.max(self.room());
+            let waits = self.traffic.meets().then_some(process);
             self.tokens.push_back(Sent { token, time, waits });
-            self.sends += 1;
+            self.traffic.enter();
             self.pending.pop_front();
             completed.extend(waits.is_none().then_some(Rendezvous { process, time }));
         }
         completed
     }
 
-    /// Since when there is room for the next send; `None` if there is none yet.
-    fn room(&self) -> Option<u64> {
-        if self.depth == 0 || self.sends < self.depth {
-            return Some(0);
-        }
-        let before = usize::try_from(self.sends - self.depth).ok()?;
-        self.pops.get(before).copied()
+    /// Since when there is the room that the next send has.
+    fn room(&self) -> u64 {
+        let before = self.traffic.follows().and_then(|before| usize::try_from(before).ok());
+        before.and_then(|before| self.pops.get(before)).copied().unwrap_or(0)
     }
 
     /// When a receiver that is there since `since` could take a token.
@@ -92,6 +88,7 @@ impl ChannelState {
     /// Takes a token at `time`; the token, and the sends that complete by that.
     pub(super) fn take(&mut self, time: u64) -> Option<(i64, Vec<Rendezvous>)> {
         let sent = self.tokens.pop_front()?;
+        self.traffic.leave();
         self.pops.push(time);
         let met = sent.waits.map(|process| Rendezvous { process, time: time.max(sent.time) });
         let mut completed: Vec<Rendezvous> = met.into_iter().collect();

@@ -1,5 +1,6 @@
-//! The processes of a pipeline, gone through side by side. Of those that can go on, the one that is furthest back in time goes on;
-//! of several the first. So the result is the same every time.
+//! The processes of a pipeline, gone through side by side, by the rule of [`pto_graph::plan::turns`].
+
+use pto_graph::plan::turns::next_of;
 
 use crate::tree::{Channel, Process, Task};
 
@@ -79,9 +80,7 @@ impl<'w> Pipeline<'w> {
 
     /// The process that goes on.
     fn next(&self) -> Option<usize> {
-        let ready = self.running.iter().enumerate();
-        let ready = ready.filter_map(|(number, running)| Some((self.ready(running)?, number)));
-        ready.min().map(|(_, number)| number)
+        next_of(self.running.iter().map(|running| self.ready(running)))
     }
 
     fn go_on(&mut self, number: usize, runner: &mut Runner<'w>) -> Result<(), RunError> {

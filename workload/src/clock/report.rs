@@ -114,7 +114,8 @@ pub enum RunError {
     Schedule(&'static str),
     /// The window was full, in abort mode.
     #[error(
-        "At {place}: {tasks} tasks are under way, and the window takes no more. Make it larger, or let it stall."
+        "At {place}: {} under way, and the window takes no more. Make it larger, or let it stall.",
+        Counted(*tasks, "task")
     )]
     WindowFull {
         /// The loop variables.

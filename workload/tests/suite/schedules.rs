@@ -56,7 +56,7 @@ fn a_full_window_aborts_or_is_counted() {
     let full = total(Dispatch::RoundRobin, 4, window(2, WindowMode::Abort)).unwrap_err();
     assert_eq!(
         full.to_string(),
-        "At b = 2: 2 tasks are under way, and the window takes no more. Make it larger, or let it stall."
+        "At b = 2: 2 tasks under way, and the window takes no more. Make it larger, or let it stall."
     );
     let counted = total(Dispatch::RoundRobin, 4, window(2, WindowMode::Benchmark)).unwrap();
     assert_eq!(counted, (64, 6));

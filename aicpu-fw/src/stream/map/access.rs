@@ -68,6 +68,12 @@ impl<'r> Access<'r> {
         self.rows == 0
     }
 
+    /// Bytes from one row to the next; `None`: it has no rows, or none that are told by one word.
+    #[inline]
+    pub(super) const fn stride(&self) -> Option<u64> {
+        if self.rows == 0 || self.rows == MANY { None } else { Some(self.rows >> 32) }
+    }
+
     /// Rows and bytes of each, where they are `pitch` apart; `None`: they are not.
     #[inline]
     pub(super) fn rows_of(&self, pitch: Divisor) -> Option<(u64, u64)> {

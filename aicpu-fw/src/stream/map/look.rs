@@ -4,7 +4,7 @@ use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::overlap::{Undecided, overlap};
-use super::super::region::{Region, tiles_meet};
+use super::super::region::{HALF, Region, rows_meet};
 use super::access::{Access, AccessKind, MANY};
 use super::entries::Entries;
 use super::row::{Now, Row};
@@ -79,7 +79,8 @@ impl<F> Look<'_, '_, F> {
     fn meets<E>(&self, low: u64, high: u64, rows: u64) -> Result<bool, Stop<E>> {
         let access = self.access;
         if access.rows == rows && rows != MANY {
-            return Ok(tiles_meet((access.low, access.high), (low, high), rows));
+            let run = rows & HALF;
+            return Ok(rows_meet((access.low, access.high, run), (low, high, run), rows >> 32));
         }
         let other = Region::of_rows(low, high, rows);
         overlap(&self.access.region(), &other).map_err(|Undecided| Stop::Undecided)
@@ -125,9 +126,17 @@ impl<F> Look<'_, '_, F> {
             let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
             let is_near = low < access.high && access.low < high;
             if is_near && entry.base.load(Relaxed) == access.base {
-                let are_runs = access.is_run() && entry.rank.load(Relaxed) == 0;
                 let region = || entries.region(entry, link.load(Relaxed));
-                let meets = are_runs || {
+                let rank = entry.rank.load(Relaxed);
+                let is_like = rank == 1 && access.stride() == Some(entry.stride.load(Relaxed));
+                let meets = if access.is_run() && rank == 0 {
+                    true
+                } else if is_like {
+                    // Chains of a loop have rows at one distance: nothing has to be put together for them.
+                    let run = entry.run.load(Relaxed);
+                    let own = (access.low, access.high, access.rows & HALF);
+                    rows_meet(own, (low, high, run), entry.stride.load(Relaxed))
+                } else {
                     let meets = overlap(&access.region(), &region());
                     meets.map_err(|Undecided| Stop::Undecided)?
                 };

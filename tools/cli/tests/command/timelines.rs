@@ -42,6 +42,27 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
+fn the_timeline_of_a_workload_has_its_cycles() {
+    let folder = Folder::new();
+    let (workload, trace) = (folder.path("copies.workload"), folder.path("t.json"));
+    let text = "workload copies {
+      tensor X : f32[10, 4]
+      tensor Y : f32[10, 4]
+      kernel copy(x: in f32[4, 4], y: out f32[4, 4]) {
+        %0 = load x : f32[4, 4]
+        store y, %0
+      }
+      do parallel i in dense 3 { copy[i](x = X[i * 4 for 4], y = Y[i * 4 for 4]) }
+    }";
+    fs::write(&workload, text).expect("the folder is there");
+    pto(&["run", &workload, "--hosting=virtual", "--trace", &trace], 0);
+    let run = &json(&folder.read("t.json"))["pto"]["run"];
+    // Two whole tiles, and one of two rows.
+    assert_eq!(run["v9 cycles"], "80", "{run}");
+    assert_eq!(run["v9 cycles of copy"], "32 on whole tiles");
+}
+
+#[test]
 fn a_run_is_traced_and_analysed_in_every_hosting_mode() {
     let hostings =
         ["--hosting=threads", "--pool-threads=1", "--pool-threads=3", "--hosting=virtual"];

@@ -7,6 +7,7 @@ mod graph_image;
 mod plan;
 mod program_file;
 mod stream_calls;
+mod tile_kernel;
 mod timing;
 mod workload_file;
 
@@ -73,6 +74,12 @@ pub const TARGETS: &[Target] = &[
         about: "a plan of a workload, which the firmware accepts or refuses, and expands",
         feed: plan::expand,
         mutations: 600,
+    },
+    Target {
+        name: "tile_kernel",
+        about: "the bytes of a tile kernel, which the tile machine accepts or refuses, and runs",
+        feed: tile_kernel::run,
+        mutations: 20_000,
     },
     Target {
         name: "workload_file",
