@@ -32,6 +32,7 @@ builder_set! {
         "add_rows" => overlap::add_rows,
         "hidden" => overlap::hidden,
         "as_it_reads" => overlap::as_it_reads,
+        "add_ones" => overlap::add_ones,
     }
 }
 
