@@ -332,6 +332,11 @@ typedef struct pto_flashed_image {
 typedef void (*pto_kernel_function)(int64_t *args);
 
 /*
+ A function that a stream calls.
+ */
+typedef void (*pto_stream_function)(void *user);
+
+/*
  An argument of a recording, and what stands in its place in one launch.
  */
 typedef struct pto_recording_binding {
@@ -1050,6 +1055,76 @@ int32_t pto_kernel_stream_launch(const struct pto_kernel_stream *stream,
                                  uint32_t arg_count);
 
 /*
+ Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and nobody may write them, until
+ the copy is over, and of a recording until it is closed and its launches are over.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_copy_to_device(const struct pto_kernel_stream *stream,
+                                         uint64_t to,
+                                         const void *from,
+                                         uint64_t bytes);
+
+/*
+ Copies `bytes` bytes of the device to `to`. Of a recording, each launch writes them.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_copy_from_device(const struct pto_kernel_stream *stream,
+                                           uint64_t from,
+                                           void *to,
+                                           uint64_t bytes);
+
+/*
+ Copies `bytes` bytes on the device; the two places do not overlap.
+
+ Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_copy(const struct pto_kernel_stream *stream, uint64_t from, uint64_t to, uint64_t bytes);
+
+/*
+ Fills `bytes` bytes of the device with `byte`.
+
+ Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_fill(const struct pto_kernel_stream *stream, uint64_t to, uint8_t byte, uint64_t bytes);
+
+/*
+ Reduces `bytes` bytes at `from` on the device into those at `to`: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_reduce(const struct pto_kernel_stream *stream,
+                                 const char *how,
+                                 const char *dtype,
+                                 uint64_t from,
+                                 uint64_t to,
+                                 uint64_t bytes);
+
+/*
+ Calls `function` with `user` on a thread of the session; the stream waits for its return. Of a recording, each launch calls it. The function must not wait for this stream.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_call(const struct pto_kernel_stream *stream,
+                               pto_stream_function function,
+                               void *user);
+
+/*
+ Writes a word of 64 bits of the device.
+
+ Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_write_value(const struct pto_kernel_stream *stream, uint64_t at, uint64_t value);
+
+/*
+ Makes the stream wait until a word of 64 bits of the device has this value, whoever writes it.
+
+ Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_wait_value(const struct pto_kernel_stream *stream, uint64_t at, uint64_t value);
+
+/*
  Records an event when everything before it is over.
 
  Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
@@ -1071,7 +1146,7 @@ int32_t pto_kernel_stream_wait(const struct pto_kernel_stream *stream, const str
 int32_t pto_kernel_stream_begin_capture(const struct pto_kernel_stream *stream);
 
 /*
- Ends the capture that was begun on this stream: `recording` is what was launched meanwhile, on this stream and on those that joined by events.
+ Ends the capture that was begun on this stream: `recording` is what was asked meanwhile, on this stream and on those that joined by events.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (no capture was begun, or a stream that takes part was not waited for). Thread safety: any thread.
  */
@@ -1079,10 +1154,10 @@ int32_t pto_kernel_stream_end_capture(const struct pto_kernel_stream *stream,
                                       struct pto_recording **recording);
 
 /*
- Launches a recording as one command. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
+ Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
  addresses has to live until the launch is over.
 
- Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (no launch has this argument), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the recording does not name this address), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
  safety: any thread.
  */
 int32_t pto_kernel_stream_launch_recording(const struct pto_kernel_stream *stream,

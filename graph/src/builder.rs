@@ -54,6 +54,19 @@ pub trait GraphBuilder {
     /// `BUILD_GM_RANGE` when the word is not in GM or not aligned to 4 bytes.
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault>;
 
+    /// Reads a word of 64 bits of GM. A builder that looks at GM itself does it with one load.
+    ///
+    /// # Errors
+    /// `BUILD_GM_RANGE` when the word is not in GM or not aligned to 8 bytes.
+    fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
+        if !address.0.is_multiple_of(size_of::<u64>() as u64) {
+            return Err(Fault::BUILD_GM_RANGE);
+        }
+        let high = GmAddr(address.0.wrapping_add(size_of::<u32>() as u64));
+        let [low, high] = [self.read_u32(address)?, self.read_u32(high)?];
+        Ok(u64::from(low) | u64::from(high) << 32)
+    }
+
     /// Whether [`read_u32`](Self::read_u32) could read a word there. The builders of a device look only whether it is in GM, because
     /// a kernel may be writing it at that moment.
     fn has_word(&self, address: GmAddr) -> bool {

@@ -47,6 +47,14 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
+            fn read_u64(
+                &self,
+                address: $crate::abi::GmAddr,
+            ) -> ::core::result::Result<u64, $crate::abi::Fault> {
+                self.$($field).+.read_u64(address)
+            }
+
+            #[inline]
             fn has_word(&self, address: $crate::abi::GmAddr) -> bool {
                 self.$($field).+.has_word(address)
             }

@@ -8,7 +8,7 @@
 //! words of 64 bits:  tasks n | n places for their ids | task 0 | task 1 | ..
 //! task:              head | blocks, arguments a (32 bits each) | producers p | func ids of the mix | predicate, if it has one
 //!                    | a arguments | p numbers of earlier tasks
-//! head of a task:    func (16 bits), kind, start, priority, kernels in the mix, whether it has a predicate (8 each)
+//! head of a task:    func (16 bits), kind, start, priority, kernels in the mix, whether it has a predicate, whether a later task names it (8 each)
 //! argument:          head: role, element, rank (8 bits each) | a word, or a view
 //! predicate:         head as of an argument | view of one element | comparison | value
 //! view:              base | bytes | offset in elements | extents | strides, if it has several dimensions
@@ -57,8 +57,9 @@ pub fn add<G: StreamBuilder>(stream: &mut G, at: GmAddr) -> Result<(), BuildErro
     let ids = TensorView::dense(at, ElementType::U64, &[count.saturating_add(1)]);
     words.at = at.0.wrapping_add(8 * (u64::from(HEAD) + u64::from(count)));
     for number in 0..count {
-        let (id, producers) = add_one(stream, &mut words)?;
-        for _ in 0..producers {
+        let added = add_one(stream, &mut words)?;
+        let id = added.id;
+        for _ in 0..added.producers {
             let producer = narrow(words.next(stream)?)?;
             if producer >= number {
                 return Err(Fault::BUILD_UNKNOWN_TASK.into());
@@ -66,17 +67,28 @@ pub fn add<G: StreamBuilder>(stream: &mut G, at: GmAddr) -> Result<(), BuildErro
             let producer = unpacked(stream.get(&ids, &[HEAD + producer])?);
             stream.add_edge(producer, id)?;
         }
-        stream.set(&ids, &[HEAD + number], packed(id))?;
+        if added.is_named {
+            stream.set(&ids, &[HEAD + number], packed(id))?;
+        }
         stream.publish(id)?;
     }
     Ok(())
 }
 
-/// Adds the task at the words, which go on to its producers: how many there are.
-fn add_one<G: StreamBuilder>(stream: &mut G, words: &mut Words) -> Result<(TaskId, u64), Fault> {
+/// A task of a list that was added, and is not published.
+struct Added {
+    id: TaskId,
+    /// How many producers it has, whose numbers follow in the list.
+    producers: u64,
+    /// Whether a later task of the list waits for it.
+    is_named: bool,
+}
+
+/// Adds the task at the words, which go on to its producers.
+fn add_one<G: StreamBuilder>(stream: &mut G, words: &mut Words) -> Result<Added, Fault> {
     let head = words.next(stream)?;
     let func = FuncId(u16::try_from(head & 0xFFFF).unwrap_or(u16::MAX));
-    let [kind, start, priority, vectors, has_predicate] = bytes_from(head, 16);
+    let [kind, start, priority, vectors, has_predicate, is_named] = bytes_from(head, 16);
     let kind = CoreKind::try_from(kind).map_err(|_| Fault::BUILD_FAILED)?;
     let start = StartMode::try_from(start).map_err(|_| Fault::BUILD_FAILED)?;
     let priority = Priority::try_from(priority).map_err(|_| Fault::BUILD_FAILED)?;
@@ -123,7 +135,8 @@ fn add_one<G: StreamBuilder>(stream: &mut G, words: &mut Words) -> Result<(TaskI
     let task = TensorTask::new(func, kind, &args).mix(&mix).blocks(blocks).priority(priority);
     let task = if start == StartMode::SYNC { task.sync_start() } else { task };
     let task = predicate.as_ref().map_or(task, |predicate| task.when(predicate));
-    stream.add_tensor_task(&task).map(|id| (id, producers))
+    let id = stream.add_tensor_task(&task)?;
+    Ok(Added { id, producers, is_named: is_named != 0 })
 }
 
 /// Bytes of a word, from this bit on.
@@ -168,9 +181,9 @@ impl Words {
     /// # Errors
     /// `BUILD_GM_RANGE`.
     pub fn next<G: GraphBuilder + ?Sized>(&mut self, stream: &G) -> Result<u64, Fault> {
-        let [low, high] = [self.at, self.at.wrapping_add(4)].map(|at| stream.read_u32(GmAddr(at)));
-        self.at = self.at.wrapping_add(8);
-        Ok(u64::from(low?) | u64::from(high?) << 32)
+        let word = stream.read_u64(GmAddr(self.at))?;
+        self.at = self.at.wrapping_add(size_of::<u64>() as u64);
+        Ok(word)
     }
 
     /// A func id.

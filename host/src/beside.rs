@@ -229,6 +229,27 @@ impl<'p> Part<'p> {
         self.order.is_some() && self.stream.borrow().has_word(GmAddr(word & !3))
     }
 
+    /// Reads an element of a tensor of the program when everybody before this part has written it; `None`: no tensor of the program has it.
+    fn element_of_tensor(
+        &self,
+        address: GmAddr,
+        element: ElementType,
+    ) -> Result<Option<u64>, Fault> {
+        let tensor = self.order.as_ref().and_then(|order| order.tensor_at(address.0));
+        let Some((base, bytes, _)) = tensor else { return Ok(None) };
+        let size = element.bytes();
+        let in_elements = |bytes: u64| u32::try_from(bytes / size).ok();
+        let (Some(count), Some(index)) = (in_elements(bytes), in_elements(address.0 - base.0))
+        else {
+            return Err(Fault::STREAM_VIEW_RANGE);
+        };
+        if !address.0.is_multiple_of(size) {
+            return Err(Fault::BUILD_GM_RANGE);
+        }
+        let view = TensorView::dense(base, element, &[count]);
+        self.stream.borrow_mut().get(&view, &[index]).map(Some)
+    }
+
     fn hides_view(&self, view: &TensorView<'_>) -> bool {
         self.order.as_ref().is_some_and(|order| order.hides_view(view))
     }
@@ -277,20 +298,18 @@ impl GraphBuilder for Part<'_> {
         }
     }
 
-    /// Reads a word when everybody before this part has written it.
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
-        let tensor = self.order.as_ref().and_then(|order| order.tensor_at(address.0));
-        let mut stream = self.stream.borrow_mut();
-        let Some((base, bytes, _)) = tensor else { return stream.read_u32(address) };
-        let [words, index] = [bytes, address.0 - base.0].map(|bytes| u32::try_from(bytes / 4).ok());
-        let (Some(words), Some(index)) = (words, index) else {
-            return Err(Fault::STREAM_VIEW_RANGE);
-        };
-        if !address.0.is_multiple_of(4) {
-            return Err(Fault::BUILD_GM_RANGE);
+        match self.element_of_tensor(address, ElementType::U32)? {
+            Some(word) => u32::try_from(word).map_err(|_| Fault::BUILD_GM_RANGE),
+            None => self.stream.borrow().read_u32(address),
         }
-        let word = stream.get(&TensorView::dense(base, ElementType::U32, &[words]), &[index])?;
-        u32::try_from(word).map_err(|_| Fault::BUILD_GM_RANGE)
+    }
+
+    fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
+        match self.element_of_tensor(address, ElementType::U64)? {
+            Some(word) => Ok(word),
+            None => self.stream.borrow().read_u64(address),
+        }
     }
 
     fn has_word(&self, address: GmAddr) -> bool {

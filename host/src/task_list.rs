@@ -1,5 +1,7 @@
 //! Lists of tasks, as the host writes them: [`pto_graph::task_list`] has the words, and reads them on the device.
 
+use std::collections::BTreeSet;
+
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_graph::task_list::{IN, IN_OUT, OUT, WORD};
 use pto_graph::{Comparison, ElementType, Priority, StartMode};
@@ -44,8 +46,27 @@ pub(crate) enum ListedArg {
     InOut(ListedView),
 }
 
+impl ListedArg {
+    /// What the kernel is given.
+    pub(crate) fn word(&self) -> u64 {
+        match self {
+            Self::Word(word) => *word,
+            Self::In(view) | Self::Out(view) | Self::InOut(view) => view.address(),
+        }
+    }
+
+    /// The view, and whether the task writes there; `None`: it is a word.
+    pub(crate) const fn view(&self) -> Option<(&ListedView, bool)> {
+        match self {
+            Self::Word(_) => None,
+            Self::In(view) => Some((view, false)),
+            Self::Out(view) | Self::InOut(view) => Some((view, true)),
+        }
+    }
+}
+
 /// A strided part of a tensor.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedView {
     pub(crate) base: GmAddr,
     /// Of the tensor.
@@ -81,6 +102,11 @@ impl ListedView {
             _ => (vec![narrow(rows), narrow(width)], vec![step, 1]),
         };
         Self { base, bytes, element: ElementType::U8, offset: 0, shape, strides }
+    }
+
+    /// Where its first element is.
+    pub(crate) const fn address(&self) -> u64 {
+        self.base.0 + self.offset * self.element.bytes()
     }
 
     /// One element of a tensor, so many bytes from its first one. `None`: no element begins there.
@@ -126,13 +152,15 @@ pub(crate) fn words(tasks: &[ListedTask]) -> Vec<u64> {
     let mut words = vec![tasks.len() as u64];
     // Where the device keeps their ids.
     words.resize(words.len() + tasks.len(), 0);
-    for task in tasks {
+    let named: BTreeSet<usize> = tasks.iter().flat_map(|task| &task.producers).copied().collect();
+    for (number, task) in tasks.iter().enumerate() {
         let bytes = [
             task.kind.get(),
             task.start.get(),
             task.priority.get(),
             u8::try_from(task.mix.len()).unwrap_or(u8::MAX),
             task.when.is_some().into(),
+            named.contains(&number).into(),
         ];
         let head = bytes.iter().rev().fold(0, |head, byte| head << 8 | u64::from(*byte));
         words.push(u64::from(task.func.0) | head << 16);

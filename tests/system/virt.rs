@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use pto_examples::host::{self, Example, Inputs, Params, Prepared, Way};
 use pto_examples::training_loop::{Layouts, Sizes, Training};
 use pto_examples::workload::WorkloadFile;
-use pto_host::abi::{CoreKind, Fault, FuncId};
+use pto_host::abi::{CoreKind, Fault, FuncId, RuntimeVariant};
 use pto_host::fw::{Image, ImageKind};
 use pto_host::graph::{Comparison, ElementType, GraphBuilder, TaskSpec};
 use pto_host::session::HostBuffer;
 use pto_host::stitch::{self, HostTensor, Stitcher};
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    Body, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Program, Role,
-    TensorDescription,
+    Body, BuilderReference, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape,
+    Program, Role, TensorDescription,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{
@@ -405,6 +405,107 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
         let expected: Vec<_> = elements.iter().map(|x| 2.0 * x).collect();
         assert_eq!(found, expected, "{overlap} in a launch");
     }
+}
+
+/// A graph `Y = X + X` of 8 tasks, whose kernel has this name.
+fn doubled(kernel: &str) -> Program {
+    let of = |tensor, offset| GraphArgument::Tensor { tensor, offset };
+    let task = |tile: u64| GraphTask {
+        kernel: kernel.to_owned(),
+        kind: CoreKind::AIV,
+        args: [0, 0, 1]
+            .map(|tensor| of(tensor, tile * 64))
+            .into_iter()
+            .chain([GraphArgument::Word(16)])
+            .collect(),
+        producers: vec![],
+        block_shape: OwnedBlockShape::default(),
+    };
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![8, 16],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
+    Program::new("doubled", Body::Graph((0..8).map(task).collect()), tensors).unwrap()
+}
+
+/// Graphs, recordings and builders in program files run on the image. Graphs that follow each other share a launch. Kernels of one's own, and builders
+/// that the image does not have, are refused by name.
+#[test]
+fn programs_of_every_kind_run_on_the_image_or_are_refused() {
+    let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let device = open(&VirtDeviceOptions::default());
+    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let graph = doubled("add");
+    // What a stream was asked while it was captured, as a program.
+    let (x_at, y_at) = (session.zeroed::<f32>(128).unwrap(), session.zeroed::<f32>(128).unwrap());
+    let captured = session.stream().unwrap();
+    captured.begin_capture().unwrap();
+    captured
+        .launch(func::ADD, &[x_at.address().0, x_at.address().0, y_at.address().0, 128])
+        .unwrap();
+    let recording = captured.end_capture().unwrap();
+    let described = graph.tensors().iter().cloned();
+    let placed: Vec<_> = described.zip([x_at.address(), y_at.address()]).collect();
+    let recorded = stitcher.program_of("recorded", &recording, &placed).unwrap();
+    let load = |program: &Program| {
+        let read = Program::from_bytes(&program.to_bytes()).unwrap();
+        stitcher.load(read).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let (graph, recorded) = (load(&graph), load(&recorded));
+    let ones = HostTensor::of_f32(&[8, 16], &[1.0; 128]).unwrap();
+    for overlap in [1, 3] {
+        let stream = stitcher.overlapping_stream(overlap).unwrap();
+        let mut x = stream.to_device(&ones, &Layout::device()).unwrap();
+        let before = stitcher.counters();
+        for program in [&graph, &recorded, &graph] {
+            x = stream.run(program, stitch::Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
+        }
+        let found = stream.to_host(&x).unwrap_or_else(|error| panic!("{error}")).to_f32().unwrap();
+        assert_eq!(found, [8.0; 128], "{overlap} in a launch");
+        let launches = stitcher.counters().since(&before).launches;
+        assert_eq!(launches, if overlap == 1 { 3 } else { 1 });
+    }
+
+    let own = stitcher.load(doubled("mine")).map(drop).unwrap_err().to_string();
+    assert!(own.contains("mine"), "{own}");
+    let of = |tensor| GraphArgument::Tensor { tensor, offset: 0 };
+    let by = |name: &str| {
+        let tensor = |name: &str, role| TensorDescription {
+            name: name.to_owned(),
+            role,
+            dtype: DType::F32,
+            shape: vec![1024],
+            layout: Layout::device(),
+            begins_with_zeros: false,
+        };
+        let words = (0..6).map(of).chain([1024, 256].map(GraphArgument::Word));
+        let reference = BuilderReference {
+            name: name.to_owned(),
+            variant: RuntimeVariant::AICPU_BUILD_GRAPH,
+            words: words.collect(),
+        };
+        let inputs = ["a", "b"].map(|name| tensor(name, Role::Input));
+        let between = ["sum", "plus_1", "plus_2"].map(|name| tensor(name, Role::Temporary));
+        let tensors = inputs.into_iter().chain(between).chain([tensor("out", Role::Output)]);
+        Program::new("built", Body::Builder(reference), tensors.collect()).unwrap()
+    };
+    let missing = stitcher.load(by("nowhere")).map(drop).unwrap_err().to_string();
+    assert!(missing.contains("builder nowhere") && missing.contains("virt"), "{missing}");
+    let built = load(&by("vector_example"));
+    let stream = stitcher.overlapping_stream(3).unwrap();
+    let ones = HostTensor::of_f32(&[1024], &[1.0; 1024]).unwrap();
+    let [a, b] = [(); 2].map(|()| stream.to_device(&ones, &Layout::device()).unwrap());
+    let inputs = stitch::Inputs::new().give("a", a).give("b", b);
+    let out = stream.run(&built, inputs).unwrap().take("out").unwrap();
+    let found = stream.to_host(&out).unwrap_or_else(|error| panic!("{error}")).to_f32().unwrap();
+    // (a + b + 1) * (a + b + 2).
+    assert_eq!(found, [12.0; 1024]);
 }
 
 /// The firmware of the image stays up, reads the rings, returns when it is idle or its time is over, and comes up again.

@@ -1,8 +1,12 @@
-//! Streams that launch kernels, and what is captured of them.
+//! Streams that launch kernels and copy, and what is captured of them.
 
+use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-use crate::argument::{output, put, values};
+use pto_host::session::HostBuffer;
+use pto_native::{Failure, FailureKind};
+
+use crate::argument::{bytes_to_fill, output, put, text, values};
 use crate::error::answer;
 use crate::handle::{self, Object};
 use crate::session::OpaqueSession;
@@ -82,6 +86,167 @@ pub unsafe extern "C" fn pto_kernel_stream_launch(
     })
 }
 
+/// Copies `bytes` bytes at `from` to the device. They are read when the copy's turn comes, of a recording in each launch: they have to live, and nobody may write them, until
+/// the copy is over, and of a recording until it is closed and its launches are over.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `from` is null, or readable for `bytes` bytes for as long as said.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_copy_to_device(
+    stream: *const OpaqueKernelStream,
+    to: u64,
+    from: *const c_void,
+    bytes: u64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the bytes; a copy to the device only reads them.
+        let from = unsafe { foreign(from.cast_mut(), bytes, "from") }?;
+        handle::kernel_stream(stream)?.copy_to_device(to, from)
+    })
+}
+
+/// Copies `bytes` bytes of the device to `to`. Of a recording, each launch writes them.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the place is not in one allocation of the device), STREAM_STOPPED, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `to` is null, or writable for `bytes` bytes until the copy is over, and of a recording until it is closed and its launches are over.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_copy_from_device(
+    stream: *const OpaqueKernelStream,
+    from: u64,
+    to: *mut c_void,
+    bytes: u64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the bytes.
+        let to = unsafe { foreign(to, bytes, "to") }?;
+        handle::kernel_stream(stream)?.copy_from_device(from, &to)
+    })
+}
+
+/// Copies `bytes` bytes on the device; the two places do not overlap.
+///
+/// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_copy(
+    stream: *const OpaqueKernelStream,
+    from: u64,
+    to: u64,
+    bytes: u64,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.copy_on_device(from, to, bytes))
+}
+
+/// Fills `bytes` bytes of the device with `byte`.
+///
+/// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_fill(
+    stream: *const OpaqueKernelStream,
+    to: u64,
+    byte: u8,
+    bytes: u64,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.fill(to, byte, bytes))
+}
+
+/// Reduces `bytes` bytes at `from` on the device into those at `to`: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `how` and `dtype` are null or strings that end with a zero.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_reduce(
+    stream: *const OpaqueKernelStream,
+    how: *const c_char,
+    dtype: *const c_char,
+    from: u64,
+    to: u64,
+    bytes: u64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for both strings.
+        let how = unsafe { text(how, "how") }?;
+        // SAFETY: as above.
+        let dtype = unsafe { text(dtype, "dtype") }?;
+        handle::kernel_stream(stream)?.reduce((how, dtype), (from, to), bytes)
+    })
+}
+
+/// A function that a stream calls.
+pub type StreamFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Calls `function` with `user` on a thread of the session; the stream waits for its return. Of a recording, each launch calls it. The function must not wait for this stream.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `function` may be called on any thread with `user` until the command is over, and of a recording until it is closed and its launches are over.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_call(
+    stream: *const OpaqueKernelStream,
+    function: StreamFunction,
+    user: *mut c_void,
+) -> i32 {
+    answer(|| {
+        let function = function.ok_or_else(|| {
+            Failure::new(FailureKind::NULL_ARGUMENT, "`function` is null".to_owned())
+        })?;
+        let user = user.expose_provenance();
+        handle::kernel_stream(stream)?.call(move || {
+            // SAFETY: the caller vouches for the function and for what it is given.
+            unsafe { function(std::ptr::with_exposed_provenance_mut(user)) };
+        })
+    })
+}
+
+/// Writes a word of 64 bits of the device.
+///
+/// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_write_value(
+    stream: *const OpaqueKernelStream,
+    at: u64,
+    value: u64,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.write_value(at, value))
+}
+
+/// Makes the stream wait until a word of 64 bits of the device has this value, whoever writes it.
+///
+/// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_wait_value(
+    stream: *const OpaqueKernelStream,
+    at: u64,
+    value: u64,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.wait_value(at, value))
+}
+
+/// Memory of the caller, for a copy.
+///
+/// # Safety
+/// As [`HostBuffer::foreign`], if it is not null.
+unsafe fn foreign(start: *mut c_void, bytes: u64, name: &str) -> Result<HostBuffer, Failure> {
+    // SAFETY: the caller vouches for the bytes; the slice is not used.
+    unsafe { bytes_to_fill(start, bytes, name) }?;
+    // SAFETY: as above.
+    Ok(unsafe { HostBuffer::foreign(start.cast(), bytes) })
+}
+
 /// Records an event when everything before it is over.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
@@ -115,7 +280,7 @@ pub extern "C" fn pto_kernel_stream_begin_capture(stream: *const OpaqueKernelStr
     answer(|| handle::kernel_stream(stream)?.begin_capture())
 }
 
-/// Ends the capture that was begun on this stream: `recording` is what was launched meanwhile, on this stream and on those that joined by events.
+/// Ends the capture that was begun on this stream: `recording` is what was asked meanwhile, on this stream and on those that joined by events.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (no capture was begun, or a stream that takes part was not waited for). Thread safety: any thread.
 ///
@@ -136,10 +301,10 @@ pub unsafe extern "C" fn pto_kernel_stream_end_capture(
     })
 }
 
-/// Launches a recording as one command. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
+/// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
 /// addresses has to live until the launch is over.
 ///
-/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (no launch has this argument), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT (the recording does not name this address), OTHER_SESSION, OUT_OF_MEMORY, STREAM_STOPPED, SESSION. Thread
 /// safety: any thread.
 ///
 /// # Safety

@@ -59,6 +59,7 @@ const NAMES: &[(&str, &str)] = &[
     ("OpaqueEvent", "pto_event"),
     ("OpaqueRecording", "pto_recording"),
     ("RecordingBinding", "pto_recording_binding"),
+    ("StreamFunction", "pto_stream_function"),
     ("Counters", "pto_counters"),
     ("Layout", "pto_layout"),
     ("TensorDescription", "pto_tensor_description"),

@@ -1,11 +1,14 @@
-//! `KernelStream`: launches kernels of a session; `Event`; `Recording`: what was captured.
+//! `KernelStream`: launches kernels of a session and copies; `HostBuffer`; `Event`; `Recording`: what was captured.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use pto_host::session::HostBuffer as Buffer;
 use pto_native::stitch::{SharedEvent, SharedKernelStream, SharedRecording};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
+use crate::array::Bytes;
 use crate::failure::{invalid, raised_from};
 use crate::program_stream::Tensor;
 use crate::running::until_done;
@@ -21,6 +24,48 @@ pub(crate) struct Event(pub(crate) Arc<SharedEvent>);
 /// What was captured of kernel streams.
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct Recording(Arc<SharedRecording>);
+
+/// Bytes of the host, for copies of kernel streams. They are read and written when a copy's turn comes, of a recording in each launch.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct HostBuffer(Buffer);
+
+#[pymethods]
+impl HostBuffer {
+    /// `nbytes` zeros.
+    #[new]
+    fn new(nbytes: usize) -> Self {
+        Self(Buffer::new(nbytes))
+    }
+
+    #[getter]
+    fn nbytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    /// Writes the bytes of an array, which has as many.
+    fn write(&self, array: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bytes = Bytes::of(array)?;
+        let has = self.0.bytes();
+        if bytes.length as u64 != has {
+            return Err(invalid(format!(
+                "an array of {} bytes for a buffer of {has}",
+                bytes.length
+            )));
+        }
+        // SAFETY: the array lives and nobody writes it while this thread has the interpreter.
+        let written = self.0.write(unsafe { bytes.read() });
+        written.ok_or_else(|| invalid("the buffer is smaller"))
+    }
+
+    /// A copy of the bytes.
+    fn read<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.0.to_vec())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<HostBuffer of {} bytes>", self.0.bytes())
+    }
+}
 
 /// The word of an argument: an integer, or a tensor, whose address it is.
 fn word(value: &Bound<'_, PyAny>) -> PyResult<u64> {
@@ -41,6 +86,61 @@ impl KernelStream {
         self.0.launch(func_id, blocks, &args).map_err(raised_from)
     }
 
+    /// Copies a `HostBuffer` to a tensor, or to an address.
+    fn copy_to_device(&self, to: &Bound<'_, PyAny>, buffer: &HostBuffer) -> PyResult<()> {
+        self.0.copy_to_device(word(to)?, buffer.0.clone()).map_err(raised_from)
+    }
+
+    /// Copies from a tensor, or from an address, to a `HostBuffer`.
+    fn copy_from_device(&self, from_: &Bound<'_, PyAny>, buffer: &HostBuffer) -> PyResult<()> {
+        self.0.copy_from_device(word(from_)?, &buffer.0).map_err(raised_from)
+    }
+
+    /// Copies bytes on the device.
+    fn copy(&self, from_: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, nbytes: u64) -> PyResult<()> {
+        self.0.copy_on_device(word(from_)?, word(to)?, nbytes).map_err(raised_from)
+    }
+
+    /// Fills bytes of the device.
+    fn fill(&self, to: &Bound<'_, PyAny>, byte: u8, nbytes: u64) -> PyResult<()> {
+        self.0.fill(word(to)?, byte, nbytes).map_err(raised_from)
+    }
+
+    /// Reduces bytes of the device into others: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
+    fn reduce(
+        &self,
+        how: &str,
+        dtype: &str,
+        from_: &Bound<'_, PyAny>,
+        to: &Bound<'_, PyAny>,
+        nbytes: u64,
+    ) -> PyResult<()> {
+        let places = (word(from_)?, word(to)?);
+        self.0.reduce((how, dtype), places, nbytes).map_err(raised_from)
+    }
+
+    /// Calls a function on a thread of the session; the stream waits for its return. Each launch of a recording calls it. What it raises fails the command.
+    fn call(&self, function: Py<PyAny>) -> PyResult<()> {
+        let call = move || {
+            Python::attach(|py| {
+                if let Err(error) = function.call0(py) {
+                    std::panic::panic_any(error.to_string());
+                }
+            });
+        };
+        self.0.call(call).map_err(raised_from)
+    }
+
+    /// Writes a word of 64 bits of the device.
+    fn write_value(&self, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        self.0.write_value(word(at)?, value).map_err(raised_from)
+    }
+
+    /// Waits until a word of 64 bits of the device has this value.
+    fn wait_value(&self, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        self.0.wait_value(word(at)?, value).map_err(raised_from)
+    }
+
     /// Records an event when everything before it is over.
     fn record(&self, event: &Event) -> PyResult<()> {
         self.0.record(&event.0).map_err(raised_from)
@@ -56,12 +156,12 @@ impl KernelStream {
         self.0.begin_capture().map_err(raised_from)
     }
 
-    /// Ends the capture: what was launched meanwhile, on this stream and on those that joined by events.
+    /// Ends the capture: what was asked meanwhile, on this stream and on those that joined by events.
     fn end_capture(&self) -> PyResult<Recording> {
         Ok(Recording(self.0.end_capture().map_err(raised_from)?))
     }
 
-    /// Launches a recording as one command. `bindings` are pairs: what was an argument while the stream was captured, and what stands in its place now. Hold the
+    /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. `bindings` are pairs: what was an argument while the stream was captured, and what stands in its place now. Hold the
     /// tensors until the launch is over.
     #[pyo3(signature = (recording, bindings = Vec::new()))]
     fn launch_recording(

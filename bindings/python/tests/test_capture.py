@@ -1,9 +1,9 @@
-"""Kernel streams from Python: what is captured of them is launched as one command, again and on other tensors."""
+"""Kernel streams from Python: what is captured of them is launched again, and on other tensors."""
 
 import numpy as np
 import pytest
 
-from pto_runtime import Device, HostError
+from pto_runtime import Device, HostBuffer, HostError
 
 # Func ids of the library.
 ADD, MUL = 0, 2
@@ -47,7 +47,7 @@ def test_what_is_captured_of_two_streams_is_launched_on_other_tensors(session):
     first.synchronize(timeout=60)
     assert (programs.to_host(total) == 35).all()
 
-    with pytest.raises(HostError, match="no launch has the argument"):
+    with pytest.raises(HostError, match="does not name"):
         first.launch_recording(recording, [(other, x)])
 
 
@@ -69,3 +69,46 @@ def test_what_a_kernel_stream_cannot_do_is_refused(session):
     with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as another:
         with pytest.raises(HostError, match="another session"):
             another.kernel_stream().launch_recording(recording)
+
+
+def test_what_is_no_launch_stands_in_a_recording_as_well(session):
+    programs = session.stream()
+    x, given, total = full(programs, 3), full(programs, 0), full(programs, 0)
+    flag = programs.to_device(np.zeros(COUNT, np.float32))
+    programs.synchronize()
+    first, second = session.kernel_stream(), session.kernel_stream()
+    forked, joined = session.event(), session.event()
+    source, result = HostBuffer(4 * COUNT), HostBuffer(4 * COUNT)
+    calls = []
+
+    first.begin_capture()
+    first.fill(flag, 0, 4 * COUNT)
+    first.copy_to_device(given, source)
+    first.record(forked)
+    second.wait(forked)
+    first.wait_value(flag, 7)
+    second.call(lambda: calls.append(1))
+    second.write_value(flag, 7)
+    second.record(joined)
+    first.wait(joined)
+    first.launch(ADD, [given, x, total, COUNT])
+    first.copy(total, given, 4 * COUNT)
+    first.reduce("sum", "f32", given, total, 4 * COUNT)
+    first.copy_from_device(total, result)
+    recording = first.end_capture()
+    assert calls == []
+
+    for value in range(3):
+        source.write(np.full(COUNT, value, np.float32))
+        first.launch_recording(recording)
+        first.synchronize(timeout=60)
+        assert (np.frombuffer(result.read(), np.float32) == 2 * (value + 3)).all()
+        assert len(calls) == value + 1
+
+    with pytest.raises(HostError, match="mean"):
+        first.reduce("mean", "f32", given, total, 4 * COUNT)
+    with pytest.raises(HostError, match="buffer of 256"):
+        source.write(np.zeros(3, np.float32))
+    first.call(lambda: 1 // 0)
+    with pytest.raises(HostError, match="division"):
+        first.synchronize(timeout=60)

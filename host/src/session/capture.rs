@@ -1,20 +1,23 @@
 //! Capture: what is submitted to a stream becomes a recording instead of being done.
 //!
 //! ```text
-//! begin_capture on A:  launch -> node            record(e) on A:  e is the joint of A's last nodes
+//! begin_capture on A:  command -> node           record(e) on A:  e is the joint of A's last nodes
 //! wait(e) on B:        B joins the capture       record(f) on B, wait(f) on A: A follows B again
 //! end_capture on A:    every stream that joined must have been followed by A -> Recording
 //! ```
-//! A recording is a graph of launches. It is launched as one command, again and again.
+//! A recording is a graph of launches and other commands ([`CapturedCommand`]). It is launched again and again: as one command if it has launches only, and piece by piece
+//! otherwise (`replay.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::block::BlockContext;
+use pto_abi::session::CommandKind;
 use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_graph::{GraphBuilder, TaskSpec};
 
+use super::captured::{Bindings, CapturedCommand, bound_word};
 use super::ids::StreamId;
 use super::recorded::RecordedWords;
 use crate::device::Device;
@@ -45,6 +48,12 @@ pub(crate) struct RecordedTask {
 }
 
 impl KernelCall {
+    /// With other addresses.
+    fn bound(&self, bindings: Bindings<'_>) -> Self {
+        let args = self.args.iter().map(|word| bound_word(*word, bindings)).collect();
+        Self { args, ..self.clone() }
+    }
+
     /// Its tasks, one a block, behind `after`.
     fn tasks(&self, after: &[usize]) -> impl Iterator<Item = RecordedTask> {
         (0..self.blocks).map(|block| {
@@ -63,10 +72,46 @@ impl KernelCall {
     }
 }
 
+/// What was captured.
+#[derive(Clone, Debug)]
+pub(super) enum Captured {
+    Launch(KernelCall),
+    Command(CapturedCommand),
+}
+
+impl Captured {
+    fn has_argument(&self, address: GmAddr) -> bool {
+        match self {
+            Self::Launch(call) => call.args.contains(&address.0),
+            Self::Command(command) => command.has_address(address),
+        }
+    }
+
+    fn bound(&self, bindings: Bindings<'_>) -> Self {
+        match self {
+            Self::Launch(call) => Self::Launch(call.bound(bindings)),
+            Self::Command(command) => Self::Command(command.bound(bindings)),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Node {
-    call: KernelCall,
+    what: Captured,
     after: Vec<usize>,
+}
+
+impl Node {
+    const fn is_launch(&self) -> bool {
+        matches!(self.what, Captured::Launch(_))
+    }
+}
+
+/// A part of a recording that is one command.
+#[derive(Clone)]
+pub(super) enum Piece {
+    Launches(Recording),
+    Command(CapturedCommand),
 }
 
 /// A capture that is going on.
@@ -105,12 +150,34 @@ impl Capture {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A launch on `stream`.
-    pub(super) fn launch(&self, stream: StreamId, call: KernelCall) {
+    /// A command of `stream`.
+    pub(super) fn add(&self, stream: StreamId, what: Captured) {
         let mut draft = self.draft();
         let node = draft.nodes.len();
         let after = draft.ends.insert(stream, vec![node]).unwrap_or_default();
-        draft.nodes.push(Node { call, after });
+        draft.nodes.push(Node { what, after });
+    }
+
+    /// A recording on `stream`: its commands become commands of this capture.
+    pub(super) fn nest(&self, stream: StreamId, recording: &Recording, bindings: Bindings<'_>) {
+        let nodes = &recording.0.nodes;
+        if nodes.is_empty() {
+            return;
+        }
+        let mut draft = self.draft();
+        let first = draft.nodes.len();
+        let before = draft.ends.get(&stream).cloned().unwrap_or_default();
+        let mut is_last = vec![true; nodes.len()];
+        for node in nodes {
+            node.after.iter().for_each(|earlier| is_last[*earlier] = false);
+            let after = match node.after.as_slice() {
+                [] => before.clone(),
+                own => own.iter().map(|earlier| first + earlier).collect(),
+            };
+            draft.nodes.push(Node { what: node.what.bound(bindings), after });
+        }
+        let last = (first..).zip(is_last).filter(|(_, is_last)| *is_last).map(|(node, _)| node);
+        draft.ends.insert(stream, last.collect());
     }
 
     /// A record on `stream`.
@@ -173,31 +240,51 @@ impl Joint {
     }
 }
 
-/// What was submitted to streams while they were captured: a graph of launches, to be launched as one command.
+/// What was submitted to streams while they were captured: a graph of launches and other commands, to be launched again and again.
 #[derive(Clone)]
 pub struct Recording(Arc<Recorded>);
 
 struct Recorded {
     nodes: Vec<Node>,
+    /// Of a recording with other commands than launches.
+    pieces: Vec<Piece>,
     /// The graph as it was captured, once it has been launched.
     image: Mutex<Option<Arc<GraphImage>>>,
 }
 
 impl Recording {
     fn of(nodes: Vec<Node>) -> Self {
-        Self(Arc::new(Recorded { nodes, image: Mutex::default() }))
+        let has_launches_only = nodes.iter().all(Node::is_launch);
+        let pieces = if has_launches_only { Vec::new() } else { pieces(&nodes) };
+        Self(Arc::new(Recorded { nodes, pieces, image: Mutex::default() }))
     }
 
-    /// How many launches it consists of.
+    /// How many launches it has.
     #[must_use]
     pub fn launches(&self) -> usize {
-        self.0.nodes.len()
+        self.0.nodes.iter().filter(|node| node.is_launch()).count()
     }
 
-    /// Whether an argument of some launch is `address`, so that it can be bound to another one.
+    /// The commands of which launching it consists, one after the other.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        match self.0.pieces.as_slice() {
+            [] => vec![Piece::Launches(self.clone())],
+            pieces => pieces.to_vec(),
+        }
+    }
+
+    /// The kind of its first command that is no launch, and its number among all.
+    pub(crate) fn first_command(&self) -> Option<(usize, CommandKind)> {
+        self.0.nodes.iter().enumerate().find_map(|(number, node)| match &node.what {
+            Captured::Launch(_) => None,
+            Captured::Command(command) => Some((number, command.kind)),
+        })
+    }
+
+    /// Whether an argument of some launch, an address of another command or a word of a builder is `address`, so that it can be bound to another one.
     #[must_use]
     pub fn has_argument(&self, address: GmAddr) -> bool {
-        self.0.nodes.iter().any(|node| node.call.args.contains(&address.0))
+        self.0.nodes.iter().any(|node| node.what.has_argument(address))
     }
 
     /// Whether both are the same recording.
@@ -205,7 +292,7 @@ impl Recording {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Its tasks, with each argument that is the first of a pair replaced by the second.
+    /// The tasks of its launches, with each argument that is the first of a pair replaced by the second.
     pub(crate) fn tasks(&self, bindings: &[(GmAddr, GmAddr)]) -> Vec<RecordedTask> {
         let mut tasks: Vec<RecordedTask> = Vec::with_capacity(self.0.nodes.len());
         let mut of_node: Vec<std::ops::Range<usize>> = Vec::with_capacity(self.0.nodes.len());
@@ -213,7 +300,9 @@ impl Recording {
             let after: Vec<_> =
                 node.after.iter().flat_map(|before| of_node[*before].clone()).collect();
             let first = tasks.len();
-            tasks.extend(bound(&node.call, bindings).tasks(&after));
+            if let Captured::Launch(call) = &node.what {
+                tasks.extend(call.bound(bindings).tasks(&after));
+            }
             of_node.push(first..tasks.len());
         }
         tasks
@@ -260,45 +349,139 @@ impl Recording {
     }
 }
 
-fn bound(call: &KernelCall, bindings: &[(GmAddr, GmAddr)]) -> KernelCall {
-    let mut call = call.clone();
-    for word in &mut call.args {
-        if let Some((_, to)) = bindings.iter().find(|(from, _)| from.0 == *word) {
-            *word = to.0;
+/// The commands of a recording in an order that keeps theirs. Launches that can be together are one piece. What waits for a value comes when
+/// nothing else can, because another command may write the value.
+fn pieces(nodes: &[Node]) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut is_done = vec![false; nodes.len()];
+    let is_ready =
+        |node: &Node, is_done: &[bool]| node.after.iter().all(|earlier| is_done[*earlier]);
+    while is_done.contains(&false) {
+        let (before, had) = (is_done.clone(), pieces.len());
+        let mut launches: Vec<Node> = Vec::new();
+        let mut places = BTreeMap::new();
+        for (number, node) in nodes.iter().enumerate() {
+            if !is_done[number] && node.is_launch() && is_ready(node, &is_done) {
+                let after = node.after.iter().filter_map(|earlier| places.get(earlier).copied());
+                let after = after.collect();
+                places.insert(number, launches.len());
+                launches.push(Node { what: node.what.clone(), after });
+                is_done[number] = true;
+            }
         }
+        debug_assert!(
+            launches
+                .iter()
+                .enumerate()
+                .all(|(at, node)| { node.after.iter().all(|earlier| *earlier < at) })
+        );
+        if !launches.is_empty() {
+            pieces.push(Piece::Launches(Recording::of(launches)));
+        }
+        let mut add = |waits: bool, most: usize, is_done: &mut Vec<bool>| {
+            let mut added = 0;
+            for (number, node) in nodes.iter().enumerate() {
+                if let Captured::Command(command) = &node.what
+                    && !is_done[number]
+                    && command.waits() == waits
+                    && added < most
+                    && is_ready(node, is_done)
+                {
+                    pieces.push(Piece::Command(command.clone()));
+                    is_done[number] = true;
+                    added += 1;
+                }
+            }
+        };
+        add(false, usize::MAX, &mut is_done);
+        if is_done == before {
+            add(true, 1, &mut is_done);
+        }
+        debug_assert!(pieces.len() > had, "each node stands behind those that it waits for");
     }
-    call
+    pieces
 }
 
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Recording of {} launches", self.launches())
+        let others = self.0.nodes.len() - self.launches();
+        write!(f, "Recording of {} launches and {others} other commands", self.launches())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Capture, KernelCall};
+    use super::{Capture, Captured, KernelCall, Piece, Recording};
     use crate::session::StreamId;
-    use pto_abi::{CoreKind, FuncId};
+    use crate::session::captured::{CapturedCommand, CapturedKept};
+    use pto_abi::session::CommandKind;
+    use pto_abi::{CoreKind, FuncId, GmAddr};
 
     const A: StreamId = StreamId(0);
     const B: StreamId = StreamId(1);
 
-    fn call(word: u64) -> KernelCall {
-        KernelCall { func_id: FuncId(0), kind: CoreKind::AIV, blocks: 1, args: vec![word] }
+    fn call(word: u64) -> Captured {
+        let args = vec![word];
+        Captured::Launch(KernelCall { func_id: FuncId(0), kind: CoreKind::AIV, blocks: 1, args })
+    }
+
+    fn command(kind: CommandKind) -> Captured {
+        let (words, kept) = (vec![0x1000, 8, 0], CapturedKept::Nothing);
+        Captured::Command(CapturedCommand { kind, words, kept })
+    }
+
+    /// The pieces: the edges of launches, or the kind of another command.
+    fn told(recording: &Recording) -> Vec<String> {
+        let piece = |piece: &Piece| match piece {
+            Piece::Command(command) => format!("{:?}", command.kind),
+            Piece::Launches(launches) => {
+                let after: Vec<_> = launches.0.nodes.iter().map(|node| &node.after).collect();
+                format!("{after:?}")
+            }
+        };
+        recording.pieces().iter().map(piece).collect()
+    }
+
+    #[test]
+    fn launches_that_can_be_together_are_one_piece_and_waits_come_last() {
+        let capture = Capture::begin(A);
+        capture.add(A, command(CommandKind::FILL));
+        let other = capture.joint(A).join(B, None).unwrap();
+        other.add(B, command(CommandKind::WAIT_VALUE));
+        other.add(B, call(1));
+        capture.add(A, call(2));
+        capture.add(A, call(3));
+        capture.add(A, command(CommandKind::WRITE_VALUE));
+        other.joint(B).join(A, Some(&capture)).unwrap();
+        capture.add(A, call(4));
+        let recording = capture.end(A).unwrap();
+        let kind = |kind: CommandKind| format!("{kind:?}");
+        let [fill, write, wait] =
+            [CommandKind::FILL, CommandKind::WRITE_VALUE, CommandKind::WAIT_VALUE].map(kind);
+        let expected = [&fill, "[[], [0]]", &write, &wait, "[[], [0]]"];
+        assert_eq!(told(&recording), expected);
+        assert_eq!((recording.launches(), recording.first_command().unwrap().0), (4, 0));
+        // It may be part of another one.
+        let outer = Capture::begin(A);
+        outer.add(A, call(5));
+        outer.nest(A, &recording, &[(GmAddr(4), GmAddr(9))]);
+        outer.add(A, call(6));
+        let outer = outer.end(A).unwrap();
+        let expected = ["[[]]", &fill, "[[], [0]]", &write, &wait, "[[], [0], [1]]"];
+        assert_eq!(told(&outer), expected);
+        assert!(outer.has_argument(GmAddr(9)) && !outer.has_argument(GmAddr(4)));
     }
 
     #[test]
     fn a_fork_that_is_joined_is_a_diamond() {
         let capture = Capture::begin(A);
-        capture.launch(A, call(0));
+        capture.add(A, call(0));
         let other = capture.joint(A).join(B, None).unwrap();
-        other.launch(B, call(1));
-        capture.launch(A, call(2));
+        other.add(B, call(1));
+        capture.add(A, call(2));
         assert_eq!(capture.end(A).unwrap_err(), B, "A does not follow B");
         other.joint(B).join(A, Some(&capture)).unwrap();
-        capture.launch(A, call(3));
+        capture.add(A, call(3));
         let recording = capture.end(A).unwrap();
         let after: Vec<_> = recording.0.nodes.iter().map(|node| node.after.clone()).collect();
         assert_eq!(after, [vec![], vec![0], vec![0], vec![1, 2]]);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pto_abi::GmAddr;
 
 use super::capture::Recording;
+use super::captured::{CapturedKept, CapturedRun};
 use super::event::EventCore;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
@@ -33,6 +34,25 @@ pub(super) enum Kept {
     Event(Arc<EventCore>),
     /// Of a barrier.
     Barrier(Arc<Barrier>),
+}
+
+impl Kept {
+    /// Of one command that is as it was captured.
+    pub(super) fn of(captured: &CapturedKept) -> Option<Self> {
+        match captured {
+            CapturedKept::Nothing => None,
+            CapturedKept::Buffer(buffer) => Some(Self::Buffer(buffer.clone())),
+            CapturedKept::Function(function) => {
+                let function = Arc::clone(function);
+                Some(Self::Function(Box::new(move || function())))
+            }
+            CapturedKept::Run(run) => {
+                let CapturedRun { work, options, ticket } = CapturedRun::clone(run);
+                let work = RunWork::Work(work);
+                Some(Self::Run(Box::new(RunCommand { work, options, ticket })))
+            }
+        }
+    }
 }
 
 /// A run.

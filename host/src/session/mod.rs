@@ -15,6 +15,7 @@
 
 mod bell;
 mod capture;
+mod captured;
 pub(crate) mod choice;
 mod circles;
 mod clock;
@@ -40,6 +41,7 @@ mod owned_work;
 mod performer;
 mod recorded;
 mod reduction;
+mod replay;
 mod resident;
 mod running;
 mod seat;

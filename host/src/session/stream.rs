@@ -10,12 +10,13 @@ use pto_abi::session::{CommandHead, CommandKind, ValueTest};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::tile::DType;
 
-use super::capture::{Capture, KernelCall, Recording};
+use super::capture::{Capture, Captured, KernelCall, Recording};
+use super::captured::{CapturedCommand, CapturedKept, CapturedRun};
 use super::error::SessionError;
 use super::event::Event;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
-use super::kept::{Barrier, Kept, RunCommand, RunWork};
+use super::kept::{Barrier, Kept};
 use super::mark::StreamMark;
 use super::notify::Notify;
 use super::options::StreamOptions;
@@ -24,7 +25,7 @@ use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
-use crate::buffer::DeviceBuffer;
+use crate::memory::Memory;
 use crate::options::RunOptions;
 
 /// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
@@ -103,7 +104,8 @@ impl Stream {
         words[LAUNCH_WORDS..].copy_from_slice(args);
         let side = self.core.submitting();
         if let Some(capture) = &side.capture {
-            capture.launch(self.id(), KernelCall { func_id, kind, blocks, args: args.to_vec() });
+            let call = KernelCall { func_id, kind, blocks, args: args.to_vec() };
+            capture.add(self.id(), Captured::Launch(call));
             return Ok(0);
         }
         self.submit(&side, CommandKind::LAUNCH, words, None)
@@ -131,7 +133,7 @@ impl Stream {
     /// # Errors
     /// Those of every call that submits.
     pub fn run(&self, work: impl Into<OwnedWork>) -> Result<RunTicket, SessionError> {
-        Ok(self.submit_run(RunWork::Work(work.into()), None)?.1)
+        self.submit_run(work.into(), None)
     }
 
     /// As [`Stream::run`], with options of its own.
@@ -143,71 +145,24 @@ impl Stream {
         work: impl Into<OwnedWork>,
         options: RunOptions,
     ) -> Result<RunTicket, SessionError> {
-        Ok(self.submit_run(RunWork::Work(work.into()), Some(options))?.1)
-    }
-
-    /// Launches a recording as one command. Where an argument of a launch is the first address of a pair of `bindings`, the
-    /// second one stands for it. The firmware begins the launches beside those of other streams; a recording in which more than five tasks follow
-    /// one directly is run as a graph, as by [`Stream::run`].
-    ///
-    /// # Errors
-    /// `Argument`: no launch has the first address of a pair. `Device` with `OutOfMemory`: the recording does not fit GM. Those of
-    /// every call that submits.
-    pub fn launch_recording(
-        &self,
-        recording: &Recording,
-        bindings: &[(GmAddr, GmAddr)],
-    ) -> Result<u64, SessionError> {
-        if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
-        {
-            return Err(SessionError::Argument {
-                what: "launch_recording: a binding",
-                found: format!("no launch has the argument {unbound}"),
-                allowed: "an address that was an argument while the stream was captured",
-            });
-        }
-        let mut side = self.uncaptured("a recording")?;
-        let Some(words) = self.words_of(&mut side, recording, bindings)? else {
-            drop(side);
-            let work = RunWork::Recording(recording.clone(), bindings.to_vec());
-            return Ok(self.submit_run(work, None)?.0);
-        };
-        let (address, count) = (words.address().0, words.len() as u64);
-        let kept = Some(Kept::Recorded(words));
-        self.submit(&side, CommandKind::REPLAY, &[address, count], kept)
-    }
-
-    /// The words of a recording in GM; `None`: the firmware does not begin it.
-    fn words_of(
-        &self,
-        side: &mut Submitting,
-        recording: &Recording,
-        bindings: &[(GmAddr, GmAddr)],
-    ) -> Result<Option<Arc<DeviceBuffer<u64>>>, SessionError> {
-        let known = side.recorded.find(|known| known.is_same(recording), bindings);
-        if known.is_some() {
-            return Ok(known);
-        }
-        let Some(words) = recording.words(bindings) else { return Ok(None) };
-        let words = Arc::new(DeviceBuffer::upload(&self.shared.memory, &words)?);
-        side.recorded.keep(recording.clone(), bindings, &words);
-        Ok(Some(words))
+        self.submit_run(work.into(), Some(options))
     }
 
     fn submit_run(
         &self,
-        work: RunWork,
+        work: OwnedWork,
         options: Option<RunOptions>,
-    ) -> Result<(u64, RunTicket), SessionError> {
+    ) -> Result<RunTicket, SessionError> {
         let ticket = RunTicket::default();
-        let of_stream =
-            || self.core.kernel_budget().map(|task_budget| self.own_options(task_budget));
-        let options = options.or_else(of_stream);
-        let command = RunCommand { work, options, ticket: ticket.clone() };
-        let side = self.uncaptured("a run")?;
-        let number =
-            self.submit(&side, CommandKind::RUN, &[], Some(Kept::Run(Box::new(command))))?;
-        Ok((number, ticket))
+        let options = options.or_else(|| self.options_of_runs());
+        let run = CapturedRun { work, options, ticket: ticket.clone() };
+        self.take(CommandKind::RUN, &[], CapturedKept::Run(Box::new(run)))?;
+        Ok(ticket)
+    }
+
+    /// The options of runs that have none of their own; `None`: those of the session.
+    pub(super) fn options_of_runs(&self) -> Option<RunOptions> {
+        self.core.kernel_budget().map(|task_budget| self.own_options(task_budget))
     }
 
     /// The run options of the session, with this time for each kernel.
@@ -227,8 +182,7 @@ impl Stream {
         let from = from.into();
         let words = [to.0, from.bytes()];
         self.check_range(to, from.bytes())?;
-        let side = self.uncaptured("a copy")?;
-        self.submit(&side, CommandKind::COPY_IN, &words, Some(Kept::Buffer(from)))
+        self.take(CommandKind::COPY_IN, &words, CapturedKept::Buffer(from))
     }
 
     /// Fills `to` from `from`.
@@ -238,8 +192,7 @@ impl Stream {
     pub fn copy_from_device(&self, from: GmAddr, to: &HostBuffer) -> Result<u64, SessionError> {
         let words = [from.0, to.bytes()];
         self.check_range(from, to.bytes())?;
-        let side = self.uncaptured("a copy")?;
-        self.submit(&side, CommandKind::COPY_OUT, &words, Some(Kept::Buffer(to.clone())))
+        self.take(CommandKind::COPY_OUT, &words, CapturedKept::Buffer(to.clone()))
     }
 
     /// Copies `bytes` bytes on the device.
@@ -253,8 +206,7 @@ impl Stream {
         bytes: u64,
     ) -> Result<u64, SessionError> {
         self.check_apart(from, to, bytes)?;
-        let side = self.uncaptured("a copy")?;
-        self.submit(&side, CommandKind::COPY, &[from.0, to.0, bytes], None)
+        self.take(CommandKind::COPY, &[from.0, to.0, bytes], CapturedKept::Nothing)
     }
 
     /// Fills `bytes` bytes with `byte`.
@@ -290,20 +242,31 @@ impl Stream {
         self.check_range(to, bytes)?;
         let mut pattern = [0; 8];
         pattern.chunks_mut(size).for_each(|part| part.copy_from_slice(&element[..size]));
-        let side = self.uncaptured("a fill")?;
         let words = [to.0, bytes, u64::from_le_bytes(pattern)];
-        self.submit(&side, CommandKind::FILL, &words, None)
+        self.take(CommandKind::FILL, &words, CapturedKept::Nothing)
     }
 
     /// Calls `function` on a thread of the session; the stream waits for its return. A panic of it is a failure of the command.
     /// The function must not wait for this stream.
     ///
     /// # Errors
-    /// Those of every call that submits.
+    /// `Capture`: a recording may call a function again, which [`Stream::call_each`] takes. Those of every call that submits.
     pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<u64, SessionError> {
-        let side = self.uncaptured("a function of the host")?;
+        let side = self.core.submitting();
+        self.check_uncaptured(&side, "call", ONCE)?;
         let kept = Kept::Function(Box::new(function));
         self.submit(&side, CommandKind::CALL, &[], Some(kept))
+    }
+
+    /// As [`Stream::call`], with a function that may be called again: where the stream is captured, each launch of the recording calls it.
+    ///
+    /// # Errors
+    /// Those of every call that submits.
+    pub fn call_each(
+        &self,
+        function: impl Fn() + Send + Sync + 'static,
+    ) -> Result<u64, SessionError> {
+        self.take(CommandKind::CALL, &[], CapturedKept::Function(Arc::new(function)))
     }
 
     /// Records `event`: its next record is complete when everything before in this stream is.
@@ -403,8 +366,7 @@ impl Stream {
     /// `Argument`: the address is not a multiple of 8. As [`Stream::copy_to_device`].
     pub fn write_value(&self, at: GmAddr, value: u64) -> Result<u64, SessionError> {
         self.check_word(at)?;
-        let side = self.uncaptured("write_value")?;
-        self.submit(&side, CommandKind::WRITE_VALUE, &[at.0, value], None)
+        self.take(CommandKind::WRITE_VALUE, &[at.0, value], CapturedKept::Nothing)
     }
 
     /// Makes the stream wait until a word of GM is as `test` says, whoever writes it: a stream, a kernel, the host.
@@ -413,9 +375,8 @@ impl Stream {
     /// As [`Stream::write_value`].
     pub fn wait_value(&self, at: GmAddr, test: ValueTest, value: u64) -> Result<u64, SessionError> {
         self.check_word(at)?;
-        let side = self.uncaptured("wait_value")?;
         let words = [at.0, value, test.get().into()];
-        self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
+        self.take(CommandKind::WAIT_VALUE, &words, CapturedKept::Nothing)
     }
 
     /// As [`Stream::wait_value`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
@@ -472,9 +433,8 @@ impl Stream {
                 allowed: "whole elements",
             });
         }
-        let side = self.uncaptured("a reduction")?;
         let words = [from.0, to.0, bytes, reduction.word(dtype)];
-        self.submit(&side, CommandKind::REDUCE, &words, None)
+        self.take(CommandKind::REDUCE, &words, CapturedKept::Nothing)
     }
 
     pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
@@ -483,8 +443,47 @@ impl Stream {
         self.submit(&side, CommandKind::BARRIER, &[0], Some(kept))
     }
 
+    /// Submits a command, or makes it part of the capture.
+    fn take(
+        &self,
+        kind: CommandKind,
+        words: &[u64],
+        kept: CapturedKept,
+    ) -> Result<u64, SessionError> {
+        let side = self.core.submitting();
+        if let Some(capture) = &side.capture {
+            let command = CapturedCommand { kind, words: words.to_vec(), kept };
+            capture.add(self.id(), Captured::Command(command));
+            return Ok(0);
+        }
+        self.submit(&side, kind, words, Kept::of(&kept))
+    }
+
+    /// The submitters' side of the stream.
+    pub(super) fn submitting(&self) -> std::sync::MutexGuard<'_, Submitting> {
+        self.core.submitting()
+    }
+
+    pub(super) fn memory(&self) -> &Arc<Memory> {
+        &self.shared.memory
+    }
+
+    /// Entries of its ring.
+    pub(super) fn ring_entries(&self) -> u64 {
+        self.shared.options.ring_entries as u64
+    }
+
+    /// Waits until the ring has room for so many entries; nobody else may submit meanwhile.
+    pub(super) fn await_entries(&self, entries: u64) -> Result<(), SessionError> {
+        let is_ready = !self.shared.has_ended() && !self.core.has_stopped();
+        if is_ready && self.core.ring().room() >= entries {
+            return Ok(());
+        }
+        self.await_room(entries)
+    }
+
     #[inline]
-    fn submit(
+    pub(super) fn submit(
         &self,
         _side: &Submitting,
         kind: CommandKind,
@@ -541,12 +540,17 @@ impl Stream {
         Err(SessionError::OtherSession { what: event.id().to_string() })
     }
 
-    fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
+    pub(super) fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
         Ok(self.shared.memory.check_user_range(address, bytes)?)
     }
 
     /// Both ranges are in live allocations, and do not overlap.
-    fn check_apart(&self, from: GmAddr, to: GmAddr, bytes: u64) -> Result<(), SessionError> {
+    pub(super) fn check_apart(
+        &self,
+        from: GmAddr,
+        to: GmAddr,
+        bytes: u64,
+    ) -> Result<(), SessionError> {
         self.check_range(from, bytes)?;
         self.check_range(to, bytes)?;
         if from.0 < to.0.saturating_add(bytes) && to.0 < from.0.saturating_add(bytes) {
@@ -621,8 +625,9 @@ impl Stream {
 
 /// Capture.
 impl Stream {
-    /// From here on launches become part of a recording instead of being done. Streams that wait for an event which was recorded
-    /// in the capture join it.
+    /// From here on commands become part of a recording instead of being done: launches, runs, copies, fills, reductions, values, flags, functions
+    /// that can be called again, recordings, and events that are recorded and waited for within the capture. Streams that wait for an event which was recorded
+    /// in the capture join it. Everything else is refused with the error `Capture`.
     ///
     /// # Errors
     /// `Capture`: the stream is captured.
@@ -733,6 +738,7 @@ fn stuck(unmet: Unmet) -> SessionError {
 }
 
 const CAPTURED: &str = "is not possible while the stream is captured; end the capture first";
+const ONCE: &str = "gives a function that can be called once, and a recording may be launched again; use call_each";
 const FOREIGN: &str =
     "names an event that was not recorded in the capture; record it in a stream that takes part";
 const MIXED: &str = "would mix two captures; end one of them first";

@@ -45,15 +45,18 @@ impl Conversions {
     }
 }
 
-/// A side of a conversion, as a matrix.
+/// A side of a conversion: a matrix, or several of them, one for each index of the leading dimensions.
 struct Side<'f> {
     form: &'f Form,
-    /// Rows and columns of the matrix.
+    /// Extents of the leading dimensions.
+    leading: &'f [u64],
+    /// Rows and columns of a matrix.
     extents: [u64; 2],
 }
 
 impl<'f> Side<'f> {
-    fn of(form: &'f Form) -> Option<Self> {
+    /// A form as one matrix; `None`: it has more dimensions and strides.
+    fn matrix(form: &'f Form) -> Option<Self> {
         let extents = match (form.shape.as_slice(), &form.layout.format) {
             ([n], _) => [1, *n],
             ([m, n], _) => [*m, *n],
@@ -63,7 +66,28 @@ impl<'f> Side<'f> {
             }
             _ => return None,
         };
-        Some(Self { form, extents })
+        Some(Self { form, leading: &[], extents })
+    }
+
+    /// A form of three dimensions or more as its matrices; `None`: it has tiles, which are those of one matrix, or fewer dimensions.
+    fn matrices(form: &'f Form) -> Option<Self> {
+        match (form.shape.as_slice(), &form.layout.format) {
+            ([leading @ .., m, n], Format::RowMajor | Format::Strided(_)) => {
+                Some(Self { form, leading, extents: [*m, *n] })
+            }
+            _ => None,
+        }
+    }
+
+    /// Both sides of a conversion, in the same way.
+    fn both(from: &'f Form, to: &'f Form) -> Option<[Self; 2]> {
+        let of = |side: fn(&'f Form) -> Option<Self>| Some([side(from)?, side(to)?]);
+        of(Self::matrix).or_else(|| of(Self::matrices))
+    }
+
+    /// As the workload has it.
+    fn shape(&self) -> Vec<u64> {
+        [self.leading, self.extents.as_slice()].concat()
     }
 
     /// The columns that stand side by side; `None`: all.
@@ -74,7 +98,7 @@ impl<'f> Side<'f> {
         }
     }
 
-    /// The matrix as the workload has it: its extents, and the layout with which the program binds it.
+    /// The tensor as the workload has it: its extents, and the layout with which the program binds it.
     fn described(&self) -> Option<(Vec<u64>, Layout)> {
         let layout = self.form.layout.clone();
         let format = match (&layout.format, self.form.shape.as_slice()) {
@@ -84,15 +108,17 @@ impl<'f> Side<'f> {
             }
             (format, _) => format.clone(),
         };
-        let layout = layout.with_format(format.normal(&self.extents));
-        Some((layout.storage_shape(&self.extents)?, layout))
+        let shape = self.shape();
+        let layout = layout.with_format(format.normal(&shape));
+        Some((layout.storage_shape(&shape)?, layout))
     }
 
     /// The view of a tile of `rows` x `cols` at the loop variables `m` and `n`. What lies beyond a matrix that stands side by side
     /// does not count by itself; of tiles it is there, and has to be left out.
     fn view(&self, name: &str, [rows, cols]: [u64; 2]) -> String {
         let Some(width) = self.tile_columns() else {
-            return format!("{name}[m * {rows} for {rows}, n * {cols} for {cols}]");
+            let leading: String = (0..self.leading.len()).map(|dim| format!("i{dim}, ")).collect();
+            return format!("{name}[{leading}m * {rows} for {rows}, n * {cols} for {cols}]");
         };
         let counted = |var: &str, step: u64, extent: u64| match extent % step {
             0 => step.to_string(),
@@ -112,9 +138,8 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     if from.shape != to.shape {
         return Err(refused("the extents are others; a conversion keeps them"));
     }
-    let strided = "strides of more than two dimensions; make it row-major where it is computed";
-    let (x, y) = (Side::of(from), Side::of(to));
-    let (Some(x), Some(y)) = (x, y) else { return Err(refused(strided)) };
+    let tiled = "tiles are those of a matrix";
+    let [x, y] = Side::both(from, to).ok_or_else(|| refused(tiled))?;
     let (Some((x_stored, x_layout)), Some((y_stored, y_layout))) = (x.described(), y.described())
     else {
         return Err(refused("the layout does not fit the extents"));
@@ -124,13 +149,12 @@ fn program(from: &Form, to: &Form) -> Result<Program, StitchError> {
     let broken = "the conversion is not a workload that a device takes";
     let checked = Workload::parse(&text).ok().and_then(|workload| workload.check().ok());
     let program = Program::of_workload(&checked.ok_or_else(|| refused(broken))?)?;
-    let matrix = x.extents.to_vec();
     let program = program.with_tensor(SOURCE, |tensor| {
-        (tensor.shape, tensor.layout) = (matrix.clone(), x_layout);
+        (tensor.shape, tensor.layout) = (x.shape(), x_layout);
     })?;
     // Every element is written but those that fill up tiles, which whoever runs the program has filled.
     Ok(program.with_tensor(TARGET, |tensor| {
-        (tensor.shape, tensor.layout) = (matrix.clone(), y_layout);
+        (tensor.shape, tensor.layout) = (y.shape(), y_layout);
         tensor.begins_with_zeros = false;
     })?)
 }
@@ -174,8 +198,14 @@ fn text(
     }
     line("}".to_owned());
     let (source, target) = (x.view(SOURCE, tile), y.view(TARGET, tile));
-    line(format!("do parallel n in dense {outer} {{ parallel m in dense {inner} {{"));
-    line(format!("convert[n, m](x = {source}, y = {target})"));
-    line("} } }".to_owned());
+    let leading: Vec<_> = x.leading.iter().enumerate().collect();
+    let loops: String = leading
+        .iter()
+        .map(|(dim, extent)| format!("parallel i{dim} in dense {extent} {{ "))
+        .collect();
+    let indices: String = leading.iter().map(|(dim, _)| format!("i{dim}, ")).collect();
+    line(format!("do {loops}parallel n in dense {outer} {{ parallel m in dense {inner} {{"));
+    line(format!("convert[{indices}n, m](x = {source}, y = {target})"));
+    line("} ".repeat(leading.len() + 3));
     text
 }

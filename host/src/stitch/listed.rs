@@ -32,17 +32,16 @@ pub(super) struct Listing<'p> {
 impl Listing<'_> {
     /// The tasks, of a list that will stand at `at`.
     pub(super) fn tasks(&self, at: GmAddr) -> Vec<ListedTask> {
-        let views: Option<Vec<_>> = self.tasks.iter().map(|task| self.views(task)).collect();
-        match views {
-            Some(args) => {
-                let zipped = self.tasks.iter().zip(self.funcs).zip(args);
-                let listed = zipped.map(|((task, funcs), args)| {
-                    self.listed((task, funcs), args, task.producers.clone())
-                });
-                listed.collect()
-            }
-            None => self.between_gates(at),
-        }
+        self.visible().unwrap_or_else(|| self.between_gates(at))
+    }
+
+    /// The tasks with the views of what they touch; `None`: nobody says it of all of them.
+    pub(super) fn visible(&self) -> Option<Vec<ListedTask>> {
+        let args: Option<Vec<_>> = self.tasks.iter().map(|task| self.views(task)).collect();
+        let zipped = self.tasks.iter().zip(self.funcs).zip(args?);
+        let listed = zipped
+            .map(|((task, funcs), args)| self.listed((task, funcs), args, task.producers.clone()));
+        Some(listed.collect())
     }
 
     /// The arguments of a task as words and views; `None`: nobody says what it touches.
@@ -65,7 +64,7 @@ impl Listing<'_> {
         written.sort_unstable();
         written.dedup();
         // A task whose outputs may have elements in common is refused by the runtime where they are views.
-        (written.len() == count && views <= MAX_VIEWS).then_some(args)
+        (written.len() == count && views <= MAX_VIEWS).then(|| without_doubles(args))
     }
 
     /// The kernel of a task that touches what the table of the library says.
@@ -194,6 +193,19 @@ impl Listing<'_> {
         }
         listed
     }
+}
+
+/// The arguments, with words in the place of views that were read before: the runtime need not look for their writers twice.
+fn without_doubles(mut args: Vec<ListedArg>) -> Vec<ListedArg> {
+    for at in 1..args.len() {
+        let (before, rest) = args.split_at_mut(at);
+        if let ListedArg::In(view) = &rest[0]
+            && before.iter().any(|other| matches!(other, ListedArg::In(other) if other == view))
+        {
+            rest[0] = ListedArg::Word(view.address());
+        }
+    }
+    args
 }
 
 /// The tensors that a task uses, each once.

@@ -28,7 +28,7 @@ use crate::device::Device;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 use crate::session::OwnedWork;
-use crate::task_list;
+use crate::task_list::{self, ListedTask};
 use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
 
 /// Bindings of a program that are kept.
@@ -74,20 +74,37 @@ pub(super) enum Bound {
     Graph(Arc<GraphImage>),
     /// A graph, or a builder, that can share a launch.
     Listed {
-        orch_args: [u64; orch::COUNT],
-        /// The words that `orch_args` name.
-        _words: DeviceBuffer<u64>,
+        /// `None`: the device adds no lists.
+        part: Option<ListedPart>,
+        /// What the host needs to join the graph with other graphs; `None`: it cannot.
+        tasks: Option<Vec<ListedTask>>,
     },
     /// A builder with its words, that has a launch for itself.
     Builder(OwnedWork),
 }
 
+/// A part of a launch that is a list of tasks or a builder.
+pub(super) struct ListedPart {
+    orch_args: [u64; orch::COUNT],
+    /// The words that `orch_args` name.
+    _words: DeviceBuffer<u64>,
+}
+
 impl Bound {
-    /// The words of its part of a launch; `None`: it has a launch for itself.
-    pub(super) const fn orch_args(&self) -> Option<&[u64; orch::COUNT]> {
+    /// The words of its part of a launch; `None`: it is not one part of several on the device.
+    pub(super) fn orch_args(&self) -> Option<&[u64; orch::COUNT]> {
         match self {
-            Self::Plan { orch_args, .. } | Self::Listed { orch_args, .. } => Some(orch_args),
+            Self::Plan { orch_args, .. } => Some(orch_args),
+            Self::Listed { part, .. } => part.as_ref().map(|part| &part.orch_args),
             Self::Graph(_) | Self::Builder(_) => None,
+        }
+    }
+
+    /// Its tasks, if the host can join them with those of other graphs.
+    pub(super) fn tasks(&self) -> Option<&[ListedTask]> {
+        match self {
+            Self::Listed { tasks, .. } => tasks.as_deref(),
+            Self::Plan { .. } | Self::Graph(_) | Self::Builder(_) => None,
         }
     }
 }
@@ -215,8 +232,16 @@ impl Loaded {
                 self.list((tasks, funcs), addresses)?
             }
             (Code::Graph(funcs), Body::Graph(tasks)) => {
-                let image = |device: &Device| graph(device, (tasks, funcs), addresses);
-                Bound::Graph(Arc::new(with_device(&image)?))
+                let joined = match neighbours {
+                    Neighbours::Programs => self.listing((tasks, funcs), addresses).visible(),
+                    Neighbours::None => None,
+                };
+                if joined.is_some() {
+                    Bound::Listed { part: None, tasks: joined }
+                } else {
+                    let image = |device: &Device| graph(device, (tasks, funcs), addresses);
+                    Bound::Graph(Arc::new(with_device(&image)?))
+                }
             }
             (Code::Plan { plan, kernels, scratch }, Body::Plan(_)) => {
                 self.bind_plan((plan, kernels.as_ref(), scratch), words.clone())?
@@ -265,13 +290,22 @@ impl Loaded {
         (tasks, funcs): (&[GraphTask], &[Vec<FuncId>]),
         addresses: &[u64],
     ) -> Result<Bound, StitchError> {
-        let listing = Listing { program: &self.program, tasks, funcs, addresses };
+        let listing = self.listing((tasks, funcs), addresses);
         let words = |at| task_list::words(&listing.tasks(at));
         // Gates read a word of the list, so that they have to know where it stands.
         let place = DeviceBuffer::zeroed(self.shared.memory.shared(), words(GmAddr::NULL).len())?;
         place.write(&words(place.address()))?;
         let orch_args = [place.address().0, orch::TASK_LIST, 0, 0];
-        Ok(Bound::Listed { orch_args, _words: place })
+        let tasks = if has_block_shapes(tasks) { None } else { listing.visible() };
+        Ok(Bound::Listed { part: Some(ListedPart { orch_args, _words: place }), tasks })
+    }
+
+    const fn listing<'l>(
+        &'l self,
+        (tasks, funcs): (&'l [GraphTask], &'l [Vec<FuncId>]),
+        addresses: &'l [u64],
+    ) -> Listing<'l> {
+        Listing { program: &self.program, tasks, funcs, addresses }
     }
 
     /// A builder; it shares a launch where the device can keep the order, and what it builds is of the runtime that plans are of.
@@ -298,7 +332,8 @@ impl Loaded {
             BesideWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
         let words = DeviceBuffer::upload(self.shared.memory.shared(), &words)?;
         let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
-        Ok(Bound::Listed { orch_args, _words: words })
+        let part = Some(ListedPart { orch_args, _words: words });
+        Ok(Bound::Listed { part, tasks: None })
     }
 
     fn binding(&self, cause: BindingError) -> StitchError {

@@ -23,6 +23,7 @@ mod error;
 mod held;
 mod host_tensor;
 mod inputs;
+mod joined;
 mod listed;
 mod loaded;
 mod of_recording;

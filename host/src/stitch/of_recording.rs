@@ -62,6 +62,10 @@ pub(super) fn program(
             block_shape: OwnedBlockShape::default(),
         })
     };
+    if let Some((task, kind)) = recording.first_command() {
+        let what = format!("is {kind}, and a program has launches only");
+        return Err(StitchError::Recording { program: name.to_owned(), task, what });
+    }
     let tasks = recording.tasks(&[]);
     let tasks = tasks.iter().enumerate().map(task).collect::<Result<_, StitchError>>()?;
     let described = setting.tensors.iter().map(|(tensor, _)| tensor.clone()).collect();

@@ -74,8 +74,8 @@ impl<'s> PlacedProgram<'s> {
             }
         }
         match &*bound {
-            Bound::Plan { orch_args, .. } | Bound::Listed { orch_args, .. } => {
-                let parts = [*orch_args];
+            Bound::Plan { .. } | Bound::Listed { .. } => {
+                let parts: Vec<_> = bound.orch_args().copied().into_iter().collect();
                 let options = launch_options(session.run_options(), &parts);
                 stream.run_with(loaded::launch(&parts), options)?;
             }

@@ -1,7 +1,7 @@
 //! A stream that runs programs on tensors.
 //!
 //! ```text
-//! run --check, bind--> pending --flush--> one launch of the session's stream: the plans, one after the other
+//! run --check, bind--> pending --flush--> one launch of the session's stream: the programs, one after the other
 //!      pending is full, or anything but a run is asked: flush
 //! ```
 
@@ -20,13 +20,16 @@ use super::error::{StitchError, role_text};
 use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
+use super::joined;
 use super::loaded::{self, Bound, Loaded, LoadedProgram, Neighbours};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
+use crate::image::GraphImage;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 use crate::session::{HostBuffer, RunTicket, SessionError, Stream, StreamId};
+use crate::task_list::ListedTask;
 use crate::workload::{ArrayBinding, for_plans};
 
 /// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
@@ -40,11 +43,16 @@ pub struct ProgramStream<'s> {
     state: Mutex<State>,
 }
 
+/// Images of joined graphs that a stream keeps.
+const KEPT_JOINED: usize = 64;
+
 /// What was asked, and is not over as far as the stream was told.
 #[derive(Default)]
 struct State {
     /// The parts of the next launch.
-    pending: Vec<[u64; orch::COUNT]>,
+    pending: Vec<Arc<Bound>>,
+    /// Graphs that were joined, with their image; the last one used stands in the end.
+    joined: Vec<(Vec<Arc<Bound>>, Arc<GraphImage>)>,
     /// What has run or is to run since the last synchronise, by the address of the binding: who may have left a fault.
     used: HashMap<usize, (Arc<Loaded>, Arc<Bound>)>,
     /// For the report of the last launch.
@@ -276,24 +284,23 @@ impl<'s> ProgramStream<'s> {
 
     fn submit(&self, loaded: &Arc<Loaded>, bound: Arc<Bound>) -> Result<(), StitchError> {
         self.shared.counts.runs.add(1);
-        let is_full = match (&*bound, bound.orch_args()) {
-            (_, Some(orch_args)) => {
+        let is_full = match &*bound {
+            Bound::Plan { .. } | Bound::Listed { .. } => {
                 let mut state = self.state();
-                state.pending.push(*orch_args);
+                state.pending.push(Arc::clone(&bound));
                 self.shared.hold();
                 state.pending.len() >= self.overlap
             }
-            (Bound::Graph(image), None) => {
+            Bound::Graph(image) => {
                 self.flush()?;
                 self.launched(self.stream.run(Arc::clone(image))?);
                 false
             }
-            (Bound::Builder(work), None) => {
+            Bound::Builder(work) => {
                 self.flush()?;
                 self.launched(self.stream.run(work.clone())?);
                 false
             }
-            (Bound::Plan { .. } | Bound::Listed { .. }, None) => unreachable!("it has words"),
         };
         let key = Arc::as_ptr(&bound).addr();
         self.state().used.insert(key, (Arc::clone(loaded), bound));
@@ -324,12 +331,47 @@ impl<'s> ProgramStream<'s> {
             self.shared.submitted(self.id(), 0);
             return Ok(());
         }
-        let options = launch_options(self.session.run_options(), &pending);
-        let submitted = self.stream.run_with(loaded::launch(&pending), options);
+        let submitted = self.launch(&pending);
         self.shared.submitted(self.id(), pending.len() as u64);
-        self.shared.counts.launches.add(1);
-        self.state().last = Some(submitted?);
+        self.launched(submitted?);
         Ok(())
+    }
+
+    /// Submits these programs as one launch: as one graph where all of them are graphs that the host can join, and as parts that the device
+    /// adds otherwise.
+    fn launch(&self, parts: &[Arc<Bound>]) -> Result<RunTicket, StitchError> {
+        let graphs: Option<Vec<_>> = parts.iter().map(|part| part.tasks()).collect();
+        if let Some(graphs) = graphs {
+            return Ok(self.stream.run(self.joined(parts, &graphs)?)?);
+        }
+        let words: Vec<_> = parts.iter().filter_map(|part| part.orch_args()).copied().collect();
+        let options = launch_options(self.session.run_options(), &words);
+        Ok(self.stream.run_with(loaded::launch(&words), options)?)
+    }
+
+    /// The image of these graphs; `graphs` are their tasks.
+    fn joined(
+        &self,
+        parts: &[Arc<Bound>],
+        graphs: &[&[ListedTask]],
+    ) -> Result<Arc<GraphImage>, StitchError> {
+        let kept = &mut self.state().joined;
+        let is_known = |(known, _): &(Vec<Arc<Bound>>, _)| {
+            known.len() == parts.len()
+                && known.iter().zip(parts).all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        if let Some(at) = kept.iter().position(is_known) {
+            let last = kept.len() - 1;
+            kept[at..].rotate_left(1);
+            return Ok(Arc::clone(&kept[last].1));
+        }
+        let image = self.session.with_device(|device| joined::image(device, graphs))?;
+        let image = Arc::new(image);
+        if kept.len() == KEPT_JOINED {
+            kept.remove(0);
+        }
+        kept.push((parts.to_vec(), Arc::clone(&image)));
+        Ok(image)
     }
 
     /// Takes the report of the last launch, with its timeline, where the options of the session ask for one. `None`: the launch is not over, has failed,

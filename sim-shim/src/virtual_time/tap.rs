@@ -280,6 +280,13 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         Ok(word)
     }
 
+    fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
+        note(Note::Read);
+        let word = self.graph.read_u64(address)?;
+        tell(word);
+        Ok(word)
+    }
+
     fn has_word(&self, address: GmAddr) -> bool {
         self.graph.has_word(address)
     }

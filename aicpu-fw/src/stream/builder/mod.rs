@@ -129,6 +129,11 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.tasks.memory().read_u32(address).ok_or(Fault::BUILD_GM_RANGE)
     }
 
+    fn read_u64(&self, address: GmAddr) -> Result<u64, Fault> {
+        let word = self.tasks.memory().read_element(address, size_of::<u64>() as u64);
+        word.ok_or(Fault::BUILD_GM_RANGE)
+    }
+
     fn has_word(&self, address: GmAddr) -> bool {
         self.tasks.memory().has_element(address, size_of::<u32>() as u64)
     }

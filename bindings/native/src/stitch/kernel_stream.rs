@@ -1,4 +1,4 @@
-//! A stream that launches kernels, and what is captured of it.
+//! A stream that launches kernels and copies, and what is captured of it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use pto_host::Session;
 use pto_host::abi::{FuncId, GmAddr};
-use pto_host::session::{Event, Recording, SessionError, Stream};
+use pto_host::session::{Event, HostBuffer, Recording, Reduction, SessionError, Stream, ValueTest};
+use pto_host::workloads::tile::DType;
 
 use crate::failure::{Failure, FailureKind};
 
@@ -23,7 +24,7 @@ pub struct SharedEvent {
     _session: Arc<Session>,
 }
 
-/// What was captured of one or several streams: a graph of launches, which is launched as one command.
+/// What was captured of one or several streams: a graph of launches and other commands, which is launched again and again.
 pub struct SharedRecording {
     recording: Recording,
     _session: Arc<Session>,
@@ -55,6 +56,92 @@ impl SharedKernelStream {
         Ok(())
     }
 
+    /// Copies bytes of the host to the device. They are read when the copy's turn comes: of a recording, in each launch.
+    ///
+    /// # Errors
+    /// Those of [`Stream::copy_to_device`].
+    pub fn copy_to_device(&self, to: u64, from: HostBuffer) -> Result<(), Failure> {
+        self.stream.copy_to_device(GmAddr(to), from)?;
+        Ok(())
+    }
+
+    /// Copies bytes of the device to the host.
+    ///
+    /// # Errors
+    /// Those of [`Stream::copy_from_device`].
+    pub fn copy_from_device(&self, from: u64, to: &HostBuffer) -> Result<(), Failure> {
+        self.stream.copy_from_device(GmAddr(from), to)?;
+        Ok(())
+    }
+
+    /// Copies bytes on the device.
+    ///
+    /// # Errors
+    /// Those of [`Stream::copy_on_device`].
+    pub fn copy_on_device(&self, from: u64, to: u64, bytes: u64) -> Result<(), Failure> {
+        self.stream.copy_on_device(GmAddr(from), GmAddr(to), bytes)?;
+        Ok(())
+    }
+
+    /// Fills bytes of the device.
+    ///
+    /// # Errors
+    /// Those of [`Stream::fill`].
+    pub fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<(), Failure> {
+        self.stream.fill(GmAddr(to), byte, bytes)?;
+        Ok(())
+    }
+
+    /// Reduces bytes of the device into others: `how` is `sum`, `max` or `min`, `dtype` the name of an element type.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`: there is no such reduction or element type; those of [`Stream::reduce`].
+    pub fn reduce(
+        &self,
+        (how, dtype): (&str, &str),
+        (from, to): (u64, u64),
+        bytes: u64,
+    ) -> Result<(), Failure> {
+        let invalid = |message| Failure::new(FailureKind::INVALID_ARGUMENT, message);
+        let reduction = match how {
+            "sum" => Reduction::Sum,
+            "max" => Reduction::Max,
+            "min" => Reduction::Min,
+            _ => return Err(invalid(format!("there is no reduction {how:?}: sum, max or min"))),
+        };
+        let dtype = DType::from_name(dtype)
+            .ok_or_else(|| invalid(format!("there is no element type {dtype:?}")))?;
+        self.stream.reduce((reduction, dtype), GmAddr(from), GmAddr(to), bytes)?;
+        Ok(())
+    }
+
+    /// Calls a function on a thread of the session; the stream waits for its return. Each launch of a recording calls it.
+    ///
+    /// # Errors
+    /// Those of [`Stream::call_each`].
+    pub fn call(&self, function: impl Fn() + Send + Sync + 'static) -> Result<(), Failure> {
+        self.stream.call_each(function)?;
+        Ok(())
+    }
+
+    /// Writes a word of the device.
+    ///
+    /// # Errors
+    /// Those of [`Stream::write_value`].
+    pub fn write_value(&self, at: u64, value: u64) -> Result<(), Failure> {
+        self.stream.write_value(GmAddr(at), value)?;
+        Ok(())
+    }
+
+    /// Waits until a word of the device has this value.
+    ///
+    /// # Errors
+    /// Those of [`Stream::wait_value`].
+    pub fn wait_value(&self, at: u64, value: u64) -> Result<(), Failure> {
+        self.stream.wait_value(GmAddr(at), ValueTest::EQUAL, value)?;
+        Ok(())
+    }
+
     /// Records an event when everything before it is over.
     ///
     /// # Errors
@@ -73,7 +160,7 @@ impl SharedKernelStream {
         Ok(())
     }
 
-    /// From here on, launches are written down and not done.
+    /// From here on, what the stream is asked is written down and not done.
     ///
     /// # Errors
     /// Those of [`Stream::begin_capture`].
@@ -81,7 +168,7 @@ impl SharedKernelStream {
         Ok(self.stream.begin_capture()?)
     }
 
-    /// Ends the capture that was begun on this stream: what was launched meanwhile.
+    /// Ends the capture that was begun on this stream: what was asked meanwhile.
     ///
     /// # Errors
     /// Those of [`Stream::end_capture`].
@@ -90,7 +177,7 @@ impl SharedKernelStream {
         Ok(Arc::new(SharedRecording { recording, _session: Arc::clone(&self._session) }))
     }
 
-    /// Launches what was captured, as one command, with other addresses in the place of some arguments.
+    /// Launches what was captured, with other addresses in the place of some.
     ///
     /// # Errors
     /// `OTHER_SESSION`; those of [`Stream::launch_recording`].

@@ -95,7 +95,7 @@ impl<'s> Program<'s> {
             4 => self.fill(one),
             5 => self.set(one, random.below(100)),
             6 => self.fetch(one),
-            7 => self.replay(one, other),
+            7 => self.replay(one, other, random.below(2) == 0),
             8 => self.barrier(random),
             9 => self.reopen(one),
             _ => self.nap(one),
@@ -198,7 +198,8 @@ impl<'s> Program<'s> {
     }
 
     /// A recording of a fork over two streams, which writes to the buffer of the first one, launched twice.
-    fn replay(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
+    /// `has_others`: with commands that are no launches.
+    fn replay(&mut self, one: usize, other: usize, has_others: bool) -> Result<(), SessionError> {
         let half = self.buffers[one].len() / 2;
         let words = |value, len| [self.at(one), f32_word(value), self.at(one), len];
         let stream = &self.streams[one];
@@ -210,17 +211,28 @@ impl<'s> Program<'s> {
             stream.record(&fork)?;
             other.wait(&fork)?;
             other.launch(func::ADD_SCALAR, &words(-0.25, half as u64))?;
+            if has_others {
+                other.call_each(std::thread::yield_now)?;
+            }
             other.record(&join)?;
             stream.wait(&join)?;
         }
         stream.launch_blocks(func::EMPTY_AIC, 2, &[])?;
         stream.launch(func::ADD_SCALAR, &words(0.5, self.len()))?;
+        let buffer = HostBuffer::new(4 * self.buffers[one].len());
+        if has_others {
+            // Each launch writes it: in the end it holds what the last one left.
+            stream.copy_from_device(self.buffers[one].address(), &buffer)?;
+        }
         let recording = stream.end_capture()?;
         stream.launch_recording(&recording, &[])?;
         let number = stream.launch_recording(&recording, &[])?;
         self.expected[one].iter_mut().for_each(|value| *value += 2.0);
         if one != other {
             self.expected[one][..half].iter_mut().for_each(|value| *value -= 0.5);
+        }
+        if has_others {
+            self.copies.push((buffer, self.expected[one].clone()));
         }
         self.took(one, number);
         Ok(())

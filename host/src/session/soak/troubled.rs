@@ -173,6 +173,8 @@ impl<'s> Program<'s> {
         }
         if random.below(2) == 0 {
             stream.launch_blocks(func::EMPTY_AIC, 2, &[])?;
+            stream.fill(self.words()[0], 7, 8)?;
+            stream.call_each(std::thread::yield_now)?;
             stream.record(event)?;
             stream.launch(func::EMPTY_AIV, &[])?;
         }

@@ -1,8 +1,15 @@
 //! Capture: what was submitted becomes a command of its own.
 
-use pto_host::RunOptions;
-use pto_host::func;
-use pto_host::session::{CommandKind, SessionError, SessionOptions};
+use pto_host::abi::CoreKind;
+use pto_host::graph::{GraphBuilder, TaskSpec};
+use pto_host::{HostGraph, RunOptions, func};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pto_host::session::{
+    CommandKind, HostBuffer, Reduction, SessionError, SessionOptions, Stream, ValueTest,
+};
+use pto_host::workloads::tile::DType;
 
 use super::support::{LONG, device, on_each, options, pool, session};
 
@@ -132,7 +139,7 @@ fn what_a_captured_stream_does_not_take_is_refused() {
     let session = session();
     let (one, other) = (session.stream().unwrap(), session.stream().unwrap());
     let (event, foreign) = (session.event().unwrap(), session.event().unwrap());
-    let byte = session.zeroed::<u8>(1).unwrap();
+    let word = session.zeroed::<u64>(1).unwrap();
     other.record(&foreign).unwrap();
     assert!(one.end_capture().is_err());
     one.begin_capture().unwrap();
@@ -140,7 +147,12 @@ fn what_a_captured_stream_does_not_take_is_refused() {
         one.begin_capture().unwrap_err(),
         one.synchronize().unwrap_err(),
         one.query().map(drop).unwrap_err(),
-        one.fill(byte.address(), 0, 1).map(drop).unwrap_err(),
+        one.reset(&event).map(drop).unwrap_err(),
+        one.wait_next(&event).map(drop).unwrap_err(),
+        one.wait_within(&event, LONG).map(drop).unwrap_err(),
+        one.wait_value_within(word.address(), ValueTest::EQUAL, 0, LONG).map(drop).unwrap_err(),
+        one.call(|| ()).map(drop).unwrap_err(),
+        session.barrier(&[&one]).map(drop).unwrap_err(),
         one.wait(&foreign).map(drop).unwrap_err(),
     ];
     for error in refused {
@@ -157,4 +169,103 @@ fn what_a_captured_stream_does_not_take_is_refused() {
     session
         .synchronize_within(LONG)
         .expect("the event of a capture that is over keeps nobody waiting");
+}
+
+/// Copies, fills, reductions, functions, flags and graphs stand in a recording beside launches, in their order, over two streams.
+#[test]
+fn every_kind_of_command_is_captured() {
+    on_each(|session, mode| {
+        let (one, other) = (session.stream().unwrap(), session.stream().unwrap());
+        let (fork, join) = (session.event().unwrap(), session.event().unwrap());
+        let [x, y, z] = [(); 3].map(|()| session.zeroed::<f32>(64).unwrap());
+        let flag = session.notify().unwrap();
+        let [x_at, y_at, z_at] = [x.address(), y.address(), z.address()];
+        let (source, result) = (HostBuffer::new(256), HostBuffer::new(256));
+        let called = Arc::new(AtomicU32::new(0));
+        let count = {
+            let called = Arc::clone(&called);
+            move || {
+                called.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let image = session.with_device(|device| {
+            HostGraph::build(device, &[], |graph| {
+                let args = [z_at.0, z_at.0, z_at.0, 64];
+                graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &[])?;
+                Ok(())
+            })
+        });
+        let (image, sum) = (image.unwrap(), (Reduction::Sum, DType::F32));
+        // z = 2 * (x + y + 2), where x comes from the host, and y is filled with 3.
+        one.begin_capture().unwrap();
+        one.copy_to_device(x_at, source.clone()).unwrap();
+        one.record(&fork).unwrap();
+        other.wait(&fork).unwrap();
+        // Captured before what it waits for, and launched behind it.
+        one.wait_notify(&flag).unwrap();
+        other.fill_elements(y_at, DType::F32, u64::from(3.0_f32.to_bits()), 256).unwrap();
+        other.call_each(count).unwrap();
+        other.notify(&flag).unwrap();
+        other.record(&join).unwrap();
+        one.wait(&join).unwrap();
+        one.launch(func::ADD, &[x_at.0, y_at.0, z_at.0, 64]).unwrap();
+        one.launch(func::ADD_SCALAR, &[z_at.0, u64::from(1.0_f32.to_bits()), z_at.0, 64]).unwrap();
+        one.copy_on_device(z_at, x_at, 256).unwrap();
+        one.fill_elements(z_at, DType::F32, u64::from(1.0_f32.to_bits()), 256).unwrap();
+        one.reduce(sum, x_at, z_at, 256).unwrap();
+        let ticket = one.run(image).unwrap();
+        one.copy_from_device(z_at, &result).unwrap();
+        let recording = one.end_capture().unwrap();
+        assert_eq!(recording.launches(), 2, "{recording:?}");
+        one.synchronize_within(LONG).unwrap();
+        assert_eq!((called.load(Ordering::Relaxed), x.read().unwrap()[0]), (0, 0.0), "{mode}");
+        for (times, value) in [(1, 5.0_f32), (2, 7.0)] {
+            source.write(&value.to_le_bytes().repeat(64)).unwrap();
+            one.launch_recording(&recording, &[]).unwrap();
+            one.synchronize_within(LONG).unwrap();
+            let expected = (2.0 * (value + 3.0 + 2.0)).to_le_bytes().repeat(64);
+            assert_eq!(result.to_vec(), expected, "{mode}, launch {times}");
+            assert_eq!(called.load(Ordering::Relaxed), times, "{mode}");
+            assert!(ticket.take_report().is_some(), "{mode}");
+        }
+        // As a part of another recording, and with another x, which is copied to, read and copied from.
+        let bound = session.zeroed::<f32>(64).unwrap();
+        one.begin_capture().unwrap();
+        one.launch_recording(&recording, &[(x_at, bound.address())]).unwrap();
+        let outer = one.end_capture().unwrap();
+        x.write(&[0.0; 64]).unwrap();
+        source.write(&1.0_f32.to_le_bytes().repeat(64)).unwrap();
+        one.launch_recording(&outer, &[]).unwrap();
+        one.synchronize_within(LONG).unwrap();
+        assert_eq!(result.to_vec(), 12.0_f32.to_le_bytes().repeat(64), "{mode}");
+        assert_eq!((x.read().unwrap()[0], bound.read().unwrap()[0]), (0.0, 5.0), "{mode}");
+        // What it copies to is looked at when it is launched.
+        drop(bound);
+        one.synchronize_within(LONG).unwrap();
+        let gone = one.launch_recording(&outer, &[]).map(drop);
+        assert!(gone.is_err(), "{mode}");
+    });
+}
+
+/// A recording that does not fit the ring is refused before anything is done.
+#[test]
+fn recordings_that_do_not_fit_the_ring_are_refused() {
+    let session = device(pool()).session(SessionOptions { ring_entries: 64, ..options() }).unwrap();
+    let stream = session.stream().unwrap();
+    let bytes = session.zeroed::<u8>(64).unwrap();
+    let captured = |stream: &Stream, fills: u8| {
+        stream.begin_capture().unwrap();
+        for byte in 0..fills {
+            stream.fill(bytes.address(), byte + 1, 64).unwrap();
+        }
+        stream.end_capture().unwrap()
+    };
+    let (few, many) = (captured(&stream, 20), captured(&stream, 200));
+    let refused = stream.launch_recording(&many, &[]).unwrap_err();
+    assert!(matches!(refused, SessionError::Argument { .. }), "{refused}");
+    assert_eq!(stream.completed(), 0);
+    stream.launch_recording(&few, &[]).unwrap();
+    stream.launch_recording(&few, &[]).unwrap();
+    stream.synchronize_within(LONG).unwrap();
+    assert_eq!((stream.completed(), bytes.read().unwrap()[0]), (40, 20));
 }

@@ -32,6 +32,7 @@ builder_set! {
         "add_rows" => overlap::add_rows,
         "hidden" => overlap::hidden,
         "as_it_reads" => overlap::as_it_reads,
+        "add_ones" => overlap::add_ones,
     }
 }
 
@@ -834,6 +835,58 @@ fn two_stitched_programs_overlap_as_one_does() {
         );
         assert!(overlapped <= 1.05 * one, "grain {grain}, {aiv}: {overlapped} of {one}");
         assert!(apart > overlapped, "without overlap the second one waits: {apart}");
+    }
+}
+
+/// Strides of three dimensions and more, in any order of the dimensions and with gaps, to row-major, to each other, and to other element types.
+#[test]
+fn strided_tensors_of_more_dimensions_are_converted() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.stream().unwrap();
+    for (shape, strides) in [
+        (vec![3, 4, 5], vec![vec![20, 5, 1], vec![1, 3, 12], vec![40, 1, 4], vec![64, 16, 3]]),
+        (vec![2, 3, 70, 66], vec![vec![1, 2, 6, 420], vec![13_860, 1, 198, 3]]),
+        (vec![2, 2, 3, 2, 5], vec![vec![60, 30, 10, 5, 1], vec![1, 2, 4, 12, 24]]),
+    ] {
+        let count = shape.iter().product::<u64>();
+        let numbers = numbers(u16::try_from(count).unwrap());
+        let source = HostTensor::of_f32(&shape, &numbers).unwrap();
+        let formats = strides.into_iter().map(Format::Strided).chain([Format::RowMajor]);
+        let layouts: Vec<_> =
+            formats.map(|format| Layout::device().with_format(format.normal(&shape))).collect();
+        for from in &layouts {
+            let first = stream.to_device(&source, from).unwrap();
+            for to in &layouts {
+                let second = stream.converted(&first, to).unwrap();
+                assert!(second.has_layout(to));
+                assert!(stream.to_host(&second).unwrap() == source, "{shape:?}: {from} -> {to}");
+            }
+            let wide = stream.to_dtype(&first, DType::F64).unwrap();
+            let back = stream.to_dtype(&wide, DType::F32).unwrap();
+            assert!(stream.to_host(&back).unwrap() == source, "{shape:?}: {from}");
+        }
+    }
+}
+
+/// Every element type becomes every other one.
+#[test]
+fn every_element_type_is_converted_to_every_other_one() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.stream().unwrap();
+    // Every type has these numbers.
+    let numbers = [0.0_f32, 1.0, 2.0, 3.0, 64.0, 100.0, 126.0];
+    let floats = HostTensor::of_f32(&[7], &numbers).unwrap();
+    for from in DType::ALL {
+        let first = stream.to_device(&floats, &Layout::device()).unwrap();
+        let first = stream.to_dtype(&first, from).unwrap();
+        assert_eq!(first.bytes(), 7 * from.bytes() as u64);
+        for to in DType::ALL {
+            let second = stream.to_dtype(&first, to).unwrap();
+            let back = stream.to_dtype(&second, DType::F32).unwrap();
+            assert_eq!(values(&stream, &back), numbers, "{from} -> {to}");
+        }
     }
 }
 

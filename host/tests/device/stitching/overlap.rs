@@ -210,3 +210,153 @@ pub(super) fn as_it_reads<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildE
     }
     Ok(())
 }
+
+/// Rows, columns, and vector cores.
+type Size = (u64, u64, u32);
+
+/// `Y = X + 1` by a kernel of the library, eight rows in each task; with two halves `Z = (X + 1) + 1` by as many tasks again.
+fn added(is_builder: bool, halves: usize, (rows, columns, _): Size) -> Program {
+    let names: &[(&str, Role)] = match halves {
+        1 => &[("X", Role::Input), ("Y", Role::Output)],
+        _ => &[("X", Role::Input), ("Y", Role::Temporary), ("Z", Role::Output)],
+    };
+    let tensors = names.iter().map(|(name, role)| TensorDescription {
+        shape: vec![rows, columns],
+        ..tensor(name, *role)
+    });
+    let of = |tensor, offset| GraphArgument::Tensor { tensor, offset };
+    let tiles = rows / 8;
+    let body = if is_builder {
+        let mut words = vec![GraphArgument::Word(tiles), GraphArgument::Word(columns)];
+        words.extend((0..=halves).map(|at| of(at, 0)));
+        Body::Builder(BuilderReference {
+            name: "add_ones".to_owned(),
+            variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            words,
+        })
+    } else {
+        let task = |half: usize, tile: u64| {
+            let at = tile * 8 * columns * 4;
+            GraphTask {
+                kernel: "add_scalar".to_owned(),
+                kind: CoreKind::AIV,
+                args: vec![
+                    of(half, at),
+                    GraphArgument::Word(1.0_f32.to_bits().into()),
+                    of(half + 1, at),
+                    GraphArgument::Word(8 * columns),
+                ],
+                producers: (half > 0)
+                    .then_some(usize::try_from(tile).unwrap())
+                    .into_iter()
+                    .collect(),
+                block_shape: OwnedBlockShape::default(),
+            }
+        };
+        Body::Graph(
+            (0..halves).flat_map(|half| (0..tiles).map(move |tile| task(half, tile))).collect(),
+        )
+    };
+    Program::new("added", body, tensors.collect()).unwrap()
+}
+
+/// One half after the other.
+pub(super) fn add_ones<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let words = stream.orch_args().to_vec();
+    let [tiles, width] = [words[0], words[1]].map(|word| u32::try_from(word).unwrap_or(0));
+    for pair in words[2..].windows(2) {
+        let [x, y] = [pair[0], pair[1]]
+            .map(|at| TensorView::dense(GmAddr(at), ElementType::F32, &[tiles * 8, width]));
+        for tile in 0..tiles {
+            let [x, y] = [&x, &y].map(|view| view.slice(0, tile * 8, 8));
+            let args = [
+                Arg::In(&x),
+                Arg::Scalar(1.0_f32.to_bits().into()),
+                Arg::Out(&y),
+                Arg::Scalar(u64::from(width) * 8),
+            ];
+            stream.submit_tensors(&TensorTask::new(func::ADD_SCALAR, CoreKind::AIV, &args))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs these programs, each on what the one before it has written, up to `overlap` of them in one launch: the seconds that they take in virtual time.
+fn makespan(order: &[&Program], overlap: usize, (rows, columns, aiv): Size) -> f64 {
+    let hosting = Hosting::Virtual(VirtualOptions::default());
+    let options = DeviceOptions { aic: aiv.div_ceil(2), aiv, gm_bytes: 1 << 30, hosting };
+    let mut device = Device::open_sim(options, Builders).unwrap();
+    device.register_library().unwrap();
+    let run = RunOptions { aicpu_instances: if aiv < 8 { 2 } else { 4 }, ..RunOptions::default() };
+    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).unwrap();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let stream = stitcher.overlapping_stream(overlap).unwrap();
+    let ones = vec![1.0_f32; usize::try_from(rows * columns).unwrap()];
+    let x = HostTensor::of_f32(&[rows, columns], &ones).unwrap();
+    let mut x = stream.to_device(&x, &Layout::device()).unwrap();
+    stream.synchronize().unwrap();
+    let before = session.now();
+    for program in order {
+        let loaded = stitcher.load((*program).clone()).unwrap();
+        let is_plan = matches!(program.body(), Body::Plan(_));
+        let inputs = Inputs::new().give("X", x);
+        let inputs = if is_plan { inputs.grain(1) } else { inputs };
+        x = stream
+            .run(&loaded, inputs)
+            .unwrap()
+            .take(if order.len() == 1 { "Z" } else { "Y" })
+            .unwrap();
+    }
+    stream.synchronize().unwrap();
+    let took = (session.now() - before).as_secs_f64();
+    assert!(values(&stream, &x).iter().all(|z| (*z - 3.0).abs() < f32::EPSILON));
+    took
+}
+
+/// Two programs in one launch take no more than 1.05 of what the same tasks take that were compiled as one: of the same kind, or where two kinds meet, of the kind
+/// whose tasks the device itself adds.
+#[test]
+fn two_stitched_programs_of_any_kinds_take_what_one_takes() {
+    for columns in [16, 1024, 4096] {
+        for aiv in [2, 8, 48] {
+            let size = (800, columns, aiv);
+            let wide = |text: String| compiled(&text.replace("16]", &format!("{columns}]")));
+            let (plan, plan_of_both) = (wide(add_one(800)), wide(super::both(800)));
+            let [graph, builder] = [false, true].map(|is_builder| added(is_builder, 1, size));
+            let [graph_of_both, builder_of_both] =
+                [false, true].map(|is_builder| added(is_builder, 2, size));
+            let one = |program: &Program| makespan(&[program], 1, size);
+            let (as_plan, as_graph) = (one(&plan_of_both), one(&graph_of_both));
+            let as_builder = one(&builder_of_both);
+            for (kinds, pair, one) in [
+                ("plan, plan", [&plan, &plan], as_plan),
+                ("graph, graph", [&graph, &graph], as_graph),
+                ("graph, plan", [&graph, &plan], as_plan),
+                ("plan, graph", [&plan, &graph], as_plan),
+                ("builder, plan", [&builder, &plan], as_plan.min(as_builder)),
+                ("builder, builder", [&builder, &builder], as_builder),
+            ] {
+                let two = makespan(&pair, 2, size);
+                println!("{size:?} {kinds}: {:.1} us, as one {:.1} us", two * 1e6, one * 1e6);
+                assert!(two <= 1.05 * one, "{size:?} {kinds}: {two} s, as one {one} s");
+            }
+        }
+    }
+}
+
+/// The first graph's tasks run one after the other: tasks of the second one that did not wait for them would run first.
+#[test]
+fn graphs_that_are_joined_keep_their_order() {
+    let size = (8 * 20, 16, 4);
+    let graph = added(false, 1, size);
+    let Body::Graph(tasks) = graph.body() else { panic!("it is a graph") };
+    let behind = |(number, task): (usize, &GraphTask)| {
+        let producers = number.checked_sub(1).into_iter().collect();
+        GraphTask { producers, ..task.clone() }
+    };
+    let tasks = tasks.iter().enumerate().map(behind).collect();
+    let row = Program::new("row", Body::Graph(tasks), graph.tensors().to_vec()).unwrap();
+    // It looks at the result.
+    let (joined, apart) = (makespan(&[&row, &graph], 2, size), makespan(&[&row, &graph], 1, size));
+    assert!(joined < apart, "{joined} s, apart {apart} s");
+}

@@ -1,0 +1,133 @@
+//! Launching a recording: the firmware begins one that consists of launches as one command. One that has other commands as well is submitted piece by piece, with
+//! nothing of anybody else between the pieces.
+
+use std::sync::Arc;
+
+use pto_abi::GmAddr;
+use pto_abi::session::{CommandHead, CommandKind};
+
+use super::capture::{Piece, Recording};
+use super::captured::{Bindings, CapturedCommand};
+use super::error::SessionError;
+use super::kept::{Kept, RunCommand, RunWork};
+use super::owned_work::RunTicket;
+use super::stream::Stream;
+use super::stream_core::Submitting;
+use crate::buffer::DeviceBuffer;
+
+/// What is submitted of a recording.
+struct Submission {
+    kind: CommandKind,
+    words: Vec<u64>,
+    kept: Option<Kept>,
+}
+
+impl Stream {
+    /// Launches a recording. Where an argument of a launch, an address of another command or a word of a builder is the first address of a pair of
+    /// `bindings`, the second one stands for it. The firmware begins the launches beside those of other streams; where more than five launches follow
+    /// one directly, they are run as a graph, as by [`Stream::run`]. A recording of launches is one command; one with other commands is several, with nothing else of this stream between them.
+    /// The number of the last command is returned. In a captured stream the recording becomes part of the capture.
+    ///
+    /// # Errors
+    /// `Argument`: the recording does not name the first address of a pair, or has more commands than fit the ring. `Device`: the recording does not fit GM (`OutOfMemory`), or what it copies or fills is
+    /// not there any more (`CopyOutOfRange`). Those of every call that submits.
+    pub fn launch_recording(
+        &self,
+        recording: &Recording,
+        bindings: &[(GmAddr, GmAddr)],
+    ) -> Result<u64, SessionError> {
+        if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
+        {
+            return Err(SessionError::Argument {
+                what: "launch_recording: a binding",
+                found: format!("the recording does not name {unbound}"),
+                allowed: "an address that was an argument while the stream was captured",
+            });
+        }
+        let mut side = self.submitting();
+        if let Some(capture) = &side.capture {
+            capture.nest(self.id(), recording, bindings);
+            return Ok(0);
+        }
+        let mut submissions = Vec::new();
+        for piece in recording.pieces() {
+            submissions.push(match piece {
+                Piece::Launches(launches) => self.launches(&mut side, &launches, bindings)?,
+                Piece::Command(command) => self.command(&command, bindings)?,
+            });
+        }
+        self.make_room(&submissions)?;
+        let mut number = 0;
+        for Submission { kind, words, kept } in submissions {
+            number = self.submit(&side, kind, &words, kept)?;
+        }
+        Ok(number)
+    }
+
+    fn launches(
+        &self,
+        side: &mut Submitting,
+        launches: &Recording,
+        bindings: Bindings<'_>,
+    ) -> Result<Submission, SessionError> {
+        let Some(words) = self.words_of(side, launches, bindings)? else {
+            let work = RunWork::Recording(launches.clone(), bindings.to_vec());
+            let options = self.options_of_runs();
+            let command = RunCommand { work, options, ticket: RunTicket::default() };
+            let kept = Some(Kept::Run(Box::new(command)));
+            return Ok(Submission { kind: CommandKind::RUN, words: Vec::new(), kept });
+        };
+        let place = vec![words.address().0, words.len() as u64];
+        let kept = Some(Kept::Recorded(words));
+        Ok(Submission { kind: CommandKind::REPLAY, words: place, kept })
+    }
+
+    fn command(
+        &self,
+        command: &CapturedCommand,
+        bindings: Bindings<'_>,
+    ) -> Result<Submission, SessionError> {
+        let bound = command.bound(bindings);
+        match bound.ranges().as_slice() {
+            [(from, bytes), (to, _)] => self.check_apart(*from, *to, *bytes)?,
+            ranges => {
+                for (at, bytes) in ranges {
+                    self.check_range(*at, *bytes)?;
+                }
+            }
+        }
+        Ok(Submission { kind: bound.kind, kept: Kept::of(&bound.kept), words: bound.words })
+    }
+
+    /// Waits until the ring has room for all of them.
+    fn make_room(&self, submissions: &[Submission]) -> Result<(), SessionError> {
+        let entries = |one: &Submission| CommandHead::entries_of(one.words.len());
+        let entries: u64 = submissions.iter().map(entries).sum();
+        let most = self.ring_entries();
+        if entries > most {
+            return Err(SessionError::Argument {
+                what: "launch_recording: the commands",
+                found: format!("{entries} entries of the ring, which has {most}"),
+                allowed: "a recording that fits the ring; open the session with more ring_entries",
+            });
+        }
+        self.await_entries(entries)
+    }
+
+    /// The words of a recording in GM; `None`: the firmware does not begin it.
+    fn words_of(
+        &self,
+        side: &mut Submitting,
+        recording: &Recording,
+        bindings: Bindings<'_>,
+    ) -> Result<Option<Arc<DeviceBuffer<u64>>>, SessionError> {
+        let known = side.recorded.find(|known| known.is_same(recording), bindings);
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Some(words) = recording.words(bindings) else { return Ok(None) };
+        let words = Arc::new(DeviceBuffer::upload(self.memory(), &words)?);
+        side.recorded.keep(recording.clone(), bindings, &words);
+        Ok(Some(words))
+    }
+}
