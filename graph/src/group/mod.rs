@@ -16,6 +16,7 @@ mod calls;
 mod choice;
 mod collective;
 mod communicator;
+mod exchange;
 mod kernel;
 mod reduction;
 mod tiles;
@@ -24,6 +25,7 @@ pub mod words;
 
 pub use choice::{Algorithm, Choice, Collective, NetworkFigures, Options, Order, TILE_BYTES};
 pub use communicator::{Communicator, RemotePlace, Signal};
+pub use exchange::{Exchange, ExchangeKind};
 pub use kernel::{REDUCE, TRANSFER, part_stride};
 pub use reduction::Reduction;
 pub use transfer::{Transfer, TransferKind};
