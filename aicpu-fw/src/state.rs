@@ -94,6 +94,13 @@ impl<'a> SharedState<'a> {
         line.is_some()
     }
 
+    /// Whether a task with a block shape is one for the transfer engine.
+    #[must_use]
+    pub fn is_transfer(&self, slot: u32) -> bool {
+        let line = self.shapes.and_then(|shapes| shapes.line(slot));
+        line.is_some_and(|line| List::of(line) == Some(List::TRANSFERS))
+    }
+
     /// Puts a task with a block shape on a list of the board, behind the plain tasks that are in the ready queues.
     pub(crate) fn post(&self, list: List, slot: u32) {
         if let Some(shapes) = &self.shapes {

@@ -14,7 +14,7 @@ use pto_abi::ids::TaskId;
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
 use crate::element::ElementType;
-use crate::group::Exchange;
+use crate::exchange::Exchange;
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};

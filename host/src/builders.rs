@@ -240,7 +240,7 @@ impl StreamBuilder for Stream<'_> {
             Some(comm) => comm,
             None => Communicator::of(self.0.orch_args())?,
         };
-        let submitted = exchange.submit(self, &mut comm);
+        let submitted = comm.exchange(self, exchange);
         self.1 = Some(comm);
         submitted
     }

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use pto_graph::BuilderSet;
 use pto_graph::group::{Communicator, NetworkFigures};
-use pto_sim_shim::group::TransferError;
 use pto_sim_shim::virtual_time::VirtualOptions;
 use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
 
@@ -20,14 +19,12 @@ use super::member::Member;
 use super::progress::Progress;
 use super::report::{GroupReport, RankReport};
 use super::seated::Seated;
-use super::sessions::GroupSessions;
 use super::transport::Transport;
 use crate::device::Device;
 use crate::error::Error;
 use crate::image::GraphImage;
 use crate::options::{DeviceOptions, RunOptions, Work};
 use crate::report::RunReport;
-use crate::session::SessionOptions;
 use pto_sim_shim::Hosting;
 
 /// The most ranks of a group of this process: as many as the largest pod that the network's profiles describe has dies.
@@ -74,6 +71,14 @@ pub struct Group {
     runs: u64,
     /// The thread of the transfers; none in virtual time. It ends before the devices do.
     progress: Option<Progress>,
+}
+
+/// What a group consists of, while somebody else has its devices.
+pub(super) struct GroupParts {
+    pub(super) members: Vec<Member>,
+    pub(super) options: GroupOptions,
+    pub(super) runs: u64,
+    pub(super) progress: Option<Progress>,
 }
 
 impl Group {
@@ -246,29 +251,22 @@ impl Group {
         self.report(results)
     }
 
-    /// Collective. Opens a session on the device of each member. Their streams take transfers as commands ([`Stream::transfer`](crate::session::Stream::transfer)).
-    ///
-    /// # Errors
-    /// `Session`: one cannot be opened; the group is gone. `Transport`: the other ranks do not open sessions, or the group runs in virtual time, whose machines
-    /// run to their ends.
-    pub fn sessions(mut self, options: &SessionOptions) -> Result<GroupSessions, GroupError> {
-        if self.progress.is_none() {
-            let what = "sessions of a group in virtual time do not exist; open the group with Group::open_local";
-            return Err(TransferError::Unsupported { what: what.to_owned() }.into());
-        }
-        self.begin()?;
-        self.agree(pto_graph::symbol("sessions"))?;
-        let (of_group, runs) = (self.options.clone(), self.runs);
-        let (members, progress) = (std::mem::take(&mut self.members), self.progress.take());
-        GroupSessions::open(members, (of_group, runs, progress), options)
+    /// What it consists of.
+    pub(super) fn into_parts(mut self) -> GroupParts {
+        let members = std::mem::take(&mut self.members);
+        let (options, progress) = (self.options.clone(), self.progress.take());
+        GroupParts { members, options, runs: self.runs, progress }
     }
 
-    /// What [`sessions`](Self::sessions) was called on.
-    pub(super) fn of_sessions(
-        members: Vec<Member>,
-        (options, runs, progress): (GroupOptions, u64, Option<Progress>),
-    ) -> Self {
+    /// What [`into_parts`](Self::into_parts) gave.
+    pub(super) fn of_parts(parts: GroupParts) -> Self {
+        let GroupParts { members, options, runs, progress } = parts;
         Self { members, options, runs, progress }
+    }
+
+    /// Whether a thread moves its transfers, and not the machine in virtual time.
+    pub(super) const fn has_thread(&self) -> bool {
+        self.progress.is_some()
     }
 
     /// The communicator of a member, with which transfers are made.
@@ -282,7 +280,7 @@ impl Group {
     }
 
     /// The next run begins on all members.
-    fn begin(&mut self) -> Result<(), GroupError> {
+    pub(super) fn begin(&mut self) -> Result<(), GroupError> {
         self.runs += 1;
         for member in &self.members {
             member.membership().transport().begin(self.runs)?;
@@ -295,7 +293,7 @@ impl Group {
     }
 
     /// All ranks are about to do what has this stamp.
-    fn agree(&self, stamp: u64) -> Result<(), GroupError> {
+    pub(super) fn agree(&self, stamp: u64) -> Result<(), GroupError> {
         let Some(member) = self.members.first() else { return Ok(()) };
         let stamps = member.membership().transport().meet(stamp, self.options.meet_budget)?;
         let differs = (0..).zip(&stamps).filter(|(_, other)| **other != stamp);

@@ -6,11 +6,11 @@
 
 use pto_abi::GmAddr;
 use pto_graph::group::Communicator;
+use pto_sim_shim::group::TransferError;
 
 use super::error::GroupError;
 use super::member::{Member, Membership};
-use super::progress::Progress;
-use super::ranks::{Group, GroupOptions};
+use super::ranks::{Group, GroupParts};
 use super::report::TransferCounts;
 use super::transport::Place;
 use crate::device::Device;
@@ -22,9 +22,8 @@ use crate::session::{Session, SessionOptions};
 pub struct GroupSessions {
     // In front of the thread, which moves their transfers until they have ended.
     members: Vec<MemberSession>,
-    options: GroupOptions,
-    runs: u64,
-    progress: Option<Progress>,
+    /// The group without its members.
+    rest: GroupParts,
 }
 
 /// The session of one member.
@@ -37,13 +36,21 @@ pub struct MemberSession {
     communicator: Communicator,
 }
 
-impl GroupSessions {
-    pub(super) fn open(
-        members: Vec<Member>,
-        (of_group, runs, progress): (GroupOptions, u64, Option<Progress>),
-        options: &SessionOptions,
-    ) -> Result<Self, GroupError> {
-        let network = of_group.network;
+impl Group {
+    /// Collective. Opens a session on the device of each member. Their streams take transfers as commands ([`Stream::transfer`](crate::session::Stream::transfer)).
+    ///
+    /// # Errors
+    /// `Session`: one cannot be opened; the group is gone. `Disagree`: the other ranks open none. `Transport`: the group runs in virtual time, whose machines run to their
+    /// ends; or its transport fails.
+    pub fn sessions(mut self, options: &SessionOptions) -> Result<GroupSessions, GroupError> {
+        if !self.has_thread() {
+            let what = "a group in virtual time has no sessions; open one in real time (Group::open_local)";
+            return Err(TransferError::Unsupported { what: what.to_owned() }.into());
+        }
+        self.begin()?;
+        self.agree(pto_graph::symbol("sessions"))?;
+        let mut rest = self.into_parts();
+        let network = rest.options.network;
         let open = |member: Member| {
             let (device, rank) = member.into_parts();
             let (place, communicator) = (rank.place().clone(), rank.communicator(network));
@@ -53,10 +60,13 @@ impl GroupSessions {
             rank.engine().into_iter().for_each(|engine| engine.enter_session());
             Ok(MemberSession { session: Some(session), rank: Some(rank), place, communicator })
         };
-        let members = members.into_iter().map(open).collect::<Result<Vec<_>, GroupError>>()?;
-        Ok(Self { members, options: of_group, runs, progress })
+        let members = std::mem::take(&mut rest.members).into_iter().map(open);
+        let members = members.collect::<Result<Vec<_>, GroupError>>()?;
+        Ok(GroupSessions { members, rest })
     }
+}
 
+impl GroupSessions {
     /// Those of the members of this process, by rank.
     #[must_use]
     pub fn members(&self) -> &[MemberSession] {
@@ -74,9 +84,8 @@ impl GroupSessions {
             Ok(Member::of_parts(device, rank))
         };
         let sessions = std::mem::take(&mut self.members).into_iter();
-        let members = sessions.map(close).collect::<Result<Vec<_>, GroupError>>()?;
-        let of_group = (self.options.clone(), self.runs, self.progress.take());
-        Ok(Group::of_sessions(members, of_group))
+        self.rest.members = sessions.map(close).collect::<Result<Vec<_>, GroupError>>()?;
+        Ok(Group::of_parts(self.rest))
     }
 }
 

@@ -213,7 +213,7 @@ fn streams_have_transfers_between_their_launches() {
 fn what_was_captured_with_transfers_is_launched_again() {
     let sessions = sessions(group(3));
     let streams = Streams::of(&sessions);
-    let recordings =
+    let captures =
         sessions.members().iter().zip(&streams).map(|(member, Streams { giving, computing })| {
             let (comm, base) = (member.communicator(), member.window(0).unwrap());
             let [begin, end] = [(), ()].map(|()| member.session().event().unwrap());
@@ -230,13 +230,12 @@ fn what_was_captured_with_transfers_is_launched_again() {
             computing.wait(&end).unwrap();
             computing.end_capture().unwrap()
         });
-    let recordings: Vec<_> = recordings.collect();
-    assert_eq!(recordings[0].launches(), 4);
+    let captures: Vec<_> = captures.collect();
+    assert_eq!(captures[0].launches(), 4);
     for round in 1..=4 {
-        for ((member, streams), recording) in
-            sessions.members().iter().zip(&streams).zip(&recordings)
+        for ((member, streams), captured) in sessions.members().iter().zip(&streams).zip(&captures)
         {
-            streams.computing.launch_recording(recording, &[]).unwrap();
+            streams.computing.launch_recording(captured, &[]).unwrap();
             let signal = Signal { slot: 3, value: round };
             streams
                 .computing
@@ -245,7 +244,7 @@ fn what_was_captured_with_transfers_is_launched_again() {
         }
     }
     streams.iter().for_each(Streams::synchronize);
-    drop((streams, recordings));
+    drop((streams, captures));
     check(&sessions.close().unwrap());
 }
 
@@ -296,4 +295,43 @@ fn ranks_that_disagree_in_a_session_are_told_and_new_sessions_work() {
         streams.submit(member.communicator(), member.window(0).unwrap(), 1);
     }
     streams.iter().for_each(Streams::synchronize);
+}
+
+/// Of the schedulers that sleep, a transfer that is over wakes one (and the first instance, which may be the one that builds): the others would look in vain.
+#[test]
+fn a_transfer_wakes_one_scheduler_in_virtual_time() {
+    const TRANSFERS: u32 = 64;
+    let hosting = Hosting::Virtual(pto_sim_shim::virtual_time::VirtualOptions::default());
+    let device = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 32 << 20, hosting };
+    let network = (NetworkProfile::by_name("a3-pod").unwrap(), NetFaults::default());
+    let options = GroupOptions { device, ..options() };
+    let mut group = Group::open_virtual(2, &options, network, NoBuilders).unwrap();
+    group.window(4 * BYTES).unwrap();
+    let graph = |rank: u32| {
+        let member = &group.members()[rank as usize];
+        let (comm, base) = (group.communicator(rank).unwrap(), member.window(0).unwrap());
+        HostGraph::build(member.device(), &[], |graph| {
+            // There and back again, one at a time.
+            let mut last = Vec::new();
+            for turn in 0..TRANSFERS {
+                let (view, other) = (tensor(base, 0), 1 - rank);
+                let transfer = match turn % 2 == rank {
+                    true => comm.send_transfer(&view, other, turn)?,
+                    false => comm.receive_transfer(&view, other, turn)?,
+                };
+                last = vec![graph.submit_transfer(&transfer, &last)?];
+            }
+            Ok(())
+        })
+        .unwrap()
+    };
+    let graphs = [graph(0), graph(1)];
+    let run = RunOptions { aicpu_instances: 4, ..run_options() };
+    let report = group.run_graphs(&graphs, &run).unwrap();
+    for rank in &report.ranks {
+        let instances = &rank.run.virtual_report.as_ref().unwrap().instances;
+        let steps: Vec<_> = instances.iter().map(|instance| instance.steps).collect();
+        let of_sleepers: u64 = steps[1..].iter().sum();
+        assert!(of_sleepers < 2 * u64::from(TRANSFERS), "rank {}: {steps:?}", rank.rank);
+    }
 }
