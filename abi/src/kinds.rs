@@ -109,5 +109,7 @@ bitflags! {
     pub struct GraphFlags: u32 {
         /// Every producer stands before its consumers: the loader goes through the tasks once.
         const TOPOLOGICAL = 1 << 0;
+        /// Some tasks are transfers.
+        const TRANSFERS = 1 << 1;
     }
 }

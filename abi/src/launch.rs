@@ -59,6 +59,9 @@ impl LaunchBlock<'_> {
         let mut regions = layout.regions;
         regions[region::GRAPH] = cut(regions[region::GRAPH], self.image_bytes)?;
         regions[region::TRACE] = cut(regions[region::TRACE], self.capacities.trace.bytes())?;
+        if self.capacities.stream == StreamCapacities::OFF {
+            regions[region::STREAM] = cut(regions[region::STREAM], 0)?;
+        }
         arena.set_header(&self.header(arena, layout));
         arena.set_config(&RunConfig { worker_count: self.cores.iter().sum(), ..self.config });
         arena.set_regions(&regions);

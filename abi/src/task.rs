@@ -12,6 +12,7 @@
 //! completing schedulers, `fanout` and the consumer slots below its count to the builder until the task
 //! completes (one builder, one completer), `state` and `core` to the scheduler that has the task.
 
+use crate::kinds::CoreKind;
 use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, TaskLock};
 
@@ -23,8 +24,11 @@ pub const CHUNK_CONSUMERS: usize = 15;
 pub const UNPUBLISHED: u32 = 1 << 31;
 /// In `fanout`: the task has completed; an edge from it is satisfied.
 pub const CLOSED: u32 = 1 << 31;
-/// In `kind`: the task has a block shape, of which its `BlockLine` says more; streaming runs only.
+/// In `kind`: the task has a block shape, of which its `BlockLine` says more; in streaming runs, and of [`TRANSFER`]s.
 pub const SHAPED: u8 = 1 << 1;
+/// The kind of a task that no core runs, but the transfer engine: in the line of a task, and in images, commands and recordings in the place of a
+/// `CoreKind`.
+pub const TRANSFER: u8 = SHAPED | CoreKind::AIV.get();
 /// No chunk.
 pub const NO_CHUNK: u32 = u32::MAX;
 

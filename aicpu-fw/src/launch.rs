@@ -115,12 +115,12 @@ impl<'a> Launch<'a> {
         Ok(launch)
     }
 
-    /// With the memory of shaped tasks, if it is a streaming run. Apart, for firmwares without the streaming runtime.
+    /// With the memory of shaped tasks, if the run has one: a streaming run, or one with transfers. Apart, for firmwares without the streaming runtime.
     #[must_use]
     pub fn with_block_shapes(mut self) -> Self {
-        if self.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
-            self.state.shapes =
-                BlockShapeMemory::of(&self.arena, self.regions[region::STREAM], &self.workers);
+        let stream = self.regions[region::STREAM];
+        if stream.bytes > 0 {
+            self.state.shapes = BlockShapeMemory::of(&self.arena, stream, &self.workers);
         }
         self
     }

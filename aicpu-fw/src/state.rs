@@ -2,6 +2,7 @@
 //! ordinary memory.
 
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
+use pto_abi::stream::BlockLine;
 use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::{EdgeChunk, SHAPED, Task};
 use pto_abi::{CoreKind, GmAddr};
@@ -84,6 +85,20 @@ impl<'a> SharedState<'a> {
         if let Some(list) = list {
             self.post(list, slot);
         }
+    }
+
+    /// Makes a task that nobody looks at yet a transfer; `false`: the run has no memory for such.
+    pub(crate) fn set_transfer(&self, slot: u32) -> bool {
+        let line = self.shapes.and_then(|shapes| shapes.line(slot));
+        line.into_iter().for_each(BlockLine::set_transfer);
+        line.is_some()
+    }
+
+    /// Whether a task with a block shape is one for the transfer engine.
+    #[must_use]
+    pub fn is_transfer(&self, slot: u32) -> bool {
+        let line = self.shapes.and_then(|shapes| shapes.line(slot));
+        line.is_some_and(|line| List::of(line) == Some(List::TRANSFERS))
     }
 
     /// Puts a task with a block shape on a list of the board, behind the plain tasks that are in the ready queues.

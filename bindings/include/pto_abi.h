@@ -115,6 +115,7 @@ typedef struct pto_task_id {
 #define PTO_RUN_FLAG_TRACE_WAITS UINT32_C(0x00000008)        /* RunConfig.flags */
 #define PTO_RUN_FLAG_RUN_AGAIN UINT32_C(0x00000010)          /* RunConfig.flags */
 #define PTO_GRAPH_FLAG_TOPOLOGICAL UINT32_C(0x00000001)      /* GraphHeader.flags */
+#define PTO_GRAPH_FLAG_TRANSFERS UINT32_C(0x00000002)        /* GraphHeader.flags */
 
 /* Regions */
 #define PTO_REGION_TASKS UINT32_C(0)                         /* index into Runtime.regions */

@@ -14,6 +14,7 @@ use pto_abi::ids::TaskId;
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
 use crate::element::ElementType;
+use crate::exchange::Exchange;
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
@@ -108,6 +109,16 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// As [`get`](Self::get).
     fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
+
+    /// Submits the transfers of an exchange, by the communicator of the run's group, which counts the collectives of the run. Without a group this
+    /// is rank 0 of 1.
+    ///
+    /// # Errors
+    /// `TRANSFER_NO_ENGINE`: this device has no transfers; those of the [`Communicator`](crate::group::Communicator)'s calls.
+    fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
+        let _ = exchange;
+        Err(Fault::TRANSFER_NO_ENGINE)
+    }
 
     /// Begins a recording: from here to [`end_recording`](Self::end_recording) tasks are written down instead of added. Returns
     /// the recording's number. [`record`](Self::record) calls both.

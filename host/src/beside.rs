@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use pto_abi::gm::GmWindow;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::group::GroupWords;
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_graph::task_list::Words;
@@ -36,8 +37,13 @@ type Args = [u64; orch::COUNT];
 
 /// Whether a launch has other builders beside plans.
 pub(crate) fn has_builders(args: &[u64]) -> bool {
-    let parts: &[Args] = args.as_chunks().0;
+    let parts: &[Args] = own(args).as_chunks().0;
     parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER)
+}
+
+/// The words of the parts, without those of the group.
+fn own(args: &[u64]) -> &[u64] {
+    args.get(..GroupWords::own_count(args)).unwrap_or(args)
 }
 
 /// Runs the parts of a launch, each with `run`, by the symbol of its builder.
@@ -45,12 +51,19 @@ pub(crate) fn build(
     stream: &mut dyn HostedStream,
     run: impl Fn(u64, &mut Part<'_>) -> Option<Result<(), BuildError>>,
 ) -> Result<(), BuildError> {
-    let parts: Vec<Args> = stream.orch_args().as_chunks().0.to_vec();
-    for part in parts {
+    let parts: Vec<Args> = own(stream.orch_args()).as_chunks().0.to_vec();
+    let own = own(stream.orch_args()).len();
+    let in_group = own < stream.orch_args().len();
+    let (mut group, _) = GroupWords::decode(stream.orch_args())?;
+    for (number, part) in (0..).zip(parts) {
         let (symbol, mut part) = match part[orch::PLAN_WORDS] {
             orch::BUILDER => Part::of_builder(stream, GmAddr(part[orch::PLAN]))?,
             _ => (pto_graph::symbol(BUILDER), Part::of_plan(stream, part)),
         };
+        if in_group {
+            group.part = number;
+            group.encode(|word| part.args.push(word));
+        }
         run(symbol, &mut part).ok_or(Fault::BUILD_NO_BUILDER)??;
         part.end()?;
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
+use pto_graph::group::{Communicator, Exchange};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
     Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder, plan,
@@ -49,7 +50,7 @@ impl BuilderSet for AnyBuilders {
 
     fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
         if symbol != pto_graph::symbol(plan::BUILDER) {
-            return self.0.build_stream(symbol, &mut Stream(stream));
+            return self.0.build_stream(symbol, &mut Stream::of(stream));
         }
         if beside::has_builders(stream.orch_args()) {
             return Some(beside::build(stream, |symbol, part| self.part(symbol, part)));
@@ -60,10 +61,10 @@ impl BuilderSet for AnyBuilders {
 
 impl AnyBuilders {
     fn part(&self, symbol: u64, stream: &mut dyn HostedStream) -> Built {
-        let built = self.0.build_stream(symbol, &mut Stream(stream));
+        let built = self.0.build_stream(symbol, &mut Stream::of(stream));
         // Every simulated device expands plans. A program that was given by this name goes first.
         let is_plan = symbol == pto_graph::symbol(plan::BUILDER);
-        built.or_else(|| is_plan.then(|| plan::expand(&mut Stream(stream))))
+        built.or_else(|| is_plan.then(|| plan::expand(&mut Stream::of(stream))))
     }
 }
 
@@ -143,8 +144,14 @@ impl<B: BuilderSet> Programs for B {
 /// Any builder of graphs.
 struct Graph<'g>(&'g mut dyn HostedBuilder);
 
-/// Any builder of a run that streams.
-struct Stream<'s>(&'s mut dyn HostedStream);
+/// Any builder of a run that streams, and the communicator of its [exchanges](StreamBuilder::exchange), once there was one.
+struct Stream<'s>(&'s mut dyn HostedStream, Option<Communicator>);
+
+impl<'s> Stream<'s> {
+    fn of(stream: &'s mut dyn HostedStream) -> Self {
+        Self(stream, None)
+    }
+}
 
 /// Each call of a builder is the same call of the builder behind the table.
 macro_rules! forward_hosted_calls {
@@ -226,5 +233,15 @@ impl StreamBuilder for Stream<'_> {
 
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.submit_tensors(task)
+    }
+
+    fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
+        let mut comm = match self.1.take() {
+            Some(comm) => comm,
+            None => Communicator::of(self.0.orch_args())?,
+        };
+        let submitted = comm.exchange(self, exchange);
+        self.1 = Some(comm);
+        submitted
     }
 }

@@ -170,6 +170,11 @@ impl GraphImage {
         Some(graph)
     }
 
+    /// Whether some of its tasks are transfers.
+    pub(crate) fn has_transfers(&self) -> bool {
+        GraphFlags::from_bits_retain(self.header().flags).contains(GraphFlags::TRANSFERS)
+    }
+
     /// The capacities that the image needs. Where the header contradicts the size of the image, only the
     /// size counts: the firmware will refuse the image and name the field.
     pub(crate) fn needs(&self) -> Capacities {
@@ -185,6 +190,9 @@ impl GraphImage {
         };
         let image_bytes = self.byte_count() as u64;
         if self.offsets().is_some() {
+            let slots = if self.has_transfers() { task_count } else { 0 };
+            let stream = StreamCapacities::for_transfers(slots);
+            let none = Capacities { stream, ..none };
             Capacities { tasks: task_count, arg_words, edges: edge_count, image_bytes, ..none }
         } else {
             Capacities { image_bytes, ..none }

@@ -8,6 +8,7 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{OrchArgs, RunConfig, region};
+use pto_abi::session::board::RESIDENT_PROGRAM;
 use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 
@@ -61,8 +62,11 @@ impl<'a> Launch<'a> {
                 capacities = streaming(capacities);
             }
         }
-        if !matches!(work, Work::Stream { .. }) {
-            capacities.stream = StreamCapacities::OFF;
+        match work {
+            Work::HostGraph(graph) => capacities.stream = graph.needs().stream,
+            // The session says whether its streams may have transfers.
+            Work::AicpuBuilder { builder: RESIDENT_PROGRAM, .. } | Work::Stream { .. } => {}
+            Work::AicpuBuilder { .. } => capacities.stream = StreamCapacities::OFF,
         }
         capacities.trace = trace::rings(options, &capacities, workers);
         Ok(Self { config, orch, image, again: false, capacities })

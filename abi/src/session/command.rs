@@ -8,7 +8,7 @@ use crate::limits::MAX_ARGS;
 closed_set! {
     /// What a stream is asked to do. In brackets: the words of the command.
     pub struct CommandKind(u32) {
-        /// Launch a kernel: [func id, core kind, blocks, arguments..].
+        /// Launch a kernel, or start a transfer: [func id, core kind or `TRANSFER`, blocks, arguments..].
         LAUNCH = 1, "launch";
         /// Run a graph or a builder program, which the host keeps under the command's number. It has no words.
         RUN = 2, "run";

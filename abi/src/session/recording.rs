@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! words: [ nodes | place of node 0, 1, .. | slot of node 0, 1, .. | nodes ]
-//! node:  [ head: func id, core kind, arguments, earlier nodes | numbers of the earlier nodes | arguments ]
+//! node:  [ head: func id, core kind or `TRANSFER`, arguments, earlier nodes | numbers of the earlier nodes | arguments ]
 //! ```
 //! The host writes all words but the slots, before the command is submitted. The slots are the firmware's, while the command is on its way. A node
 //! follows earlier nodes only, so that the order of the nodes is one in which they can be begun.
@@ -10,16 +10,17 @@
 use crate::ids::FuncId;
 use crate::kinds::CoreKind;
 use crate::sync::{AtomicU64, Ordering};
+use crate::task::TRANSFER;
 
 /// The most nodes that may follow a node directly: those that find room in the line of its task.
 pub const MOST_FOLLOWERS: usize = crate::task::INLINE_CONSUMERS;
 /// The most nodes of a recording.
 pub const MOST_NODES: usize = 1 << 20;
 
-/// The head of a node.
+/// The head of a node; `kind`: a `CoreKind`, or [`TRANSFER`].
 #[must_use]
-pub const fn node_head(func: FuncId, kind: CoreKind, args: u8, after: u32) -> u64 {
-    func.0 as u64 | (kind.get() as u64) << 16 | (args as u64) << 24 | (after as u64) << 32
+pub const fn node_head(func: FuncId, kind: u8, args: u8, after: u32) -> u64 {
+    func.0 as u64 | (kind as u64) << 16 | (args as u64) << 24 | (after as u64) << 32
 }
 
 /// Words before the nodes.
@@ -40,8 +41,8 @@ pub struct RecordedLaunches<'a> {
 pub struct RecordedNode<'a> {
     /// The kernel.
     pub func: FuncId,
-    /// Where it runs.
-    pub kind: CoreKind,
+    /// Where it runs; `None`: the transfer engine does it.
+    pub kind: Option<CoreKind>,
     /// Numbers of nodes that it follows, each below its own.
     after: &'a [AtomicU64],
     /// The arguments.
@@ -80,7 +81,7 @@ impl<'a> RecordedLaunches<'a> {
         let is_earlier = |earlier: &AtomicU64| earlier.load(Ordering::Relaxed) < u64::from(number);
         Some(RecordedNode {
             func: FuncId(u16::from_le_bytes([func_low, func_high])),
-            kind: CoreKind::try_from(kind).ok()?,
+            kind: if kind == TRANSFER { None } else { Some(CoreKind::try_from(kind).ok()?) },
             after: after.iter().all(is_earlier).then_some(after)?,
             args: rest.get(..usize::from(args))?,
         })
@@ -132,6 +133,7 @@ mod tests {
     use crate::ids::FuncId;
     use crate::kinds::CoreKind;
     use crate::sync::AtomicU64;
+    use crate::task::TRANSFER;
     use std::vec::Vec;
 
     fn words(of: &[u64]) -> Vec<AtomicU64> {
@@ -140,7 +142,7 @@ mod tests {
 
     fn two() -> Vec<u64> {
         let first = words_before_nodes(2) as u64;
-        let head = |args, after| node_head(FuncId(7), CoreKind::AIV, args, after);
+        let head = |args, after| node_head(FuncId(7), CoreKind::AIV.get(), args, after);
         [2, first, first + 2, 0, 0, head(1, 0), 11, head(2, 1), 0, 12, 13].to_vec()
     }
 
@@ -149,12 +151,21 @@ mod tests {
         let words = words(&two());
         let recording = RecordedLaunches::of(&words).unwrap();
         let node = recording.node(1).unwrap();
-        assert_eq!((node.func, node.kind, node.arg_count()), (FuncId(7), CoreKind::AIV, 2));
+        assert_eq!((node.func, node.kind, node.arg_count()), (FuncId(7), Some(CoreKind::AIV), 2));
         assert_eq!((node.arg(0), node.arg(1), node.arg(2)), (12, 13, 0));
         assert_eq!(node.after().collect::<Vec<_>>(), [0]);
         recording.set_slot(1, 9);
         assert_eq!((recording.slot(1), recording.nodes()), (9, 2));
         assert!(recording.node(2).is_none());
+    }
+
+    #[test]
+    fn a_transfer_is_a_node_without_a_core() {
+        let mut transfer = two();
+        transfer[7] = node_head(FuncId(7), TRANSFER, 2, 1);
+        let words = words(&transfer);
+        let node = RecordedLaunches::of(&words).unwrap().node(1).unwrap();
+        assert_eq!((node.kind, node.arg(1)), (None, 13));
     }
 
     #[test]
@@ -168,8 +179,8 @@ mod tests {
         assert!(refused(0, 0) && refused(0, 6) && refused(0, u64::MAX), "counts");
         assert!(refused(2, 99) && refused(2, u64::MAX), "places");
         assert!(refused(8, 1) && refused(8, u64::MAX), "follows itself or a later one");
-        assert!(refused(7, node_head(FuncId(7), CoreKind::AIV, 3, 1)), "arguments");
-        assert!(refused(7, node_head(FuncId(7), CoreKind::AIV, 0, 4)), "earlier nodes");
+        assert!(refused(7, node_head(FuncId(7), CoreKind::AIV.get(), 3, 1)), "arguments");
+        assert!(refused(7, node_head(FuncId(7), CoreKind::AIV.get(), 0, 4)), "earlier nodes");
         assert!(refused(7, 0xFF << 16), "kind");
     }
 }

@@ -108,6 +108,14 @@ shared_struct! {
     }
 }
 
+impl BlockLine {
+    /// Makes it the line of a transfer. Only while nobody else uses it.
+    pub fn set_transfer(&self) {
+        self.flags.store(0, Ordering::Relaxed);
+        self.list.store(TRANSFERS, Ordering::Relaxed);
+    }
+}
+
 impl BlockBoard {
     /// Empties it. Only while nobody else uses it.
     pub fn reset(&self) {

@@ -212,6 +212,12 @@ impl StreamCapacities {
     pub const STANDARD: Self =
         Self { window: 4096, map_entries: 16_384, heap_rings: 4, heap_bytes: 64 << 20 };
 
+    /// What a run needs that does not stream, and some of whose tasks are transfers: a line for each slot.
+    #[must_use]
+    pub const fn for_transfers(slots: u32) -> Self {
+        Self { window: slots, ..Self::OFF }
+    }
+
     /// Bytes of the region; `None`: they do not fit 64 bits.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {

@@ -19,7 +19,7 @@ use pto_abi::kinds::{RunFlags, TaskState};
 use pto_abi::limits::{MAX_FANOUT, MAX_FUNC_ID};
 use pto_abi::runtime::{InstanceLine, NOBODY};
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::{NO_CHUNK, Task};
+use pto_abi::task::{NO_CHUNK, TRANSFER, Task};
 use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
@@ -28,7 +28,7 @@ use crate::builder::{BLOCK_0_OF_1, BuilderHost};
 use crate::fanout::{Place, place_of};
 use crate::launch::Launch;
 use crate::mutant::{self, Mutant};
-use crate::state::kind_of;
+use crate::state::{has_block_shape, kind_of};
 
 /// Ready tasks that are pushed at once: eight lines of a queue's slots.
 const READY_AT_ONCE: usize = 64;
@@ -69,6 +69,8 @@ struct Loader<'l, 'a, H> {
     known: u32,
     kernel: GmAddr,
     ready: [Vec<u32, READY_AT_ONCE>; CoreKind::COUNT],
+    /// Whether a task is a transfer.
+    has_transfers: bool,
     traced_ns: u64,
     blame: BlameSlot,
 }
@@ -84,6 +86,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             known: NOTHING,
             kernel: GmAddr::NULL,
             ready: [Vec::new(), Vec::new()],
+            has_transfers: false,
             traced_ns: 0,
             blame: BlameSlot::default(),
         }
@@ -228,11 +231,32 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
                     self.kernel = self.launch.arena.kernel_addr(func);
                     return Ok(());
                 }
+                _ if image_task.kind == TRANSFER => {
+                    self.kernel = self.launch.arena.kernel_addr(func);
+                    return self.expect_transfers(slot, func);
+                }
                 Ok(_) => Refusal { fault: Fault::BUILD_NO_CORE_OF_KIND, found, expected },
                 Err(_) => Refusal { fault: Fault::BUILD_UNKNOWN_KIND, found, expected },
             }
         };
         Err(self.refuse(slot, func.0.into(), &refusal))
+    }
+
+    /// From here on there may be transfers: what a task needs to be one stands in the lines of all.
+    #[cold]
+    #[inline(never)]
+    fn expect_transfers(&mut self, slot: u32, func: FuncId) -> Result<(), Fault> {
+        if !self.has_transfers {
+            let count = self.tasks.len();
+            let mut slots = 0..u32::try_from(count).unwrap_or(u32::MAX);
+            if !slots.all(|slot| self.launch.state.set_transfer(slot)) {
+                let (fault, expected) = (Fault::TRANSFER_NO_ENGINE, 0);
+                let refusal = Refusal { fault, found: count as u64, expected };
+                return Err(self.refuse(slot, func.0.into(), &refusal));
+            }
+            self.has_transfers = true;
+        }
+        Ok(())
     }
 
     #[cold]
@@ -391,6 +415,18 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     #[inline(never)]
     fn push_ready<S: Sharing>(&mut self, kind: CoreKind) {
         let ready = &mut self.ready[kind.index()];
+        if self.has_transfers {
+            let (tasks, state) = (self.tasks, &self.launch.state);
+            let is_transfer = |slot: u32| {
+                let task = tasks.get(slot as usize);
+                task.is_some_and(|task| has_block_shape(task.kind.load(Ordering::Relaxed)))
+            };
+            ready
+                .iter()
+                .filter(|slot| is_transfer(**slot))
+                .for_each(|slot| state.post_ready(*slot));
+            ready.retain(|slot| !is_transfer(*slot));
+        }
         self.launch.state.queue(kind).push::<S>(ready);
         ready.clear();
     }

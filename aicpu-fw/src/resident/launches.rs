@@ -11,7 +11,7 @@ use pto_abi::session::board::LAUNCH_PAYLOAD_WORDS as PAYLOAD_WORDS;
 use pto_abi::session::recording::MOST_FOLLOWERS;
 use pto_abi::session::{LaunchNote, SessionBoard};
 use pto_abi::sync::{Ordering, Sharing};
-use pto_abi::task::Task;
+use pto_abi::task::{TRANSFER, Task};
 use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_graph::EdgeOutcome;
 
@@ -158,20 +158,57 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         part: &Part<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
+        let (task, slot, edges_in) = self.add(part, part.kind.get(), after)?;
+        if self.publish(task, slot, edges_in) {
+            self.state.queue(part.kind).push::<S>(&[slot]);
+        }
+        self.host.published();
+        Some(slot)
+    }
+
+    /// Begins a transfer behind others that are on their way; its slot, `None`: there is none free.
+    #[cold]
+    pub(super) fn begin_transfer<W: Fn(usize) -> u64>(
+        &mut self,
+        part: &Part<'_, W>,
+        after: impl Iterator<Item = u32>,
+    ) -> Option<u32> {
+        let (task, slot, edges_in) = self.add(part, TRANSFER, after)?;
+        // Nobody looks at its line before it is published.
+        self.state.set_transfer(slot);
+        if self.publish(task, slot, edges_in) {
+            self.state.post_ready(slot);
+        }
+        self.host.published();
+        Some(slot)
+    }
+
+    /// Whether this run has memory for transfers.
+    pub(super) const fn takes_transfers(&self) -> bool {
+        self.state.shapes.is_some()
+    }
+
+    /// Adds a task of this kind: it, its slot, and how many it waits for.
+    #[inline]
+    fn add<W: Fn(usize) -> u64>(
+        &mut self,
+        part: &Part<'_, W>,
+        kind: u8,
+        after: impl Iterator<Item = u32>,
+    ) -> Option<(&'a Task, u32, u32)> {
         let slot = self.slots.take()?;
         let task = self.state.task(slot)?;
         let (payload, args) = self.write_payload(slot, part)?;
         self.generation = self.generation.wrapping_add(1);
         let id = TaskId { slot, generation: self.generation };
-        let line = TaskLine::added(part.func.0, part.kind.get(), (payload, args), part.kernel.0);
+        let line = TaskLine::added(part.func.0, kind, (payload, args), part.kernel.0);
         line.write(task, id);
         // Launches have no chunks.
         task.last_chunk.store(part.budget_us, Ordering::Relaxed);
         self.host.added(slot);
         let edges_in = after.map(|after| u32::from(self.follow(after, slot))).sum();
         task.edges_in.store(edges_in, Ordering::Relaxed);
-        self.publish(task, slot, edges_in, part.kind);
-        Some(slot)
+        Some((task, slot, edges_in))
     }
 
     #[inline]
@@ -215,17 +252,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         waits
     }
 
+    /// Lets a task begin; whether it waits for none.
     #[inline]
-    fn publish(&mut self, task: &Task, slot: u32, edges_in: u32, kind: CoreKind) {
+    fn publish(&mut self, task: &Task, slot: u32, edges_in: u32) -> bool {
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         self.publisher.count::<S>();
         (self.tasks, self.in_flight) = (self.tasks + 1, self.in_flight + 1);
         self.publisher.line().added.store(self.tasks, Ordering::Relaxed);
         self.host.replayed(slot);
-        if release_published::<S>(task, edges_in) {
-            self.state.queue(kind).push::<S>(&[slot]);
-        }
-        self.host.published();
+        release_published::<S>(task, edges_in)
     }
 
     /// Takes the task out of `slot` if it is over: then the slot is free again.

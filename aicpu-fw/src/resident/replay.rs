@@ -65,11 +65,7 @@ impl<'a> Visit<'_, 'a> {
         head: CommandHead,
         (recording, number, node): (&RecordedLaunches<'a>, u32, RecordedNode<'a>),
     ) -> Result<bool, Blame> {
-        let (func, kind, args) = (node.func, node.kind, node.arg_count());
-        let Some(kernel) = launches.kernel(func, kind, args) else {
-            self.lane.refused.store(1, Ordering::Relaxed);
-            return Err(launches.refusal(func, kind, args));
-        };
+        let (func, args) = (node.func, node.arg_count());
         let over = self.lane.blocks_over.load(Ordering::Relaxed);
         let open = node.after().filter(|earlier| *earlier >= over);
         let producers = open.map(|earlier| recording.slot(earlier));
@@ -78,9 +74,19 @@ impl<'a> Visit<'_, 'a> {
             return Err(Blame::of(Fault::BUILD_EDGES_FULL).detail(number.into(), 0));
         }
         let arg = |index: usize| node.arg(index);
-        let budget_us = self.budget_us();
-        let part = Part { func, kind, kernel, args, arg: &arg, context: None, budget_us };
-        let Some(slot) = launches.begin(&part, producers) else { return Ok(false) };
+        let begun = if let Some(kind) = node.kind {
+            let Some(kernel) = launches.kernel(func, kind, args) else {
+                self.lane.refused.store(1, Ordering::Relaxed);
+                return Err(launches.refusal(func, kind, args));
+            };
+            let budget_us = self.budget_us();
+            let part = Part { func, kind, kernel, args, arg: &arg, context: None, budget_us };
+            launches.begin(&part, producers)
+        } else {
+            let part = self.transfer(launches, (func, args), &arg)?;
+            launches.begin_transfer(&part, producers)
+        };
+        let Some(slot) = begun else { return Ok(false) };
         recording.set_slot(number, slot);
         let nodes = recording.nodes();
         self.note(launches, slot, head, (nodes, number + 1 == nodes));

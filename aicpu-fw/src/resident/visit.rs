@@ -18,8 +18,8 @@ use pto_abi::session::{
     RingConsumer, RingProducer, SessionBoard, StreamLine, ValueTest,
 };
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
-use pto_abi::task::NO_CHUNK;
-use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_abi::task::{NO_CHUNK, TRANSFER};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use super::launches::{Launches, Part};
 use crate::blame::Blame;
@@ -430,7 +430,9 @@ impl<'v, 'a> Visit<'v, 'a> {
         after: Option<u32>,
     ) -> Result<bool, Blame> {
         let (func, kind, blocks, args) = self.call(head);
-        let kind = kind.unwrap_or(CoreKind::AIV);
+        let Some(kind) = kind else {
+            return self.begin_transfer(launches, head, (func, args), after);
+        };
         let words = args + usize::from(block.is_some());
         let Some(kernel) = launches.kernel(func, kind, words) else {
             self.lane.refused.store(1, Ordering::Relaxed);
@@ -445,6 +447,52 @@ impl<'v, 'a> Visit<'v, 'a> {
         let is_last = block.is_none_or(|block| block.block + 1 == blocks);
         self.note(launches, slot, head, (blocks, is_last));
         Ok(true)
+    }
+
+    /// Begins a transfer; `false`: there is no room.
+    #[cold]
+    #[inline(never)]
+    fn begin_transfer<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+        &self,
+        launches: &mut Launches<'a, S, F, M, H>,
+        head: CommandHead,
+        (func, args): (FuncId, usize),
+        after: Option<u32>,
+    ) -> Result<bool, Blame> {
+        let (ring, at) = (self.ring, self.at());
+        if self.word(1) != u64::from(TRANSFER) {
+            self.lane.refused.store(1, Ordering::Relaxed);
+            let blame = Blame::of(Fault::BUILD_UNKNOWN_KIND).func(func.0.into());
+            return Err(blame.detail(self.word(1), 0));
+        }
+        let arg = |index: usize| ring.word(at, LAUNCH_WORDS + index);
+        let part = self.transfer(launches, (func, args), &arg)?;
+        let Some(slot) = launches.begin_transfer(&part, after.into_iter()) else {
+            return Ok(false);
+        };
+        self.note(launches, slot, head, (1, true));
+        Ok(true)
+    }
+
+    /// A transfer, if the device moves any.
+    #[cold]
+    pub(super) fn transfer<'w, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost, W>(
+        &self,
+        launches: &Launches<'a, S, F, M, H>,
+        (func, args): (FuncId, usize),
+        arg: &'w W,
+    ) -> Result<Part<'w, W>, Blame> {
+        // The kind of core that its kernel has in the library.
+        let kind = CoreKind::AIV;
+        let kernel = launches.kernel(func, kind, args);
+        let Some(kernel) = kernel.filter(|_| launches.takes_transfers()) else {
+            self.lane.refused.store(1, Ordering::Relaxed);
+            return Err(match kernel {
+                None => launches.refusal(func, kind, args),
+                Some(_) => Blame::of(Fault::TRANSFER_NO_ENGINE).func(func.0.into()),
+            });
+        };
+        Ok(Part { func, kind, kernel, args, arg, context: None, budget_us: NO_CHUNK })
     }
 
     #[inline]

@@ -246,12 +246,15 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         Some(kind_in(kind))
     }
 
-    /// A task with a block shape is ready: no core that finishes later in this step goes straight to a plain one before it.
+    /// A task with a block shape is ready: no core that finishes later in this step goes straight to a plain one before it. A transfer needs no core,
+    /// and siblings have nothing to do for it.
     #[cold]
     #[inline(never)]
     fn post<P: Platform>(&mut self, slot: u32) {
         let state = self.dispatcher.state();
-        self.plain.before_post::<P>(state);
+        if !state.is_transfer(slot) {
+            self.plain.before_post::<P>(state);
+        }
         state.post_ready(slot);
         if let Some(shapes) = &state.shapes {
             self.plain.look_at_board(shapes);

@@ -156,13 +156,16 @@ impl CheckedWorkload {
     }
 }
 
-/// The tensors that tasks write.
+/// The tensors that tasks write, or other ranks.
 fn written(workload: &Workload) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();
     let mut nodes = vec![&workload.root];
     while let Some(node) = nodes.pop() {
         if let Node::Task(task) | Node::Send { task, .. } = node {
             found.extend(written_by(workload, task));
+        }
+        if let Node::Exchange(exchange) = node {
+            found.insert(exchange.tensor);
         }
         nodes.extend(children(node));
     }

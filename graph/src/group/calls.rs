@@ -80,10 +80,7 @@ impl Communicator {
         to: u32,
         tag: u32,
     ) -> Result<TaskId, Fault> {
-        let mut transfer = Transfer::new(TransferKind::SEND, self.world_rank(to)?);
-        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
-        transfer.tag = self.own_tag(tag);
-        submit(stream, &transfer, Arg::In(view), None)
+        submit(stream, &self.send_transfer(view, to, tag)?, Arg::In(view), None)
     }
 
     /// Takes the tensor that rank `from` [sends](Self::send) with the same tag. Sends and receives with equal tags meet in the
@@ -98,10 +95,7 @@ impl Communicator {
         from: u32,
         tag: u32,
     ) -> Result<TaskId, Fault> {
-        let mut transfer = Transfer::new(TransferKind::RECEIVE, self.world_rank(from)?);
-        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
-        transfer.tag = self.own_tag(tag);
-        submit(stream, &transfer, Arg::Out(view), None)
+        submit(stream, &self.receive_transfer(view, from, tag)?, Arg::Out(view), None)
     }
 
     /// Writes the tensor to a place in a window of another rank; then adds to a signal slot there, if that is wanted.
@@ -115,12 +109,7 @@ impl Communicator {
         to: RemotePlace,
         signal: Option<Signal>,
     ) -> Result<TaskId, Fault> {
-        let mut transfer = self.placed(TransferKind::PUT, view, to)?;
-        if let Some(Signal { slot, value }) = signal {
-            check_slot(slot)?;
-            (transfer.slot, transfer.value) = (slot, value);
-        }
-        submit(stream, &transfer, Arg::In(view), None)
+        submit(stream, &self.put_transfer(view, to, signal)?, Arg::In(view), None)
     }
 
     /// Reads the tensor from a place in a window of another rank.
@@ -133,8 +122,7 @@ impl Communicator {
         from: RemotePlace,
         view: &TensorView<'_>,
     ) -> Result<TaskId, Fault> {
-        let transfer = self.placed(TransferKind::GET, view, from)?;
-        submit(stream, &transfer, Arg::Out(view), None)
+        submit(stream, &self.get_transfer(from, view)?, Arg::Out(view), None)
     }
 
     /// Adds to a signal slot of another rank, after the tasks that use `after`.
@@ -148,10 +136,7 @@ impl Communicator {
         signal: Signal,
         after: &TensorView<'_>,
     ) -> Result<TaskId, Fault> {
-        check_slot(signal.slot)?;
-        let mut transfer = Transfer::new(TransferKind::SIGNAL, self.world_rank(to)?);
-        (transfer.slot, transfer.value) = (signal.slot, signal.value);
-        submit(stream, &transfer, Arg::InOut(after), None)
+        submit(stream, &self.signal_transfer(to, signal)?, Arg::InOut(after), None)
     }
 
     /// Is over when a signal slot of this rank has at least the value of `signal`. `arrives` is what other ranks put before they
@@ -165,10 +150,100 @@ impl Communicator {
         signal: Signal,
         arrives: &TensorView<'_>,
     ) -> Result<TaskId, Fault> {
+        submit(stream, &self.wait_transfer(signal)?, Arg::InOut(arrives), None)
+    }
+}
+
+/// The transfers of these calls, for those who submit them with edges of their own: graphs of the host, and streams of sessions. A tensor that is not
+/// dense is refused with `TRANSFER_TENSOR`.
+impl Communicator {
+    /// That of a [`send`](Self::send).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_transfer(
+        &self,
+        view: &TensorView<'_>,
+        to: u32,
+        tag: u32,
+    ) -> Result<Transfer, Fault> {
+        self.tagged(TransferKind::SEND, view, (to, tag))
+    }
+
+    /// That of a [`receive`](Self::receive).
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub fn receive_transfer(
+        &self,
+        view: &TensorView<'_>,
+        from: u32,
+        tag: u32,
+    ) -> Result<Transfer, Fault> {
+        self.tagged(TransferKind::RECEIVE, view, (from, tag))
+    }
+
+    /// That of a [`put`](Self::put).
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub fn put_transfer(
+        &self,
+        view: &TensorView<'_>,
+        to: RemotePlace,
+        signal: Option<Signal>,
+    ) -> Result<Transfer, Fault> {
+        let mut transfer = self.placed(TransferKind::PUT, view, to)?;
+        if let Some(Signal { slot, value }) = signal {
+            check_slot(slot)?;
+            (transfer.slot, transfer.value) = (slot, value);
+        }
+        Ok(transfer)
+    }
+
+    /// That of a [`get`](Self::get).
+    ///
+    /// # Errors
+    /// As [`get`](Self::get).
+    pub fn get_transfer(
+        &self,
+        from: RemotePlace,
+        view: &TensorView<'_>,
+    ) -> Result<Transfer, Fault> {
+        self.placed(TransferKind::GET, view, from)
+    }
+
+    /// That of a [`signal`](Self::signal).
+    ///
+    /// # Errors
+    /// As [`signal`](Self::signal).
+    pub fn signal_transfer(&self, to: u32, signal: Signal) -> Result<Transfer, Fault> {
+        check_slot(signal.slot)?;
+        let mut transfer = Transfer::new(TransferKind::SIGNAL, self.world_rank(to)?);
+        (transfer.slot, transfer.value) = (signal.slot, signal.value);
+        Ok(transfer)
+    }
+
+    /// That of a [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub fn wait_transfer(&self, signal: Signal) -> Result<Transfer, Fault> {
         check_slot(signal.slot)?;
         let mut transfer = Transfer::new(TransferKind::WAIT, self.group.rank);
         (transfer.slot, transfer.value) = (signal.slot, signal.value);
-        submit(stream, &transfer, Arg::InOut(arrives), None)
+        Ok(transfer)
+    }
+
+    fn tagged(
+        &self,
+        kind: TransferKind,
+        view: &TensorView<'_>,
+        (peer, tag): (u32, u32),
+    ) -> Result<Transfer, Fault> {
+        let mut transfer = of_tensor(kind, self.world_rank(peer)?, view)?;
+        transfer.tag = self.own_tag(tag);
+        Ok(transfer)
     }
 
     fn placed(
@@ -178,9 +253,19 @@ impl Communicator {
         place: RemotePlace,
     ) -> Result<Transfer, Fault> {
         self.check_place(place, bytes_of(view))?;
-        let mut transfer = Transfer::new(kind, self.world_rank(place.rank)?);
+        let mut transfer = of_tensor(kind, self.world_rank(place.rank)?, view)?;
         (transfer.window, transfer.offset) = (place.window, place.offset);
-        (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
         Ok(transfer)
     }
+}
+
+/// A transfer of a whole tensor.
+fn of_tensor(kind: TransferKind, peer: u32, view: &TensorView<'_>) -> Result<Transfer, Fault> {
+    if !view.is_dense() {
+        return Err(Fault::TRANSFER_TENSOR);
+    }
+    let mut transfer = Transfer::new(kind, peer);
+    (transfer.bytes, transfer.stamp) = (bytes_of(view), stamp_of(view));
+    transfer.local = view.address();
+    Ok(transfer)
 }

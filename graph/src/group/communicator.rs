@@ -60,6 +60,11 @@ impl Communicator {
         orch_args.get(..self.own_words).unwrap_or(orch_args)
     }
 
+    /// Hands the words of the group to `push`, as a program finds them behind its own.
+    pub fn encode(&self, push: impl FnMut(u64)) {
+        self.group.encode(push);
+    }
+
     /// This rank.
     #[must_use]
     pub const fn rank(&self) -> u32 {
@@ -137,7 +142,8 @@ impl Communicator {
     /// The tag of a transfer in the collective call under way. Step and tile tell its transfers between the same two ranks apart:
     /// tiles become ready in any order.
     pub(super) fn call_tag(&self, (step, tile): (u32, u32)) -> u64 {
-        let context = u64::from(self.context & 0x7FFF) << 48;
+        let context = self.context ^ self.group.part.wrapping_mul(0x9E37_79B1);
+        let context = u64::from(context & 0x7FFF) << 48;
         let call = u64::from(self.calls & 0xFFFF) << 32;
         1 << 63 | context | call | u64::from(step & 0xFFFF) << 16 | u64::from(tile & 0xFFFF)
     }
@@ -211,7 +217,11 @@ mod tests {
         let before = all.call_tag((1, 0));
         all.calls += 1;
         let [first, second, step] = [(1, 0), (1, 1), (2, 0)].map(|at| all.call_tag(at));
-        let tags = [before, first, second, step, pair.call_tag((1, 0)), pair.own_tag(1)];
+        let mut other = all.clone();
+        other.group.part = 1;
+        assert_eq!(other.own_tag(1), all.own_tag(1), "sends and receives of two parts meet");
+        let apart = [other.call_tag((1, 0)), pair.call_tag((1, 0)), pair.own_tag(1)];
+        let tags = [before, first, second, step, apart[0], apart[1], apart[2]];
         for (at, tag) in tags.iter().enumerate() {
             assert!(!tags[..at].contains(tag) && *tag != all.own_tag(1));
         }

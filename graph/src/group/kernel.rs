@@ -4,7 +4,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::{FuncId, TaskId};
 use pto_abi::kinds::CoreKind;
 
-use super::reduction::Reduction;
+use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 use crate::tensor_task::{Arg, TensorTask};

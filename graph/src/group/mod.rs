@@ -16,15 +16,16 @@ mod calls;
 mod choice;
 mod collective;
 mod communicator;
+mod exchange;
 mod kernel;
-mod reduction;
 mod tiles;
 pub mod transfer;
 pub mod words;
 
+pub use crate::exchange::{Exchange, ExchangeKind};
+pub use crate::reduction::Reduction;
 pub use choice::{Algorithm, Choice, Collective, NetworkFigures, Options, Order, TILE_BYTES};
 pub use communicator::{Communicator, RemotePlace, Signal};
 pub use kernel::{REDUCE, TRANSFER, part_stride};
-pub use reduction::Reduction;
 pub use transfer::{Transfer, TransferKind};
 pub use words::{GroupWords, Window};

@@ -1,7 +1,7 @@
 //! What the host tells a program of its group: words behind the program's own orchestration words.
 //!
 //! ```text
-//! the program's words | base, bytes of each window | rank, size | ranks a node | latency | bandwidth | windows, MAGIC
+//! the program's words | base, bytes of each window | rank, size | ranks a node, part | latency | bandwidth | windows, MAGIC
 //! ```
 //! The last word says that there are such words, and how many windows. A program that is run without a group has none of them.
 
@@ -39,6 +39,8 @@ pub struct GroupWords {
     pub ranks_per_node: u32,
     /// What the network can do: collectives choose their algorithm by it.
     pub network: NetworkFigures,
+    /// Which part of its launch a program is, where several share one: the collectives of two parts do not meet.
+    pub part: u32,
     windows: [Window; MAX_WINDOWS],
     window_count: usize,
 }
@@ -57,6 +59,7 @@ impl GroupWords {
             size,
             ranks_per_node,
             network,
+            part: 0,
             windows: [window; MAX_WINDOWS],
             window_count: 0,
         }
@@ -84,10 +87,22 @@ impl GroupWords {
             push(window.bytes);
         }
         push(u64::from(self.rank) | u64::from(self.size) << 32);
-        push(self.ranks_per_node.into());
+        push(u64::from(self.ranks_per_node) | u64::from(self.part) << 32);
         push(self.network.latency_ns.into());
         push(self.network.bytes_per_us);
         push(self.window_count as u64 | MAGIC);
+    }
+
+    /// How many of these words are a program's own. Whether those behind them are right is seen by [`decode`](Self::decode).
+    #[must_use]
+    pub fn own_count(words: &[u64]) -> usize {
+        match words.last() {
+            Some(last) if last >> 32 == MAGIC >> 32 => {
+                let windows = usize::try_from(last & 0xFFFF_FFFF).unwrap_or(usize::MAX);
+                words.len().saturating_sub(windows.saturating_mul(2).saturating_add(FIXED))
+            }
+            _ => words.len(),
+        }
     }
 
     /// What the words behind a program's own say; and how many words are the program's own. Without such words: rank 0 of 1.
@@ -113,7 +128,7 @@ impl GroupWords {
         let [ranks, per_node, latency, bytes_per_us] = [next()?, next()?, next()?, next()?];
         let low = |word: u64| (word & 0xFFFF_FFFF) as u32;
         (found.rank, found.size) = (low(ranks), low(ranks >> 32));
-        found.ranks_per_node = low(per_node);
+        (found.ranks_per_node, found.part) = (low(per_node), low(per_node >> 32));
         found.network = NetworkFigures { latency_ns: low(latency), bytes_per_us };
         let is_right = found.rank < found.size && found.ranks_per_node > 0 && bytes_per_us > 0;
         if is_right { Ok((found, own)) } else { Err(wrong) }
@@ -138,9 +153,11 @@ mod tests {
     #[test]
     fn a_program_reads_what_the_host_wrote() {
         let mut group = GroupWords::new((3, 8), 4, NetworkFigures::DEFAULT);
+        group.part = 7;
         for window in 0..MAX_WINDOWS as u64 {
             let words = words_of(&group, &[7, 8]);
             assert_eq!(GroupWords::decode(&words), Ok((group, 2)));
+            assert_eq!(GroupWords::own_count(&words), 2);
             group = group.with_window(GmAddr(4096 * (window + 1)), 64 + window).unwrap();
         }
         assert_eq!(GroupWords::decode(&words_of(&group, &[])), Ok((group, 0)));
@@ -152,6 +169,7 @@ mod tests {
         for own in [&[][..], &[5, 6, 7]] {
             let (group, count) = GroupWords::decode(own).unwrap();
             assert_eq!((group.rank, group.size, count), (0, 1, own.len()));
+            assert_eq!(GroupWords::own_count(own), own.len());
         }
     }
 

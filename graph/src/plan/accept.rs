@@ -21,6 +21,7 @@ use super::layout::{
 use super::schedule::Schedule;
 use super::stop::Stop;
 use crate::element::ElementType;
+use crate::group::{ExchangeKind, Reduction};
 use crate::tensor::TensorView;
 
 /// A plan that was checked.
@@ -305,8 +306,25 @@ impl<F: FnMut(TensorUse)> Checker<'_, '_, F> {
             }
             node::SEND => self.send(cursor, (at, operand)),
             node::CONSUME => self.consume(cursor, (at, operand), depth),
-            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::CONSUME.into())),
+            node::EXCHANGE if !is_process => self.exchange(cursor, (at, operand)),
+            _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), node::EXCHANGE.into())),
         }
+    }
+
+    fn exchange(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (at, operand): (usize, u32),
+    ) -> Result<(), Stop> {
+        named(operand >> 8, self.plan.tensors, at)?;
+        let [kind, ..] = operand.to_le_bytes();
+        let is_known = ExchangeKind::try_from(kind).is_ok();
+        let reduction = u8::try_from(cursor.word()).map(Reduction::try_from);
+        if !is_known || !matches!(reduction, Ok(Ok(_))) {
+            return Err(Stop::new(Fault::PLAN_CODE, at).detail(kind.into(), 0));
+        }
+        self.expression(cursor, Some(Kind::Number))?;
+        self.expression(cursor, Some(Kind::Number))
     }
 
     /// The processes, which are the whole tree.

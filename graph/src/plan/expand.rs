@@ -21,6 +21,7 @@ use super::walk::{Calls, Walk};
 use crate::builder::GraphBuilder;
 use crate::element::ElementType;
 use crate::error::BuildError;
+use crate::group::{Exchange, ExchangeKind, GroupWords, Reduction};
 use crate::stream::StreamBuilder;
 use crate::task_list;
 use crate::tensor::TensorView;
@@ -32,7 +33,7 @@ use crate::tensor::TensorView;
 // Not inlined: the copy of the plan would stand on the stack of every other program as well.
 #[inline(never)]
 pub fn expand<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
-    let count = stream.orch_args().len();
+    let count = GroupWords::own_count(stream.orch_args());
     if count == 0 || !count.is_multiple_of(orch::COUNT) {
         return Err(Fault::BUILD_ORCH_ARGS.into());
     }
@@ -141,6 +142,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
                 Ok(())
             }
             node::SLOT_LOAD => self.load(cursor, (at, operand)),
+            node::EXCHANGE => self.exchange(cursor, (at, operand)),
             _ => Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), 0)),
         }
     }
@@ -188,6 +190,34 @@ impl<G: StreamBuilder> Walk<'_, G> {
     fn repeats<'p>(&self, body: &Cursor<'p>, elements: &Elements) -> BodyCalls<'p> {
         let can_be = self.pace.is_none() && self.calls == Calls::Ahead && elements.known() > 0;
         if can_be { only_tasks(body, self.plan) } else { BodyCalls::new() }
+    }
+
+    /// A tensor goes between ranks: what uses its tiles before and after is ordered by them, as with calls.
+    #[cold]
+    fn exchange(
+        &mut self,
+        cursor: &mut Cursor<'_>,
+        (at, operand): (usize, u32),
+    ) -> Result<(), Stop> {
+        let wrong = Stop::new(Fault::PLAN_NAME, at);
+        let tensor = *self.bindings.tensor(operand >> 8).ok_or(wrong)?;
+        let [kind, ..] = operand.to_le_bytes();
+        let reduction = u8::try_from(cursor.word()).ok();
+        let reduction = reduction.and_then(|reduction| Reduction::try_from(reduction).ok());
+        let kind = ExchangeKind::try_from(kind).ok();
+        let (kind, reduction) = kind.zip(reduction).ok_or(wrong)?;
+        let mut next = || {
+            let found = eval_signed(cursor, &self.values)?;
+            let range =
+                Stop::new(Fault::PLAN_INDEX, at).detail(found.cast_unsigned(), u32::MAX.into());
+            u32::try_from(found).map_err(|_| range)
+        };
+        let (peer, tag) = (next()?, next()?);
+        self.release(at)?;
+        self.run.forget();
+        self.has_task = true;
+        let exchange = Exchange { kind, tensor, reduction, peer, tag };
+        self.stream.exchange(&exchange).map_err(|fault| Stop::new(fault, at))
     }
 
     /// A slot gets an element of a tensor, after the element's producers.

@@ -105,6 +105,9 @@ pub mod node {
     pub const SEND: u32 = 10;
     /// The body for each token. Operand: the variable; the channel above 8 bits. Then the words of the body, the body.
     pub const CONSUME: u32 = 11;
+    /// An exchange of a tensor with other ranks. Operand: an [`ExchangeKind`](crate::group::ExchangeKind); the tensor above 8 bits. Then a
+    /// [`Reduction`](crate::group::Reduction); the other rank and the tag, two expressions. Not in a pipeline.
+    pub const EXCHANGE: u32 = 12;
 }
 
 /// The flags of a schedule.

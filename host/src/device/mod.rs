@@ -61,6 +61,8 @@ pub struct Device {
     /// The cores are brought up on each arena.
     epochs: Epochs,
     backend: Box<dyn Backend>,
+    /// Whether something moves the transfers of its runs.
+    has_transfers: bool,
 }
 
 /// A device, for people.
@@ -209,6 +211,7 @@ impl Device {
             standing: None,
             spare: Spare::default(),
             epochs: Epochs::default(),
+            has_transfers: false,
         })
     }
 
@@ -397,6 +400,11 @@ impl Device {
         &self.spare
     }
 
+    /// Whether something moves the transfers of its runs.
+    pub(crate) const fn has_transfers(&self) -> bool {
+        self.has_transfers
+    }
+
     pub(crate) fn shared_memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -408,6 +416,7 @@ impl Device {
         engine: Arc<dyn pto_sim_shim::group::TransferEngine>,
     ) -> Result<(), Error> {
         if self.backend.attach(engine) {
+            self.has_transfers = true;
             return Ok(());
         }
         Err(Error::NoTransfers { device: self.name().to_owned() })
@@ -420,6 +429,7 @@ impl Device {
         seat: pto_sim_shim::virtual_time::group::SeatOf,
     ) -> Result<(), Error> {
         if self.backend.seat(seat) {
+            self.has_transfers = true;
             return Ok(());
         }
         Err(Error::NoTransfers { device: self.name().to_owned() })
@@ -470,7 +480,9 @@ impl Device {
         let mut launch = Launch::plan(work, options, self.workers.len())?;
         let mut arena = self.provide(&launch.capacities)?;
         let (asked, standing) = (Standing::of(work, &self.kernels), self.standing.take());
-        if asked.is_some() && asked == standing && options.trace.is_none() {
+        // What stands of a transfer is not what a transfer begins with.
+        let stands = !matches!(work, Work::HostGraph(graph) if graph.has_transfers());
+        if stands && asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
         self.epochs.run = after(self.epochs.run);
@@ -616,7 +628,10 @@ impl Device {
             run: facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).into(),
             fault,
         };
-        trace::timeline(&arena.view(), read, known).map(Box::new)
+        let trace = trace::timeline(&arena.view(), read, known);
+        // The timeline of a device alone begins with its first event. Those of a group have one clock.
+        let began = |trace: &Trace| if self.has_transfers { trace.began_ns } else { 0 };
+        trace.map(|trace| Box::new(Trace { began_ns: began(&trace), ..trace }))
     }
 
     fn fault_report(

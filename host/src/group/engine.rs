@@ -4,6 +4,8 @@
 //! Invariants:
 //! - A run is touched between `begin` and `end` only, under the lock.
 //! - A task in `under_way` was taken and is not finished.
+//! - In a session the device makes many runs, which are one run of the group: the transport is told of the end when the session is closed, or
+//!   when a run fails. After that the session has no transfers any more.
 //! - The engine never waits: a turn takes what is there, polls, and returns.
 
 use std::collections::HashMap;
@@ -37,6 +39,14 @@ struct State {
     over: Vec<Completion>,
     failure: Option<TransferError>,
     counts: TransferCounts,
+    session: Option<InSession>,
+}
+
+/// What outlives the runs of a session.
+#[derive(Default)]
+struct InSession {
+    /// Why it has no transfers any more.
+    broken: Option<String>,
 }
 
 impl MemberEngine {
@@ -59,11 +69,38 @@ impl MemberEngine {
         (std::mem::take(&mut state.counts), state.failure.take())
     }
 
+    /// A session begins on the device: its runs are one of the group's.
+    pub(super) fn enter_session(&self) {
+        self.state().session = Some(InSession::default());
+        self.activity.one_more();
+    }
+
+    /// What the session has transferred, and why it has no transfers any more, if that is so.
+    pub(super) fn of_session(&self) -> (TransferCounts, Option<String>) {
+        let state = self.state();
+        (state.counts, state.session.as_ref().and_then(|session| session.broken.clone()))
+    }
+
+    /// The session is over.
+    pub(super) fn leave_session(&self) {
+        if let Some(InSession { broken: None }) = self.state().session.take() {
+            self.transport.end(None);
+        }
+        self.activity.one_less();
+    }
+
     /// One turn. Whether anything moved.
     pub(super) fn turn(&self) -> bool {
         let mut state = self.state();
-        let State { run, under_way, next, over, failure, counts } = &mut *state;
-        let Some(run) = run else { return false };
+        let State { run, under_way, next, over, failure, counts, session } = &mut *state;
+        let Some(run) = run else {
+            if session.is_some() {
+                // Nothing is under way: the others are to hear that this rank is there.
+                self.transport.poll(over);
+                over.clear();
+            }
+            return false;
+        };
         if failure.is_some() || run.has_failed() {
             return false;
         }
@@ -73,7 +110,11 @@ impl MemberEngine {
             let number = *next;
             *next += 1;
             under_way.insert(number, posted.task);
-            let started = self.resolve(&posted).and_then(|transfer| {
+            let broken = session.as_ref().and_then(|session| session.broken.as_ref());
+            let started = broken.map_or_else(|| self.resolve(&posted), |cause| {
+                Err(TransferError::Refused { rank: self.rank, why: format!("an earlier command of the session has failed ({cause}). Close the sessions of the group, and open them again") })
+            });
+            let started = started.and_then(|transfer| {
                 counts.count(&transfer);
                 self.transport.start(number, &transfer)
             });
@@ -140,7 +181,11 @@ impl MemberEngine {
 
 impl TransferEngine for MemberEngine {
     fn begin(&self, run: RunPort) {
-        *self.state() = State { run: Some(run), ..State::default() };
+        let mut state = self.state();
+        let session = state.session.take();
+        let counts = if session.is_some() { state.counts } else { TransferCounts::default() };
+        *state = State { run: Some(run), session, counts, ..State::default() };
+        drop(state);
         self.activity.one_more();
     }
 
@@ -150,7 +195,13 @@ impl TransferEngine for MemberEngine {
         state.under_way.clear();
         let cause = state.failure.as_ref().map(ToString::to_string);
         let cause = cause.unwrap_or_else(|| "its run has ended with a fault".to_owned());
-        self.transport.end(has_failed.then_some(cause.as_str()));
+        match &mut state.session {
+            Some(session) if !has_failed || session.broken.is_some() => {}
+            session => {
+                self.transport.end(has_failed.then_some(cause.as_str()));
+                session.iter_mut().for_each(|session| session.broken = Some(cause.clone()));
+            }
+        }
         drop(state);
         self.activity.one_less();
     }

@@ -5,6 +5,7 @@ use std::fmt;
 use pto_sim_shim::group::TransferError;
 
 use crate::error::Error;
+use crate::session::SessionError;
 
 /// The failure of one rank.
 #[derive(Debug)]
@@ -97,6 +98,35 @@ pub enum GroupError {
         ranks: Vec<u32>,
         /// This rank.
         own: u32,
+    },
+
+    /// A session of a rank cannot be opened, or closed.
+    #[error("rank {rank}: {source}")]
+    Session {
+        /// The rank.
+        rank: u32,
+        /// What its session says.
+        source: SessionError,
+    },
+
+    /// A program still has a session that is to be closed.
+    #[error(
+        "the session of rank {rank} is still in use: drop what was opened on it before it is closed"
+    )]
+    InUse {
+        /// The rank.
+        rank: u32,
+    },
+
+    /// As many graphs are run as there are members.
+    #[error(
+        "{given} graphs were given to {members} ranks of this process: give one for each, by rank"
+    )]
+    Graphs {
+        /// Graphs.
+        given: usize,
+        /// Members of this process.
+        members: usize,
     },
 
     /// The process gets no further thread.

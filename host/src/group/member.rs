@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 use pto_abi::GmAddr;
-use pto_graph::group::{GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS};
+use pto_graph::group::{Communicator, GroupWords, NetworkFigures, TRANSFER, words::MAX_WINDOWS};
 use pto_sim_shim::group::{Span, TransferEngine, TransferError};
 use pto_sim_shim::virtual_time::group::{SeatOf, VirtualNet};
 
@@ -28,6 +28,11 @@ enum Mover {
 /// A device and its rank.
 pub struct Member {
     device: Device,
+    rank: Membership,
+}
+
+/// What a device is in its group, whoever has the device.
+pub(super) struct Membership {
     place: Place,
     transport: Arc<dyn Transport>,
     mover: Mover,
@@ -50,7 +55,7 @@ impl Member {
         let attached = device.attach_transfers(Arc::clone(&engine) as Arc<dyn TransferEngine>);
         attached.map_err(of_rank)?;
         let mover = Mover::Engine(engine);
-        Ok(Self { device, place, transport, mover, windows: Vec::new() })
+        Ok(Self { device, rank: Membership { place, transport, mover, windows: Vec::new() } })
     }
 
     /// A rank of a group in virtual time.
@@ -64,19 +69,20 @@ impl Member {
         let of_rank = |source| GroupError::Rank { rank, source };
         register_library(&mut device).map_err(of_rank)?;
         device.take_seat(SeatOf { net: Arc::clone(&net), rank }).map_err(of_rank)?;
-        Ok(Self { device, place, transport, mover: Mover::Machine(net), windows: Vec::new() })
+        let (mover, windows) = (Mover::Machine(net), Vec::new());
+        Ok(Self { device, rank: Membership { place, transport, mover, windows } })
     }
 
     /// Its rank.
     #[must_use]
     pub const fn rank(&self) -> u32 {
-        self.place.rank
+        self.rank.place.rank
     }
 
     /// Where it is.
     #[must_use]
     pub const fn place(&self) -> &Place {
-        &self.place
+        &self.rank.place
     }
 
     /// Its device.
@@ -96,7 +102,7 @@ impl Member {
     /// # Errors
     /// `Window`: there is none with this number.
     pub fn window(&self, window: u32) -> Result<GmAddr, GroupError> {
-        self.place_in(window, 0, 0)
+        self.rank.place_in(window, 0, 0)
     }
 
     /// Writes values to this rank's part of a window, from `offset` bytes on.
@@ -105,7 +111,7 @@ impl Member {
     /// `Window`: they do not fit.
     pub fn write<T: Pod>(&self, window: u32, offset: u64, values: &[T]) -> Result<(), GroupError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let at = self.place_in(window, offset, bytes.len() as u64)?;
+        let at = self.rank.place_in(window, offset, bytes.len() as u64)?;
         self.device.copy_to_device(at, bytes).map_err(|source| self.error(source))
     }
 
@@ -121,36 +127,84 @@ impl Member {
     ) -> Result<Vec<T>, GroupError> {
         let mut values = vec![T::zeroed(); count];
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut values);
-        let at = self.place_in(window, offset, bytes.len() as u64)?;
+        let at = self.rank.place_in(window, offset, bytes.len() as u64)?;
         self.device.copy_from_device(at, bytes).map_err(|source| self.error(source))?;
         Ok(values)
     }
 
-    fn place_in(&self, window: u32, offset: u64, bytes: u64) -> Result<GmAddr, GroupError> {
+    fn error(&self, source: Error) -> GroupError {
+        GroupError::Rank { rank: self.rank(), source }
+    }
+
+    /// One more window, zeroed; its number.
+    pub(super) fn add_window(&mut self, bytes: u64) -> Result<u32, GroupError> {
+        let most = MAX_WINDOWS;
+        let id = u32::try_from(self.rank.windows.len()).unwrap_or(u32::MAX);
+        if self.rank.windows.len() >= most {
+            return Err(GroupError::Windows { most });
+        }
+        let zeroed = self.device.shared_memory().alloc_zeroed(bytes, Owner::User);
+        let base = zeroed.map_err(|source| self.error(source))?;
+        self.rank.transport.map(id, Span { address: base.0, bytes })?;
+        self.rank.windows.push((base, bytes));
+        Ok(id)
+    }
+
+    /// What the device is in its group.
+    pub(super) const fn membership(&self) -> &Membership {
+        &self.rank
+    }
+
+    /// The device, and what it is in its group.
+    pub(super) fn into_parts(self) -> (Device, Membership) {
+        (self.device, self.rank)
+    }
+
+    /// What [`into_parts`](Self::into_parts) gave.
+    pub(super) const fn of_parts(device: Device, rank: Membership) -> Self {
+        Self { device, rank }
+    }
+
+    /// Lets go of its place in the group: its device, and its windows in the order of their numbers.
+    pub(super) fn leave(self) -> (Device, Vec<(GmAddr, u64)>) {
+        (self.device, self.rank.windows)
+    }
+
+    /// Takes over windows that it had in another group.
+    pub(super) fn take_windows(&mut self, windows: Vec<(GmAddr, u64)>) -> Result<(), GroupError> {
+        for (id, (base, bytes)) in (0..).zip(&windows) {
+            self.rank.transport.map(id, Span { address: base.0, bytes: *bytes })?;
+        }
+        self.rank.windows = windows;
+        Ok(())
+    }
+}
+
+impl Membership {
+    /// Where it is.
+    pub(super) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The communicator of all ranks.
+    pub(super) fn communicator(&self, network: NetworkFigures) -> Communicator {
+        // These words are as they have to be.
+        Communicator::of(&self.words(Vec::new(), network)).expect("the words of a group")
+    }
+
+    /// The address of so many bytes of this rank's part of a window.
+    pub(super) fn place_in(
+        &self,
+        window: u32,
+        offset: u64,
+        bytes: u64,
+    ) -> Result<GmAddr, GroupError> {
         let wrong = GroupError::Window { window, offset, bytes };
         let Some((base, size)) = self.windows.get(window as usize) else { return Err(wrong) };
         match offset.checked_add(bytes) {
             Some(end) if end <= *size => Ok(base.offset(offset)),
             _ => Err(wrong),
         }
-    }
-
-    fn error(&self, source: Error) -> GroupError {
-        GroupError::Rank { rank: self.place.rank, source }
-    }
-
-    /// One more window, zeroed; its number.
-    pub(super) fn add_window(&mut self, bytes: u64) -> Result<u32, GroupError> {
-        let most = MAX_WINDOWS;
-        let id = u32::try_from(self.windows.len()).unwrap_or(u32::MAX);
-        if self.windows.len() >= most {
-            return Err(GroupError::Windows { most });
-        }
-        let zeroed = self.device.shared_memory().alloc_zeroed(bytes, Owner::User);
-        let base = zeroed.map_err(|source| self.error(source))?;
-        self.transport.map(id, Span { address: base.0, bytes })?;
-        self.windows.push((base, bytes));
-        Ok(id)
     }
 
     /// The program's words, and those of the group behind them.
@@ -186,20 +240,6 @@ impl Member {
                 (TransferCounts { transfers, bytes_given, bytes_got }, failure)
             }
         }
-    }
-
-    /// Lets go of its place in the group: its device, and its windows in the order of their numbers.
-    pub(super) fn leave(self) -> (Device, Vec<(GmAddr, u64)>) {
-        (self.device, self.windows)
-    }
-
-    /// Takes over windows that it had in another group.
-    pub(super) fn take_windows(&mut self, windows: Vec<(GmAddr, u64)>) -> Result<(), GroupError> {
-        for (id, (base, bytes)) in (0..).zip(&windows) {
-            self.transport.map(id, Span { address: base.0, bytes: *bytes })?;
-        }
-        self.windows = windows;
-        Ok(())
     }
 }
 

@@ -44,11 +44,16 @@ mod engine;
 mod error;
 mod local;
 mod member;
+#[cfg(test)]
+mod plans;
 mod progress;
 mod ranks;
 mod report;
 mod seated;
+mod sessions;
 pub mod soak;
+#[cfg(test)]
+mod submitters;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -56,11 +61,13 @@ mod transport;
 
 pub use error::{GroupError, RankFailure};
 pub use member::Member;
+pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
     Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, stamp_words,
 };
 pub use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
 pub use ranks::{Group, GroupOptions, GroupWork};
 pub use report::{GroupReport, RankReport, TransferCounts};
+pub use sessions::{GroupSessions, MemberSession};
 pub use target::{GroupTarget, UnknownTarget};
 pub use transport::{Completion, Place, Transport};

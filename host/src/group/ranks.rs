@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pto_graph::BuilderSet;
-use pto_graph::group::NetworkFigures;
+use pto_graph::group::{Communicator, NetworkFigures};
 use pto_sim_shim::virtual_time::VirtualOptions;
 use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile, VirtualNet};
 
@@ -21,6 +21,8 @@ use super::report::{GroupReport, RankReport};
 use super::seated::Seated;
 use super::transport::Transport;
 use crate::device::Device;
+use crate::error::Error;
+use crate::image::GraphImage;
 use crate::options::{DeviceOptions, RunOptions, Work};
 use crate::report::RunReport;
 use pto_sim_shim::Hosting;
@@ -69,6 +71,14 @@ pub struct Group {
     runs: u64,
     /// The thread of the transfers; none in virtual time. It ends before the devices do.
     progress: Option<Progress>,
+}
+
+/// What a group consists of, while somebody else has its devices.
+pub(super) struct GroupParts {
+    pub(super) members: Vec<Member>,
+    pub(super) options: GroupOptions,
+    pub(super) runs: u64,
+    pub(super) progress: Option<Progress>,
 }
 
 impl Group {
@@ -159,7 +169,11 @@ impl Group {
         let activity = Arc::new(Activity::default());
         let join = |(device, transport)| Member::new(device, transport, &activity);
         let members = members.into_iter().map(join).collect::<Result<Vec<_>, _>>()?;
-        let engines = members.iter().filter_map(Member::engine).map(Arc::clone).collect();
+        let engines = members
+            .iter()
+            .filter_map(|member| member.membership().engine())
+            .map(Arc::clone)
+            .collect();
         let progress = Progress::start(activity, engines);
         let progress = Some(progress.map_err(GroupError::Thread)?);
         Ok(Self { members, options: options.clone(), runs: 0, progress })
@@ -204,29 +218,84 @@ impl Group {
         work: &GroupWork<'_>,
         options: &RunOptions,
     ) -> Result<GroupReport, GroupError> {
-        self.runs += 1;
-        let run = self.runs;
-        for member in &self.members {
-            member.transport().begin(run)?;
-        }
+        self.begin()?;
         let own = self.own_words(work);
-        self.agree(work, &own)?;
+        let words = own.first().map_or(0, Vec::len) as u64;
+        self.agree(pto_graph::symbol(work.builder).rotate_left(8) ^ words)?;
         let network = self.options.network;
-        let words = |(member, own): (&Member, _)| member.words(own, network);
+        let words = |(member, own): (&Member, _)| member.membership().words(own, network);
         let words: Vec<_> = self.members.iter().zip(own).map(words).collect();
-        let results = run_all(&mut self.members, &words, work.builder, options);
+        let words = words.iter().map(|orch_args| Work::Stream { builder: work.builder, orch_args });
+        let results = run_all(&mut self.members, words, options);
         self.report(results)
+    }
+
+    /// Collective. Runs a graph on each rank, to the end of all of them; `graphs` are those of the members of this process, by rank. A
+    /// [`HostGraph`](crate::HostGraph) has transfers by [`submit_transfer`](crate::HostGraph::submit_transfer).
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run); `Graphs`: there are fewer graphs than members, or more.
+    pub fn run_graphs(
+        &mut self,
+        graphs: &[GraphImage],
+        options: &RunOptions,
+    ) -> Result<GroupReport, GroupError> {
+        let (given, members) = (graphs.len(), self.members.len());
+        if given != members {
+            return Err(GroupError::Graphs { given, members });
+        }
+        self.begin()?;
+        self.agree(pto_graph::symbol("graphs"))?;
+        let graphs = graphs.iter().map(Work::HostGraph);
+        let results = run_all(&mut self.members, graphs, options);
+        self.report(results)
+    }
+
+    /// What it consists of.
+    pub(super) fn into_parts(mut self) -> GroupParts {
+        let members = std::mem::take(&mut self.members);
+        let (options, progress) = (self.options.clone(), self.progress.take());
+        GroupParts { members, options, runs: self.runs, progress }
+    }
+
+    /// What [`into_parts`](Self::into_parts) gave.
+    pub(super) fn of_parts(parts: GroupParts) -> Self {
+        let GroupParts { members, options, runs, progress } = parts;
+        Self { members, options, runs, progress }
+    }
+
+    /// Whether a thread moves its transfers, and not the machine in virtual time.
+    pub(super) const fn has_thread(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// The communicator of a member, with which transfers are made.
+    ///
+    /// # Errors
+    /// `Size`: the rank is none of a member of this process.
+    pub fn communicator(&self, rank: u32) -> Result<Communicator, GroupError> {
+        let member = self.members.iter().find(|member| member.rank() == rank);
+        let member = member.ok_or(GroupError::Size { size: rank, most: self.size() })?;
+        Ok(member.membership().communicator(self.options.network))
+    }
+
+    /// The next run begins on all members.
+    pub(super) fn begin(&mut self) -> Result<(), GroupError> {
+        self.runs += 1;
+        for member in &self.members {
+            member.membership().transport().begin(self.runs)?;
+        }
+        Ok(())
     }
 
     fn own_words(&self, work: &GroupWork<'_>) -> Vec<Vec<u64>> {
         self.members.iter().map(|member| (work.args)(member.rank())).collect()
     }
 
-    /// All ranks are about to run the same program.
-    fn agree(&self, work: &GroupWork<'_>, own: &[Vec<u64>]) -> Result<(), GroupError> {
-        let Some((member, own)) = self.members.first().zip(own.first()) else { return Ok(()) };
-        let stamp = pto_graph::symbol(work.builder).rotate_left(8) ^ own.len() as u64;
-        let stamps = member.transport().meet(stamp, self.options.meet_budget)?;
+    /// All ranks are about to do what has this stamp.
+    pub(super) fn agree(&self, stamp: u64) -> Result<(), GroupError> {
+        let Some(member) = self.members.first() else { return Ok(()) };
+        let stamps = member.membership().transport().meet(stamp, self.options.meet_budget)?;
         let differs = (0..).zip(&stamps).filter(|(_, other)| **other != stamp);
         let ranks: Vec<u32> = differs.map(|(rank, _)| rank).collect();
         if ranks.is_empty() {
@@ -239,11 +308,19 @@ impl Group {
     fn report(&self, results: Vec<Ran>) -> Result<GroupReport, GroupError> {
         let (mut ranks, mut failures) = (Vec::new(), Vec::new());
         for (member, result) in self.members.iter().zip(results) {
-            let (transfers, transfer) = member.take_outcome();
+            let (transfers, transfer) = member.membership().take_outcome();
             let (rank, host) = (member.rank(), member.place().host.clone());
             match result? {
-                Ok(run) => ranks.push(RankReport { rank, run, transfers }),
-                Err(error) => failures.push(RankFailure { rank, host, error, transfer }),
+                Ok(mut run) => {
+                    run.trace.iter_mut().for_each(|trace| trace.rank = Some(rank));
+                    ranks.push(RankReport { rank, run, transfers });
+                }
+                Err(mut error) => {
+                    if let Error::Fault { report, .. } = &mut error {
+                        report.trace.iter_mut().for_each(|trace| trace.rank = Some(rank));
+                    }
+                    failures.push(RankFailure { rank, host, error, transfer });
+                }
             }
         }
         if failures.is_empty() {
@@ -284,20 +361,19 @@ impl Group {
 /// What became of a member's run, or that it got no thread.
 type Ran = Result<Result<RunReport, crate::error::Error>, GroupError>;
 
-/// Runs the program on all members at once.
-fn run_all(
+/// Runs its work on each of the members at once.
+fn run_all<'w>(
     members: &mut [Member],
-    words: &[Vec<u64>],
-    builder: &str,
+    work: impl Iterator<Item = Work<'w>>,
     options: &RunOptions,
 ) -> Vec<Ran> {
     std::thread::scope(|scope| {
         let mut threads = Vec::new();
-        for (member, orch_args) in members.iter_mut().zip(words) {
-            let transport = Arc::clone(member.transport());
+        for (member, work) in members.iter_mut().zip(work) {
+            let transport = Arc::clone(member.membership().transport());
             let device = member.device_mut();
             let part = move || {
-                let result = device.run(Work::Stream { builder, orch_args }, options);
+                let result = device.run(work, options);
                 if let Err(error) = &result {
                     // Also where it was not begun: the others are not to wait.
                     transport.end(Some(&error.to_string()));

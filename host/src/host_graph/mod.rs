@@ -9,6 +9,7 @@ use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX_TASKS};
 use pto_abi::numbers::Counted;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::group::{TRANSFER, Transfer};
 use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, TaskSpec};
 
 use crate::cycle::{self, Edges};
@@ -37,6 +38,7 @@ pub struct HostGraph<'d> {
     topological: bool,
     /// A func id whose kernel is registered, and a kind of which there are cores.
     known: Option<(FuncId, CoreKind)>,
+    has_transfers: bool,
     refusal: RefCell<Option<Refusal>>,
 }
 
@@ -82,6 +84,7 @@ impl<'d> HostGraph<'d> {
             consumers: None,
             topological: true,
             known: None,
+            has_transfers: false,
             refusal: RefCell::new(None),
         }
     }
@@ -143,6 +146,7 @@ impl<'d> HostGraph<'d> {
         }
         let mut flags = GraphFlags::empty();
         flags.set(GraphFlags::TOPOLOGICAL, self.topological);
+        flags.set(GraphFlags::TRANSFERS, self.has_transfers);
         Ok(GraphImage::encode(flags, self.lists, self.device.spare().clone()))
     }
 
@@ -268,6 +272,37 @@ impl<'d> HostGraph<'d> {
             self.lists.args.extend_from_slice(task.args);
         }
         TaskId { slot, generation: self.generation }
+    }
+
+    /// Adds a transfer behind its producers: a task that the transfer engine does, and no core. A
+    /// [`Communicator`](pto_graph::group::Communicator) makes it (`send_transfer` and the others); the device is a [`Member`](crate::group::Member) of a group.
+    ///
+    /// # Errors
+    /// `TRANSFER_NO_ENGINE`: the device is in no group; those of [`GraphBuilder::submit`].
+    pub fn submit_transfer(
+        &mut self,
+        transfer: &Transfer,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        self.submit_transfer_words(&transfer.words(), producers)
+    }
+
+    /// As [`submit_transfer`](Self::submit_transfer), by the words of a transfer.
+    pub(crate) fn submit_transfer_words(
+        &mut self,
+        words: &[u64],
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        if !self.device.has_transfers() {
+            return Err(self.refuse(Fault::TRANSFER_NO_ENGINE, || {
+                "a transfer was added, and the device is in no group".to_owned()
+            }));
+        }
+        let id = self.submit(TaskSpec::new(TRANSFER, CoreKind::AIV, words), producers)?;
+        let added = self.lists.tasks.last_mut();
+        added.into_iter().for_each(|task| task.kind = pto_abi::task::TRANSFER);
+        self.has_transfers = true;
+        Ok(id)
     }
 
     /// A producer in a call of `submit` that is none.

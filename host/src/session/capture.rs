@@ -25,11 +25,12 @@ use crate::error::Error;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 
-/// A launch of a kernel.
+/// A launch of a kernel, or a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelCall {
     pub(super) func_id: FuncId,
-    pub(super) kind: CoreKind,
+    /// `None`: the transfer engine does it.
+    pub(super) kind: Option<CoreKind>,
     pub(super) blocks: u32,
     pub(super) args: Vec<u64>,
 }
@@ -38,7 +39,8 @@ pub(super) struct KernelCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordedTask {
     pub(crate) func_id: FuncId,
-    pub(crate) kind: CoreKind,
+    /// `None`: the transfer engine does it.
+    pub(crate) kind: Option<CoreKind>,
     /// Its arguments, with the context of its block behind them, where there are several.
     pub(crate) args: Vec<u64>,
     /// Whether its last argument is that context.
@@ -342,7 +344,12 @@ impl Recording {
             let mut ids: Vec<TaskId> = Vec::with_capacity(self.0.nodes.len());
             for task in self.tasks(bindings) {
                 let after: Vec<_> = task.after.iter().map(|before| ids[*before]).collect();
-                ids.push(graph.submit(TaskSpec::new(task.func_id, task.kind, &task.args), &after)?);
+                ids.push(match task.kind {
+                    Some(kind) => {
+                        graph.submit(TaskSpec::new(task.func_id, kind, &task.args), &after)?
+                    }
+                    None => graph.submit_transfer_words(&task.args, &after)?,
+                });
             }
             Ok(())
         })
@@ -422,7 +429,12 @@ mod tests {
 
     fn call(word: u64) -> Captured {
         let args = vec![word];
-        Captured::Launch(KernelCall { func_id: FuncId(0), kind: CoreKind::AIV, blocks: 1, args })
+        Captured::Launch(KernelCall {
+            func_id: FuncId(0),
+            kind: Some(CoreKind::AIV),
+            blocks: 1,
+            args,
+        })
     }
 
     fn command(kind: CommandKind) -> Captured {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pto_abi::session::recording::{MOST_FOLLOWERS, MOST_NODES, node_head, words_before_nodes};
+use pto_abi::task::TRANSFER;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use crate::buffer::DeviceBuffer;
@@ -23,7 +24,7 @@ impl RecordedWords {
     /// Adds a task behind earlier ones; its number.
     pub(super) fn add(
         &mut self,
-        (func, kind): (FuncId, CoreKind),
+        (func, kind): (FuncId, Option<CoreKind>),
         args: &[u64],
         after: &[usize],
     ) -> usize {
@@ -31,6 +32,7 @@ impl RecordedWords {
         let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         // A launch has at most 128 arguments.
         let arg_count = u8::try_from(args.len()).unwrap_or(u8::MAX);
+        let kind = kind.map_or(TRANSFER, CoreKind::get);
         let mut words = vec![node_head(func, kind, arg_count, count(after.len()))];
         words.extend(after.iter().map(|earlier| *earlier as u64));
         words.extend(args);
@@ -105,7 +107,7 @@ mod tests {
     use pto_abi::sync::AtomicU64;
     use pto_abi::{CoreKind, FuncId};
 
-    const KERNEL: (FuncId, CoreKind) = (FuncId(3), CoreKind::AIC);
+    const KERNEL: (FuncId, Option<CoreKind>) = (FuncId(3), Some(CoreKind::AIC));
 
     #[test]
     fn what_is_written_is_read() {

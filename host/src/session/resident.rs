@@ -7,6 +7,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::runtime::region;
 use pto_abi::session::board::{LAUNCH_PAYLOAD_WORDS, RESIDENT_PROGRAM};
 use pto_abi::session::{LaneLine, SessionBoard};
+use pto_abi::stream::StreamCapacities;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, Fault, TaskId};
 
@@ -36,7 +37,11 @@ pub(super) fn run(
     options: &RunOptions,
     control: &RunControl,
 ) -> Ended {
-    let options = resident_options(options, board.slots());
+    let stream = match device.has_transfers() {
+        true => StreamCapacities::for_transfers(board.slots()),
+        false => StreamCapacities::OFF,
+    };
+    let options = resident_options(options, board.slots(), stream);
     let words = [board.address().0];
     let work = Work::AicpuBuilder { builder: RESIDENT_PROGRAM, orch_args: &words };
     let (mut on_their_way, mut fetched) = (Vec::new(), Ok(()));
@@ -62,12 +67,13 @@ pub(super) fn run(
 
 /// The session's options, as the firmware needs them: an instance that feeds, and room for its tasks. Its time is not limited by
 /// the budget of a run, of which it uses a part before it returns by itself.
-fn resident_options(of_session: &RunOptions, slots: u32) -> RunOptions {
+fn resident_options(of_session: &RunOptions, slots: u32, stream: StreamCapacities) -> RunOptions {
     let capacities = Capacities {
         tasks: slots,
         arg_words: u64::from(slots) * u64::from(LAUNCH_PAYLOAD_WORDS),
         edges: 0,
         image_bytes: 0,
+        stream,
         ..of_session.capacities
     };
     RunOptions {

@@ -39,6 +39,8 @@ pub(super) struct Shared {
     pub(super) copy_costs: Option<CopyCosts>,
     /// How long a launch may take where the options do not say so.
     pub(super) launch_limit: Option<Duration>,
+    /// Whether something moves transfers.
+    pub(super) has_transfers: bool,
     /// Wakes a firmware that sleeps.
     doorbell: Option<RingDoorbell>,
     pub(super) holds: Holds,
@@ -84,6 +86,7 @@ impl Shared {
             clock: SessionClock::new(device.has_virtual_clock()),
             copy_costs: device.copy_costs(),
             launch_limit: device.launch_limit(),
+            has_transfers: device.has_transfers(),
             doorbell: device.doorbell(),
             holds: Holds::new(&memory),
             kernels,

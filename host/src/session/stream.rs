@@ -7,8 +7,11 @@ use std::time::Duration;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::session::command::LAUNCH_WORDS;
 use pto_abi::session::{CommandHead, CommandKind, ValueTest};
+use pto_abi::task::TRANSFER as TRANSFER_KIND;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::tile::DType;
+use pto_graph::group::transfer::WORDS as TRANSFER_WORDS;
+use pto_graph::group::{TRANSFER, Transfer};
 
 use super::capture::{Capture, Captured, KernelCall, Recording};
 use super::captured::{CapturedCommand, CapturedKept, CapturedRun};
@@ -104,7 +107,7 @@ impl Stream {
         words[LAUNCH_WORDS..].copy_from_slice(args);
         let side = self.core.submitting();
         if let Some(capture) = &side.capture {
-            let call = KernelCall { func_id, kind, blocks, args: args.to_vec() };
+            let call = KernelCall { func_id, kind: Some(kind), blocks, args: args.to_vec() };
             capture.add(self.id(), Captured::Launch(call));
             return Ok(0);
         }
@@ -125,6 +128,33 @@ impl Stream {
             }
             kernel => Err(refuse_launch(func_id, kernel, blocks, args.len())),
         }
+    }
+
+    /// Starts a transfer, which a [`Communicator`](pto_graph::group::Communicator) makes (`send_transfer` and the others): a task as a launch is, that
+    /// the transfer engine does and no core. What stands behind it in the stream begins when it is over; other streams go on meanwhile. It may be captured.
+    ///
+    /// # Errors
+    /// `Argument`: the device is in no group that was opened with [`Group::sessions`](crate::group::Group::sessions). Those of every call that submits.
+    pub fn transfer(&self, transfer: &Transfer) -> Result<u64, SessionError> {
+        if !self.shared.has_transfers {
+            return Err(SessionError::Argument {
+                what: "transfer: the device",
+                found: "in no group".to_owned(),
+                allowed: "a device whose session was opened by Group::sessions",
+            });
+        }
+        let args = transfer.words();
+        let side = self.core.submitting();
+        if let Some(capture) = &side.capture {
+            let (func_id, args) = (TRANSFER, args.to_vec());
+            let call = KernelCall { func_id, kind: None, blocks: 1, args };
+            capture.add(self.id(), Captured::Launch(call));
+            return Ok(0);
+        }
+        let mut words = [0; LAUNCH_WORDS + TRANSFER_WORDS];
+        words[..LAUNCH_WORDS].copy_from_slice(&[TRANSFER.0.into(), TRANSFER_KIND.into(), 1]);
+        words[LAUNCH_WORDS..].copy_from_slice(&args);
+        self.submit(&side, CommandKind::LAUNCH, &words, None)
     }
 
     /// Runs a graph or a builder program, with the run options of the session. A run has the cores for itself: it begins when

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use pto_abi::GmAddr;
+use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::library::{self, LibraryKernel};
 use pto_workload::program::{
     Body, GraphArgument, GraphTask, NativeKernels, OwnedBlockShape, Program, TensorDescription,
@@ -44,7 +44,9 @@ pub(super) fn program(
 ) -> Result<Program, StitchError> {
     let task = |(number, task): (usize, &RecordedTask)| {
         let told = |what| StitchError::Recording { program: name.to_owned(), task: number, what };
-        let kernel = kernel(task, setting.registered, native.as_ref()).map_err(told)?;
+        let is_transfer = || told("is a transfer, which programs have none of".to_owned());
+        let kind = task.kind.ok_or_else(is_transfer)?;
+        let kernel = kernel((task, kind), setting.registered, native.as_ref()).map_err(told)?;
         let args = task.args.iter().enumerate();
         let args = args.map(|(at, word)| match kernel {
             Called::OfLibrary(kernel) => argument((kernel, at), (task, *word), setting.tensors),
@@ -56,7 +58,7 @@ pub(super) fn program(
         };
         Ok(GraphTask {
             kernel: kernel.to_owned(),
-            kind: task.kind,
+            kind,
             args: args.collect::<Result<_, _>>().map_err(told)?,
             producers: task.after.clone(),
             block_shape: OwnedBlockShape::default(),
@@ -78,22 +80,22 @@ pub(super) fn program(
 
 /// The kernel that a task runs.
 fn kernel<'k>(
-    task: &RecordedTask,
+    (task, kind): (&RecordedTask, CoreKind),
     registered: &'k [KernelDescription],
     native: Option<&NativeKernels>,
 ) -> Result<Called<'k>, String> {
     let found = registered.iter().find(|kernel| kernel.func_id == task.func_id);
     let named = found.map_or("that is not registered any more", |kernel| kernel.name.as_str());
     let own = native.and_then(|native| native.kernel(named));
-    if own.is_some_and(|own| own.kind == task.kind) {
+    if own.is_some_and(|own| own.kind == kind) {
         return Ok(Called::Own(named));
     }
-    let of_library = library::by_name(named).filter(|kernel| kernel.kind == task.kind);
+    let of_library = library::by_name(named).filter(|kernel| kernel.kind == kind);
     of_library.map(Called::OfLibrary).ok_or_else(|| {
         format!(
             "runs kernel {named} (func id {}) on {} cores, which is none of the library and none that was given; give the machine code of it, as \
              pto_native::program::native_kernels reads it from a shared object",
-            task.func_id, task.kind
+            task.func_id, kind
         )
     })
 }

@@ -267,6 +267,7 @@ impl Collector {
         self.complete_chains();
         let mut trace = self.trace;
         let origin = self.first_ns.unwrap_or(0);
+        trace.began_ns = origin;
         trace.makespan_ns = self.last_ns.saturating_sub(origin);
         for task in &mut trace.tasks {
             task.at.shift(origin);

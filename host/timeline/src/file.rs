@@ -85,6 +85,16 @@ struct Section {
     /// How rows are called that are not cores; absent: they are cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     names: Option<Names>,
+    /// The rank of a group, and when its first event was on the clock of all ranks; absent: it is of no rank.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rank: Option<RankRow>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct RankRow {
+    number: u32,
+    began_ns: u64,
 }
 
 #[derive(Deserialize, Serialize)]
@@ -166,6 +176,7 @@ impl Section {
             skipped: skipped(trace),
             fault: trace.fault.clone(),
             names: trace.names.clone(),
+            rank: trace.rank.map(|number| RankRow { number, began_ns: trace.began_ns }),
         }
     }
 
@@ -206,6 +217,8 @@ impl Section {
         Ok(Trace {
             fault: self.fault,
             names: self.names,
+            rank: self.rank.as_ref().map(|rank| rank.number),
+            began_ns: self.rank.as_ref().map_or(0, |rank| rank.began_ns),
             run: self.run,
             instances: self.instances,
             kernels: self.kernels,
@@ -303,6 +316,7 @@ impl Section {
         let lengths = [
             ("makespan_ns", self.makespan_ns),
             ("critical_path_ns", self.critical_path_ns.unwrap_or(0)),
+            ("rank.began_ns", self.rank.as_ref().map_or(0, |rank| rank.began_ns)),
         ];
         if let Some((name, length)) = lengths.into_iter().find(|(_, length)| *length > MOST_NS) {
             return Err(format!("{name} is {length}; a run has at most {MOST_NS}"));

@@ -6,6 +6,7 @@
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
 //! Analysis --Bound::of--> what bounds the run, and what to change                      bound.rs
 //! two Analysis --Comparison::of--> what differs                                        compare.rs
+//! a Trace of each rank of a group --ranks::merge--> one Trace                              ranks.rs
 //! Trace --html, svg, gantt--> pictures                                                 html.rs, svg.rs, gantt.rs
 //! Graph --layout--> svg, page, dot, json                                               graph/
 //! ```
@@ -23,6 +24,7 @@ pub mod html;
 mod laps;
 mod model;
 mod page;
+pub mod ranks;
 pub mod report;
 pub mod svg;
 pub mod text;

@@ -35,6 +35,10 @@ pub struct Trace {
     pub fault: Option<EndFault>,
     /// How rows and kinds are called, where the rows are not cores: of a program, its threads and its streams.
     pub names: Option<Names>,
+    /// Which rank of a group it is of.
+    pub rank: Option<u32>,
+    /// When the first event was: on the clock of its machine, or of a rank on that of the group. A file has it of a rank alone.
+    pub began_ns: u64,
 }
 
 /// Names of the rows of a timeline that has other rows than cores.

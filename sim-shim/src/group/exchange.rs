@@ -249,7 +249,13 @@ impl Exchange {
             self.sends.entry(meeting).or_default().push_back(own);
             return Ok(());
         };
-        moves.push(meet(meeting, &own, &other, (other.side, side))?);
+        match meet(meeting, &own, &other, (other.side, side)) {
+            Ok(found) => moves.push(found),
+            Err(error) => {
+                put_back(&mut self.receives, meeting, other);
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -267,7 +273,13 @@ impl Exchange {
             self.receives.entry(meeting).or_default().push_back(own);
             return Ok(());
         };
-        let mut found = meet(meeting, &other, &own, (other.side, side))?;
+        let mut found = match meet(meeting, &other, &own, (other.side, side)) {
+            Ok(found) => found,
+            Err(error) => {
+                put_back(&mut self.sends, meeting, other);
+                return Err(error);
+            }
+        };
         if other.span.bytes == 0 {
             // A token was over when it was sent.
             found.over[0] = None;
@@ -312,6 +324,11 @@ fn check_slot(rank: u32, slot: u32) -> Result<(), TransferError> {
     }
     let why = format!("there is no signal slot {slot}; slots are below {SIGNAL_SLOTS}");
     Err(TransferError::Refused { rank, why })
+}
+
+/// What did not meet is under way as before: its rank is told when the other one ends.
+fn put_back(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting, waiting: Waiting) {
+    map.entry(meeting).or_default().push_front(waiting);
 }
 
 fn take(map: &mut BTreeMap<Meeting, VecDeque<Waiting>>, meeting: Meeting) -> Option<Waiting> {
@@ -399,6 +416,7 @@ mod tests {
             panic!("it was accepted");
         };
         assert_eq!((first.rank, first.bytes, second.rank, second.bytes), (0, 8, 1, 12));
+        assert_eq!(rig.exchange.under_way(0), 1, "who came first still waits to be told");
     }
 
     #[test]

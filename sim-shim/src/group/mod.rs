@@ -12,6 +12,7 @@ mod exchange;
 mod port;
 mod span;
 
+pub use crate::clock::now_ns;
 pub use error::{Side, TransferError, stamp_words};
 pub use exchange::{Exchange, Move, Over};
 pub use port::{RunPort, TransferEngine};

@@ -333,8 +333,10 @@ impl World {
         let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);
-            // It stands in a shared queue, at which every scheduler looks in each of its steps.
-            self.wake_others(instance, now_ns);
+            // It stands in a shared queue, at which every scheduler looks in each of its steps; unless the engine does it.
+            if !is_shaped(task) || !state.is_transfer(slot) {
+                self.wake_others(instance, now_ns);
+            }
         }
         let trouble = self.builder_trouble().filter(|found| u64::from(found.at) == number);
         if let Some(Injection { trouble, .. }) =

@@ -118,6 +118,11 @@ impl Failure {
         Self { kept_trace: Some(path.to_owned()), ..self }
     }
 
+    /// This is the timeline up to the fault.
+    pub(crate) fn with_trace(self, trace: Trace) -> Self {
+        Self { trace: Some(Box::new(trace)), ..self }
+    }
+
     /// Takes the timeline up to the fault.
     pub(crate) fn take_trace(&mut self) -> Option<Trace> {
         self.trace.take().map(|trace| *trace)

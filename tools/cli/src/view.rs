@@ -1,12 +1,12 @@
 //! `pto view`: a recorded run as a page, a picture, or a chart; several runs as one page.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pto_timeline::html::ShownRun;
-use pto_timeline::{Analysis, Trace, html, svg};
+use pto_timeline::{Analysis, Trace, html, ranks, svg};
 
-use crate::args::ViewArgs;
+use crate::args::{MAX_RUNS, ViewArgs};
 use crate::chart::chart;
 use crate::errors::{Exit, Failure};
 use crate::output::say;
@@ -18,8 +18,11 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     let [first, others @ ..] = &args.traces[..] else {
         return Err(Failure::usage("no trace is given; name a file that `pto run --trace` wrote"));
     };
-    if args.text && others.is_empty() {
-        return say(chart(&timeline::read(first)?));
+    let of_ranks = merged(&args.traces)?;
+    let is_one = others.is_empty() || of_ranks.is_some();
+    if args.text && is_one {
+        let trace = of_ranks.map_or_else(|| timeline::read(first), Ok)?;
+        return say(chart(&trace));
     }
     let own = args.output.as_ref().filter(|path| args.traces.contains(path));
     if let Some(path) = own {
@@ -29,12 +32,21 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
         )));
     }
     let form = form(args)?;
-    if !others.is_empty() && (args.text || form == Shown::Picture) {
+    if !is_one && args.traces.len() > MAX_RUNS {
+        return Err(Failure::usage(format!(
+            "{} runs are given, and a page shows {MAX_RUNS} at most; give fewer",
+            args.traces.len()
+        )));
+    }
+    if !is_one && (args.text || form == Shown::Picture) {
         return Err(Failure::usage(
             "a chart or a picture shows one run, and several are given; give one trace, or leave --text and --svg out to get a page of all",
         ));
     }
-    let runs = args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?;
+    let runs = match of_ranks {
+        Some(trace) => vec![Run::of(first, trace)?],
+        None => args.traces.iter().map(|path| Run::read(path)).collect::<Result<Vec<_>, _>>()?,
+    };
     let (made, extension) = match form {
         Shown::Picture => (svg::picture(&runs[0].trace, &runs[0].analysis), "svg"),
         Shown::Page => (page(&runs), "html"),
@@ -45,6 +57,18 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
     output_file::write(&path, |to| to.write_all(made.as_bytes()))?;
     say(path.display().to_string())
+}
+
+/// The timeline of all ranks, where several files are given and each is of a rank.
+fn merged(paths: &[PathBuf]) -> Result<Option<Trace>, Failure> {
+    if paths.len() < 2 {
+        return Ok(None);
+    }
+    let traces = paths.iter().map(|path| timeline::read(path)).collect::<Result<Vec<_>, _>>()?;
+    if traces.iter().any(|trace| trace.rank.is_none()) {
+        return Ok(None);
+    }
+    ranks::merge(&traces).map(Some).map_err(Failure::usage)
 }
 
 /// What a file shows.
@@ -77,7 +101,10 @@ struct Run {
 
 impl Run {
     fn read(path: &Path) -> Result<Self, Failure> {
-        let trace = timeline::read(path)?;
+        Self::of(path, timeline::read(path)?)
+    }
+
+    fn of(path: &Path, trace: Trace) -> Result<Self, Failure> {
         let analysis = Analysis::of(&trace).map_err(|error| {
             Failure::usage(format!("cannot show '{}': {error}", path.display()))
         })?;

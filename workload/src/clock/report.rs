@@ -112,6 +112,16 @@ pub enum RunError {
     /// The schedule asks for what the clock has no meaning for.
     #[error("The schedule has a {0}, and the v9 clock has none. Leave it out, or run on a device.")]
     Schedule(&'static str),
+    /// A tensor goes between ranks.
+    #[error(
+        "At {place}: the workload exchanges a tensor with other ranks ({kind}), and this clock has none. Run it on the devices of a group."
+    )]
+    Exchange {
+        /// The loop variables.
+        place: Place,
+        /// What becomes of the tensor.
+        kind: &'static str,
+    },
     /// The window was full, in abort mode.
     #[error(
         "At {place}: {} under way, and the window takes no more. Make it larger, or let it stall.",

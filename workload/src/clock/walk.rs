@@ -231,6 +231,12 @@ impl<'w> Walker<'w> {
                 Some(Event::Enter(Order::Chained))
             }
             Node::SlotSet { .. } | Node::SlotLoad { .. } => Some(Event::Slot(node)),
+            // Without other ranks everybody has what all have together.
+            Node::Exchange(exchange) if !exchange.kind.has_tag() => None,
+            Node::Exchange(exchange) => {
+                let (place, kind) = (self.place.clone(), exchange.kind.name());
+                return Err(RunError::Exchange { place, kind });
+            }
             Node::Send { channel, task } => Some(Event::Send { channel: *channel, task }),
             Node::Consume { channel, var, body } => {
                 self.frames.push(Frame::Consume { channel: *channel, var, body, depth });

@@ -3,8 +3,8 @@
 use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node, schedule};
 
 use crate::tree::{
-    Argument, Axis, Dispatch, Expr, Index, Loop, Node, Process, ScalarType, Schedule, Task, View,
-    Workload, sends,
+    Argument, Axis, Dispatch, Exchange, Expr, Index, Loop, Node, Process, ScalarType, Schedule,
+    Task, View, Workload, sends,
 };
 use pto_aicore_kernels::tile::element::bits_of;
 use pto_aicore_kernels::tile::{Param, ParamKind, TileType};
@@ -47,6 +47,7 @@ impl Writer<'_> {
             Node::Empty => self.words.push(word(node::EMPTY, 0)),
             Node::Pipeline(processes) => self.pipeline(processes),
             Node::Send { channel, task } => self.send(*channel, task),
+            Node::Exchange(exchange) => self.exchange(exchange),
             Node::Consume { channel, var, body } => self.consume(*channel, var, body),
             Node::ParallelFor(around, body) | Node::Select(around, body) => {
                 self.around(around, body, 0);
@@ -64,6 +65,18 @@ impl Writer<'_> {
             }
             Node::SlotLoad { slot, view, row, col } => self.load(*slot, view, [row, col]),
         }
+    }
+
+    fn exchange(&mut self, exchange: &Exchange) {
+        let Exchange { kind, tensor, reduction, peer, tag } = exchange;
+        let name = &self.workload.tensors[*tensor].name;
+        self.places.enter(format!("exchange {kind} {name}"));
+        self.begin();
+        let operand = u32::from(kind.get()) | number(*tensor) << 8;
+        self.words.extend([word(node::EXCHANGE, operand), reduction.get().into()]);
+        self.expr(peer);
+        self.expr(tag);
+        self.places.leave();
     }
 
     fn branch(&mut self, predicate: &Expr, then: &Node, otherwise: &Node) {

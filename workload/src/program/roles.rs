@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::description::Role;
-use crate::tree::{Argument, Axis, BinaryOp, Checked, Expr, Index, Node, Task, View, Workload};
+use crate::tree::{
+    Argument, Axis, BinaryOp, Checked, Exchange, ExchangeKind, Expr, Index, Node, Task, View,
+    Workload,
+};
 use pto_aicore_kernels::tile::{Direction, TileType};
 
 /// What was seen of a tensor.
@@ -66,7 +69,19 @@ impl RoleReader<'_> {
             }
             Node::SlotLoad { view, .. } => self.seen[view.tensor].is_read = true,
             Node::Task(task) | Node::Send { task, .. } => self.task(task, loops),
+            Node::Exchange(exchange) => self.exchange(exchange, loops),
             Node::Empty | Node::SlotSet { .. } => {}
+        }
+    }
+
+    /// What is received is all of the tensor; all other exchanges begin with what stands in it.
+    fn exchange(&mut self, exchange: &Exchange, loops: Loops<'_>) {
+        let seen = &mut self.seen[exchange.tensor];
+        seen.is_read |= exchange.kind != ExchangeKind::RECEIVE;
+        if exchange.kind != ExchangeKind::SEND && !seen.is_written {
+            seen.is_written = true;
+            seen.is_written_first = !seen.is_read;
+            seen.is_covered = loops.is_some();
         }
     }
 

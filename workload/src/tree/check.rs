@@ -8,7 +8,7 @@ use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 use super::axis::Axis;
 use super::exact;
 use super::expr::{Expr, SLOTS, ScalarType};
-use super::node::{Argument, Loop, Node, Process, Task};
+use super::node::{Argument, Exchange, Loop, Node, Process, Task};
 use super::typing::{Scope, type_of};
 use super::view::{Index, View};
 use super::workload::Workload;
@@ -206,9 +206,25 @@ impl<'a> Checker<'a> {
             }
             Node::Pipeline(_) => Err(self
                 .error("A pipeline stands inside of another node. It must be the whole workload.")),
+            Node::Exchange(exchange) => self.exchange(exchange),
             Node::Send { channel, task } => self.send(*channel, task),
             Node::Consume { channel, var, body } => self.consume(*channel, var, body),
         }
+    }
+
+    fn exchange(&mut self, exchange: &'a Exchange) -> Outcome {
+        let Exchange { kind, tensor, peer, tag, .. } = exchange;
+        if self.process.is_some() {
+            let message = "A process of a pipeline exchanges a tensor with other ranks. Do it before the pipeline or after it, in a workload of its own.";
+            return Err(self.error(message));
+        }
+        if *tensor >= self.workload.tensors.len() {
+            return Err(self.error(format!("There is no tensor with number {tensor}.")));
+        }
+        self.at(format!("exchange {kind}"), |checker| {
+            checker.integer(peer, "rank")?;
+            checker.integer(tag, "tag")
+        })
     }
 
     fn slot(&self, slot: u16) -> Outcome {
@@ -491,6 +507,7 @@ pub fn children(node: &Node) -> Vec<&Node> {
         | Node::Task(_)
         | Node::SlotSet { .. }
         | Node::SlotLoad { .. }
+        | Node::Exchange(_)
         | Node::Send { .. } => Vec::new(),
     }
 }

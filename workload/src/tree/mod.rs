@@ -24,7 +24,7 @@ mod workload;
 pub use axis::Axis;
 pub use check::{Checked, Warning, WorkloadError};
 pub use expr::{BinaryOp, Expr, SLOTS, ScalarType, UnaryOp};
-pub use node::{Argument, Channel, Loop, Node, Process, Task};
+pub use node::{Argument, Channel, Exchange, ExchangeKind, Loop, Node, Process, Reduction, Task};
 pub use schedule::{Dispatch, Schedule, Window, WindowMode};
 pub use view::{Index, Tensor, View};
 pub use workload::Workload;

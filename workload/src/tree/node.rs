@@ -1,5 +1,7 @@
 //! The nodes of the tree.
 
+pub use pto_graph::group::{ExchangeKind, Reduction};
+
 use super::axis::Axis;
 use super::expr::Expr;
 use super::view::View;
@@ -132,4 +134,37 @@ pub enum Node {
         /// The body.
         body: Box<Self>,
     },
+    /// A tensor goes between ranks.
+    Exchange(Exchange),
+}
+
+/// An exchange of a whole tensor with the other ranks of a group: what uses its tiles before and after is ordered by them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// What becomes of it.
+    pub kind: ExchangeKind,
+    /// The tensor.
+    pub tensor: usize,
+    /// How elements are put together, where it reduces.
+    pub reduction: Reduction,
+    /// The other rank, where it names one.
+    pub peer: Expr,
+    /// By which a send and a receive meet.
+    pub tag: Expr,
+}
+
+/// The word in front of the other rank, in the text of an exchange.
+pub(super) const fn peer_word(kind: ExchangeKind) -> &'static str {
+    match kind {
+        ExchangeKind::SEND | ExchangeKind::REDUCE => "to",
+        _ => "from",
+    }
+}
+
+impl Exchange {
+    /// One that names no other rank, of this tensor.
+    #[must_use]
+    pub const fn of_all(kind: ExchangeKind, tensor: usize, reduction: Reduction) -> Self {
+        Self { kind, tensor, reduction, peer: Expr::Int(0), tag: Expr::Int(0) }
+    }
 }

@@ -7,7 +7,9 @@ use pto_aicore_kernels::tile::ParamKind;
 
 use super::axis::Axis;
 use super::expr::Expr;
-use super::node::{Argument, Channel, Loop, Node, Process, Task};
+use super::node::{
+    Argument, Channel, Exchange, ExchangeKind, Loop, Node, Process, Reduction, Task, peer_word,
+};
 use super::parse_expr::expression;
 use super::schedule::{Dispatch, Schedule, Window, WindowMode};
 use super::view::{Index, Tensor, View};
@@ -162,6 +164,7 @@ impl Parser {
             "sequential" => Ok(Node::Sequential(self.blocks(depth)?)),
             "slot" => self.slot(),
             "pipeline" => self.pipeline(depth),
+            "exchange" => self.exchange(),
             "send" => {
                 let channel = self.channel()?;
                 Ok(Node::Send { channel, task: self.task()? })
@@ -243,6 +246,32 @@ impl Parser {
         let col = expression(&mut self.lexer)?;
         self.lexer.mark(")")?;
         Ok(Node::SlotLoad { slot, view, row, col })
+    }
+
+    fn exchange(&mut self) -> Result<Node, ParseError> {
+        let name = self.lexer.name()?;
+        let kind = ExchangeKind::ALL.iter().find(|kind| kind.name() == name);
+        let kind = *kind.ok_or_else(|| {
+            let names: Vec<_> = ExchangeKind::ALL.iter().map(|kind| kind.name()).collect();
+            self.lexer.error_before(format!("`{name}` is no exchange: {}", names.join(", ")))
+        })?;
+        let tensor = self.view()?.tensor;
+        let mut exchange = Exchange::of_all(kind, tensor, Reduction::SUM);
+        if kind.reduces() {
+            let name = self.lexer.name()?;
+            let found = Reduction::ALL.iter().find(|reduction| reduction.name() == name);
+            let none = || self.lexer.error_before(format!("`{name}` is no reduction"));
+            exchange.reduction = *found.ok_or_else(none)?;
+        }
+        if kind.has_peer() {
+            self.lexer.keyword(peer_word(kind))?;
+            exchange.peer = expression(&mut self.lexer)?;
+        }
+        if kind.has_tag() {
+            self.lexer.keyword("tag")?;
+            exchange.tag = expression(&mut self.lexer)?;
+        }
+        Ok(Node::Exchange(exchange))
     }
 
     fn pipeline(&mut self, depth: usize) -> Result<Node, ParseError> {

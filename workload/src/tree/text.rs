@@ -16,7 +16,7 @@ use std::fmt::{Formatter, Result, Write};
 
 use super::axis::Axis;
 use super::expr::Expr;
-use super::node::{Argument, Loop, Node, Process, Task};
+use super::node::{Argument, Exchange, Loop, Node, Process, Task, peer_word};
 use super::schedule::Schedule;
 use super::view::{Index, View};
 use super::workload::Workload;
@@ -121,6 +121,7 @@ impl Printer<'_> {
                 write!(self.text, "slot {slot} from {view} at ({row}, {col})")
             }
             Node::Pipeline(processes) => self.pipeline(processes),
+            Node::Exchange(exchange) => self.exchange(exchange),
             Node::Send { channel, task } => {
                 write!(self.text, "send {} ", self.channel(*channel))?;
                 self.task(task)
@@ -151,6 +152,22 @@ impl Printer<'_> {
             }
         }
         self.block([body])
+    }
+
+    fn exchange(&mut self, exchange: &Exchange) -> Result {
+        let Exchange { kind, tensor, reduction, peer, tag } = exchange;
+        let view = View { tensor: *tensor, indices: Vec::new() };
+        write!(self.text, "exchange {kind} {}", self.view(&view))?;
+        if kind.reduces() {
+            write!(self.text, " {reduction}")?;
+        }
+        if kind.has_peer() {
+            write!(self.text, " {} {}", peer_word(*kind), expression(peer))?;
+        }
+        if kind.has_tag() {
+            write!(self.text, " tag {}", expression(tag))?;
+        }
+        Ok(())
     }
 
     fn pipeline(&mut self, processes: &[Process]) -> Result {

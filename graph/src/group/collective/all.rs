@@ -8,8 +8,8 @@ use crate::element::ElementType;
 use crate::group::calls::bytes_of;
 use crate::group::choice::{Algorithm, Choice, Collective, Options, relayed_tile_bytes};
 use crate::group::communicator::Communicator;
-use crate::group::reduction::Reduction;
 use crate::group::tiles::{flat, parts};
+use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 

@@ -5,8 +5,8 @@ use pto_abi::fault::Fault;
 
 use super::call::Call;
 use crate::group::choice::Algorithm;
-use crate::group::reduction::Reduction;
 use crate::group::tiles::parts;
+use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 

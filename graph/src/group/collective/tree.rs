@@ -3,7 +3,7 @@
 use pto_abi::fault::Fault;
 
 use super::call::Call;
-use crate::group::reduction::Reduction;
+use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
 use crate::tensor::TensorView;
 

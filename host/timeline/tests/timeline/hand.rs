@@ -54,5 +54,7 @@ pub(crate) fn three_tasks() -> Trace {
         critical_path_ns: None,
         fault: None,
         names: None,
+        rank: None,
+        began_ns: 0,
     }
 }

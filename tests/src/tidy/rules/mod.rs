@@ -132,6 +132,7 @@ const EVENT_PLACES: &[&str] = &[
     "bindings/c/src/kernel_stream.rs",
     "bindings/native/src/stitch/",
     "bindings/python/src/kernel_stream.rs",
+    "host/src/group/submitters.rs",
     "host/src/session/",
     "host/src/stitch/stream.rs",
     "host/tests/device/sessions/",

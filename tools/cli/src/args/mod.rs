@@ -322,8 +322,9 @@ pub(crate) struct AnalyzeArgs {
 /// What to show, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ViewArgs {
-    /// A file that `pto run --trace` wrote. If two to four files are given, the page shows the runs below each other
-    #[arg(value_name = "TRACE", required = true, num_args = 1..=MAX_RUNS)]
+    /// A file that `pto run --trace` wrote. If two to four files are given, the page shows the runs below each other; the files
+    /// of the ranks of an MPI job are one run, on one clock
+    #[arg(value_name = "TRACE", required = true, num_args = 1..)]
     pub(crate) traces: Vec<PathBuf>,
     /// The file to write, .html or .svg; - is standard output [default: the name of the trace file with .html or .svg]
     #[arg(short, long, value_name = "FILE", conflicts_with = "text")]
@@ -430,7 +431,7 @@ pub(crate) enum Shown {
 }
 
 /// Runs on one page: each has a part of its height.
-const MAX_RUNS: usize = 4;
+pub(crate) const MAX_RUNS: usize = 4;
 
 /// Rounds of a run: the report of each is kept.
 const MAX_ROUNDS: u32 = 100_000;

@@ -1,10 +1,12 @@
 //! `pto run EXAMPLE --group ..`: the same program on every device of a group, each result checked against the reference.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, Tensor, Verdict};
-use pto_host::group::{GroupOptions, GroupReport, GroupTarget, GroupWork};
-use pto_host::{DeviceOptions, RunOptions};
+use pto_host::group::{GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns};
+use pto_host::{DeviceOptions, Error, RunOptions};
+use pto_timeline::{Trace, ranks};
 use serde_json::{Value, json};
 
 use super::open::{Opened, cores};
@@ -12,10 +14,12 @@ use crate::args::{DeviceChoice, RunArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
+use crate::output_file;
 use crate::program::example;
 use crate::replay;
 use crate::request::request;
 use crate::text::{bytes, counted, duration, grouped};
+use crate::timeline;
 
 /// Runs an example on a group.
 pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure> {
@@ -29,10 +33,14 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
             names.collect::<Vec<_>>().join(", ")
         )));
     }
+    args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
     let options = GroupOptions { device: device(args, target), ..GroupOptions::default() };
     let mut job = Job::new(Opened::open(target, &options)?, example, &params, &inputs)?;
-    let told = job.run(args)?;
+    let mut told = job.run(args)?;
+    let written =
+        args.trace.as_deref().map(|path| job.write_timeline(&mut told.report, path, args));
+    told.timelines = written.transpose()?;
     let exit = if told.passed { Exit::Pass } else { Exit::Wrong };
     if !job.opened.is_teller() {
         return Ok(exit);
@@ -47,7 +55,8 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
         ("--pool-threads", args.pool_threads.is_some()),
         ("--hosting", args.hosting.is_some()),
     ];
-    let mut options = own.into_iter().chain(args.of_one_graph());
+    let of_one_graph = args.of_one_graph().into_iter().filter(|(option, _)| *option != "--trace");
+    let mut options = own.into_iter().chain(of_one_graph);
     let given = options.find(|(_, is_given)| *is_given).map(|(option, _)| option);
     match given.or_else(|| args.virtual_time.given()) {
         Some(option) => Err(Failure::usage(format!(
@@ -72,6 +81,8 @@ fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
 struct Job {
     opened: Opened,
     prepared: Vec<Prepared>,
+    /// What the clock of this process was at when all ranks met before the run; zero where they have one clock.
+    met_ns: u64,
 }
 
 /// What came of it, of all ranks.
@@ -82,6 +93,8 @@ struct Told {
     verdicts: Vec<(u32, Verdict)>,
     report: GroupReport,
     digest: u64,
+    /// Where the timelines are, in words, if they were asked for.
+    timelines: Option<String>,
 }
 
 impl Job {
@@ -97,7 +110,7 @@ impl Job {
             example.prepare_member(of, params, inputs, member.device())
         };
         let prepared = opened.group.members().iter().map(prepare).collect::<Result<_, _>>()?;
-        Ok(Self { opened, prepared })
+        Ok(Self { opened, prepared, met_ns: 0 })
     }
 
     fn run(&mut self, args: &RunArgs) -> Result<Told, Failure> {
@@ -111,7 +124,13 @@ impl Job {
         let words = |rank: u32| own.get((rank - first) as usize).cloned().unwrap_or_default();
         let builder = self.prepared.first().map_or("", Prepared::builder);
         let work = GroupWork { builder, args: &words };
-        let report = self.opened.group.run(&work, &options).map_err(Failure::from);
+        if options.trace.is_some() && self.opened.mpi().is_some() {
+            // Clocks of several processes have this moment in common.
+            self.opened.exchange(0)?;
+            self.met_ns = clock_ns();
+        }
+        let report = self.opened.group.run(&work, &options);
+        let report = report.map_err(|error| self.failed(error, args));
         let report = report.map_err(|failure| match args.group {
             Some(GroupTarget::Virtual(..)) => failure.replayed_by(replay::this_command()),
             _ => failure,
@@ -135,7 +154,82 @@ impl Job {
         let digests = self.opened.exchange(digest)?;
         let digest = digests.iter().fold(0_u64, |sum, one| sum.wrapping_add(*one));
         let (place, ranks) = (self.opened.place(), self.opened.group.size());
-        Ok(Told { place, ranks, passed, verdicts, report, digest })
+        Ok(Told { place, ranks, passed, verdicts, report, digest, timelines: None })
+    }
+
+    /// A run that failed: the timeline of the ranks of this process up to then is kept, if it was asked for.
+    fn failed(&self, mut error: GroupError, args: &RunArgs) -> Failure {
+        let mut traces = Vec::new();
+        if let GroupError::Failed { failures } = &mut error {
+            for failure in failures {
+                if let Error::Fault { report, .. } = &mut failure.error {
+                    traces.extend(report.trace.take().map(|trace| self.on_one_clock(*trace)));
+                }
+            }
+        }
+        let failure = Failure::from(error);
+        let Ok(trace) = ranks::merge(&traces) else { return failure };
+        let path = args.trace.as_deref().map(|path| self.file(path));
+        let failure = failure.with_trace(trace);
+        timeline::keep_in(failure, path.as_deref(), |trace| self.with_facts(trace, args))
+    }
+
+    /// Writes the timeline of all ranks of this process to a file; where it is, in words. Each process of an MPI job has a file of its own.
+    fn write_timeline(
+        &self,
+        report: &mut GroupReport,
+        path: &Path,
+        args: &RunArgs,
+    ) -> Result<String, Failure> {
+        let traces = report.ranks.iter_mut().filter_map(|rank| rank.run.trace.take());
+        let traces: Vec<Trace> = traces.map(|trace| self.on_one_clock(*trace)).collect();
+        let (file, trace) = (
+            self.file(path),
+            match self.opened.mpi() {
+                // `pto view` merges it with the others.
+                Some(_) => traces.into_iter().next(),
+                None => Some(ranks::merge(&traces).map_err(Failure::internal)?),
+            },
+        );
+        let trace = trace.ok_or_else(|| {
+            Failure::internal("the run has left no timeline; this is an error of the runtime")
+        })?;
+        timeline::write_run(&self.with_facts(trace, args), &file)?;
+        Ok(match self.opened.mpi() {
+            None => format!("the timeline of all ranks is in {}", file.display()),
+            Some(_) => format!(
+                "the timelines of the ranks are in {} and beside it; give all of them to `pto view`",
+                file.display()
+            ),
+        })
+    }
+
+    /// The file of this process: `run.json` is `run.3.json` for rank 3 of an MPI job.
+    fn file(&self, path: &Path) -> PathBuf {
+        let member = self.opened.group.members().first().filter(|_| self.opened.mpi().is_some());
+        let Some(member) = member else { return path.to_owned() };
+        let extension = path.extension().unwrap_or_else(|| "json".as_ref()).to_string_lossy();
+        path.with_extension(format!("{}.{extension}", member.rank()))
+    }
+
+    fn on_one_clock(&self, trace: Trace) -> Trace {
+        Trace { began_ns: trace.began_ns.saturating_sub(self.met_ns), ..trace }
+    }
+
+    fn with_facts(&self, mut trace: Trace, args: &RunArgs) -> Trace {
+        let params: Vec<_> =
+            args.params.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let facts = [
+            ("example", args.example.clone()),
+            (
+                "parameters",
+                if params.is_empty() { "defaults".to_owned() } else { params.join(" ") },
+            ),
+            ("group", self.opened.place()),
+            ("pto", env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        trace.run.extend(facts.map(|(name, fact)| (name.to_owned(), fact)));
+        trace
     }
 
     /// A window that holds the whole program of the rank with the most tasks.
@@ -149,6 +243,7 @@ impl Job {
             stall_budget: args.stall_budget_ms,
             bring_up_budget: args.bring_up_budget_ms,
             run_budget: args.run_budget_ms,
+            trace: timeline::options(args),
             ..RunOptions::default()
         }
     }
@@ -195,6 +290,9 @@ impl Told {
             bytes(transfers.bytes_given),
             self.digest
         );
+        if let Some(timelines) = &self.timelines {
+            text += &format!("  {timelines}\n");
+        }
         text
     }
 

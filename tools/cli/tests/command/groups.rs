@@ -58,3 +58,39 @@ fn every_collective_is_measured_and_checked() {
         assert!(text.contains("bus GB/s") && text.contains("ok"), "{name}: {text}");
     }
 }
+
+/// The timeline of a group has a row for each core of each rank, and for its transfers; ranks that wrote a file each are merged.
+#[test]
+fn timelines_show_ranks_and_transfers_on_one_clock() {
+    let case = all().find(|case| case.name() == "tp_decoder").expect("it is in the table");
+    let small = case.small("run");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    for group in ["--group=local:2", "--group=virtual:2"] {
+        let written = file("ranks.json");
+        let trace = format!("--trace={written}");
+        let run = [&borrowed(&small)[..], &[group, "--aic=1", "--aiv=2", &trace]].concat();
+        let told = pto(&run, 0).stdout;
+        assert!(told.contains("the timeline of all ranks is in"), "{told}");
+        let chart = pto(&["view", "--text", &written], 0).stdout;
+        for row in ["rank 0 aic 0", "rank 0 transfers 0", "rank 1 aiv 1", "rank 1 transfers 0"] {
+            assert!(chart.contains(row), "{group}: {chart}");
+        }
+        let analysed = pto(&["analyze", &written], 0).stdout;
+        assert!(analysed.contains("transfer") && analysed.contains("reduce"), "{analysed}");
+    }
+    // As the ranks of an MPI job write them: the same file, cut into its ranks by hand.
+    let of_rank = |rank: u32, began_ns: u64| {
+        let path = file(&format!("run.{rank}.json"));
+        pto(&["run", "matmul", "--param=size=64", &format!("--trace={path}")], 0);
+        let text = std::fs::read_to_string(&path).expect("it was written");
+        let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        json["pto"]["rank"] = serde_json::json!({ "number": rank, "began_ns": began_ns });
+        std::fs::write(&path, json.to_string()).expect("it can be written");
+        path
+    };
+    let [first, second] = [(0, 1000), (1, 3000)].map(|(rank, began_ns)| of_rank(rank, began_ns));
+    let chart = pto(&["view", "--text", &second, &first], 0).stdout;
+    assert!(chart.contains("rank 0 aic 0") && chart.contains("rank 1 aic 0"), "{chart}");
+    refused(&["view", "--text", &first, &first], 2, &["two of them are of rank 0"]);
+}

@@ -1,0 +1,161 @@
+//! Sessions of a group: the device of every member stays up, and its streams take transfers between their other commands.
+//!
+//! All sessions together are one run of the group: tags and signal slots count from when the sessions were opened. Streams of one session go on beside each
+//! other also where one of them waits for another rank. A run that has the cores for itself ([`Stream::run`](crate::session::Stream::run)) may hold collectives,
+//! whose tags are those of its own calls: all ranks submit such runs in the same order, and in one stream.
+
+use pto_abi::GmAddr;
+use pto_graph::group::Communicator;
+use pto_sim_shim::group::TransferError;
+
+use super::error::GroupError;
+use super::member::{Member, Membership};
+use super::ranks::{Group, GroupParts};
+use super::report::TransferCounts;
+use super::transport::Place;
+use crate::device::Device;
+use crate::session::{Session, SessionOptions};
+
+/// The sessions of the members of this process.
+///
+/// When it is dropped, the sessions end, and then the devices are closed.
+pub struct GroupSessions {
+    // In front of the thread, which moves their transfers until they have ended.
+    members: Vec<MemberSession>,
+    /// The group without its members.
+    rest: GroupParts,
+}
+
+/// The session of one member.
+pub struct MemberSession {
+    /// `None`: it is being closed.
+    session: Option<Session>,
+    /// As above.
+    rank: Option<Membership>,
+    place: Place,
+    communicator: Communicator,
+}
+
+impl Group {
+    /// Collective. Opens a session on the device of each member. Their streams take transfers as commands ([`Stream::transfer`](crate::session::Stream::transfer)).
+    ///
+    /// # Errors
+    /// `Session`: one cannot be opened; the group is gone. `Disagree`: the other ranks open none. `Transport`: the group runs in virtual time, whose machines run to their
+    /// ends; or its transport fails.
+    pub fn sessions(mut self, options: &SessionOptions) -> Result<GroupSessions, GroupError> {
+        if !self.has_thread() {
+            let what = "a group in virtual time has no sessions; open one in real time (Group::open_local)";
+            return Err(TransferError::Unsupported { what: what.to_owned() }.into());
+        }
+        self.begin()?;
+        self.agree(pto_graph::symbol("sessions"))?;
+        let mut rest = self.into_parts();
+        let network = rest.options.network;
+        let open = |member: Member| {
+            let (device, rank) = member.into_parts();
+            let (place, communicator) = (rank.place().clone(), rank.communicator(network));
+            let session = device.session(options.clone());
+            let session =
+                session.map_err(|source| GroupError::Session { rank: place.rank, source })?;
+            rank.engine().into_iter().for_each(|engine| engine.enter_session());
+            Ok(MemberSession { session: Some(session), rank: Some(rank), place, communicator })
+        };
+        let members = std::mem::take(&mut rest.members).into_iter().map(open);
+        let members = members.collect::<Result<Vec<_>, GroupError>>()?;
+        Ok(GroupSessions { members, rest })
+    }
+}
+
+impl GroupSessions {
+    /// Those of the members of this process, by rank.
+    #[must_use]
+    pub fn members(&self) -> &[MemberSession] {
+        &self.members
+    }
+
+    /// Closes the sessions when their streams are idle, and gives the group back.
+    ///
+    /// # Errors
+    /// `InUse`: somebody still has the device of a session; the group is gone.
+    pub fn close(mut self) -> Result<Group, GroupError> {
+        let close = |member: MemberSession| {
+            let rank = member.rank();
+            let (device, rank) = member.close().ok_or(GroupError::InUse { rank })?;
+            Ok(Member::of_parts(device, rank))
+        };
+        let sessions = std::mem::take(&mut self.members).into_iter();
+        self.rest.members = sessions.map(close).collect::<Result<Vec<_>, GroupError>>()?;
+        Ok(Group::of_parts(self.rest))
+    }
+}
+
+impl MemberSession {
+    /// The rank.
+    #[must_use]
+    pub const fn rank(&self) -> u32 {
+        self.place.rank
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The session.
+    ///
+    /// # Panics
+    /// Never: only who closes it takes it out.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        self.session.as_ref().expect("a session that is not closed")
+    }
+
+    /// The communicator of all ranks, which makes the transfers of streams and graphs.
+    #[must_use]
+    pub const fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
+    /// Where this rank's part of a window begins.
+    ///
+    /// # Errors
+    /// `Window`: there is none with this number.
+    pub fn window(&self, window: u32) -> Result<GmAddr, GroupError> {
+        let missing = GroupError::Window { window, offset: 0, bytes: 0 };
+        self.communicator.window(window).map(|window| window.base).map_err(|_| missing)
+    }
+
+    /// The words of a program with a communicator, for [`Stream::run`](crate::session::Stream::run): `own`, and those of the group behind them.
+    #[must_use]
+    pub fn words(&self, mut own: Vec<u64>) -> Vec<u64> {
+        self.communicator.encode(|word| own.push(word));
+        own
+    }
+
+    /// What was transferred since the sessions were opened, and why a transfer failed, if one did.
+    #[must_use]
+    pub fn transfers(&self) -> (TransferCounts, Option<String>) {
+        let engine = self.rank.as_ref().and_then(Membership::engine);
+        engine.map_or_else(Default::default, |engine| engine.of_session())
+    }
+
+    fn close(mut self) -> Option<(Device, Membership)> {
+        let device = self.session.take().and_then(Session::close);
+        let rank = self.rank.take()?;
+        leave(&rank);
+        Some((device?, rank))
+    }
+}
+
+impl Drop for MemberSession {
+    fn drop(&mut self) {
+        // The session first: what is under way ends with it.
+        drop(self.session.take());
+        self.rank.iter().for_each(leave);
+    }
+}
+
+fn leave(rank: &Membership) {
+    rank.engine().into_iter().for_each(|engine| engine.leave_session());
+}
