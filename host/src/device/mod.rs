@@ -243,7 +243,8 @@ impl Device {
     }
 
     /// How many clusters its cores form; each scheduler of a run needs one.
-    pub(crate) fn clusters(&self) -> u32 {
+    #[must_use]
+    pub fn clusters(&self) -> u32 {
         self.workers.iter().map(|worker| worker.cluster + 1).max().unwrap_or(0)
     }
 

@@ -46,11 +46,13 @@ impl CapturedCommand {
     pub(super) fn ranges(&self) -> Vec<(GmAddr, u64)> {
         let word = |at: usize| self.words.get(at).copied().unwrap_or(0);
         let addresses = self.addresses();
-        let bytes = match self.kind {
-            CommandKind::WRITE_VALUE | CommandKind::WAIT_VALUE => size_of::<u64>() as u64,
-            _ => word(addresses),
-        };
+        let bytes = if self.is_of_word() { size_of::<u64>() as u64 } else { word(addresses) };
         (0..addresses).map(|at| (GmAddr(word(at)), bytes)).collect()
+    }
+
+    /// Whether it reads or writes one word of GM.
+    pub(super) fn is_of_word(&self) -> bool {
+        matches!(self.kind, CommandKind::WRITE_VALUE | CommandKind::WAIT_VALUE)
     }
 
     /// How many of its words, from the first one on, are addresses.

@@ -89,6 +89,7 @@ impl Stream {
     ) -> Result<Submission, SessionError> {
         let bound = command.bound(bindings);
         match bound.ranges().as_slice() {
+            [(at, _)] if bound.is_of_word() => self.check_word(*at)?,
             [(from, bytes), (to, _)] => self.check_apart(*from, *to, *bytes)?,
             ranges => {
                 for (at, bytes) in ranges {

@@ -593,7 +593,7 @@ impl Stream {
         Ok(())
     }
 
-    fn check_word(&self, at: GmAddr) -> Result<(), SessionError> {
+    pub(super) fn check_word(&self, at: GmAddr) -> Result<(), SessionError> {
         if !at.0.is_multiple_of(8) {
             return Err(SessionError::Argument {
                 what: "the address of a word",

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use pto_host::abi::CoreKind;
 use pto_host::session::SessionOptions;
 use pto_host::stitch::{Counters, LoadedProgram, StitchOptions, Stitcher};
 use pto_host::workloads::program::Program;
@@ -93,10 +92,9 @@ impl SharedSession {
 
 /// The defaults, with no more AICPU instances than find a cluster to schedule, beside the one that builds.
 fn run_options(device: &Device) -> RunOptions {
-    let clusters = device.cores(CoreKind::AIC).max(device.cores(CoreKind::AIV) / 2).max(1);
     let defaults = RunOptions::default();
-    let most = u8::try_from(clusters + 1).unwrap_or(u8::MAX);
-    RunOptions { aicpu_instances: defaults.aicpu_instances.min(most.into()), ..defaults }
+    let most = device.clusters().saturating_add(1);
+    RunOptions { aicpu_instances: defaults.aicpu_instances.min(most), ..defaults }
 }
 
 impl fmt::Debug for SharedSession {

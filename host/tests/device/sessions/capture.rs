@@ -247,9 +247,9 @@ fn every_kind_of_command_is_captured() {
     });
 }
 
-/// A recording that does not fit the ring is refused before anything is done.
+/// A recording that does not fit the ring, or is bound to what cannot be, is refused before anything is done.
 #[test]
-fn recordings_that_do_not_fit_the_ring_are_refused() {
+fn recordings_that_cannot_be_launched_are_refused() {
     let session = device(pool()).session(SessionOptions { ring_entries: 64, ..options() }).unwrap();
     let stream = session.stream().unwrap();
     let bytes = session.zeroed::<u8>(64).unwrap();
@@ -268,4 +268,16 @@ fn recordings_that_do_not_fit_the_ring_are_refused() {
     stream.launch_recording(&few, &[]).unwrap();
     stream.synchronize_within(LONG).unwrap();
     assert_eq!((stream.completed(), bytes.read().unwrap()[0]), (40, 20));
+    // What a word or a copy is bound to is looked at as if it had been given at once.
+    let words = session.zeroed::<u64>(2).unwrap();
+    let word = words.address();
+    let (to, behind) = (bytes.address(), bytes.address().offset(32));
+    stream.begin_capture().unwrap();
+    stream.write_value(word, 7).unwrap();
+    stream.copy_on_device(behind, to, 32).unwrap();
+    let bound = stream.end_capture().unwrap();
+    for pair in [(word, word.offset(4)), (behind, to.offset(8))] {
+        assert!(stream.launch_recording(&bound, &[pair]).is_err(), "{pair:?}");
+    }
+    assert_eq!(stream.completed(), 40);
 }
