@@ -6,10 +6,12 @@ use crate::common::argument::{Address, In, Out};
 use crate::common::entry::api;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::Handle;
+use crate::common::table::{Found, Handle};
 use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
 use crate::device::{current, launches};
 
+/// Arguments that need no memory of their own on the way.
+const FEW_WORDS: usize = 16;
 /// The most bytes of a parameter that is a buffer.
 const MAX_BUFFER: usize = 1 << 30;
 
@@ -46,6 +48,11 @@ api! {
     fn aclrtLaunchKernelWithHostArgs(function: Handle, blocks: u32, stream: Handle, config: In<Config>, arguments: In<u8>,
         bytes: usize, holders: In<PlaceHolder>, count: usize) {
         check_config(&config)?;
+        let mut held = [0; FEW_WORDS];
+        if count == 0 && let Some(words) = arguments.words(bytes, &mut held) {
+            check_blocks(blocks)?;
+            return launches::launch_words(&*current::submitting(stream)?, &*looked_up(function)?, blocks, words);
+        }
         let arguments = arguments.list("arguments", bytes)?;
         let holders = holders.list("holders", count)?;
         let holders = holders.iter().map(|holder| (holder.address_offset as usize, holder.data_offset as usize));
@@ -108,10 +115,19 @@ api! {
     }
 }
 
-/// The function of a handle.
+/// The function of a handle, to keep.
 pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
+    looked_up(function).map(|found| Arc::clone(&found))
+}
+
+/// The function of a handle, for the time of a call.
+fn looked_up(function: Handle) -> Answer<Found<'static, Function>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
-    FUNCTIONS.get(function)
+    FUNCTIONS.look(function)
+}
+
+fn check_blocks(blocks: u32) -> Answer {
+    require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))
 }
 
 fn list(arguments: Handle) -> Answer<Arc<Arguments>> {
@@ -153,6 +169,6 @@ pub(super) fn launch(
     stream: Handle,
 ) -> Answer {
     let function = checked(function)?;
-    require(blocks > 0, || Refusal::argument("the number of blocks is 0; launch one at least"))?;
+    check_blocks(blocks)?;
     launches::launch(&*current::submitting(stream)?, function, blocks, arguments)
 }

@@ -102,6 +102,19 @@ impl<T: Copy> In<T> {
     }
 }
 
+impl In<u8> {
+    /// The bytes as words, where they are whole words and fit `held`.
+    pub(crate) fn words<'a>(&self, bytes: usize, held: &'a mut [u64]) -> Option<&'a [u64]> {
+        let place = held.get_mut(..bytes / 8)?;
+        if self.0.is_null() || !bytes.is_multiple_of(8) {
+            return None;
+        }
+        let words = In(self.0.cast::<u64>());
+        place.iter_mut().enumerate().for_each(|(index, word)| *word = words.read(index));
+        Some(place)
+    }
+}
+
 /// Text that ends with a zero.
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);

@@ -176,7 +176,8 @@ impl Event {
     /// Records it in a stream. `external` takes it out of a capture into the graph as a command.
     pub(crate) fn record(self: &Arc<Self>, stream: &Stream, external: bool) -> Answer {
         if !stream.is_captured() {
-            return stream.submit_at_once("event record", |lane| self.record_in(lane));
+            return stream
+                .submit_at_once(Engine::Stream, "event record", |lane| self.record_in(lane));
         }
         if !external && let Some(member) = &*stream.capture() {
             self.entangle(Some(member.record()), None);
@@ -235,7 +236,8 @@ impl Event {
             Refusal::value("the event was never recorded; record it before a stream waits for it")
         })?;
         if !stream.is_captured() {
-            return stream.submit_at_once("event wait", |lane| self.wait_in(lane, limit));
+            return stream
+                .submit_at_once(Engine::Stream, "event wait", |lane| self.wait_in(lane, limit));
         }
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| event.wait_in(lane, limit));

@@ -2,15 +2,17 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::CoreKind;
+use pto_host::abi::{CoreKind, FuncId};
 use pto_host::{Kernel, KernelFn};
 use pto_native::kernels::{self, KernelSource};
 
 use super::fleet;
 use super::lane::Lane;
-use super::settings::{Machine, settings};
+use super::open::Open;
+use super::settings::{MOST_DEVICES, Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
@@ -101,7 +103,12 @@ pub(crate) struct Function {
     pub(crate) kernel: Kernel,
     /// The address of its code.
     entry: usize,
+    /// The number that it has on each device, from its first launch there on.
+    numbers: [AtomicU32; MOST_DEVICES],
 }
+
+/// It was not launched there yet.
+const NO_NUMBER: u32 = u32::MAX;
 
 impl Binary {
     /// The object as it was loaded.
@@ -147,7 +154,8 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 
 /// Makes a function of a kernel.
 fn add(kernel: Kernel, entry: usize) -> Handle {
-    FUNCTIONS.open_with(|handle| Function { handle, kernel, entry }).handle
+    let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
+    FUNCTIONS.open_with(|handle| Function { handle, kernel, entry, numbers }).handle
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;
@@ -182,9 +190,25 @@ const FETCH: Handle = 1;
 impl Function {
     /// Launches it in a lane.
     pub(crate) fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
-        let id = lane.open.kernel(self.handle, &self.kernel)?;
+        let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
         Ok(())
+    }
+
+    /// The number that it has on a device.
+    fn number_on(&self, open: &Open) -> Answer<FuncId> {
+        let place = usize::try_from(open.index).ok().and_then(|index| self.numbers.get(index));
+        // Acquire: pairs with the Release below, behind the registration.
+        let known = place.map_or(NO_NUMBER, |place| place.load(Ordering::Acquire));
+        if let Ok(known) = u16::try_from(known) {
+            return Ok(FuncId(known));
+        }
+        let id = open.kernel(self.handle, &self.kernel)?;
+        if let Some(place) = place {
+            // Release: pairs with the Acquire above. A device keeps the number as long as the process.
+            place.store(id.0.into(), Ordering::Release);
+        }
+        Ok(id)
     }
 
     /// Launches it with `count` words at `at` in memory of the device.

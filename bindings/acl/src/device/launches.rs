@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::kernel::{Arguments, Function, Part, words};
 use super::lane::{Engine, Lane};
-use super::places;
 use super::settings::{Machine, settings};
 use super::stream::Stream;
+use super::{places, profile};
 use crate::common::checks;
 use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
@@ -95,6 +95,19 @@ fn addresses(held: &[u64]) -> Vec<Touch> {
     let address =
         |word: &u64| usize::try_from(*word).ok().filter(|at| places::block_at(*at).is_some());
     held.iter().filter_map(address).map(|at| Touch::new(Use::Passes, at, 1)).collect()
+}
+
+/// Launches a kernel with words alone. Where nobody keeps the launch, nothing is copied.
+pub(crate) fn launch_words(
+    stream: &Stream,
+    function: &Arc<Function>,
+    blocks: u32,
+    words: &[u64],
+) -> Answer {
+    if stream.is_captured() || profile::is_on() || checks::is_on() {
+        return launch(stream, Arc::clone(function), blocks, Passed::words(words.to_vec()));
+    }
+    stream.submit_at_once(Engine::Cores, "kernel", |lane| function.launch(lane, blocks, words))
 }
 
 /// Launches a kernel; what its words are addresses of is kept until it is over.

@@ -13,6 +13,9 @@ const KERNEL_VARIABLE: &str = "PTO_ACL_KERNEL_US";
 /// The devices that a program sees, by their numbers, as for the vendor's library.
 const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 
+/// The most devices of a process.
+pub(crate) const MOST_DEVICES: usize = 64;
+
 /// What the devices of a plug-in are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Machine {
@@ -51,7 +54,7 @@ pub(crate) fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let machine = *MACHINE.get_or_init(|| Machine::Simulator);
         let (most, memory) = match machine {
-            Machine::Simulator => (64, 16 << 30),
+            Machine::Simulator => (MOST_DEVICES as u64, 16 << 30),
             Machine::Virt => (1, 4 << 30),
         };
         let asked = number(DEVICES_VARIABLE);

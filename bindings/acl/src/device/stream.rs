@@ -115,9 +115,14 @@ impl Stream {
     }
 
     /// Does what no capture has to keep: as [`Stream::submit`] for a stream that is not captured, without an object for the command.
-    pub(crate) fn submit_at_once(&self, name: &str, work: impl FnOnce(&Lane) -> Answer) -> Answer {
+    pub(crate) fn submit_at_once(
+        &self,
+        engine: Engine,
+        name: &str,
+        work: impl FnOnce(&Lane) -> Answer,
+    ) -> Answer {
         self.context.check_running()?;
-        self.perform(|lane| lane.submit(Engine::Stream, name, &[], work))
+        self.perform(|lane| lane.submit(engine, name, &[], work))
     }
 
     /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
