@@ -117,6 +117,12 @@ impl<'a> PlainTasks<'a> {
         core::mem::replace(&mut self.has_shared, false)
     }
 
+    /// What siblings have, not looked at yet.
+    #[inline(always)]
+    pub(super) const fn siblings(&self) -> Siblings<'a> {
+        Siblings { own: self.line, free: None }
+    }
+
     /// Whether something is ready that is in no queue.
     #[inline(always)]
     pub(super) fn has_local(&self) -> bool {
@@ -183,10 +189,12 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among, has_staged): (CoreKind, Among, &mut bool),
+        (kind, among): (CoreKind, Among),
+        (siblings, has_staged): (&mut Siblings<'a>, &mut bool),
     ) -> Result<(), Fault> {
         if self.has_work::<P>(dispatcher, kind) {
-            *has_staged |= self.dispatch_kind(dispatcher, platform, (kind, among))?;
+            let found = self.dispatch_kind(dispatcher, platform, (kind, among, siblings))?;
+            *has_staged |= found;
         }
         Ok(())
     }
@@ -204,12 +212,11 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among): (CoreKind, Among),
+        (kind, among, siblings): (CoreKind, Among, &mut Siblings<'a>),
     ) -> Result<bool, Fault> {
         let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
-        let mut siblings = Siblings::new(self.line);
         let mut may_take = if P::POLLS_COST && among == Among::Schedulers {
-            self.give_away(dispatcher, platform, (kind, &mut siblings))
+            self.give_away(dispatcher, platform, (kind, siblings))
         } else {
             usize::MAX
         };
@@ -231,8 +238,7 @@ impl<'a> PlainTasks<'a> {
                     staged |= dispatch_shared(dispatcher, platform, (kind, room))?;
                 }
                 Choice::Behind => {
-                    has_seconds =
-                        self.dispatch_behind(dispatcher, platform, (kind, &mut siblings))?;
+                    has_seconds = self.dispatch_behind(dispatcher, platform, (kind, siblings))?;
                     staged |= has_seconds;
                 }
                 Choice::Share => break true,
@@ -318,33 +324,32 @@ pub(super) enum Among {
     Own,
 }
 
-/// What siblings have for the cores of one kind, as they said last: looked at once, where it matters.
-struct Siblings<'a> {
+/// The free cores that siblings have, as they said last: looked at once in a step, where it matters.
+pub(super) struct Siblings<'a> {
     // The line of the instance that asks.
     own: &'a InstanceLine,
-    free: Option<usize>,
+    free: Option<[usize; CoreKind::COUNT]>,
 }
 
-impl<'a> Siblings<'a> {
-    const fn new(own: &'a InstanceLine) -> Self {
-        Self { own, free: None }
-    }
-
-    /// How many free cores of `kind` they have.
+impl Siblings<'_> {
+    /// How many free cores of `kind` they have. Their lines say it of all kinds, and are looked at once.
     fn free<P: Platform>(
         &mut self,
         state: &SharedState<'_>,
         platform: &mut P,
         kind: CoreKind,
     ) -> usize {
-        *self.free.get_or_insert_with(|| {
+        let of_kinds = self.free.get_or_insert_with(|| {
             let others = state.schedulers.iter().filter(|line| !core::ptr::eq(*line, self.own));
-            let free = others.map(|line| {
+            others.fold([0_usize; CoreKind::COUNT], |mut sums, line| {
                 platform.fetch_sibling();
-                line.free_cores[kind.index()].load(Ordering::Relaxed) as usize
-            });
-            free.fold(0, usize::saturating_add)
-        })
+                for (sum, free) in sums.iter_mut().zip(&line.free_cores) {
+                    *sum = sum.saturating_add(free.load(Ordering::Relaxed) as usize);
+                }
+                sums
+            })
+        });
+        of_kinds[kind.index()]
     }
 }
 

@@ -35,7 +35,7 @@ use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
 use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
-use super::world::{Nap, World};
+use super::world::{BUILDER, Nap, World};
 use crate::group::RunPort;
 use crate::logging;
 use crate::supervisor::Beat;
@@ -337,8 +337,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
 
     fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
         let mut world = self.crew.world.borrow_mut();
-        let profile = world.options.profile;
-        let cost_ns = profile.edge_ns.low + profile.line_miss_ns.low;
+        let cost_ns = world.options.profile.edge_ns.low + world.line_ns(producer, BUILDER);
         let now_ns = world.build_for(cost_ns);
         let kind = match outcome {
             EdgeOutcome::Added => TraceKind::EDGE,
@@ -469,8 +468,8 @@ impl World {
                     + words as u64 * profile.argument_ns.low
                     + tensors as u64 * profile.tensor_ns.low
             }
-            Note::Edge { .. } => profile.edge_ns.low + profile.line_miss_ns.low,
-            Note::Publish(_) => profile.publish_ns.low,
+            Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),
+            Note::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
             Note::Read => profile.line_hit_ns.low,
             // What the builder does about them is charged with the task, and with its edges.
             Note::Access { .. } | Note::After { .. } => 0,

@@ -92,8 +92,8 @@ struct Page {
     released: u32,
     place: Place,
     is_ready: bool,
-    /// The instance that made it ready: its line is in that one's cache.
-    ready_by: u8,
+    /// The instance that touched its line last, in whose cache the line is; 0: the builder's, until another one touches it.
+    line_in: u8,
 }
 
 /// Violations that are kept; further ones are counted.
@@ -273,16 +273,12 @@ impl Ledger {
         if page.place <= Place::Published { page.since_ns } else { 0 }
     }
 
-    /// Notes which instance has made the task ready.
+    /// An instance touches the line of a task: whether that is in its cache already, where it is from now on.
     #[inline]
-    pub(super) fn made_ready_by(&mut self, slot: u32, instance: usize) {
-        self.page(slot).ready_by = u8::try_from(instance).unwrap_or(u8::MAX);
-    }
-
-    /// Whether this instance has made the task ready.
-    #[inline]
-    pub(super) fn made_ready_here(&mut self, slot: u32, instance: usize) -> bool {
-        usize::from(self.page(slot).ready_by) == instance
+    pub(super) fn touch(&mut self, slot: u32, instance: usize) -> bool {
+        let line_in = &mut self.page(slot).line_in;
+        let before = std::mem::replace(line_in, u8::try_from(instance).unwrap_or(u8::MAX));
+        before == *line_in
     }
 
     #[inline]
@@ -404,6 +400,18 @@ mod tests {
         assert_eq!((ledger.longest_path_ns, ledger.first_ready_ns), (38, Some(1)));
         assert_eq!((ledger.published, ledger.completed), (4, 4));
         assert_eq!(rules(ledger), []);
+    }
+
+    #[test]
+    fn a_line_is_in_the_cache_of_who_touched_it_last() {
+        let mut ledger = Ledger::new();
+        ledger.publish(3, 0, 0);
+        let touched = [0, 1, 1, 2, 1, 0].map(|instance| ledger.touch(3, instance));
+        assert_eq!(touched, [true, false, true, false, false, false], "the builder wrote it");
+        run(&mut ledger, 3, 1, 1);
+        assert!(!ledger.touch(3, 2));
+        ledger.reuse(3);
+        assert!(ledger.touch(3, 0), "the builder has written the next task there");
     }
 
     #[test]

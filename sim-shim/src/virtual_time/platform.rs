@@ -174,10 +174,8 @@ impl Platform for VirtualPlatform {
             let ready_ns = world.ledger.ready_ns(dispatch.task);
             let ready_ns = world.parts.ready_ns(dispatch.task).max(ready_ns);
             self.now_ns = self.now_ns.max(ready_ns);
-            // Who released its last producer has just written the task's line; others fetch it.
-            let is_own = world.ledger.made_ready_here(dispatch.task, self.me);
-            let line = if is_own { profile.line_hit_ns } else { profile.line_miss_ns };
-            self.now_ns += world.chooser.delay(profile.dispatch_ns) + line.low;
+            let line_ns = world.line_ns(dispatch.task, self.me);
+            self.now_ns += world.chooser.delay(profile.dispatch_ns) + line_ns;
         }
         self.inner.stage(core, dispatch)
     }
@@ -235,10 +233,9 @@ impl Lends for VirtualPlatform {}
 impl Traces for VirtualPlatform {}
 
 impl StagesAhead for VirtualPlatform {
-    /// A miss in any case: the line is hardly ever one that this instance has touched last.
     #[inline]
-    fn fetch(&mut self, _: u32) {
-        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
+    fn fetch(&mut self, task: u32) {
+        self.now_ns += self.world.borrow_mut().line_ns(task, self.me);
     }
 
     #[inline]

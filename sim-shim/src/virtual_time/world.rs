@@ -70,6 +70,9 @@ impl Nap {
     }
 }
 
+/// The instance that builds.
+pub(super) const BUILDER: usize = 0;
+
 /// A byte that is no state of a task.
 const NO_STATE: u8 = 0xEE;
 
@@ -284,7 +287,7 @@ impl World {
         let state = self.launch.state;
         let Some(task) = state.task(slot) else { return now };
         let profile = self.options.profile;
-        now += self.chooser.delay(profile.complete_ns) + profile.line_miss_ns.low;
+        now += self.chooser.delay(profile.complete_ns) + self.line_ns(slot, instance);
         let number = u32::try_from(worker).unwrap_or(u32::MAX);
         if self.traced_part(slot, number).is_some() {
             self.tracer.instance(instance, now, TraceKind::COLLECTED, (slot, number));
@@ -313,15 +316,25 @@ impl World {
         let (state, profile) = (self.launch.state, self.options.profile);
         let fanout = task.fanout.load(Relaxed);
         let mut walk = ConsumerWalk::new(fanout & !CLOSED);
-        let release_ns = profile.release_ns.low + profile.line_miss_ns.low;
         while let Some(consumer) = walk.next(task, state.chunks) {
-            now += release_ns;
+            now += profile.release_ns.low + self.line_ns(consumer, instance);
             let Some(line) = state.task(consumer) else { continue };
             if self.ledger.release(slot, consumer, now, line.edges_in.load(Relaxed)) {
                 self.became_ready(consumer, line, instance, now);
             }
         }
         now
+    }
+
+    /// What it takes an instance to touch the line of a task: a miss where another one has touched it since.
+    #[inline]
+    pub(super) fn line_ns(&mut self, slot: u32, instance: usize) -> u64 {
+        let profile = self.options.profile;
+        let line = match self.ledger.touch(slot, instance) {
+            true => profile.line_hit_ns,
+            false => profile.line_miss_ns,
+        };
+        line.low
     }
 
     /// A task was published at `now_ns`.
@@ -360,7 +373,6 @@ impl World {
     #[inline]
     fn became_ready(&mut self, slot: u32, task: &Task, instance: usize, now_ns: u64) {
         self.trace.add(now_ns, EventKind::Ready, instance, slot);
-        self.ledger.made_ready_by(slot, instance);
         self.tracer.instance(instance, now_ns, TraceKind::READY, (slot, 0));
         if is_shaped(task) {
             self.book_ready(slot, now_ns);
