@@ -191,7 +191,7 @@ impl Ahead {
             return;
         }
         let Some(count) = F::count(task) else { return };
-        if !self.is_worth_a_look(kernel) {
+        if !self.takes_a_look(kernel) {
             return;
         }
         for consumer in task.consumers.iter().take((count as usize).min(LOOKED_AT)) {
@@ -221,9 +221,9 @@ impl Ahead {
         }
     }
 
-    /// Whether to look at the lines of the consumers of a task of this kernel. Where tasks have several producers that end at different
+    /// Counts a task of this kernel; whether to look at the lines of its consumers. Where tasks have several producers that end at different
     /// times, none of them waits for one task only when that starts.
-    fn is_worth_a_look(&mut self, kernel: usize) -> bool {
+    fn takes_a_look(&mut self, kernel: usize) -> bool {
         let in_vain = &mut self.in_vain[kernel];
         *in_vain += 1;
         if *in_vain == PATIENCE + NOW_AND_THEN {
@@ -287,7 +287,7 @@ mod tests {
     fn looks_in_vain_become_rare_by_kernel() {
         let mut ahead = Ahead::new();
         let looks = |ahead: &mut Ahead, kernel, tasks: u8| {
-            (0..tasks).filter(|_| ahead.is_worth_a_look(kernel)).count()
+            (0..tasks).filter(|_| ahead.takes_a_look(kernel)).count()
         };
         assert_eq!(looks(&mut ahead, 3, PATIENCE), PATIENCE.into());
         assert_eq!(looks(&mut ahead, 3, 4 * NOW_AND_THEN), 4);
