@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// A kernel from 10 to 20, and behind it as many transfers until 50.
-    fn rank(rank: u32, began_ns: u64, transfers: usize) -> Trace {
+    fn rank(rank: u32, began_ns: u64, transfers: u32) -> Trace {
         let kernel = Task {
             func_id: 1,
             kind: CoreKind::AIV,
@@ -241,14 +241,14 @@ mod tests {
         let at = Moments { started: None, finished: None, skipped: Some(50), ..moments(20, 0, 50) };
         let transfer = Task { func_id: 42, core: None, at, ..kernel };
         let mut tasks = vec![kernel];
-        tasks.resize(1 + transfers, transfer);
+        tasks.resize(1 + transfers as usize, transfer);
         Trace {
             rank: Some(rank),
             began_ns,
             cores: vec![CoreKind::AIC, CoreKind::AIV],
             instances: 1,
             kernels: [(1, "add".to_owned()), (42, "transfer".to_owned())].into(),
-            edges: (1..=transfers as u32).map(|consumer| Edge { producer: 0, consumer }).collect(),
+            edges: (1..=transfers).map(|consumer| Edge { producer: 0, consumer }).collect(),
             tasks,
             makespan_ns: 50,
             ..Trace::default()
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn transfers_without_a_row_are_counted() {
-        let merged = merge(&[rank(0, 0, TRANSFER_ROWS + 3)]).unwrap();
+        let merged = merge(&[rank(0, 0, u32::try_from(TRANSFER_ROWS).unwrap() + 3)]).unwrap();
         assert_eq!(merged.cores.len(), 2 + TRANSFER_ROWS);
         assert!(merged.run["transfers without a row"].starts_with("3 "), "{:?}", merged.run);
     }
