@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn transfers_without_a_row_are_counted() {
-        let merged = merge(&[rank(0, 0, TRANSFER_ROWS + 3)]).unwrap();
+        let merged = merge(&[rank(0, 0, u32::try_from(TRANSFER_ROWS).unwrap() + 3)]).unwrap();
         assert_eq!(merged.cores.len(), 2 + TRANSFER_ROWS);
         assert!(merged.run["transfers without a row"].starts_with("3 "), "{:?}", merged.run);
     }

@@ -84,7 +84,7 @@ fn timelines_show_ranks_and_transfers_on_one_clock() {
     // As the ranks of an MPI job write them: the same file, cut into its ranks by hand.
     let of_rank = |rank: u32, began_ns: u64| {
         let path = file(&format!("run.{rank}.json"));
-        pto(&["run", "matmul", &format!("--trace={path}")], 0);
+        pto(&["run", "matmul", "--aic=1", "--aiv=2", "--aicpu=2", &format!("--trace={path}")], 0);
         let text = std::fs::read_to_string(&path).expect("it was written");
         let mut json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         json["pto"]["rank"] = serde_json::json!({ "number": rank, "began_ns": began_ns });
