@@ -216,7 +216,7 @@ fn low(count: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{MergeError, TRANSFER_ROWS, low, merge};
+    use super::{MergeError, TRANSFER_ROWS, merge};
     use crate::Analysis;
     use crate::file;
     use crate::model::{Edge, Moments, Task, Trace};
@@ -230,7 +230,7 @@ mod tests {
     }
 
     /// A kernel from 10 to 20, and behind it as many transfers until 50.
-    fn rank(rank: u32, began_ns: u64, transfers: usize) -> Trace {
+    fn rank(rank: u32, began_ns: u64, transfers: u32) -> Trace {
         let kernel = Task {
             func_id: 1,
             kind: CoreKind::AIV,
@@ -241,14 +241,14 @@ mod tests {
         let at = Moments { started: None, finished: None, skipped: Some(50), ..moments(20, 0, 50) };
         let transfer = Task { func_id: 42, core: None, at, ..kernel };
         let mut tasks = vec![kernel];
-        tasks.resize(1 + transfers, transfer);
+        tasks.resize(1 + transfers as usize, transfer);
         Trace {
             rank: Some(rank),
             began_ns,
             cores: vec![CoreKind::AIC, CoreKind::AIV],
             instances: 1,
             kernels: [(1, "add".to_owned()), (42, "transfer".to_owned())].into(),
-            edges: (1..=low(transfers)).map(|consumer| Edge { producer: 0, consumer }).collect(),
+            edges: (1..=transfers).map(|consumer| Edge { producer: 0, consumer }).collect(),
             tasks,
             makespan_ns: 50,
             ..Trace::default()
