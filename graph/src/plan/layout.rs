@@ -263,7 +263,7 @@ pub mod orch {
     pub const BINDINGS_WORDS: usize = 3;
     /// How many words for a plan.
     pub const COUNT: usize = 4;
-    /// How many plans one launch expands at most.
+    /// How many plans one launch expands at most; fewer where the words of a group stand behind them.
     pub const MOST_PLANS: usize = pto_abi::limits::MAX_ORCH_ARGS / COUNT;
 }
 

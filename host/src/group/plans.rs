@@ -4,11 +4,14 @@ use pto_graph::NoBuilders;
 use pto_graph::plan::BUILDER;
 use pto_workload::clock::Bindings;
 use pto_workload::plan::{Compiled, compile};
+use pto_workload::program::{Layout, Program};
 use pto_workload::tree::Workload;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile};
+use crate::session::SessionOptions;
+use crate::stitch::{HostTensor, Inputs, Stitcher};
 use crate::workload::{WorkloadBindings, WorkloadRun};
 use crate::{DeviceBuffer, DeviceOptions, Hosting, RunOptions};
 
@@ -144,6 +147,45 @@ fn a_plan_sends_what_the_plan_of_another_rank_receives() {
     assert_eq!([all(&found[0]), all(&found[1])], [2.0 + 1.0, 2.0 + 2.0]);
     let refused = run(&mut group(1, POOL), "send p to 1 tag 3").unwrap_err().to_string();
     assert!(refused.contains("TRANSFER_RANK"), "{refused}");
+}
+
+/// Alone in its launch, beside others, and in more of them than a launch has room for with the words of the group.
+#[test]
+fn a_program_stream_tells_its_plans_of_the_group() {
+    let text = SUM.replace("EXCHANGE", "all_reduce p sum");
+    let sessions = group(2, POOL)
+        .sessions(&SessionOptions { run: options(), ..SessionOptions::default() })
+        .unwrap();
+    for (overlap, runs) in [(1, 2), (2, 2), (usize::MAX, 32)] {
+        let submitted: Vec<_> = sessions
+            .members()
+            .iter()
+            .map(|member| {
+                let stitcher = Stitcher::new(member.session()).unwrap();
+                let checked = Workload::parse(&text).unwrap().check().unwrap();
+                let program = stitcher.load(Program::of_workload(&checked).unwrap()).unwrap();
+                let stream = stitcher.overlapping_stream(overlap).unwrap();
+                let x = vec![member.rank() as f32 + 1.0; ELEMENTS];
+                let x = HostTensor::of_f32(&[16, 64], &x).unwrap();
+                let x = stream.to_device(&x, &Layout::device()).unwrap();
+                let run = |_| {
+                    let outputs = stream.run(&program, Inputs::new().borrow("x", &x));
+                    outputs.unwrap().take("y").unwrap()
+                };
+                let found: Vec<_> = (0..runs).map(run).collect();
+                // The other rank waits for it.
+                stream.flush().unwrap();
+                (stream, found, x)
+            })
+            .collect();
+        for (rank, (stream, found, _)) in (1..).zip(&submitted) {
+            for y in found {
+                let y = stream.to_host(y).unwrap().to_f32().unwrap();
+                assert_eq!(all(&y), 6.0 + rank as f32, "{overlap} in a launch");
+            }
+        }
+    }
+    sessions.close().unwrap();
 }
 
 #[test]

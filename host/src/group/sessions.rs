@@ -2,7 +2,8 @@
 //!
 //! All sessions together are one run of the group: tags and signal slots count from when the sessions were opened. Streams of one session go on beside each
 //! other also where one of them waits for another rank. A run that has the cores for itself ([`Stream::run`](crate::session::Stream::run)) may hold collectives,
-//! whose tags are those of its own calls: all ranks submit such runs in the same order, and in one stream.
+//! whose tags are those of its own calls: all ranks submit such runs in the same order, and in one stream. Programs of a stitcher
+//! ([`ProgramStream`](crate::stitch::ProgramStream)) are such runs, and are told of the group without more ado.
 
 use pto_abi::GmAddr;
 use pto_graph::group::Communicator;
@@ -55,8 +56,11 @@ impl Group {
             let (device, rank) = member.into_parts();
             let (place, communicator) = (rank.place().clone(), rank.communicator(network));
             let session = device.session(options.clone());
-            let session =
+            let mut session =
                 session.map_err(|source| GroupError::Session { rank: place.rank, source })?;
+            let mut words = Vec::new();
+            communicator.encode(|word| words.push(word));
+            session.enter_group(words);
             rank.engine().into_iter().for_each(|engine| engine.enter_session());
             Ok(MemberSession { session: Some(session), rank: Some(rank), place, communicator })
         };

@@ -37,6 +37,8 @@ pub struct Session {
     shared: Arc<Shared>,
     device: Arc<Mutex<Device>>,
     service: Running,
+    /// What programs are told of the group that the device is in, behind their own words; empty: it is in none.
+    group_words: Vec<u64>,
 }
 
 /// What steps the service.
@@ -80,7 +82,7 @@ impl Device {
                 Running::Stepped(service)
             }
         };
-        Ok(Session { shared, device, service })
+        Ok(Session { shared, device, service, group_words: Vec::new() })
     }
 }
 
@@ -304,6 +306,16 @@ impl Session {
     pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
         let _visit = self.shared.visit();
         look(&self.device.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes it the session of a rank. Programs that it is given with words of its own making have these behind them.
+    pub(crate) fn enter_group(&mut self, words: Vec<u64>) {
+        self.group_words = words;
+    }
+
+    /// What programs are told of the group behind their own words; empty: the device is in none.
+    pub(crate) fn group_words(&self) -> &[u64] {
+        &self.group_words
     }
 
     /// How kernels and programs are run, where a command does not say it itself.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::{CoreKind, FuncId, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::library;
-use pto_graph::plan::BUILDER;
 use pto_graph::plan::epitaph;
 use pto_graph::plan::layout::{binding, orch};
 use pto_graph::plan::task::scratch;
@@ -107,11 +106,6 @@ impl Bound {
             Self::Plan { .. } | Self::Graph(_) | Self::Builder(_) => None,
         }
     }
-}
-
-/// The launch of these parts.
-pub(super) fn launch(parts: &[[u64; orch::COUNT]]) -> OwnedWork {
-    OwnedWork::Stream { builder: BUILDER.to_owned(), orch_args: parts.as_flattened().to_vec() }
 }
 
 /// Whom a program shares its launch with.
@@ -320,7 +314,9 @@ impl Loaded {
             neighbours == Neighbours::Programs
                 && reference.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER
         });
-        let Some(gate) = gate else { return Ok(Bound::Builder(builder_work(reference, args))) };
+        let Some(gate) = gate else {
+            return Ok(Bound::Builder(self.builder_work(reference, args)));
+        };
         let described = self.program.tensors().iter().zip(addresses);
         let tensors: Vec<_> = described
             .map(|(tensor, address)| {
@@ -334,6 +330,17 @@ impl Loaded {
         let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
         let part = Some(ListedPart { orch_args, _words: words });
         Ok(Bound::Listed { part, tasks: None })
+    }
+
+    /// The run of a builder that has a launch for itself. One that adds its tasks by hand has no transfers, and is told of no group.
+    fn builder_work(&self, reference: &BuilderReference, args: Vec<u64>) -> OwnedWork {
+        let builder = reference.name.clone();
+        match reference.variant {
+            RuntimeVariant::AICPU_BUILD_GRAPH => {
+                OwnedWork::AicpuBuilder { builder, orch_args: args }
+            }
+            _ => OwnedWork::Stream { builder, orch_args: self.shared.in_group(args) },
+        }
     }
 
     fn binding(&self, cause: BindingError) -> StitchError {
@@ -379,15 +386,6 @@ impl Loaded {
 /// Whether a task is more than one kernel on one core.
 pub(super) fn has_block_shapes(tasks: &[GraphTask]) -> bool {
     tasks.iter().any(|task| !task.block_shape.is_plain())
-}
-
-/// The run of a builder whose tensors are at these addresses.
-fn builder_work(reference: &BuilderReference, orch_args: Vec<u64>) -> OwnedWork {
-    let builder = reference.name.clone();
-    match reference.variant {
-        RuntimeVariant::AICPU_BUILD_GRAPH => OwnedWork::AicpuBuilder { builder, orch_args },
-        _ => OwnedWork::Stream { builder, orch_args },
-    }
 }
 
 /// The image of a graph whose tensors are at these addresses.

@@ -9,7 +9,7 @@ use pto_workload::program::{Program, Role, TensorDescription};
 
 use super::error::StitchError;
 use super::held::Held;
-use super::loaded::{self, Bound, Loaded, LoadedProgram, Neighbours};
+use super::loaded::{Bound, Loaded, LoadedProgram, Neighbours};
 use super::stream::launch_options;
 use crate::buffer::DeviceBuffer;
 use crate::session::Stream;
@@ -76,8 +76,8 @@ impl<'s> PlacedProgram<'s> {
         match &*bound {
             Bound::Plan { .. } | Bound::Listed { .. } => {
                 let parts: Vec<_> = bound.orch_args().copied().into_iter().collect();
-                let options = launch_options(session.run_options(), &parts);
-                stream.run_with(loaded::launch(&parts), options)?;
+                let options = launch_options(session, &parts);
+                stream.run_with(self.loaded.shared.launch(&parts), options)?;
             }
             Bound::Graph(image) => {
                 stream.run(Arc::clone(image))?;

@@ -3,8 +3,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pto_abi::limits::MAX_ORCH_ARGS;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
+use pto_graph::plan::BUILDER;
+use pto_graph::plan::layout::orch;
 use pto_workload::program::Place;
 
 use super::counters::{Counters, Counts};
@@ -14,7 +17,7 @@ use crate::device::Device;
 use crate::device_memory::DeviceMemory;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::session::{Session, SessionError, StreamId};
+use crate::session::{OwnedWork, Session, SessionError, StreamId};
 
 /// What they share.
 pub(super) struct Shared {
@@ -34,6 +37,8 @@ pub(super) struct Shared {
     pub(super) expands_plans: bool,
     /// A kernel for the gates of builders that share a launch; `None`: on this device, a builder has a launch for itself.
     pub(super) gate: Option<(FuncId, CoreKind)>,
+    /// What programs are told of their group; empty: there is none.
+    group_words: Vec<u64>,
 }
 
 /// A block of memory that somebody owns.
@@ -68,7 +73,25 @@ impl Shared {
             on_chip_costs: session.with_device(|device| device.on_chip_costs()),
             expands_plans: session.with_device(Device::expands_plans),
             gate: session.with_device(gate),
+            group_words: session.group_words().to_vec(),
         }))
+    }
+
+    /// The launch of these parts.
+    pub(super) fn launch(&self, parts: &[[u64; orch::COUNT]]) -> OwnedWork {
+        let orch_args = self.in_group(parts.as_flattened().to_vec());
+        OwnedWork::Stream { builder: BUILDER.to_owned(), orch_args }
+    }
+
+    /// The words of a program, and those of the group behind them.
+    pub(super) fn in_group(&self, mut own: Vec<u64>) -> Vec<u64> {
+        own.extend(&self.group_words);
+        own
+    }
+
+    /// Parts of a launch, at most: the words of the group take room of theirs.
+    pub(super) const fn most_parts(&self) -> usize {
+        MAX_ORCH_ARGS.saturating_sub(self.group_words.len()) / orch::COUNT
     }
 
     pub(super) fn counters(&self) -> Counters {

@@ -21,14 +21,14 @@ use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
 use super::joined;
-use super::loaded::{self, Bound, Loaded, LoadedProgram, Neighbours};
+use super::loaded::{Bound, Loaded, LoadedProgram, Neighbours};
 use super::outputs::Outputs;
 use super::shared::{Block, Shared};
 use super::tensor::{Form, Tensor};
 use crate::image::GraphImage;
 use crate::options::RunOptions;
 use crate::report::RunReport;
-use crate::session::{HostBuffer, RunTicket, SessionError, Stream, StreamId};
+use crate::session::{HostBuffer, RunTicket, Session, SessionError, Stream, StreamId};
 use crate::task_list::ListedTask;
 use crate::workload::{ArrayBinding, for_plans};
 
@@ -91,7 +91,7 @@ impl<'s> ProgramStream<'s> {
             stream,
             shared: Arc::clone(shared),
             conversions: Arc::clone(conversions),
-            overlap: overlap.clamp(1, orch::MOST_PLANS),
+            overlap: overlap.clamp(1, shared.most_parts()),
             state: Mutex::default(),
         }
     }
@@ -345,8 +345,8 @@ impl<'s> ProgramStream<'s> {
             return Ok(self.stream.run(self.joined(parts, &graphs)?)?);
         }
         let words: Vec<_> = parts.iter().filter_map(|part| part.orch_args()).copied().collect();
-        let options = launch_options(self.session.run_options(), &words);
-        Ok(self.stream.run_with(loaded::launch(&words), options)?)
+        let options = launch_options(&self.session, &words);
+        Ok(self.stream.run_with(self.shared.launch(&words), options)?)
     }
 
     /// The image of these graphs; `graphs` are their tasks.
@@ -423,12 +423,15 @@ impl<'s> ProgramStream<'s> {
     }
 }
 
-/// The options of a session, with the windows that plans need, and the heaps that builders need.
-pub(super) fn launch_options(of_session: &RunOptions, parts: &[[u64; orch::COUNT]]) -> RunOptions {
+/// The options of a session, with the windows that plans need, and the heaps that builders and collectives need.
+pub(super) fn launch_options(session: &Session, parts: &[[u64; orch::COUNT]]) -> RunOptions {
+    let of_session = session.run_options();
     let usual = StreamCapacities::STANDARD;
     let mut capacities = for_plans(of_session.capacities, usual.window);
     let has_builder = parts.iter().any(|part| part[orch::PLAN_WORDS] == orch::BUILDER);
-    if has_builder && of_session.capacities.stream == StreamCapacities::OFF {
+    // The parts of other ranks come into heaps. Whether a plan has collectives, its words alone say.
+    let has_heaps = has_builder || !session.group_words().is_empty();
+    if has_heaps && of_session.capacities.stream == StreamCapacities::OFF {
         capacities.stream.heap_rings = usual.heap_rings;
         capacities.stream.heap_bytes = usual.heap_bytes;
     }
