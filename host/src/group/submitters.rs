@@ -114,13 +114,25 @@ fn graphs_of_the_host_have_transfers() {
     }
 }
 
-#[test]
-fn graphs_of_the_host_have_transfers_in_virtual_time() {
+/// Four ranks in virtual time, without a window.
+fn virtual_group() -> Group {
     let hosting = Hosting::Virtual(pto_sim_shim::virtual_time::VirtualOptions::default());
     let device = DeviceOptions { hosting, ..options().device };
     let network = (NetworkProfile::by_name("a3-pod").unwrap(), NetFaults::default());
     let options = GroupOptions { device, ..options() };
-    let mut group = Group::open_virtual(4, &options, network, NoBuilders).unwrap();
+    Group::open_virtual(4, &options, network, NoBuilders).unwrap()
+}
+
+#[test]
+fn sessions_in_virtual_time_are_refused() {
+    let refused = virtual_group().sessions(&session_options()).err().unwrap().to_string();
+    let told = refused.contains("virtual time has no sessions");
+    assert!(told && refused.contains("Group::open_local"), "{refused}");
+}
+
+#[test]
+fn graphs_of_the_host_have_transfers_in_virtual_time() {
+    let mut group = virtual_group();
     group.window(4 * BYTES).unwrap();
     for member in group.members() {
         member.write(0, 0, &[member.rank() as f32 + 1.0; ELEMENTS as usize]).unwrap();
