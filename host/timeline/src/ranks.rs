@@ -1,7 +1,8 @@
 //! The timelines of the ranks of a group as one, on one clock: a row for each core of each rank, and rows for its transfers.
 //!
 //! A transfer runs on no core. It is shown from the moment at which it was ready to the one at which a scheduler saw its end: the time in which it waits for
-//! the other rank is part of it. Transfers of a rank that are under way at once stand in rows of their own, [`TRANSFER_ROWS`] at most.
+//! the other rank is part of it. Transfers of a rank that are under way at once stand in rows of their own: as many as are needed, up to [`TRANSFER_ROWS`].
+//! Where the timeline has no room for so many, each rank has an equal part of what the cores leave, and [`LEAST_TRANSFER_ROWS`] in any case.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +12,10 @@ use pto_abi::trace::TraceOwner;
 use crate::file::MAX_ROWS;
 use crate::model::{Edge, EndFault, Lane, Moments, Names, Part, Task, Trace};
 
-/// Rows for the transfers of a rank, at most. Those that find no place are counted in the facts of the run.
-pub const TRANSFER_ROWS: usize = 8;
+/// Rows for the transfers of a rank, at most: a layer of `tp_decoder` has 72 under way on one of 4 ranks. Those that find no place are counted in the facts of the run.
+pub const TRANSFER_ROWS: usize = 128;
+/// Rows that the transfers of a rank may take in every timeline.
+pub const LEAST_TRANSFER_ROWS: usize = 8;
 /// How the library calls a transfer.
 const TRANSFER: &str = "transfer";
 
@@ -66,6 +69,7 @@ pub fn merge(traces: &[Trace]) -> Result<Trace, MergeError> {
     let mut merged = Merged {
         trace: Trace { run: first, names: None, ..Trace::default() },
         names,
+        transfer_rows: transfer_rows(traces),
         without_row: 0,
     };
     for (rank, trace) in ranked {
@@ -78,6 +82,8 @@ pub fn merge(traces: &[Trace]) -> Result<Trace, MergeError> {
 struct Merged {
     trace: Trace,
     names: Names,
+    /// Rows for the transfers of a rank, at most.
+    transfer_rows: usize,
     /// Transfers that have no row.
     without_row: usize,
 }
@@ -156,7 +162,7 @@ impl Merged {
             let free = places.iter().position(|(_, until)| *until <= begin);
             let place = match free {
                 Some(place) => place,
-                None if places.len() < TRANSFER_ROWS => {
+                None if places.len() < self.transfer_rows => {
                     let name = format!("rank {rank} transfers {}", places.len());
                     places.push((self.row(CoreKind::AIV, name), 0));
                     places.len() - 1
@@ -184,14 +190,21 @@ impl Merged {
         }
         if self.without_row > 0 {
             let told = format!(
-                "{} (more than {TRANSFER_ROWS} of a rank were under way at once)",
-                self.without_row
+                "{} (more than {} of a rank were under way at once)",
+                self.without_row, self.transfer_rows
             );
             self.trace.run.insert("transfers without a row".to_owned(), told);
         }
         self.trace.names = Some(self.names);
         Ok(self.trace)
     }
+}
+
+/// How many rows the transfers of a rank may take, so that all ranks have as many.
+fn transfer_rows(traces: &[Trace]) -> usize {
+    let cores: usize = traces.iter().map(|trace| trace.cores.len()).sum();
+    let left = MAX_ROWS.saturating_sub(cores) / traces.len().max(1);
+    left.clamp(LEAST_TRANSFER_ROWS, TRANSFER_ROWS)
 }
 
 /// The same moments on a clock that began so much earlier.
@@ -218,7 +231,7 @@ fn low(count: usize) -> u32 {
 mod tests {
     use super::{MergeError, TRANSFER_ROWS, merge};
     use crate::Analysis;
-    use crate::file;
+    use crate::file::{self, MAX_ROWS};
     use crate::model::{Edge, Moments, Task, Trace};
     use pto_abi::CoreKind;
 
@@ -309,5 +322,19 @@ mod tests {
         let merged = merge(&[rank(0, 0, u32::try_from(TRANSFER_ROWS).unwrap() + 3)]).unwrap();
         assert_eq!(merged.cores.len(), 2 + TRANSFER_ROWS);
         assert!(merged.run["transfers without a row"].starts_with("3 "), "{:?}", merged.run);
+    }
+
+    /// Two ranks whose cores leave 25 rows: 12 for each.
+    #[test]
+    fn transfers_share_what_the_cores_leave() {
+        let cores = (MAX_ROWS - 25) / 2;
+        let traces = [0, 1].map(|number| Trace {
+            cores: vec![CoreKind::AIV; cores + number as usize],
+            ..rank(number, 0, 13 + number)
+        });
+        let merged = merge(&traces).unwrap();
+        assert_eq!(merged.cores.len(), MAX_ROWS - 25 + 24);
+        let told = merged.run["transfers without a row"].as_str();
+        assert_eq!(told, "3 (more than 12 of a rank were under way at once)");
     }
 }
