@@ -332,8 +332,9 @@ struct OnInstance<'p, P, H> {
 
 impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     const NOTES_EDGES: bool = H::NOTES_EDGES;
+    const TRANSFERS: bool = P::TRANSFERS;
 
-    #[inline]
+    #[inline(always)]
     fn traces(&self) -> bool {
         self.platform.traces()
     }
@@ -501,6 +502,7 @@ struct HostRef<'h, H>(&'h mut H);
 
 impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     const NOTES_EDGES: bool = H::NOTES_EDGES;
+    const TRANSFERS: bool = H::TRANSFERS;
 
     #[inline]
     fn published(&mut self) {

@@ -269,6 +269,7 @@ impl<S, B: Bell, T> Abilities for LinesPlatform<'_, S, B, T> {
     const STAGES_AHEAD: bool = B::STAGES_AHEAD;
     const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
     const BLOCK_SHAPES: bool = B::BLOCK_SHAPES;
+    const TRANSFERS: bool = B::TRANSFERS;
 }
 
 impl<S, B: Bell, T> Lends for LinesPlatform<'_, S, B, T> {
@@ -347,7 +348,7 @@ impl<'a, S, B: Bell, T> StagesAhead for LinesPlatform<'a, S, B, T> {
 impl<S, B: Bell, T> Predicates for LinesPlatform<'_, S, B, T> {}
 
 impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
-    #[inline]
+    #[inline(always)]
     fn traces(&self) -> bool {
         self.tracer.is_on()
     }

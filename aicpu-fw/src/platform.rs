@@ -74,12 +74,15 @@ pub trait Abilities {
 
     /// Whether tasks may have block shapes: not where there is no streaming runtime.
     const BLOCK_SHAPES: bool = true;
+
+    /// Whether there may be an engine that moves transfers. Where not, they are refused (`TRANSFER_NO_ENGINE`).
+    const TRANSFERS: bool = true;
 }
 
 /// Where events go.
 pub trait Traces {
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    #[inline]
+    #[inline(always)]
     fn traces(&self) -> bool {
         false
     }

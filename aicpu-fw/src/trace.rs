@@ -157,7 +157,7 @@ mod ring {
     impl<'a> Tracer<'a> for Option<TraceWriter<'a>> {
         const TRACES: bool = true;
 
-        #[inline]
+        #[inline(always)]
         fn is_on(&self) -> bool {
             self.is_some()
         }

@@ -48,6 +48,9 @@ pub trait BuilderHost {
     /// Whether [`derived`](Self::derived) does anything; where not, the edges of a replay are not looked for to tell them.
     const NOTES_EDGES: bool = false;
 
+    /// [`Abilities::TRANSFERS`](crate::Abilities::TRANSFERS).
+    const TRANSFERS: bool = true;
+
     /// An edge was derived from tensors.
     #[inline]
     fn derived(&mut self, _producer: u32, _consumer: u32, _outcome: EdgeOutcome) {}
@@ -81,7 +84,7 @@ pub trait BuilderHost {
     fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
 
     /// Whether [`trace`](Self::trace) does anything; where not, nothing is computed for it.
-    #[inline]
+    #[inline(always)]
     fn traces(&self) -> bool {
         false
     }

@@ -249,7 +249,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         if !self.has_transfers {
             let count = self.tasks.len();
             let mut slots = 0..u32::try_from(count).unwrap_or(u32::MAX);
-            if !slots.all(|slot| self.launch.state.set_transfer(slot)) {
+            if !H::TRANSFERS || !slots.all(|slot| self.launch.state.set_transfer(slot)) {
                 let (fault, expected) = (Fault::TRANSFER_NO_ENGINE, 0);
                 let refusal = Refusal { fault, found: count as u64, expected };
                 return Err(self.refuse(slot, func.0.into(), &refusal));
@@ -415,7 +415,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     #[inline(never)]
     fn push_ready<S: Sharing>(&mut self, kind: CoreKind) {
         let ready = &mut self.ready[kind.index()];
-        if self.has_transfers {
+        if H::TRANSFERS && self.has_transfers {
             let (tasks, state) = (self.tasks, &self.launch.state);
             let is_transfer = |slot: u32| {
                 let task = tasks.get(slot as usize);

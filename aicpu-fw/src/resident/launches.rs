@@ -173,6 +173,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         part: &Part<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
+        if !H::TRANSFERS {
+            // Refused before: this is for images, which then hold nothing of it.
+            return None;
+        }
         let (task, slot, edges_in) = self.add(part, TRANSFER, after)?;
         // Nobody looks at its line before it is published.
         self.state.set_transfer(slot);
@@ -185,7 +189,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
 
     /// Whether this run has memory for transfers.
     pub(super) const fn takes_transfers(&self) -> bool {
-        self.state.shapes.is_some()
+        H::TRANSFERS && self.state.shapes.is_some()
     }
 
     /// Adds a task of this kind: it, its slot, and how many it waits for.

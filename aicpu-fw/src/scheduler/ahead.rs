@@ -8,9 +8,6 @@
 //! ```
 //! Core g is c itself, where N is of its kind and nothing is pending there, or a free core (`choose_core`).
 //!
-//! Where the consumers of a kernel have never been found to wait for one task only, they are looked at now and then: a look costs a line
-//! that another instance has touched.
-//!
 //! Invariants:
 //! - *Nothing is promised.* A ready task takes any core that is free, whatever was staged ahead for it, and replaces that;
 //!   N then goes the way of every other task. As nothing was rung, nobody waits for anything: no deadlock, no hoarding.
@@ -29,10 +26,6 @@ use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::{SharedState, has_block_shape, kind_of};
 
-/// Looks in vain after which the consumers of a kernel are looked at now and then only.
-const PATIENCE: u8 = 16;
-/// Of the tasks of such a kernel one in so many is looked at.
-const NOW_AND_THEN: u8 = 16;
 /// No task.
 const NONE: u32 = u32::MAX;
 /// Consumers of a task that are looked at: each costs a line.
@@ -72,8 +65,6 @@ pub(super) struct Ahead {
     is_urgent: bool,
     /// By kernel: of which kind the consumers of its tasks are, as far as one has been seen.
     kinds: [Option<CoreKind>; KERNELS],
-    /// By kernel: tasks since a look has found a consumer that waited for nothing else. Below [`PATIENCE`] + [`NOW_AND_THEN`].
-    in_vain: [u8; KERNELS],
 }
 
 /// What happens around it.
@@ -87,7 +78,6 @@ impl Ahead {
             unplaced: [0; CoreKind::COUNT],
             is_urgent: false,
             kinds: [None; KERNELS],
-            in_vain: [0; KERNELS],
         }
     }
 
@@ -191,9 +181,6 @@ impl Ahead {
             return;
         }
         let Some(count) = F::count(task) else { return };
-        if !self.takes_a_look(kernel) {
-            return;
-        }
         for consumer in task.consumers.iter().take((count as usize).min(LOOKED_AT)) {
             let consumer = consumer.load(Ordering::Relaxed);
             let Some(next) = state.task(consumer) else { continue };
@@ -210,7 +197,6 @@ impl Ahead {
             if fanin != 1 && (fanin > 2 || !mutant::is(Mutant::RingsTooEarly)) {
                 continue;
             }
-            self.in_vain[kernel] = 0;
             let Some(target) = self.choose_core(cores, core, kind) else {
                 self.unplaced[kind.index()] |= bit(core);
                 continue;
@@ -219,18 +205,6 @@ impl Ahead {
             self.note_staged((core, target), consumer);
             return;
         }
-    }
-
-    /// Counts a task of this kernel; whether to look at the lines of its consumers. Where tasks have several producers that end at different
-    /// times, none of them waits for one task only when that starts.
-    fn takes_a_look(&mut self, kernel: usize) -> bool {
-        let in_vain = &mut self.in_vain[kernel];
-        *in_vain += 1;
-        if *in_vain == PATIENCE + NOW_AND_THEN {
-            *in_vain = PATIENCE;
-            return true;
-        }
-        *in_vain <= PATIENCE
     }
 
     /// For which core a consumer of what `core` runs can be staged ahead.
@@ -260,7 +234,7 @@ impl Ahead {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{Ahead, NOW_AND_THEN, PATIENCE};
+    use super::Ahead;
     use crate::cores::Cores;
     use pto_abi::CoreKind;
 
@@ -281,19 +255,6 @@ mod tests {
         assert_eq!(ahead.choose_core(&cores, 1, CoreKind::AIC), Some(0), "it is of another kind");
         ahead.note_staged((1, 0), 9);
         assert_eq!(ahead.choose_core(&cores, 1, CoreKind::AIC), None, "that one has its task");
-    }
-
-    #[test]
-    fn looks_in_vain_become_rare_by_kernel() {
-        let mut ahead = Ahead::new();
-        let looks = |ahead: &mut Ahead, kernel, tasks: u8| {
-            (0..tasks).filter(|_| ahead.takes_a_look(kernel)).count()
-        };
-        assert_eq!(looks(&mut ahead, 3, PATIENCE), PATIENCE.into());
-        assert_eq!(looks(&mut ahead, 3, 4 * NOW_AND_THEN), 4);
-        assert_eq!(looks(&mut ahead, 4, PATIENCE), PATIENCE.into(), "another kernel");
-        ahead.in_vain[3] = 0;
-        assert_eq!(looks(&mut ahead, 3, PATIENCE), PATIENCE.into(), "one was found");
     }
 
     #[test]

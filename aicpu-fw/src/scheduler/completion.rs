@@ -252,7 +252,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline(never)]
     fn post<P: Platform>(&mut self, slot: u32) {
         let state = self.dispatcher.state();
-        if !state.is_transfer(slot) {
+        if !P::TRANSFERS || !state.is_transfer(slot) {
             self.plain.before_post::<P>(state);
         }
         state.post_ready(slot);

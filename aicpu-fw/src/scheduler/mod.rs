@@ -265,12 +265,9 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return at_once::run_ready(&mut self.flow, platform, moved);
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
-        let mut siblings = plain.siblings();
         // Written out, so that each kind's tables are at known places.
-        let found = (&mut siblings, &mut moved.dispatched);
-        plain.dispatch(dispatcher, platform, (CoreKind::AIC, among), found)?;
-        let found = (&mut siblings, &mut moved.dispatched);
-        plain.dispatch(dispatcher, platform, (CoreKind::AIV, among), found)
+        plain.dispatch(dispatcher, platform, (CoreKind::AIC, among, &mut moved.dispatched))?;
+        plain.dispatch(dispatcher, platform, (CoreKind::AIV, among, &mut moved.dispatched))
     }
 
     /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.

@@ -117,12 +117,6 @@ impl<'a> PlainTasks<'a> {
         core::mem::replace(&mut self.has_shared, false)
     }
 
-    /// What siblings have, not looked at yet.
-    #[inline(always)]
-    pub(super) const fn siblings(&self) -> Siblings<'a> {
-        Siblings { own: self.line, free: None }
-    }
-
     /// Whether something is ready that is in no queue.
     #[inline(always)]
     pub(super) fn has_local(&self) -> bool {
@@ -189,12 +183,10 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among): (CoreKind, Among),
-        (siblings, has_staged): (&mut Siblings<'a>, &mut bool),
+        (kind, among, has_staged): (CoreKind, Among, &mut bool),
     ) -> Result<(), Fault> {
         if self.has_work::<P>(dispatcher, kind) {
-            let found = self.dispatch_kind(dispatcher, platform, (kind, among, siblings))?;
-            *has_staged |= found;
+            *has_staged |= self.dispatch_kind(dispatcher, platform, (kind, among))?;
         }
         Ok(())
     }
@@ -212,11 +204,12 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among, siblings): (CoreKind, Among, &mut Siblings<'a>),
+        (kind, among): (CoreKind, Among),
     ) -> Result<bool, Fault> {
         let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
+        let mut siblings = Siblings::new(self.line);
         let mut may_take = if P::POLLS_COST && among == Among::Schedulers {
-            self.give_away(dispatcher, platform, (kind, siblings))
+            self.give_away(dispatcher, platform, (kind, &mut siblings))
         } else {
             usize::MAX
         };
@@ -238,7 +231,8 @@ impl<'a> PlainTasks<'a> {
                     staged |= dispatch_shared(dispatcher, platform, (kind, room))?;
                 }
                 Choice::Behind => {
-                    has_seconds = self.dispatch_behind(dispatcher, platform, (kind, siblings))?;
+                    has_seconds =
+                        self.dispatch_behind(dispatcher, platform, (kind, &mut siblings))?;
                     staged |= has_seconds;
                 }
                 Choice::Share => break true,
@@ -324,32 +318,33 @@ pub(super) enum Among {
     Own,
 }
 
-/// The free cores that siblings have, as they said last: looked at once in a step, where it matters.
-pub(super) struct Siblings<'a> {
+/// What siblings have for the cores of one kind, as they said last: looked at once, where it matters.
+struct Siblings<'a> {
     // The line of the instance that asks.
     own: &'a InstanceLine,
-    free: Option<[usize; CoreKind::COUNT]>,
+    free: Option<usize>,
 }
 
-impl Siblings<'_> {
-    /// How many free cores of `kind` they have. Their lines say it of all kinds, and are looked at once.
+impl<'a> Siblings<'a> {
+    const fn new(own: &'a InstanceLine) -> Self {
+        Self { own, free: None }
+    }
+
+    /// How many free cores of `kind` they have.
     fn free<P: Platform>(
         &mut self,
         state: &SharedState<'_>,
         platform: &mut P,
         kind: CoreKind,
     ) -> usize {
-        let of_kinds = self.free.get_or_insert_with(|| {
+        *self.free.get_or_insert_with(|| {
             let others = state.schedulers.iter().filter(|line| !core::ptr::eq(*line, self.own));
-            others.fold([0_usize; CoreKind::COUNT], |mut sums, line| {
+            let free = others.map(|line| {
                 platform.fetch_sibling();
-                for (sum, free) in sums.iter_mut().zip(&line.free_cores) {
-                    *sum = sum.saturating_add(free.load(Ordering::Relaxed) as usize);
-                }
-                sums
-            })
-        });
-        of_kinds[kind.index()]
+                line.free_cores[kind.index()].load(Ordering::Relaxed) as usize
+            });
+            free.fold(0, usize::saturating_add)
+        })
     }
 }
 

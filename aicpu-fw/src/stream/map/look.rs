@@ -1,6 +1,6 @@
 //! One look for one access: which tasks under way it meets in a row of the tensor map, and in the chains of that row.
 
-use pto_abi::stream::MapRow;
+use pto_abi::stream::{MapEntry, MapRow};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::overlap::{Undecided, overlap};
@@ -126,24 +126,12 @@ impl<F> Look<'_, '_, F> {
             let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
             let is_near = low < access.high && access.low < high;
             if is_near && entry.base.load(Relaxed) == access.base {
-                let region = || entries.region(entry, link.load(Relaxed));
-                let rank = entry.rank.load(Relaxed);
-                let is_like = rank == 1 && access.stride() == Some(entry.stride.load(Relaxed));
-                let meets = if access.is_run() && rank == 0 {
-                    true
-                } else if is_like {
-                    // Chains of a loop have rows at one distance: nothing has to be put together for them.
-                    let run = entry.run.load(Relaxed);
-                    let own = (access.low, access.high, access.rows & HALF);
-                    rows_meet(own, (low, high, run), entry.stride.load(Relaxed))
-                } else {
-                    let meets = overlap(&access.region(), &region());
-                    meets.map_err(|Undecided| Stop::Undecided)?
-                };
+                let are_runs = access.is_run() && entry.rank.load(Relaxed) == 0;
+                let meets = are_runs || self.meets_rows_of(entry, link.load(Relaxed))?;
                 if meets {
                     self.task(&entry.task)?;
                     let is_around = access.low <= low && high <= access.high;
-                    if self.hides && is_around && access.region().covers(&region()) {
+                    if self.hides && is_around && self.covers_rows_of(entry, link.load(Relaxed)) {
                         link.store(entry.next.load(Relaxed), Relaxed);
                         continue;
                     }
@@ -153,5 +141,24 @@ impl<F> Look<'_, '_, F> {
             link = &entry.next;
         }
         Ok(())
+    }
+
+    /// Apart from [`walk`](Self::walk), whose entries are runs more often than not.
+    #[inline(never)]
+    fn meets_rows_of<E>(&self, entry: &MapEntry, at: u32) -> Result<bool, Stop<E>> {
+        let (access, stride) = (self.access, entry.stride.load(Relaxed));
+        if entry.rank.load(Relaxed) == 1 && access.stride() == Some(stride) {
+            // Chains of a loop have rows at one distance: nothing has to be put together for them.
+            let ends = (entry.low.load(Relaxed), entry.high.load(Relaxed), entry.run.load(Relaxed));
+            let own = (access.low, access.high, access.rows & HALF);
+            return Ok(rows_meet(own, ends, stride));
+        }
+        let meets = overlap(&access.region(), &self.entries.region(entry, at));
+        meets.map_err(|Undecided| Stop::Undecided)
+    }
+
+    #[inline(never)]
+    fn covers_rows_of(&self, entry: &MapEntry, at: u32) -> bool {
+        self.access.region().covers(&self.entries.region(entry, at))
     }
 }

@@ -160,6 +160,7 @@ impl Machine for VirtBell {
 
 impl Abilities for VirtBell {
     const BLOCK_SHAPES: bool = !cfg!(feature = "without-streaming");
+    const TRANSFERS: bool = false;
 }
 
 impl Lends for VirtBell {}

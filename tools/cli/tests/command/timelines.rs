@@ -204,7 +204,7 @@ fn several_runs_are_one_page_and_no_picture() {
     }
     refused(&["view", &trace, &second, "-o", &second], 2, &["the trace itself"]);
     let five = ["view", &trace, &trace, &trace, &trace, &trace];
-    refused(&five, 2, &["no more were expected"]);
+    refused(&five, 2, &["a page shows 4 at most"]);
     refused(&["view", &trace, &folder.path("none.json")], 4, &["none.json'"]);
 }
 

@@ -239,6 +239,7 @@ impl<'a> Abilities for RegisterPlatform<'a> {
     const SLOTS: usize = SLOTS as usize;
     const POLLS_COST: bool = true;
     const STAGES_AHEAD: bool = true;
+    const TRANSFERS: bool = false;
 }
 
 impl<'a> Lends for RegisterPlatform<'a> {}
