@@ -149,7 +149,7 @@ fn bytes_from<const N: usize>(word: u64, first: u32) -> [u8; N] {
     })
 }
 
-fn low_half(word: u64) -> u32 {
+pub(crate) fn low_half(word: u64) -> u32 {
     u32::try_from(word & u64::from(u32::MAX)).unwrap_or(u32::MAX)
 }
 

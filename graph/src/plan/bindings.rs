@@ -48,12 +48,10 @@ impl Place {
     fn word<G: GraphBuilder>(self, graph: &G, at: usize) -> Result<u64, Stop> {
         let (at, wrong) = (at as u64, Stop::new(Fault::PLAN_BINDINGS, at));
         let address = self.base.offset(at.wrapping_mul(8));
-        let half =
-            |address: GmAddr| graph.read_u32(address).map_err(|_| wrong.detail(address.0, 0));
         if at >= self.words {
             return Err(wrong.detail(at, self.words));
         }
-        Ok(u64::from(half(address)?) | u64::from(half(address.offset(4))?) << 32)
+        graph.read_u64(address).map_err(|_| wrong.detail(address.0, 0))
     }
 
     /// Where the epitaph is.
