@@ -6,7 +6,7 @@
 //!
 //! > is there `x` with `0 <= x[k] <= m[k]` and `first <= sum(c[k] * x[k]) <= last`?
 //!
-//! Regions of one stride, which is the same for both, need one division ([`rows_meet`]), and one for each run where one of
+//! Regions of one stride, which is the same for both, need one division (`rows_meet`), and one for each run where one of
 //! them has few. For the others, four steps that lose nothing decide it. Equal strides are one dimension. A stride within
 //! the window's width is *absorbed*: the window grows by its reach. A common divisor of all strides that is wider than the
 //! window is divided out. What is left branches over the values of the largest stride, of which the others leave few; two
