@@ -331,17 +331,21 @@ fn the_training_loop_runs_on_the_image() {
     }
 }
 
-/// Tasks of a program file with blocks, several kernels and a predicate run on the image, and share a launch with plans.
-#[test]
-fn tasks_of_program_files_have_shapes_on_the_image() {
-    let tensor = |name: &str, role| TensorDescription {
+/// A tensor of a program file.
+fn tensor(shape: &[u64], name: &str, role: Role) -> TensorDescription {
+    TensorDescription {
         name: name.to_owned(),
         role,
         dtype: DType::F32,
-        shape: vec![8, 16],
+        shape: shape.to_vec(),
         layout: Layout::device(),
         begins_with_zeros: false,
-    };
+    }
+}
+
+/// Tasks of a program file with blocks, several kernels and a predicate run on the image, and share a launch with plans.
+#[test]
+fn tasks_of_program_files_have_shapes_on_the_image() {
     let add = |from, to, value: f32| GraphTask {
         kernel: "add".to_owned(),
         kind: CoreKind::AIV,
@@ -375,7 +379,8 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
     };
     // The second element is 1 when it runs. The last task does not run.
     let tasks = vec![add(0, 1, 1.0), together, add(1, 1, 2.0)];
-    let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
+    let tensors = [("X", Role::Input), ("Y", Role::Output)];
+    let tensors = tensors.map(|(name, role)| tensor(&[8, 16], name, role)).to_vec();
     let shaped = Program::new("shaped", Body::Graph(tasks), tensors).unwrap();
     let text = "workload copy {
   schedule round_robin workers 1 window 8192 stall
@@ -421,15 +426,8 @@ fn doubled(kernel: &str) -> Program {
         producers: vec![],
         block_shape: OwnedBlockShape::default(),
     };
-    let tensor = |name: &str, role| TensorDescription {
-        name: name.to_owned(),
-        role,
-        dtype: DType::F32,
-        shape: vec![8, 16],
-        layout: Layout::device(),
-        begins_with_zeros: false,
-    };
-    let tensors = vec![tensor("X", Role::Input), tensor("Y", Role::Output)];
+    let tensors = [("X", Role::Input), ("Y", Role::Output)];
+    let tensors = tensors.map(|(name, role)| tensor(&[8, 16], name, role)).to_vec();
     Program::new("doubled", Body::Graph((0..8).map(task).collect()), tensors).unwrap()
 }
 
@@ -476,14 +474,7 @@ fn programs_of_every_kind_run_on_the_image_or_are_refused() {
     assert!(own.contains("mine"), "{own}");
     let of = |tensor| GraphArgument::Tensor { tensor, offset: 0 };
     let by = |name: &str| {
-        let tensor = |name: &str, role| TensorDescription {
-            name: name.to_owned(),
-            role,
-            dtype: DType::F32,
-            shape: vec![1024],
-            layout: Layout::device(),
-            begins_with_zeros: false,
-        };
+        let tensor = |name, role| tensor(&[1024], name, role);
         let words = (0..6).map(of).chain([1024, 256].map(GraphArgument::Word));
         let reference = BuilderReference {
             name: name.to_owned(),

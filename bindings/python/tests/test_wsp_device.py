@@ -404,11 +404,9 @@ def test_a_body_in_cpp_has_one_number_of_axes_on_a_device():
         both().compile(target="a2a3sim")
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
-def test_examples_give_the_same_bits_with_every_seed(path, monkeypatch):
-    """Every run of every example, on threads, on a pool, and with 40 seeds; `python -m pto_wsp.seeds PROGRAM --seeds 1000` does more."""
+def run_watched(path, monkeypatch, seeds):
+    """Runs an example to its end, which is a good one, while `seeds` sees each of its runs."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    seeds = Seeds(range(40), ("threads", "pool"))
     undo = watch(seeds)
     try:
         runpy.run_path(str(path), run_name="__main__")
@@ -416,6 +414,13 @@ def test_examples_give_the_same_bits_with_every_seed(path, monkeypatch):
         assert not end.code
     finally:
         undo()
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_give_the_same_bits_with_every_seed(path, monkeypatch):
+    """Every run of every example, on threads, on a pool, and with 40 seeds; `python -m pto_wsp.seeds PROGRAM --seeds 1000` does more."""
+    seeds = Seeds(range(40), ("threads", "pool"))
+    run_watched(path, monkeypatch, seeds)
     # The module that the examples share runs nothing.
     assert seeds.runs >= 42 or path.stem == "outcome"
     assert seeds.failures == []
@@ -434,15 +439,8 @@ def virt():
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_give_the_same_bits_on_virt(path, monkeypatch, virt):
     """Every run of every example once on the emulated machine; the one with a body in C++ is refused there, by its name."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
     virt.runs, virt.failures, virt.refused = 0, [], []
-    undo = watch(virt)
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as end:
-        assert not end.code
-    finally:
-        undo()
+    run_watched(path, monkeypatch, virt)
     assert virt.runs >= 1 or path.stem == "outcome"
     assert virt.failures == []
     assert len(virt.refused) == (path.stem == "top_scores")
