@@ -8,6 +8,7 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
+use pto_abi::stream::StreamCapacities;
 use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
@@ -307,7 +308,7 @@ impl Session {
         let block = LaunchBlock {
             config: config(builder, setup),
             orch: OrchArgs::of(words).expect("eight words"),
-            capacities: &capacities,
+            capacities: &of_run(&capacities, setup),
             image_bytes: image.len() as u64,
             kernels: &self.kernels,
             cores: setup.workers,
@@ -346,6 +347,15 @@ fn capacities(graph: &Graph, image: &[u8]) -> Capacities {
     let mut capacities = capacities.streamed_whole();
     capacities.stream.heap_bytes = 1 << 12;
     capacities
+}
+
+/// What a run uses of the arena: as the host does, it leaves the memory of streaming runs to those.
+fn of_run(capacities: &Capacities, setup: &Setup) -> Capacities {
+    let mut of_run = *capacities;
+    if setup.variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
+        of_run.stream = StreamCapacities::OFF;
+    }
+    of_run
 }
 
 fn config(builder: &str, setup: &Setup) -> RunConfig {

@@ -189,7 +189,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// Room for a task with `args` words: waits for it where it must.
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_room(&mut self, args: usize) -> Result<(), Fault> {
         let words = args as u64 + 1;
         self.storage.takes(RingKind::ARGS, words);
@@ -215,7 +215,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// Takes the next slot for a task, for which there is room; its argument words have been written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn open_slot(
         &mut self,
         spec: &TaskSpec<'_>,
