@@ -248,8 +248,10 @@ impl<'s> TensorView<'s> {
             return Some(self.defective(ViewDefect::Range));
         };
         self.offset = offset;
-        self.shape.rotate_right(1);
-        self.strides.rotate_right(1);
+        let (shape, strides) = (self.shape, self.strides);
+        // Copies of a fixed size: a rotation of as many elements goes through each of them.
+        self.shape[1..].copy_from_slice(&shape[..MAX_RANK - 1]);
+        self.strides[1..].copy_from_slice(&strides[..MAX_RANK - 1]);
         (self.shape[0], self.strides[0]) = (times, stride);
         self.rank += 1;
         self.check();

@@ -19,6 +19,8 @@ _CMAKE = """\
 cmake_minimum_required(VERSION 3.16)
 project({name} CXX)
 set(CMAKE_CXX_STANDARD 17)
+# The kernels round as the tile machine does.
+add_compile_options(-ffp-contract=off)
 option(PTO_WSP_ENABLE_ASCEND "compile for the device, with its own compiler" OFF)
 include_directories(include)
 add_library(pto_wsp_npu_aicpu SHARED aicpu/expand.cpp)
@@ -40,22 +42,27 @@ extern "C" int pto_wsp_expand(PtoWspPlan* plan);
 extern "C" uint64_t pto_wsp_dispatch(const KernelTaskDesc* task);
 
 namespace {
-int submit(void* context, const PtoWspTask* task) {
+int submit(void*, const PtoWspTask* task, uint64_t* cycles) {
   void* pointers[PTO_WSP_NPU_MAX_TENSORS];
   for (uint32_t i = 0; i < task->num_tensors; ++i)
     pointers[i] = reinterpret_cast<void*>(uintptr_t(task->tensor_ptrs[i]));
   const KernelTaskDesc desc = {task->kernel_id, 0,          task->num_args, task->num_axis_args, task->num_tensors,
                                0,               task->args, pointers,       task->tensor_strides};
-  *static_cast<uint64_t*>(context) += pto_wsp_dispatch(&desc);
-  return 0;
+  *cycles = pto_wsp_dispatch(&desc);
+  return *cycles == PTO_WSP_KERNEL_REFUSED;
 }
 void drain(void*) {}
 }  // namespace
 
-// Runs a program on tensors, symbols and arrays in the order of the expander's tables. Gives tasks and cycles of all tasks.
+// A bit for each process of a pipeline that was not done when a run ended.
+extern "C" {
+uint64_t pto_wsp_waiting = 0;
+}
+
+// Runs a program on tensors, symbols and arrays in the order of the expander's tables. Gives the tasks, and the cycles
+// of all, or of a pipeline.
 extern "C" int pto_wsp_run(const PtoWspTensor* tensors, const uint64_t* symbols, const int32_t* const* arrays,
                            uint64_t* tasks, uint64_t* cycles) {
-  *cycles = 0;
   PtoWspPlan plan{};
   pto_wsp_plan(&plan);
   plan.tensors = tensors;
@@ -63,9 +70,10 @@ extern "C" int pto_wsp_run(const PtoWspTensor* tensors, const uint64_t* symbols,
   plan.arrays = arrays;
   plan.submit = submit;
   plan.drain = drain;
-  plan.context = cycles;
   const int fault = pto_wsp_expand(&plan);
   *tasks = plan.tasks;
+  *cycles = plan.total_cycles;
+  pto_wsp_waiting = plan.waiting;
   return fault;
 }
 """
@@ -105,7 +113,7 @@ def _dispatch(lowered: Lowered) -> str:
         source = kernel.cpp or CppSource("", (), False)
         functions[name] = source.function(kernel.name if source.is_unit else name)
     lines = [
-        "// Runs the kernel of a task; gives its cycles.",
+        "// Runs the kernel of a task; gives its cycles, or that it had no result.",
         '#include "pto/wsp/codegen/abi/ptoisa_bridge.hpp"',
         "",
         *(f'extern "C" uint64_t {name}(const KernelTaskDesc* task, CSPTContext* cspt);' for name in functions.values()),
@@ -113,9 +121,17 @@ def _dispatch(lowered: Lowered) -> str:
         'extern "C" uint64_t pto_wsp_dispatch(const KernelTaskDesc* task) {',
         "  uint64_t said = 0;",
         "  pto::cpu_sim::take_cycles();",
+        "  pto::cpu_sim::take_refusal();",
         "  switch (task->kernel_id) {",
     ]
     for number, name in enumerate(functions.values()):
         lines += [f"    case {number}:", f"      said = {name}(task, nullptr);", "      break;"]
-    lines += ["  }", "  const uint64_t counted = pto::cpu_sim::take_cycles();", "  return said ? said : counted;", "}", ""]
+    lines += [
+        "  }",
+        "  const uint64_t counted = pto::cpu_sim::take_cycles();",
+        "  if (pto::cpu_sim::take_refusal()) return PTO_WSP_KERNEL_REFUSED;",
+        "  return said ? said : counted;",
+        "}",
+        "",
+    ]
     return "\n".join(lines)

@@ -38,7 +38,7 @@ class Names:
     def _add(self, variable: LoopVar) -> str:
         taken = {name for _, name in self.scope} | _RESERVED
         plain = re.sub(r"\W", "_", variable.name, flags=re.ASCII)[:40] or "i"
-        plain = f"_{plain}" if plain[0].isdigit() else plain
+        plain = self.plain(f"_{plain}" if plain[0].isdigit() else plain)
         name, number = plain, 1
         while name in taken:
             number += 1
@@ -109,7 +109,11 @@ class Names:
             return self.axis(name)
         if name in self.hidden:
             raise LookupError(f"Loops inside of one another have the name {name}. Give them names of their own.")
-        return re.sub(r"\W", "_", name, flags=re.ASCII)
+        return self.plain(re.sub(r"\W", "_", name, flags=re.ASCII))
+
+    def plain(self, name: str) -> str:
+        """The name of a loop variable, if no other one has it."""
+        return name
 
     def literal(self, value: Any, type: str) -> str:
         """A number or truth value."""

@@ -20,13 +20,20 @@ use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory, chain};
 use crate::fanout::FanoutPolicy;
 
+/// Parts of tensors that stand on the stack from the check of a chain to the derivation of its edges: most chains have no more.
+const KEPT: usize = 4;
+/// The number of an argument, what is done to its tensor, and the part.
+type Uses<'c> = heapless::Vec<(u32, AccessKind, TensorView<'c>), KEPT>;
+
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a chain, of one kernel too.
     #[inline(never)]
     pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
         let spec = self.check_chain(chain)?;
-        let entries = self.check_tensors(chain)? * Access::MAX_ENTRIES;
+        let mut kept = Uses::new();
+        let accesses = self.check_tensors(chain, &mut kept)?;
+        let entries = accesses * Access::MAX_ENTRIES;
         let count = chain.words();
         self.tasks.make_room(count)?;
         self.tasks.make_room_in(RingKind::MAP, entries)?;
@@ -36,28 +43,38 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let number = self.tasks.storage().window().next();
         let id = self.tasks.open_slot(&spec, CHAIN_KERNEL, count)?;
         self.tasks.chain_newest(id.slot, chain.kernels());
-        if entries > 0 {
+        if accesses == kept.len() as u64 {
+            let derives = self.tasks.scopes().mode() == DependencyMode::DERIVED;
+            for (index, kind, view) in &kept {
+                self.use_view(derives, (view, *kind), (number, *index))?;
+            }
+        } else if accesses > 0 {
             self.use_tensors(chain, number)?;
         }
         Ok(id)
     }
 
-    /// Every part of a tensor that a chain names can be used; how many of them it reads or writes.
-    fn check_tensors(&mut self, chain: &Chain<'_>) -> Result<u64, Fault> {
+    /// Every part of a tensor that a chain names can be used; how many of them it reads or writes, and the first of these.
+    fn check_tensors<'c>(&mut self, chain: &Chain<'c>, kept: &mut Uses<'c>) -> Result<u64, Fault> {
+        let is_manual = self.tasks.scopes().mode() == DependencyMode::MANUAL;
         let mut accesses = 0;
         for link in chain.links() {
-            let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
             for (index, arg) in (0_u32..).zip(link.args()) {
                 for view in link.views(index as usize) {
                     if view.defect().is_some() || !self.is_alive(view.heap()) {
+                        let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
                         return Err(self.tasks.refuse_next(&task, view_blame(&view, index)));
                     }
-                    accesses += u64::from(access_of(arg).is_some());
+                    let access = access_of(arg).filter(|_| !is_manual);
+                    if let Some((_, kind)) = access {
+                        accesses += 1;
+                        // Where there is no room, all are worked out again.
+                        let _ = kept.push((index, kind, view));
+                    }
                 }
             }
         }
-        let is_manual = self.tasks.scopes().mode() == DependencyMode::MANUAL;
-        Ok(if is_manual { 0 } else { accesses })
+        Ok(accesses)
     }
 
     /// Derives the edges of the newest task, which is a chain, or notes what it does.

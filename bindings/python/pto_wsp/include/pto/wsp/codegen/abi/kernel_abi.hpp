@@ -10,6 +10,9 @@
 
 struct CSPTContext;
 
+// What `pto_wsp_dispatch` gives instead of cycles where the kernel had no result.
+constexpr uint64_t PTO_WSP_KERNEL_REFUSED = UINT64_MAX;
+
 struct KernelTaskDesc {
   uint32_t kernel_id;
   uint32_t task_id;

@@ -5,11 +5,21 @@
 #include <cstdint>
 #include <initializer_list>
 
-constexpr uint32_t PTO_WSP_NPU_MAX_SLOTS = 256;
-constexpr uint32_t PTO_WSP_NPU_MAX_ARGS = 64;
-constexpr uint32_t PTO_WSP_NPU_MAX_TENSORS = 16;
+#include "pto/wsp/codegen/abi/half.hpp"
 
-enum PtoWspFault : int { PTO_WSP_OK = 0, PTO_WSP_DIVISION_BY_ZERO = 1, PTO_WSP_INDEX = 2, PTO_WSP_REFUSED = 3 };
+constexpr uint32_t PTO_WSP_NPU_MAX_SLOTS = 256;
+constexpr uint32_t PTO_WSP_NPU_MAX_ARGS = 128;
+constexpr uint32_t PTO_WSP_NPU_MAX_TENSORS = 32;
+
+enum PtoWspFault : int {
+  PTO_WSP_OK = 0,
+  PTO_WSP_DIVISION_BY_ZERO = 1,
+  PTO_WSP_INDEX = 2,
+  // `submit` took no task, or a kernel had no result.
+  PTO_WSP_REFUSED = 3,
+  // All processes of a pipeline that are not done wait for one another.
+  PTO_WSP_DEADLOCK = 4,
+};
 
 // A tensor: its first element, its strides and extents in elements.
 struct PtoWspTensor {
@@ -42,8 +52,13 @@ struct PtoWspPlan {
   const int32_t* const* arrays;
   uint64_t tasks;
   int fault;
-  // Takes a task; 0 where it was taken.
-  int (*submit)(void* context, const PtoWspTask* task);
+  // A bit for each process of a pipeline that is not done.
+  uint64_t waiting;
+  // The cycles of all tasks; of a pipeline those of the process that is done last.
+  uint64_t total_cycles;
+  // Takes a task; 0 where it was taken. Gives the cycles that it takes, by which processes of a pipeline have their turns: those of its run
+  // or an estimate.
+  int (*submit)(void* context, const PtoWspTask* task, uint64_t* cycles);
   // Returns when all tasks that were taken have ended.
   void (*drain)(void* context);
   void* context;
@@ -97,7 +112,25 @@ inline PtoWspView pto_wsp_view(PtoWspPlan* plan, uint32_t tensor, int rank, int6
   return view;
 }
 
-inline void pto_wsp_operand(PtoWspPlan* plan, PtoWspTask* task, uint32_t tensor, uint64_t bytes, const PtoWspView& view) {
+// Whether an element is in the memory of a tensor.
+inline bool pto_wsp_holds(int64_t place, const PtoWspTensor& of, int rank) {
+  int64_t first = 0, last = 0;
+  for (int dimension = 0; dimension < rank; ++dimension) {
+    if (of.extents[dimension] <= 0) return false;
+    const int64_t reach = of.strides[dimension] * (of.extents[dimension] - 1);
+    (reach < 0 ? first : last) += reach;
+  }
+  return place >= first && place <= last;
+}
+
+// Rows and columns of a view from which on a kernel reads or writes its tile.
+struct PtoWspOffset {
+  int64_t row, col;
+};
+
+// A tensor of a task. Every tile that the kernel reads or writes has to be in the memory of the tensor.
+inline void pto_wsp_operand(PtoWspPlan* plan, PtoWspTask* task, uint32_t tensor, int rank, uint64_t bytes, const PtoWspView& view,
+                            std::initializer_list<PtoWspOffset> offsets) {
   const uint32_t number = task->num_tensors++;
   task->tensor_ptrs[number] = plan->tensors[tensor].base + uint64_t(view.offset) * bytes;
   for (int side = 0; side < 2; ++side) {
@@ -105,18 +138,39 @@ inline void pto_wsp_operand(PtoWspPlan* plan, PtoWspTask* task, uint32_t tensor,
     task->args[task->num_args++] = uint64_t(view.counted[side]);
   }
   task->num_axis_args = task->num_args;
+  if (view.counted[0] == 0 || view.counted[1] == 0) return;
+  for (const auto& offset : offsets)
+    for (int corner = 0; corner < 4; ++corner) {
+      const int64_t row = offset.row + (corner & 1 ? view.counted[0] - 1 : 0);
+      const int64_t col = offset.col + (corner & 2 ? view.counted[1] - 1 : 0);
+      const int64_t place = view.offset + row * view.strides[0] + col * view.strides[1];
+      if (!pto_wsp_holds(place, plan->tensors[tensor], rank)) plan->fault = PTO_WSP_INDEX;
+    }
 }
 
-inline int pto_wsp_submit(PtoWspPlan* plan, const PtoWspTask* task) {
+inline int pto_wsp_submit(PtoWspPlan* plan, const PtoWspTask* task, uint64_t* cycles) {
   if (plan->fault != PTO_WSP_OK) return plan->fault;
   ++plan->tasks;
-  return plan->submit(plan->context, task) == 0 ? PTO_WSP_OK : PTO_WSP_REFUSED;
+  uint64_t taken = 0;
+  const int refused = plan->submit(plan->context, task, &taken);
+  *cycles += taken;
+  return refused == 0 ? PTO_WSP_OK : PTO_WSP_REFUSED;
 }
 
 template <typename T>
-uint64_t pto_wsp_element(const PtoWspPlan* plan, uint32_t tensor, const PtoWspView& view, int64_t row, int64_t col) {
+uint64_t pto_wsp_element(PtoWspPlan* plan, uint32_t tensor, int rank, const PtoWspView& view, int64_t row, int64_t col) {
   const int64_t place = view.offset + row * view.strides[0] + col * view.strides[1];
-  return uint64_t(reinterpret_cast<const T*>(uintptr_t(plan->tensors[tensor].base))[place]);
+  if (!pto_wsp_holds(place, plan->tensors[tensor], rank)) {
+    plan->fault = PTO_WSP_INDEX;
+    return 0;
+  }
+  return pto_wsp::cast<uint64_t>(reinterpret_cast<const T*>(uintptr_t(plan->tensors[tensor].base))[place]);
+}
+
+// The bits of a float as a number of another type.
+template <typename T>
+T pto_wsp_number(uint64_t bits) {
+  return pto_wsp::cast<T>(pto_wsp::same_bits<float>(uint32_t(bits)));
 }
 
 template <typename T>
