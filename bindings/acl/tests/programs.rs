@@ -85,6 +85,27 @@ fn the_conformance_suite_passes() {
     assert!(said.ends_with(&format!("{count} cases, 0 failed\n")), "{said}");
 }
 
+/// Kernels in a shared and in a relocatable object, in C++ as well, and a function of the program.
+#[test]
+fn kernels_declare_their_parameters() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("parameters");
+    build(&["parameters.c"], &program);
+    let source = here().join("tests/c/conformance/object.c");
+    let other = folder.path().join("object.cpp");
+    let text = format!("extern \"C\" {{\n#include {:?}\n}}\n", source.display().to_string());
+    std::fs::write(&other, text).expect("a file");
+    for (program_of, standard, source, options) in [
+        ("cc", "-std=c11", &source, &["-shared", "-fPIC", "-s"][..]),
+        ("cc", "-std=c11", &source, &["-c", "-fPIC", "-fdata-sections"]),
+        ("c++", "-std=c++17", &other, &["-shared", "-fPIC"]),
+    ] {
+        let object = folder.path().join("kernels.o");
+        run(compiler(program_of, standard).args(options).arg(source).arg("-o").arg(&object));
+        assert_eq!(run(start(&program).arg(&object)), "parameters: ok\n", "{options:?}");
+    }
+}
+
 #[test]
 fn a_pool_with_streams_events_and_a_graph_works() {
     let folder = tempfile::tempdir().expect("a folder for programs");

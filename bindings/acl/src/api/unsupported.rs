@@ -32,7 +32,6 @@ refuse_pointer! {
 
 refused! {
     refusal;
-    aclrtLaunchKernelWithArgsArray,
     aclFinalizeCallbackRegister,
     aclFinalizeCallbackUnRegister,
     aclInitCallbackRegister,
@@ -111,8 +110,6 @@ refused! {
     aclrtFreeBuf,
     aclrtFunctionGetAvailDynUbufPerBlock,
     aclrtFunctionGetBinary,
-    aclrtFunctionGetParamCount,
-    aclrtFunctionGetParamInfo,
     aclrtGetAllGroupInfo,
     aclrtGetBufChainNum,
     aclrtGetBufData,

@@ -115,6 +115,11 @@ impl In<u8> {
     }
 }
 
+/// The bytes at an address that stands in an array of the program; `name` is what messages call it.
+pub(crate) fn bytes_at(at: usize, count: usize, name: &str) -> Answer<Vec<u8>> {
+    In::<u8>(std::ptr::with_exposed_provenance(at)).list(name, count)
+}
+
 /// Text that ends with a zero.
 #[repr(transparent)]
 pub(crate) struct Text(*const c_char);

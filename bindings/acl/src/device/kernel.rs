@@ -12,6 +12,7 @@ use pto_native::kernels::{self, KernelSource};
 use super::fleet;
 use super::lane::Lane;
 use super::open::Open;
+use super::parameters::Declaration;
 use super::settings::{MOST_DEVICES, Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -94,13 +95,14 @@ pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Hand
     let source = KernelSource { name, symbol: name, kind: cores.kind() };
     // SAFETY: the caller passes a function `void entry(int64_t *args)` of the program, which stays loaded.
     let kernel = unsafe { kernels::from_pointer(place, source) };
-    Ok(add(kernel, entry))
+    Ok(add(kernel, entry, Declaration::default()))
 }
 
 /// A kernel that can be launched.
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) kernel: Kernel,
+    pub(crate) declaration: Declaration,
     /// The address of its code.
     entry: usize,
     /// The number that it has on each device, from its first launch there on.
@@ -122,8 +124,9 @@ impl Binary {
         if let Some((_, known)) = functions.iter().find(|(name, _)| name == symbol) {
             return Ok(*known);
         }
+        let declaration = Declaration::of_object(&self.bytes, &self.name, symbol);
         if settings().machine == Machine::Virt {
-            let handle = add(of_machine(symbol)?, NO_ENTRY);
+            let handle = add(of_machine(symbol)?, NO_ENTRY, declaration?);
             functions.push((symbol.to_owned(), handle));
             return Ok(handle);
         }
@@ -133,7 +136,7 @@ impl Binary {
         })?;
         // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
         let kernel = unsafe { kernels::from_pointer(entry, source) };
-        let handle = add(kernel, entry.as_ptr().expose_provenance());
+        let handle = add(kernel, entry.as_ptr().expose_provenance(), declaration?);
         functions.push((symbol.to_owned(), handle));
         Ok(handle)
     }
@@ -153,9 +156,9 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 }
 
 /// Makes a function of a kernel.
-fn add(kernel: Kernel, entry: usize) -> Handle {
+fn add(kernel: Kernel, entry: usize, declaration: Declaration) -> Handle {
     let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
-    FUNCTIONS.open_with(|handle| Function { handle, kernel, entry, numbers }).handle
+    FUNCTIONS.open_with(|handle| Function { handle, kernel, declaration, entry, numbers }).handle
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;
