@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::common::argument::{Address, In, Out, bytes_at};
+use crate::common::argument::{Address, In, Out};
 use crate::common::calls;
 use crate::common::entry::{self, api};
 use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Found, Handle};
+use crate::common::table::Handle;
 use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
 use crate::device::{current, launches};
 
@@ -52,7 +52,7 @@ api! {
         let mut held = [0; FEW_WORDS];
         if count == 0 && let Some(words) = arguments.words(bytes, &mut held) {
             check_blocks(blocks)?;
-            return launches::launch_words(&*current::submitting(stream)?, &*looked_up(function)?, blocks, words);
+            return launches::launch_words(&*current::submitting(stream)?, looked_up(function)?, blocks, words);
         }
         let arguments = arguments.list("arguments", bytes)?;
         let holders = holders.list("holders", count)?;
@@ -155,7 +155,7 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
         check_config(&config)?;
         let found = looked_up(function)?;
         check_blocks(blocks)?;
-        let words = words_of_array(&found, &arguments)?;
+        let words = words_of_array(found, &arguments)?;
         begun = entry::begun("aclrtLaunchKernelWithHostArgs", || {
             [
                 ("function", function.note()),
@@ -168,7 +168,7 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
                 ("count", 0_usize.note()),
             ]
         });
-        launches::launch_words(&*current::submitting(stream)?, &found, blocks, &words)
+        launches::launch_words(&*current::submitting(stream)?, found, blocks, &words)
     });
     calls::end(begun, u64::from(code.cast_unsigned()));
     code
@@ -178,16 +178,18 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
 fn words_of_array(function: &Function, arguments: &In<usize>) -> Answer<Vec<u64>> {
     let parameters = function.declaration.get(function.kernel.name())?;
     let places = arguments.list("arguments", parameters.count())?;
-    parameters.gather(|index, size| bytes_at(places[index], size, &format!("arguments[{index}]")))
+    parameters.gather(|index, size| {
+        In::<u8>::at(places[index]).list(&format!("arguments[{index}]"), size)
+    })
 }
 
 /// The function of a handle, to keep.
 pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
-    looked_up(function).map(|found| Arc::clone(&found))
+    looked_up(function).map(Arc::clone)
 }
 
-/// The function of a handle, for the time of a call.
-fn looked_up(function: Handle) -> Answer<Found<'static, Function>> {
+/// The function of a handle.
+fn looked_up(function: Handle) -> Answer<&'static Arc<Function>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
     FUNCTIONS.look(function)
 }

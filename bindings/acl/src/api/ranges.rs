@@ -2,9 +2,38 @@
 
 use crate::common::argument::{In, Out, Text};
 use crate::common::entry::{api, give, values};
+use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::{current, ranges};
+
+/// `aclprofEventAttributes`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Attributes {
+    version: u16,
+    bytes: u16,
+    kind: u32,
+    operator: usize,
+}
+
+impl Pointee for Attributes {}
+
+/// `aclprofTensorInfo`: an operator, its name and its type as `aclprofStr2Id` gave them.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Operator {
+    name: u64,
+    kind: u64,
+    reserved: u32,
+    tensors: u32,
+    kernel: u32,
+    blocks: u32,
+    stream: usize,
+    list: usize,
+}
+
+const _: () = assert!(size_of::<Attributes>() == 16 && size_of::<Operator>() == 48);
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4096;
@@ -21,7 +50,10 @@ values! {
     fn aclprofStr2Id(message: Text) -> u64, u64::MAX, {
         // FNV-1a: the same number for the same text, in every process.
         let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-        Ok(message.read("message")?.bytes().fold(0xCBF2_9CE4_8422_2325, mix))
+        let text = message.read("message")?;
+        let number = text.bytes().fold(0xCBF2_9CE4_8422_2325, mix);
+        ranges::name(number, text);
+        Ok(number)
     }
 }
 
@@ -59,6 +91,24 @@ api! {
     }
 
     fn aclprofPop() {
+        ranges::pop()
+    }
+
+    fn aclprofRangePushEx(attributes: In<Attributes>) {
+        let Attributes { version, bytes, kind, operator } = attributes.get("attributes")?;
+        require(version >= 1 && bytes as usize >= size_of::<Attributes>(), || {
+            Refusal::argument(format!(
+                "the attributes have version {version} and {bytes} bytes; set version 1 and sizeof(aclprofEventAttributes)"
+            ))
+        })?;
+        require(kind == 0, || {
+            Refusal::argument(format!("there is no message of type {kind}; there is 0 (tensors of an operator)"))
+        })?;
+        let Operator { name, kind, tensors, blocks, .. } = In::<Operator>::at(operator).get("tensorInfo")?;
+        ranges::push_operator(name, kind, tensors, blocks)
+    }
+
+    fn aclprofRangePop() {
         ranges::pop()
     }
 

@@ -67,6 +67,11 @@ impl<T: Copy> Place<T> {
 pub(crate) struct In<T>(*const T);
 
 impl<T> In<T> {
+    /// What stands at an address that the program has put into a structure or an array.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance(address))
+    }
+
     /// Where it stands.
     pub(crate) fn address(&self) -> usize {
         self.0.expose_provenance()
@@ -113,11 +118,6 @@ impl In<u8> {
         place.iter_mut().enumerate().for_each(|(index, word)| *word = words.read(index));
         Some(place)
     }
-}
-
-/// The bytes at an address that stands in an array of the program; `name` is what messages call it.
-pub(crate) fn bytes_at(at: usize, count: usize, name: &str) -> Answer<Vec<u8>> {
-    In::<u8>(std::ptr::with_exposed_provenance(at)).list(name, count)
 }
 
 /// Text that ends with a zero.

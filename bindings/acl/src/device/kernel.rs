@@ -16,10 +16,11 @@ use super::parameters::Declaration;
 use super::settings::{MOST_DEVICES, Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, Kind, Lasting, Table};
 
 pub(crate) static BINARIES: Table<Binary> = Table::new(Kind::Binary);
-pub(crate) static FUNCTIONS: Table<Function> = Table::new(Kind::Function);
+/// Code stays loaded for as long as the process lives, and so do its functions.
+pub(crate) static FUNCTIONS: Lasting<Function> = Lasting::new(Kind::Function);
 pub(crate) static ARGUMENTS: Table<Arguments> = Table::new(Kind::Arguments);
 
 /// The most parameters of a kernel.
