@@ -72,7 +72,7 @@ pub(crate) struct AclSettings {
     #[arg(long, value_name = "SEED", requires = "is_virtual", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
     /// Microseconds that a kernel of the program takes, in virtual time [default: 5]
-    #[arg(long, value_name = "US", requires = "is_virtual", value_parser = whole(1_u64, MOST_KERNEL_US))]
+    #[arg(long, value_name = "US", requires = "is_virtual", value_parser = whole(1_u64, 1_000_000_000))]
     pub(crate) kernel_us: Option<u64>,
     /// Reports misuse of the interface on standard error, and what the program has not freed at its end
     #[arg(long)]

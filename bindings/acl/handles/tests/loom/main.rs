@@ -118,7 +118,7 @@ fn a_key_of_an_earlier_round_finds_nothing() {
 fn an_object_that_is_kept_is_seen_whole_or_not() {
     loom::model(|| {
         let ends = Arc::new(AtomicUsize::new(0));
-        let slot = Arc::new(Slot::default());
+        let slot = Arc::new(Slot::<Object>::default());
         let looking = {
             let slot = Arc::clone(&slot);
             thread::spawn(move || {
