@@ -8,11 +8,9 @@ use crate::common::entry::{self, api};
 use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
+use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function, MAX_PARAMETERS};
 use crate::device::{current, launches};
 
-/// Arguments that need no memory of their own on the way.
-const FEW_WORDS: usize = 16;
 /// The most bytes of a parameter that is a buffer.
 const MAX_BUFFER: usize = 1 << 30;
 
@@ -49,8 +47,7 @@ api! {
     fn aclrtLaunchKernelWithHostArgs(function: Handle, blocks: u32, stream: Handle, config: In<Config>, arguments: In<u8>,
         bytes: usize, holders: In<PlaceHolder>, count: usize) {
         check_config(&config)?;
-        let mut held = [0; FEW_WORDS];
-        if count == 0 && let Some(words) = arguments.words(bytes, &mut held) {
+        if count == 0 && let Some(words) = arguments.words(bytes, MAX_PARAMETERS) {
             check_blocks(blocks)?;
             return launches::launch_words(&*current::submitting(stream)?, looked_up(function)?, blocks, words);
         }

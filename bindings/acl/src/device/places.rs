@@ -212,6 +212,7 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
 }
 
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
+#[inline]
 pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static Arc<Open>>> {
     if let [Some(owner)] = recalled([address], bytes) {
         return Ok(match owner {
@@ -224,6 +225,7 @@ pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static 
 }
 
 /// Whose two ranges are that are as long. Where a range is of a device, it lies in one live block.
+#[inline]
 pub(crate) fn owners_of(addresses: [usize; 2], bytes: usize) -> Answer<[Owner; 2]> {
     if let [Some(first), Some(second)] = recalled(addresses, bytes) {
         return Ok([first, second]);
@@ -247,6 +249,7 @@ fn recalled<const N: usize>(addresses: [usize; N], bytes: usize) -> [Option<Owne
 }
 
 /// Looks ranges up, and keeps for the thread where they are.
+#[cold]
 fn looked_up<const N: usize>(addresses: [usize; N], bytes: usize) -> Answer<[Owner; N]> {
     let opens = addresses.map(fleet::owner);
     let places = places();

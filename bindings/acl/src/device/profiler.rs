@@ -114,7 +114,9 @@ fn make_folder(folder: &Path) -> Answer {
 pub(crate) fn set(number: u32, value: &str) -> Answer {
     let known = SETTINGS.iter().find(|(known, _)| *known == number);
     let (_, name) = known.ok_or_else(|| {
-        Refusal::argument(format!("there is no setting {number} of the profiler; there are 1 and 3 to {PATH}"))
+        Refusal::argument(format!(
+            "there is no setting {number} of the profiler; there are 1 and 3 to {PATH}"
+        ))
     })?;
     let mut profiler = profiler();
     let profiler = profiler.as_mut().ok_or_else(none)?;

@@ -103,8 +103,13 @@ pub(crate) fn push(stamp: Handle) -> Answer {
 pub(crate) fn push_operator(name: u64, kind: u64, tensors: u32, blocks: u32) -> Answer {
     let text = {
         let names = names();
-        let text = |number: u64| names.get(&number).cloned().unwrap_or_else(|| format!("{number:#x}"));
-        format!("operator {} of type {}, {tensors} tensors, {blocks} blocks", text(name), text(kind))
+        let text =
+            |number: u64| names.get(&number).cloned().unwrap_or_else(|| format!("{number:#x}"));
+        format!(
+            "operator {} of type {}, {tensors} tensors, {blocks} blocks",
+            text(name),
+            text(kind)
+        )
     };
     push_span(span(&text))
 }

@@ -26,7 +26,8 @@ pub(crate) struct Transfer {
 const KINDS: u32 = 8;
 
 impl Transfer {
-    /// Checks the arguments of a copy; `None`: there is nothing to do.
+    /// Checks the arguments of a copy; `None`: there is nothing to do. It is inlined, as is what follows: a copy that passes through memory waits for its own stores.
+    #[inline]
     pub(crate) fn checked(
         to: usize,
         room: usize,
@@ -81,6 +82,7 @@ impl Transfer {
     }
 
     /// The copy as a command.
+    #[inline]
     pub(crate) fn take(self, stream: &Stream) -> Answer {
         let label = || self.label();
         let work = move |lane: &Lane| self.submit(lane);
@@ -125,6 +127,7 @@ impl Transfer {
         })
     }
 
+    #[inline]
     fn submit(&self, lane: &Lane) -> Answer {
         // The session refuses what is not allocated any more when a graph copies it.
         let own = Owner::Device(lane.open.index);
