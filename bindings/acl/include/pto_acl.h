@@ -25,7 +25,7 @@ aclError ptoAclKernelParameters(aclrtFuncHandle function, const uint32_t *sizes,
 #define PTO_ACL_CONSTANT extern const
 #endif
 #define PTO_ACL_PARAMETERS(kernel, ...)                                                         \
-    PTO_ACL_CONSTANT __attribute__((used, visibility("default"))) uint32_t pto_parameters_##kernel[]; \
+    PTO_ACL_CONSTANT __attribute__((visibility("default"))) uint32_t pto_parameters_##kernel[]; \
     const uint32_t pto_parameters_##kernel[] = {__VA_ARGS__}
 
 /* Launches a kernel with words as its arguments. */
