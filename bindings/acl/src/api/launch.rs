@@ -186,6 +186,7 @@ pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
 }
 
 /// The function of a handle.
+#[inline]
 fn looked_up(function: Handle) -> Answer<&'static Arc<Function>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
     FUNCTIONS.look(function)

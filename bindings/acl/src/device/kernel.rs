@@ -193,6 +193,7 @@ const FETCH: Handle = 1;
 
 impl Function {
     /// Launches it in a lane.
+    #[inline]
     pub(crate) fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
         let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
@@ -200,6 +201,7 @@ impl Function {
     }
 
     /// The number that it has on a device.
+    #[inline]
     fn number_on(&self, open: &Open) -> Answer<FuncId> {
         let place = usize::try_from(open.index).ok().and_then(|index| self.numbers.get(index));
         // Acquire: pairs with the Release below, behind the registration.

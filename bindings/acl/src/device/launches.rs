@@ -98,6 +98,7 @@ fn addresses(held: &[u64]) -> Vec<Touch> {
 }
 
 /// Launches a kernel with words alone. Where nobody keeps the launch, nothing is copied.
+#[inline]
 pub(crate) fn launch_words(
     stream: &Stream,
     function: &Arc<Function>,
