@@ -8,7 +8,7 @@ use crate::common::refusal::{Refusal, require};
 use crate::common::table::Handle;
 use crate::device::kernel::{self, Cores};
 use crate::device::launches::Passed;
-use crate::device::parameters::Parameters;
+use crate::device::parameters::{MAX_PARAMETERS, Parameters};
 use crate::device::{current, host_functions};
 
 api! {
@@ -26,8 +26,8 @@ api! {
     }
 
     fn ptoAclKernelParameters(function: Handle, sizes: In<u32>, count: usize) {
-        require(count <= kernel::MAX_PARAMETERS, || {
-            Refusal::value(format!("{count} parameters; a kernel takes {}", kernel::MAX_PARAMETERS))
+        require(count <= MAX_PARAMETERS, || {
+            Refusal::value(format!("{count} parameters; a kernel takes {MAX_PARAMETERS}"))
         })?;
         let sizes = sizes.list("sizes", count)?;
         let function = checked(function)?;
@@ -37,8 +37,8 @@ api! {
 
     fn ptoAclLaunch(function: Handle, blocks: u32, words: In<u64>, count: usize, stream: Handle) {
         let held = words.list("words", count)?;
-        require(count <= kernel::MAX_PARAMETERS, || {
-            Refusal::value(format!("{count} words; a kernel takes {}", kernel::MAX_PARAMETERS))
+        require(count <= MAX_PARAMETERS, || {
+            Refusal::value(format!("{count} words; a kernel takes {MAX_PARAMETERS}"))
         })?;
         launch(function, blocks, Passed::words(held), stream)
     }

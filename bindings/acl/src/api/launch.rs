@@ -8,7 +8,8 @@ use crate::common::entry::{self, api};
 use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
-use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function, MAX_PARAMETERS};
+use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
+use crate::device::parameters::MAX_PARAMETERS;
 use crate::device::{current, launches};
 
 /// The most bytes of a parameter that is a buffer.

@@ -12,7 +12,7 @@ use pto_native::kernels::{self, KernelSource};
 use super::fleet;
 use super::lane::Lane;
 use super::open::Open;
-use super::parameters::Declaration;
+use super::parameters::{Declaration, MAX_PARAMETERS};
 use super::settings::{MOST_DEVICES, Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -22,9 +22,6 @@ pub(crate) static BINARIES: Table<Binary> = Table::new(Kind::Binary);
 /// Code stays loaded for as long as the process lives, and so do its functions.
 pub(crate) static FUNCTIONS: Lasting<Function> = Lasting::new(Kind::Function);
 pub(crate) static ARGUMENTS: Table<Arguments> = Table::new(Kind::Arguments);
-
-/// The most parameters of a kernel.
-pub(crate) const MAX_PARAMETERS: usize = 128;
 
 /// Code with kernels in it: a shared or relocatable object.
 pub(crate) struct Binary {
@@ -240,23 +237,6 @@ impl Function {
         unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
         self.launch(lane, blocks, &held)
     }
-}
-
-/// Bytes of arguments as the words that a kernel takes.
-pub(crate) fn words(bytes: &[u8]) -> Answer<Vec<u64>> {
-    require(bytes.len() <= 8 * MAX_PARAMETERS, || {
-        Refusal::value(format!(
-            "{} bytes of arguments; a kernel takes {} words",
-            bytes.len(),
-            MAX_PARAMETERS
-        ))
-    })?;
-    let word = |part: &[u8]| {
-        let mut whole = [0; 8];
-        whole[..part.len()].copy_from_slice(part);
-        u64::from_ne_bytes(whole)
-    };
-    Ok(bytes.chunks(8).map(word).collect())
 }
 
 /// Arguments that are put together step by step; each parameter has a word of its own, or a place in `extra` whose address is the word.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::kernel::{Arguments, Function, Part, words};
+use super::kernel::{Arguments, Function, Part};
 use super::lane::{Engine, Lane};
+use super::parameters::words;
 use super::settings::{Machine, settings};
 use super::stream::Stream;
 use super::{places, profile};

@@ -1,4 +1,4 @@
-//! The parameters that a kernel declares: how many there are, and how many bytes each has. Whoever passes an array of pointers needs them.
+//! The words of a kernel's arguments, and the parameters that it declares: how many there are, and how many bytes each has. Whoever passes an array of pointers needs them.
 //!
 //! An object declares those of its kernel `name` in the constant `pto_parameters_name`, an array of 32-bit sizes (`PTO_ACL_PARAMETERS` in `pto_acl.h`).
 
@@ -6,14 +6,33 @@ use std::sync::OnceLock;
 
 use pto_native::constants;
 
-use super::kernel::MAX_PARAMETERS;
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
+
+/// The most parameters of a kernel.
+pub(crate) const MAX_PARAMETERS: usize = 128;
 
 /// What the constant of a kernel's parameters begins with.
 const PREFIX: &str = "pto_parameters_";
 /// Bytes of a word of arguments; each parameter begins with one.
 const WORD: usize = 8;
+
+/// Bytes of arguments as the words that a kernel takes.
+pub(crate) fn words(bytes: &[u8]) -> Answer<Vec<u64>> {
+    require(bytes.len() <= 8 * MAX_PARAMETERS, || {
+        Refusal::value(format!(
+            "{} bytes of arguments; a kernel takes {} words",
+            bytes.len(),
+            MAX_PARAMETERS
+        ))
+    })?;
+    let word = |part: &[u8]| {
+        let mut whole = [0; 8];
+        whole[..part.len()].copy_from_slice(part);
+        u64::from_ne_bytes(whole)
+    };
+    Ok(bytes.chunks(8).map(word).collect())
+}
 
 /// The parameters of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +92,11 @@ impl Parameters {
         &self,
         mut bytes_of: impl FnMut(usize, usize) -> Answer<Vec<u8>>,
     ) -> Answer<Vec<u64>> {
-        let mut words = Vec::new();
+        let mut gathered = Vec::new();
         for (index, size) in self.sizes.iter().enumerate() {
-            words.extend(super::kernel::words(&bytes_of(index, *size)?)?);
+            gathered.extend(words(&bytes_of(index, *size)?)?);
         }
-        Ok(words)
+        Ok(gathered)
     }
 }
 
