@@ -2,7 +2,7 @@
 
 use crate::common::argument::{In, Out, Text};
 use crate::common::entry::{api, give, values};
-use crate::common::notes::Pointee;
+use crate::common::notes::{self, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::{current, ranges};
@@ -19,21 +19,11 @@ struct Attributes {
 
 impl Pointee for Attributes {}
 
-/// `aclprofTensorInfo`: an operator, its name and its type as `aclprofStr2Id` gave them.
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct Operator {
-    name: u64,
-    kind: u64,
-    reserved: u32,
-    tensors: u32,
-    kernel: u32,
-    blocks: u32,
-    stream: usize,
-    list: usize,
-}
+const _: () = assert!(size_of::<Attributes>() == 16);
 
-const _: () = assert!(size_of::<Attributes>() == 16 && size_of::<Operator>() == 48);
+/// Words of `aclprofTensorInfo`: the name and the type of an operator as `aclprofStr2Id` gave them, two numbers each of which the second counts (tensors, then
+/// blocks), the stream and the tensors.
+const OPERATOR_WORDS: usize = 6;
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4096;
@@ -104,8 +94,13 @@ api! {
         require(kind == 0, || {
             Refusal::argument(format!("there is no message of type {kind}; there is 0 (tensors of an operator)"))
         })?;
-        let Operator { name, kind, tensors, blocks, .. } = In::<Operator>::at(operator).get("tensorInfo")?;
-        ranges::push_operator(name, kind, tensors, blocks)
+        // The structure stands where another structure says. The system reads it, so that one that was never filled in ends nothing.
+        let bytes = notes::look(operator as u64, 8 * OPERATOR_WORDS);
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let [name, kind, tensors, blocks, ..] = words[..] else {
+            return Err(Refusal::argument("tensorInfo is null or no memory; pass an aclprofTensorInfo"));
+        };
+        ranges::push_operator(name, kind, tensors >> 32, blocks >> 32)
     }
 
     fn aclprofRangePop() {

@@ -100,7 +100,7 @@ pub(crate) fn push(stamp: Handle) -> Answer {
 }
 
 /// As [`push`], for an operator: its name and its type as numbers of texts, how many tensors it has, and its blocks.
-pub(crate) fn push_operator(name: u64, kind: u64, tensors: u32, blocks: u32) -> Answer {
+pub(crate) fn push_operator(name: u64, kind: u64, tensors: u64, blocks: u64) -> Answer {
     let text = {
         let names = names();
         let text =
