@@ -59,7 +59,14 @@ unsafe extern "C" {
 }
 
 const CALLS: u32 = 128;
+/// Rounds, unless `--rounds N` says otherwise.
 const ROUNDS: u32 = 2_000;
+
+/// How many rounds are asked for.
+fn rounds() -> u32 {
+    let mut words = std::env::args().skip_while(|word| word != "--rounds").skip(1);
+    words.next().map_or(ROUNDS, |word| word.parse().expect("--rounds takes a number"))
+}
 
 /// Nanoseconds of one call in the shortest round; `settle` runs after each round.
 fn shortest(best: &mut f64, call: &mut dyn FnMut(), settle: &mut dyn FnMut()) {
@@ -78,12 +85,13 @@ fn compare(
     [beneath, settle_beneath]: [&mut dyn FnMut(); 2],
 ) {
     let (mut above_ns, mut beneath_ns) = (f64::MAX, f64::MAX);
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds() {
         shortest(&mut above_ns, call, settle);
         shortest(&mut beneath_ns, beneath, settle_beneath);
     }
     let over_ns = above_ns - beneath_ns;
-    println!("{name:<24} {above_ns:>8.1} ns {beneath_ns:>8.1} ns {over_ns:>8.1} ns");
+    let ratio = above_ns / beneath_ns;
+    println!("{name:<24} {above_ns:>8.1} ns {beneath_ns:>8.1} ns {over_ns:>8.1} ns {ratio:>7.1}");
 }
 
 unsafe extern "C" fn nothing_at_all(_args: *const u64) {}
@@ -263,7 +271,10 @@ fn main() {
     let own_event = session.event().expect("an event opens");
     let mut nothing = || {};
     let mut status = 0;
-    println!("{:<24} {:>11} {:>11} {:>11}", "call", "interface", "session", "difference");
+    println!(
+        "{:<24} {:>11} {:>11} {:>11} {:>7}",
+        "call", "interface", "session", "difference", "ratio"
+    );
     let mut number = 0;
     compare(
         "aclrtGetDevice",

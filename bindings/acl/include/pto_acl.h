@@ -14,6 +14,20 @@ typedef void (*ptoAclKernel)(int64_t *args);
 /* Makes a kernel function of a function of the program. cores: 0 cube, 1 vector. */
 aclError ptoAclKernelFromFunction(const char *name, ptoAclKernel entry, uint32_t cores, aclrtFuncHandle *function);
 
+/* Declares the parameters of a kernel: the bytes of each, in their order. aclrtLaunchKernelWithArgsArray needs them. */
+aclError ptoAclKernelParameters(aclrtFuncHandle function, const uint32_t *sizes, size_t count);
+
+/* Declares them in the source, beside the kernel: PTO_ACL_PARAMETERS(fill, 8, 8, 8); for three words, PTO_ACL_PARAMETERS(nothing, 0); for
+   none. Each parameter begins with a word of 64 bits. It stands outside of functions and name spaces. */
+#ifdef __cplusplus
+#define PTO_ACL_CONSTANT extern "C" const
+#else
+#define PTO_ACL_CONSTANT extern const
+#endif
+#define PTO_ACL_PARAMETERS(kernel, ...)                                                         \
+    PTO_ACL_CONSTANT __attribute__((visibility("default"))) uint32_t pto_parameters_##kernel[]; \
+    const uint32_t pto_parameters_##kernel[] = {__VA_ARGS__}
+
 /* Launches a kernel with words as its arguments. */
 aclError ptoAclLaunch(aclrtFuncHandle function, uint32_t blocks, const uint64_t *words, size_t count, aclrtStream stream);
 

@@ -85,6 +85,27 @@ fn the_conformance_suite_passes() {
     assert!(said.ends_with(&format!("{count} cases, 0 failed\n")), "{said}");
 }
 
+/// Kernels in a shared and in a relocatable object, in C++ as well, and a function of the program.
+#[test]
+fn kernels_declare_their_parameters() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("parameters");
+    build(&["parameters.c"], &program);
+    let source = here().join("tests/c/conformance/object.c");
+    let other = folder.path().join("object.cpp");
+    let text = format!("extern \"C\" {{\n#include {:?}\n}}\n", source.display().to_string());
+    std::fs::write(&other, text).expect("a file");
+    for (program_of, standard, source, options) in [
+        ("cc", "-std=c11", &source, &["-shared", "-fPIC", "-s"][..]),
+        ("cc", "-std=c11", &source, &["-c", "-fPIC", "-fdata-sections"]),
+        ("c++", "-std=c++17", &other, &["-shared", "-fPIC"]),
+    ] {
+        let object = folder.path().join("kernels.o");
+        run(compiler(program_of, standard).args(options).arg(source).arg("-o").arg(&object));
+        assert_eq!(run(start(&program).arg(&object)), "parameters: ok\n", "{options:?}");
+    }
+}
+
 #[test]
 fn a_pool_with_streams_events_and_a_graph_works() {
     let folder = tempfile::tempdir().expect("a folder for programs");
@@ -194,8 +215,8 @@ fn the_profiler_records_streams_calls_ranges_and_who_waits_for_whom() {
         let mut command = start(&program);
         command.arg(&results).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
         assert_eq!(run(&mut command), "profile: ok\n");
-        let trace = timeline(&only_file(&results));
-        assert_eq!(trace.run.get("not recorded").map(String::as_str), Some("L2CACHE"));
+        let trace = timeline(&only_file(&results.join("later")));
+        assert_eq!(trace.run.get("not recorded").map(String::as_str), Some("L2CACHE, LLC_MODE"));
         check_profile(&trace, seed.is_some());
         // Only what lies between start and stop is there.
         assert_eq!(called(&trace, "fill").len(), 1);
@@ -231,6 +252,8 @@ fn check_profile(trace: &Trace, is_virtual: bool) {
     let (outer, inner) = (outer.expect("a range"), inner.expect("a range"));
     assert!(outer.0 <= inner.0 && inner.1 <= outer.1 && time(copy).1 <= outer.1);
     assert!(one("here").1.span().is_some());
+    let operator = one("operator add of type Add, 3 tensors, 8 blocks").1.span().expect("a range");
+    assert!(inner.0 <= operator.0 && operator.1 <= inner.1);
     let analysis = Analysis::of(trace).expect("a timeline with an analysis");
     let page = pto_timeline::html::page(trace, &analysis);
     assert!(page.contains("device 0 stream ") && page.contains("event wait"));
@@ -256,7 +279,7 @@ fn letter(parameter: &str, enums: &BTreeSet<&str>, function: &str) -> char {
         1 if base == "char" && parameter.contains("const") => 's',
         1 if base == "void" => 'a',
         1 if is_looked_up(base) && base.starts_with("aclmdl")
-            || base.starts_with("aclprof")
+            || base.starts_with("aclprof") && base != "aclprofEventAttributes"
             || base == "aclDataBuffer" =>
         {
             'h'
@@ -603,7 +626,7 @@ fn layouts() -> String {
     let table = include_str!("../interface/layouts.tsv");
     let rows = table.lines().skip(1).map(|row| row.split('\t').collect::<Vec<_>>());
     let mut text = String::from(
-        "#include <assert.h>\n#include <stddef.h>\n#include \"acl/acl.h\"\n#include \"pto_acl.h\"\n",
+        "#include <assert.h>\n#include <stddef.h>\n#include \"acl/acl.h\"\n#include \"acl/acl_prof.h\"\n#include \"pto_acl.h\"\n",
     );
     for row in rows {
         let [name, bytes, fields, place] = row[..] else { panic!("four columns: {row:?}") };

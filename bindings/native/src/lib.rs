@@ -3,6 +3,7 @@
 //! ```text
 //! kernels.rs        a function, a shared object (shared_object.rs) or a relocatable one (relocatable.rs) as a Kernel
 //! kernel_table.rs   the kernels that a shared object lists
+//! constants.rs      constants that an object has, read from its file
 //! program.rs        the native kernels of a program file
 //! builders.rs       builder programs that are registered and removed while the device is open
 //! draft.rs          a graph that is collected without a borrow of the device
@@ -17,6 +18,7 @@
 
 #[cfg(feature = "devices")]
 mod builders;
+pub mod constants;
 #[cfg(feature = "devices")]
 mod device;
 #[cfg(feature = "devices")]

@@ -31,6 +31,9 @@ use super::stream_core::{StreamCore, Submitting, Told};
 use crate::memory::Memory;
 use crate::options::RunOptions;
 
+/// Arguments that most launches do not exceed.
+const FEW_ARGS: usize = 13;
+
 /// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
 /// dropped, the commands that were submitted still run.
 pub struct Stream {
@@ -96,9 +99,25 @@ impl Stream {
         blocks: u32,
         args: &[u64],
     ) -> Result<u64, SessionError> {
+        // Most launches have few arguments: then little memory is cleared for them.
+        if args.len() <= FEW_ARGS {
+            self.launch_with(&mut [0; LAUNCH_WORDS + FEW_ARGS], func_id, blocks, args)
+        } else {
+            self.launch_with(&mut [0; LAUNCH_WORDS + MAX_ARGS], func_id, blocks, args)
+        }
+    }
+
+    /// As [`Stream::launch_blocks`]; `room` holds the words of the command.
+    #[inline]
+    fn launch_with(
+        &self,
+        room: &mut [u64],
+        func_id: FuncId,
+        blocks: u32,
+        args: &[u64],
+    ) -> Result<u64, SessionError> {
         let kind = self.check_launch(func_id, blocks, args)?;
-        let mut words = [0; LAUNCH_WORDS + MAX_ARGS];
-        let words = &mut words[..LAUNCH_WORDS + args.len()];
+        let words = &mut room[..LAUNCH_WORDS + args.len()];
         words[..LAUNCH_WORDS].copy_from_slice(&[
             func_id.0.into(),
             kind.get().into(),

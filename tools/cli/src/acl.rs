@@ -190,6 +190,7 @@ fn variables(args: &AclSettings) -> Vec<(&'static str, OsString)> {
     if args.is_virtual {
         settings.push(("PTO_ACL_SEED", args.seed.unwrap_or(0).to_string().into()));
     }
+    settings.extend(args.kernel_us.map(|time| ("PTO_ACL_KERNEL_US", time.to_string().into())));
     if args.check || args.strict {
         settings.push(("PTO_ACL_CHECK", if args.strict { "strict" } else { "report" }.into()));
     }

@@ -1,17 +1,20 @@
 //! Tables of objects that programs name by handles. Looking an object up takes no lock, and allocates nothing.
 //!
 //! ```text
-//! slot.rs    one place for an object: who may look at it, and who drops it. loom checks this file.
-//! slots.rs   as many places as there are objects, and the keys that name them
+//! slot.rs         one place for an object: who may look at it, and who drops it. loom checks this file.
+//! slots.rs        as many places as there are objects, and the keys that name them
+//! generation.rs   how often a table was changed: what was looked up before counts until then. loom checks this file.
 //! ```
 //! The tables of `libascendcl` stand on this crate. Its libraries avoid thread-local variables, which old versions of the C library fail to
 //! set up on AArch64; so crates for the same purpose that keep state in each thread do not fit.
 
+mod generation;
 mod slot;
 #[cfg(not(loom))]
 mod slots;
 mod sync;
 
+pub use generation::Generation;
 pub use slot::{Pin, Slot};
 #[cfg(not(loom))]
 pub use slots::{Held, INDICES, Key, ROUNDS, Slots};

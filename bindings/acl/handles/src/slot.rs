@@ -74,6 +74,22 @@ impl<T> Slot<T> {
         self.change(round, |word| word + 1)
     }
 
+    /// Looks at the object of a round, where nobody ever closes it: no pin is needed.
+    ///
+    /// # Safety
+    /// The slot is never closed.
+    #[inline]
+    #[must_use]
+    pub unsafe fn kept(&self, round: u32) -> Option<&T> {
+        // Acquire: pairs with the Release of `open`, so that the object is there.
+        let word = self.word.load(Ordering::Acquire);
+        if word >> ROUND_SHIFT != u64::from(round) || word & OPEN == 0 {
+            return None;
+        }
+        // SAFETY: `open` has written the object, and nobody writes to it again, as nobody closes the slot.
+        self.object.with(|place| unsafe { (*place).as_ref() })
+    }
+
     /// Closes the object of a round: nobody finds it any more. The pin that is returned keeps it until it goes. `None`: it is not there, or
     /// somebody else has closed it.
     #[must_use]

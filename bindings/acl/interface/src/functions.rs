@@ -6,8 +6,13 @@ const RESULT: usize = 2;
 const NAME: usize = 3;
 
 /// Functions of `pto_acl.h`.
-const OWN: &[&str] =
-    &["ptoAclKernelFromFunction", "ptoAclLaunch", "ptoAclLaunchException", "ptoAclModelBind"];
+const OWN: &[&str] = &[
+    "ptoAclKernelFromFunction",
+    "ptoAclKernelParameters",
+    "ptoAclLaunch",
+    "ptoAclLaunchException",
+    "ptoAclModelBind",
+];
 
 /// Functions `rt*` of `libruntime.so` that the library has beside those of the table.
 const RUNTIME: &[&str] = &[

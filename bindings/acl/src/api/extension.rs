@@ -1,6 +1,6 @@
-//! Two functions of ours, for programs that have their kernels in themselves, as those that a compiler of kernels makes: `pto_acl.h`.
+//! Functions of ours, for programs that have their kernels in themselves, as those that a compiler of kernels makes: `pto_acl.h`.
 
-use super::launch::launch;
+use super::launch::{checked, launch};
 use crate::common::argument::{Address, In, Out, Text};
 use crate::common::codes;
 use crate::common::entry::api;
@@ -8,6 +8,7 @@ use crate::common::refusal::{Refusal, require};
 use crate::common::table::Handle;
 use crate::device::kernel::{self, Cores};
 use crate::device::launches::Passed;
+use crate::device::parameters::{MAX_PARAMETERS, Parameters};
 use crate::device::{current, host_functions};
 
 api! {
@@ -24,10 +25,20 @@ api! {
         Ok(())
     }
 
+    fn ptoAclKernelParameters(function: Handle, sizes: In<u32>, count: usize) {
+        require(count <= MAX_PARAMETERS, || {
+            Refusal::value(format!("{count} parameters; a kernel takes {MAX_PARAMETERS}"))
+        })?;
+        let sizes = sizes.list("sizes", count)?;
+        let function = checked(function)?;
+        let name = function.kernel.name();
+        function.declaration.declare(name, Parameters::of(name, &sizes)?)
+    }
+
     fn ptoAclLaunch(function: Handle, blocks: u32, words: In<u64>, count: usize, stream: Handle) {
         let held = words.list("words", count)?;
-        require(count <= kernel::MAX_PARAMETERS, || {
-            Refusal::value(format!("{count} words; a kernel takes {}", kernel::MAX_PARAMETERS))
+        require(count <= MAX_PARAMETERS, || {
+            Refusal::value(format!("{count} words; a kernel takes {MAX_PARAMETERS}"))
         })?;
         launch(function, blocks, Passed::words(held), stream)
     }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use crate::common::argument::{Address, In, Out};
-use crate::common::entry::api;
-use crate::common::notes::Pointee;
+use crate::common::calls;
+use crate::common::entry::{self, api};
+use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Found, Handle};
+use crate::common::table::Handle;
 use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
+use crate::device::parameters::MAX_PARAMETERS;
 use crate::device::{current, launches};
 
-/// Arguments that need no memory of their own on the way.
-const FEW_WORDS: usize = 16;
 /// The most bytes of a parameter that is a buffer.
 const MAX_BUFFER: usize = 1 << 30;
 
@@ -48,10 +48,9 @@ api! {
     fn aclrtLaunchKernelWithHostArgs(function: Handle, blocks: u32, stream: Handle, config: In<Config>, arguments: In<u8>,
         bytes: usize, holders: In<PlaceHolder>, count: usize) {
         check_config(&config)?;
-        let mut held = [0; FEW_WORDS];
-        if count == 0 && let Some(words) = arguments.words(bytes, &mut held) {
+        if count == 0 && let Some(words) = arguments.words(bytes, MAX_PARAMETERS) {
             check_blocks(blocks)?;
-            return launches::launch_words(&*current::submitting(stream)?, &*looked_up(function)?, blocks, words);
+            return launches::launch_words(&*current::submitting(stream)?, looked_up(function)?, blocks, words);
         }
         let arguments = arguments.list("arguments", bytes)?;
         let holders = holders.list("holders", count)?;
@@ -108,6 +107,29 @@ api! {
         Ok(())
     }
 
+    fn aclrtFunctionGetParamCount(function: Handle, count: Out<usize>) {
+        let place = count.place("count")?;
+        let function = looked_up(function)?;
+        place.set(function.declaration.get(function.kernel.name())?.count());
+        Ok(())
+    }
+
+    fn aclrtFunctionGetParamInfo(function: Handle, index: usize, offset: Out<usize>, size: Out<usize>) {
+        let places = (offset.optional(), size.optional());
+        require(places.0.is_some() || places.1.is_some(), || {
+            Refusal::argument("offset and size are null; pass a pointer for one of them")
+        })?;
+        let function = looked_up(function)?;
+        let (offset, size) = function.declaration.get(function.kernel.name())?.place(index)?;
+        if let Some(place) = places.0 {
+            place.set(offset);
+        }
+        if let Some(place) = places.1 {
+            place.set(size);
+        }
+        Ok(())
+    }
+
     fn aclrtGetFunctionName(function: Handle, room: u32, name: Out<u8>) {
         let place = name.place("name")?;
         let function = checked(function)?;
@@ -115,13 +137,58 @@ api! {
     }
 }
 
-/// The function of a handle, to keep.
-pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
-    looked_up(function).map(|found| Arc::clone(&found))
+/// Launches a kernel with an array of pointers to its arguments. A record of calls has the launch as `aclrtLaunchKernelWithHostArgs`, which makes the same
+/// command: there the arguments are one piece of memory, whose words a replay translates.
+// SAFETY: the name is that of the interface, and no other function here has it.
+#[unsafe(no_mangle)]
+extern "C" fn aclrtLaunchKernelWithArgsArray(
+    function: Handle,
+    blocks: u32,
+    stream: Handle,
+    config: In<Config>,
+    arguments: In<usize>,
+) -> i32 {
+    let mut begun = None;
+    let code = entry::answer("aclrtLaunchKernelWithArgsArray", || {
+        check_config(&config)?;
+        let found = looked_up(function)?;
+        check_blocks(blocks)?;
+        let words = words_of_array(found, &arguments)?;
+        begun = entry::begun("aclrtLaunchKernelWithHostArgs", || {
+            [
+                ("function", function.note()),
+                ("blocks", blocks.note()),
+                ("stream", stream.note()),
+                ("config", config.note()),
+                ("arguments", Note::In(words.as_ptr().expose_provenance(), 1)),
+                ("bytes", size_of_val(&*words).note()),
+                ("holders", Note::In(0, size_of::<PlaceHolder>())),
+                ("count", 0_usize.note()),
+            ]
+        });
+        launches::launch_words(&*current::submitting(stream)?, found, blocks, &words)
+    });
+    calls::end(begun, u64::from(code.cast_unsigned()));
+    code
 }
 
-/// The function of a handle, for the time of a call.
-fn looked_up(function: Handle) -> Answer<Found<'static, Function>> {
+/// The words that a kernel's arguments are, where the program passes a pointer to each of them.
+fn words_of_array(function: &Function, arguments: &In<usize>) -> Answer<Vec<u64>> {
+    let parameters = function.declaration.get(function.kernel.name())?;
+    let places = arguments.list("arguments", parameters.count())?;
+    parameters.gather(|index, size| {
+        In::<u8>::at(places[index]).list(&format!("arguments[{index}]"), size)
+    })
+}
+
+/// The function of a handle, to keep.
+pub(super) fn checked(function: Handle) -> Answer<Arc<Function>> {
+    looked_up(function).map(Arc::clone)
+}
+
+/// The function of a handle.
+#[inline]
+fn looked_up(function: Handle) -> Answer<&'static Arc<Function>> {
     require(function != 0, || Refusal::argument("function is null; pass a kernel function"))?;
     FUNCTIONS.look(function)
 }

@@ -10,6 +10,8 @@ use crate::device::{fleet, profiler};
 
 /// The most bytes of a path.
 const MAX_PATH: usize = 4096;
+/// The most bytes of a setting.
+const MAX_SETTING: usize = 256;
 
 api! {
     fn aclprofInit(path: In<u8>, length: usize) {
@@ -19,6 +21,15 @@ api! {
         })?;
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
         profiler::initialise(PathBuf::from(String::from_utf8_lossy(text).into_owned()))
+    }
+
+    fn aclprofSetConfig(kind: u32, value: In<u8>, length: usize) {
+        require((1..=MAX_SETTING).contains(&length), || {
+            Refusal::argument(format!("a setting of {length} bytes is none; pass 1 to {MAX_SETTING}"))
+        })?;
+        let bytes = value.list("value", length)?;
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        profiler::set(kind, &String::from_utf8_lossy(text))
     }
 
     fn aclprofFinalize() {

@@ -2,9 +2,28 @@
 
 use crate::common::argument::{In, Out, Text};
 use crate::common::entry::{api, give, values};
+use crate::common::notes::{self, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::device::{current, ranges};
+
+/// `aclprofEventAttributes`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Attributes {
+    version: u16,
+    bytes: u16,
+    kind: u32,
+    operator: usize,
+}
+
+impl Pointee for Attributes {}
+
+const _: () = assert!(size_of::<Attributes>() == 16);
+
+/// Words of `aclprofTensorInfo`: the name and the type of an operator as `aclprofStr2Id` gave them, two numbers each of which the second counts (tensors, then
+/// blocks), the stream and the tensors.
+const OPERATOR_WORDS: usize = 6;
 
 /// The most bytes of a message.
 const MAX_MESSAGE: usize = 4096;
@@ -21,7 +40,10 @@ values! {
     fn aclprofStr2Id(message: Text) -> u64, u64::MAX, {
         // FNV-1a: the same number for the same text, in every process.
         let mix = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
-        Ok(message.read("message")?.bytes().fold(0xCBF2_9CE4_8422_2325, mix))
+        let text = message.read("message")?;
+        let number = text.bytes().fold(0xCBF2_9CE4_8422_2325, mix);
+        ranges::name(number, text);
+        Ok(number)
     }
 }
 
@@ -59,6 +81,29 @@ api! {
     }
 
     fn aclprofPop() {
+        ranges::pop()
+    }
+
+    fn aclprofRangePushEx(attributes: In<Attributes>) {
+        let Attributes { version, bytes, kind, operator } = attributes.get("attributes")?;
+        require(version >= 1 && bytes as usize >= size_of::<Attributes>(), || {
+            Refusal::argument(format!(
+                "the attributes have version {version} and {bytes} bytes; set version 1 and sizeof(aclprofEventAttributes)"
+            ))
+        })?;
+        require(kind == 0, || {
+            Refusal::argument(format!("there is no message of type {kind}; there is 0 (tensors of an operator)"))
+        })?;
+        // The structure stands where another structure says. The system reads it, so that one that was never filled in ends nothing.
+        let bytes = notes::look(operator as u64, 8 * OPERATOR_WORDS);
+        let words: Vec<u64> = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+        let [name, kind, tensors, blocks, ..] = words[..] else {
+            return Err(Refusal::argument("tensorInfo is null or no memory; pass an aclprofTensorInfo"));
+        };
+        ranges::push_operator(name, kind, tensors >> 32, blocks >> 32)
+    }
+
+    fn aclprofRangePop() {
         ranges::pop()
     }
 

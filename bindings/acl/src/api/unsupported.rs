@@ -32,7 +32,6 @@ refuse_pointer! {
 
 refused! {
     refusal;
-    aclrtLaunchKernelWithArgsArray,
     aclFinalizeCallbackRegister,
     aclFinalizeCallbackUnRegister,
     aclInitCallbackRegister,
@@ -111,8 +110,6 @@ refused! {
     aclrtFreeBuf,
     aclrtFunctionGetAvailDynUbufPerBlock,
     aclrtFunctionGetBinary,
-    aclrtFunctionGetParamCount,
-    aclrtFunctionGetParamInfo,
     aclrtGetAllGroupInfo,
     aclrtGetBufChainNum,
     aclrtGetBufData,
@@ -201,9 +198,6 @@ refused! {
     aclrtMemPoolMallocAsync,
     aclrtMemPoolSetAttr,
     aclrtMemPoolTrimTo,
-    aclprofRangePushEx,
-    aclprofRangePop,
-    aclprofSetConfig,
     aclprofModelSubscribe,
     aclprofModelUnSubscribe,
     aclprofDestroySubscribeConfig,

@@ -67,6 +67,11 @@ impl<T: Copy> Place<T> {
 pub(crate) struct In<T>(*const T);
 
 impl<T> In<T> {
+    /// What stands at an address that the program has put into a structure or an array.
+    pub(crate) fn at(address: usize) -> Self {
+        Self(std::ptr::with_exposed_provenance(address))
+    }
+
     /// Where it stands.
     pub(crate) fn address(&self) -> usize {
         self.0.expose_provenance()
@@ -103,15 +108,16 @@ impl<T: Copy> In<T> {
 }
 
 impl In<u8> {
-    /// The bytes as words, where they are whole words and fit `held`.
-    pub(crate) fn words<'a>(&self, bytes: usize, held: &'a mut [u64]) -> Option<&'a [u64]> {
-        let place = held.get_mut(..bytes / 8)?;
-        if self.0.is_null() || !bytes.is_multiple_of(8) {
+    /// The bytes as words where they stand, if they are whole words in a place for words, and at most so many.
+    #[inline]
+    pub(crate) fn words(&self, bytes: usize, most: usize) -> Option<&[u64]> {
+        let place = self.0.cast::<u64>();
+        let is_one = !place.is_null() && place.is_aligned();
+        if !is_one || !bytes.is_multiple_of(8) || bytes / 8 > most {
             return None;
         }
-        let words = In(self.0.cast::<u64>());
-        place.iter_mut().enumerate().for_each(|(index, word)| *word = words.read(index));
-        Some(place)
+        // SAFETY: the caller of the entry point vouches for as many bytes, and changes none of them during the call.
+        Some(unsafe { std::slice::from_raw_parts(place, bytes / 8) })
     }
 }
 

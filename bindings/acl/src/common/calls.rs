@@ -16,6 +16,8 @@ const VARIABLE: &str = "PTO_ACL_RECORD";
 /// A structure of two words that names an array has at most so many elements, of so many bytes.
 const MOST_NESTED: u64 = 64;
 const NESTED_BYTES: usize = 64;
+/// What the attributes of a range point to.
+const OPERATOR_BYTES: u64 = 48;
 
 /// A call that has begun.
 pub(crate) struct Begun {
@@ -165,6 +167,11 @@ impl Record {
         };
         if call.function.starts_with("aclrtMemcpyBatch") {
             pieces.extend(list("from").into_iter().zip(list("sizes")));
+        }
+        if call.function == "aclprofRangePushEx"
+            && let Some(&[_, operator]) = list("attributes").first_chunk()
+        {
+            pieces.push((operator, OPERATOR_BYTES));
         }
         for argument in &call.arguments {
             // A structure of an array and its length.

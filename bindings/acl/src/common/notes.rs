@@ -231,7 +231,7 @@ fn text(at: usize) -> Vec<u8> {
 }
 
 /// The bytes there, as far as there is memory.
-pub(super) fn look(at: u64, bytes: usize) -> Vec<u8> {
+pub(crate) fn look(at: u64, bytes: usize) -> Vec<u8> {
     let mut held = vec![0_u8; bytes.min(MOST_BYTES)];
     let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
     let place = usize::try_from(at).unwrap_or(0);

@@ -32,7 +32,15 @@ fn with(look: impl FnOnce(&mut State)) {
 }
 
 /// A command is submitted to a lane.
+#[inline]
 pub(crate) fn submitted(lane: LaneNumber, touches: &[Touch]) {
+    if checks::is_on() {
+        note_submitted(lane, touches);
+    }
+}
+
+#[cold]
+fn note_submitted(lane: LaneNumber, touches: &[Touch]) {
     with(|state| {
         let races = state.order.submit(lane, touches, &Trace::here());
         for (touch, access) in races {

@@ -113,6 +113,30 @@ impl<T> Deref for Found<'_, T> {
     }
 }
 
+/// Objects of one kind that stay for as long as the process lives. A look takes no pin.
+///
+/// Invariant: nothing takes an object out of the table.
+pub(crate) struct Lasting<T>(Table<T>);
+
+impl<T> Lasting<T> {
+    pub(crate) const fn new(kind: Kind) -> Self {
+        Self(Table::new(kind))
+    }
+
+    /// Puts an object in, which is made with its handle.
+    pub(crate) fn open_with(&self, make: impl FnOnce(Handle) -> T) -> Arc<T> {
+        self.0.open_with(make)
+    }
+
+    /// The object of a handle.
+    #[inline]
+    pub(crate) fn look(&self, handle: Handle) -> Answer<&Arc<T>> {
+        // SAFETY: the table is that of this type, whose methods take nothing out.
+        let found = self.0.key(handle).and_then(|key| unsafe { self.0.slots.kept(key) });
+        found.map(|entry| &entry.object).ok_or_else(|| self.0.refuse(handle))
+    }
+}
+
 impl<T> Table<T> {
     pub(crate) const fn new(kind: Kind) -> Self {
         Self { kind, made: AtomicU64::new(0), slots: Slots::new() }

@@ -4,12 +4,22 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::refusal::Refusal;
 
 /// Messages that a thread keeps.
 const KEPT_MESSAGES: usize = 32;
+
+/// Memory that a thread has looked up, and how often the table had been changed then.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recent {
+    pub(crate) generation: u64,
+    pub(crate) range: Range<usize>,
+    /// `None`: pinned memory of the host.
+    pub(crate) device: Option<i32>,
+}
 
 /// The state of one thread.
 #[derive(Debug, Default)]
@@ -27,6 +37,8 @@ pub(crate) struct Thread {
     pub(crate) limits_of: Option<usize>,
     /// The call that the thread is in; empty unless the validation layer is on.
     pub(crate) call: &'static str,
+    /// Where the two sides of its last copy were: those of the next one are often there as well.
+    pub(crate) recent: [Recent; 2],
     /// The number of the last task that this thread submitted.
     pub(crate) last_task: u32,
     /// Its number in timelines; 0 before it has one.

@@ -26,6 +26,7 @@ pub(crate) fn context() -> Answer<Found<'static, Context>> {
 }
 
 /// A stream that this thread submits to: NULL is the default one; one of another context is refused.
+#[inline]
 pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream != 0
         && let Some(stream) = of_current(stream)

@@ -56,8 +56,13 @@ pub(crate) fn open(device: i32) -> Answer<Arc<Open>> {
 
 /// The device, where it is open.
 pub(crate) fn opened(device: i32) -> Option<Arc<Open>> {
-    let index = usize::try_from(device).ok()?;
-    slots().get(index)?.open.get().cloned()
+    at(device).cloned()
+}
+
+/// As [`opened`], without a count of references: a device that is open stays so.
+#[inline]
+pub(crate) fn at(device: i32) -> Option<&'static Arc<Open>> {
+    slots().get(usize::try_from(device).ok()?)?.open.get()
 }
 
 /// Every device that is open.

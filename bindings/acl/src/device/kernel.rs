@@ -12,17 +12,16 @@ use pto_native::kernels::{self, KernelSource};
 use super::fleet;
 use super::lane::Lane;
 use super::open::Open;
+use super::parameters::{Declaration, MAX_PARAMETERS};
 use super::settings::{MOST_DEVICES, Machine, settings};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
-use crate::common::table::{Handle, Kind, Table};
+use crate::common::table::{Handle, Kind, Lasting, Table};
 
 pub(crate) static BINARIES: Table<Binary> = Table::new(Kind::Binary);
-pub(crate) static FUNCTIONS: Table<Function> = Table::new(Kind::Function);
+/// Code stays loaded for as long as the process lives, and so do its functions.
+pub(crate) static FUNCTIONS: Lasting<Function> = Lasting::new(Kind::Function);
 pub(crate) static ARGUMENTS: Table<Arguments> = Table::new(Kind::Arguments);
-
-/// The most parameters of a kernel.
-pub(crate) const MAX_PARAMETERS: usize = 128;
 
 /// Code with kernels in it: a shared or relocatable object.
 pub(crate) struct Binary {
@@ -94,13 +93,14 @@ pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Hand
     let source = KernelSource { name, symbol: name, kind: cores.kind() };
     // SAFETY: the caller passes a function `void entry(int64_t *args)` of the program, which stays loaded.
     let kernel = unsafe { kernels::from_pointer(place, source) };
-    Ok(add(kernel, entry))
+    Ok(add(kernel, entry, Declaration::default()))
 }
 
 /// A kernel that can be launched.
 pub(crate) struct Function {
     pub(crate) handle: Handle,
     pub(crate) kernel: Kernel,
+    pub(crate) declaration: Declaration,
     /// The address of its code.
     entry: usize,
     /// The number that it has on each device, from its first launch there on.
@@ -122,8 +122,9 @@ impl Binary {
         if let Some((_, known)) = functions.iter().find(|(name, _)| name == symbol) {
             return Ok(*known);
         }
+        let declaration = Declaration::of_object(&self.bytes, &self.name, symbol);
         if settings().machine == Machine::Virt {
-            let handle = add(of_machine(symbol)?, NO_ENTRY);
+            let handle = add(of_machine(symbol)?, NO_ENTRY, declaration?);
             functions.push((symbol.to_owned(), handle));
             return Ok(handle);
         }
@@ -133,7 +134,7 @@ impl Binary {
         })?;
         // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
         let kernel = unsafe { kernels::from_pointer(entry, source) };
-        let handle = add(kernel, entry.as_ptr().expose_provenance());
+        let handle = add(kernel, entry.as_ptr().expose_provenance(), declaration?);
         functions.push((symbol.to_owned(), handle));
         Ok(handle)
     }
@@ -153,9 +154,9 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 }
 
 /// Makes a function of a kernel.
-fn add(kernel: Kernel, entry: usize) -> Handle {
+fn add(kernel: Kernel, entry: usize, declaration: Declaration) -> Handle {
     let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
-    FUNCTIONS.open_with(|handle| Function { handle, kernel, entry, numbers }).handle
+    FUNCTIONS.open_with(|handle| Function { handle, kernel, declaration, entry, numbers }).handle
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;
@@ -189,6 +190,7 @@ const FETCH: Handle = 1;
 
 impl Function {
     /// Launches it in a lane.
+    #[inline]
     pub(crate) fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
         let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
@@ -196,6 +198,7 @@ impl Function {
     }
 
     /// The number that it has on a device.
+    #[inline]
     fn number_on(&self, open: &Open) -> Answer<FuncId> {
         let place = usize::try_from(open.index).ok().and_then(|index| self.numbers.get(index));
         // Acquire: pairs with the Release below, behind the registration.
@@ -234,23 +237,6 @@ impl Function {
         unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
         self.launch(lane, blocks, &held)
     }
-}
-
-/// Bytes of arguments as the words that a kernel takes.
-pub(crate) fn words(bytes: &[u8]) -> Answer<Vec<u64>> {
-    require(bytes.len() <= 8 * MAX_PARAMETERS, || {
-        Refusal::value(format!(
-            "{} bytes of arguments; a kernel takes {} words",
-            bytes.len(),
-            MAX_PARAMETERS
-        ))
-    })?;
-    let word = |part: &[u8]| {
-        let mut whole = [0; 8];
-        whole[..part.len()].copy_from_slice(part);
-        u64::from_ne_bytes(whole)
-    };
-    Ok(bytes.chunks(8).map(word).collect())
 }
 
 /// Arguments that are put together step by step; each parameter has a word of its own, or a place in `extra` whose address is the word.

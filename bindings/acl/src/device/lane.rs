@@ -130,6 +130,7 @@ impl Lane {
     }
 
     /// Takes a command: what does it, what timelines call it, the memory that it uses, and what it does.
+    #[inline]
     pub(crate) fn submit(
         &self,
         engine: Engine,
@@ -150,6 +151,7 @@ impl Lane {
     }
 
     /// Does a command, unless a fault that a user asks for strikes it.
+    #[inline]
     pub(crate) fn perform(&self, engine: Engine, work: impl FnOnce(&Self) -> Answer) -> Answer {
         let is_asked_for = watch::has(Watcher::Environment);
         let strike = is_asked_for.then(|| faults::strike(engine == Engine::Cores)).flatten();
@@ -166,6 +168,7 @@ impl Lane {
     }
 
     /// Gives its kernels the time that the program has set for operators.
+    #[inline]
     fn limit_operators(&self) -> Answer {
         let wanted = limits::operator_us();
         // Relaxed: two threads that submit at once give the same time.
@@ -180,6 +183,7 @@ impl Lane {
     }
 
     /// What a fault does in the place of a command.
+    #[cold]
     fn suffer(&self, strike: Strike) -> Answer {
         let (code, what) = match strike {
             Strike::AicoreTimeout => (codes::AICORE_TIMEOUT, "an AICore timed out"),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::kernel::{Arguments, Function, Part, words};
+use super::kernel::{Arguments, Function, Part};
 use super::lane::{Engine, Lane};
+use super::parameters::words;
 use super::settings::{Machine, settings};
 use super::stream::Stream;
 use super::{places, profile};
@@ -98,6 +99,7 @@ fn addresses(held: &[u64]) -> Vec<Touch> {
 }
 
 /// Launches a kernel with words alone. Where nobody keeps the launch, nothing is copied.
+#[inline]
 pub(crate) fn launch_words(
     stream: &Stream,
     function: &Arc<Function>,

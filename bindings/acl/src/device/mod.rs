@@ -24,6 +24,7 @@ pub(crate) mod model_description;
 pub(crate) mod models;
 pub(crate) mod notify;
 pub(crate) mod open;
+pub(crate) mod parameters;
 pub(crate) mod peer;
 pub(crate) mod places;
 pub(crate) mod profile;

@@ -4,14 +4,17 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::{Deref, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pto_handles::Generation;
 
 use super::fleet;
 use super::mapping::{self, PAGE, Shared, pages};
 use super::open::{Open, check_size, gm};
 use crate::common::argument::check_extent;
 use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::thread::{self, Recent};
 use crate::common::{checks, codes, races};
 
 /// What a block of a device is for.
@@ -50,40 +53,47 @@ struct Pinned {
     layout: Option<Layout>,
 }
 
-/// The blocks of all devices, by their addresses, and where the last copy's two sides were found: the next one is often there as well. Whoever changes a block
-/// forgets that.
-struct Blocks {
-    all: BTreeMap<usize, Block>,
-    recent: [Option<Range<usize>>; 2],
-}
-
-impl Deref for Blocks {
-    type Target = BTreeMap<usize, Block>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.all
-    }
-}
-
-impl DerefMut for Blocks {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        self.recent = [None, None];
-        &mut self.all
-    }
-}
-
+/// Blocks of devices and pinned memory of the host, by their addresses.
 struct Places {
-    blocks: Blocks,
+    blocks: BTreeMap<usize, Block>,
     pinned: BTreeMap<usize, Pinned>,
 }
 
-static PLACES: Mutex<Places> = Mutex::new(Places {
-    blocks: Blocks { all: BTreeMap::new(), recent: [None, None] },
-    pinned: BTreeMap::new(),
-});
+static PLACES: Mutex<Places> =
+    Mutex::new(Places { blocks: BTreeMap::new(), pinned: BTreeMap::new() });
 
-fn places() -> MutexGuard<'static, Places> {
-    PLACES.lock().unwrap_or_else(PoisonError::into_inner)
+/// How often the places were changed: threads keep what they have looked up until then.
+static GENERATION: Generation = Generation::new();
+
+/// The places, to look at.
+struct Look(MutexGuard<'static, Places>);
+
+impl Deref for Look {
+    type Target = Places;
+
+    fn deref(&self) -> &Places {
+        &self.0
+    }
+}
+
+fn places() -> Look {
+    Look(PLACES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The places, to change them.
+fn changing() -> MutexGuard<'static, Places> {
+    let held = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+    GENERATION.next();
+    held
+}
+
+/// Whose memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Device(i32),
+    /// The host; streams reach it while the program goes on.
+    Pinned,
+    Host,
 }
 
 /// Takes a block of a device. Physical memory counts where it is allocated; addresses cost nothing.
@@ -98,7 +108,7 @@ pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answ
     let address = raw.next_multiple_of(align);
     let block =
         Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
-    places().blocks.insert(address, block.clone());
+    changing().blocks.insert(address, block.clone());
     if purpose != Purpose::Words {
         checks::born(address, format_args!("a block of {bytes} bytes of a device"));
     }
@@ -117,14 +127,14 @@ pub(crate) fn allocate_over(
     let mut block = allocate(open, shared.bytes(), purpose)?;
     shared.map_at(block.address, 0, shared.bytes())?;
     block.shared = Some(shared);
-    places().blocks.insert(block.address, block.clone());
+    changing().blocks.insert(block.address, block.clone());
     Ok(block)
 }
 
 /// Gives the block that begins at `address` back. It may be in use by the device; nobody else gets it before that is over.
 pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
     let block = {
-        let mut places = places();
+        let mut places = changing();
         let fits = places.blocks.get(&address).is_some_and(|block| block.purpose == purpose);
         if fits { places.blocks.remove(&address) } else { None }
     };
@@ -153,7 +163,7 @@ fn release(block: Block) -> Answer {
 
 /// Gives every block of a device back that a program has.
 pub(crate) fn free_all(device: i32) {
-    let of_device: Vec<Block> = { places().blocks.extract_of(device) };
+    let of_device: Vec<Block> = { changing().blocks.extract_of(device) };
     for block in of_device {
         races::forget(block.address, block.bytes);
         // The device is reset: a block that cannot be given back stays reserved.
@@ -195,40 +205,90 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
     let shared = Arc::new(Shared::new(block.bytes)?);
     shared.fill_from(address, pages(block.bytes))?;
     shared.map_at(address, 0, pages(block.bytes))?;
-    if let Some(block) = places().blocks.get_mut(&address) {
+    if let Some(block) = changing().blocks.get_mut(&address) {
         block.shared = Some(Arc::clone(&shared));
     }
     Ok(shared)
 }
 
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
+#[inline]
 pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static Arc<Open>>> {
-    let Some(open) = fleet::owner(address) else { return Ok(None) };
-    places().blocks.check_in_one(open, address, bytes).map(|_| Some(open))
-}
-
-/// The devices of two ranges that are as long; `None`: the host. Where a range is of a device, it lies in one live block.
-pub(crate) fn devices_of(addresses: [usize; 2], bytes: usize) -> Answer<[Option<i32>; 2]> {
-    let owners = addresses.map(fleet::owner);
-    let blocks = &mut places().blocks;
-    for (side, (address, owner)) in addresses.into_iter().zip(owners).enumerate() {
-        let Some(open) = owner else { continue };
-        let is_there =
-            |recent: &Range<usize>| recent.contains(&address) && bytes <= recent.end - address;
-        if !blocks.recent[side].as_ref().is_some_and(is_there) {
-            blocks.recent[side] = Some(blocks.check_in_one(open, address, bytes)?);
-        }
+    if let [Some(owner)] = recalled([address], bytes) {
+        return Ok(match owner {
+            Owner::Device(device) => fleet::at(device),
+            Owner::Pinned | Owner::Host => None,
+        });
     }
-    Ok(owners.map(|owner| owner.map(|open| open.index)))
+    let Some(open) = fleet::owner(address) else { return Ok(None) };
+    looked_up([address], bytes).map(|_| Some(open))
 }
 
-impl Blocks {
-    /// The pages of the live block that the bytes lie in.
-    fn check_in_one(&self, open: &Open, address: usize, bytes: usize) -> Answer<Range<usize>> {
-        let block = self.range(..=address).next_back();
-        let pages = block.map(|(start, block)| *start..start + pages(block.bytes));
-        let holds = |pages: &Range<usize>| address.saturating_add(bytes) <= pages.end;
-        pages.filter(holds).ok_or_else(|| {
+/// Whose two ranges are that are as long. Where a range is of a device, it lies in one live block.
+#[inline]
+pub(crate) fn owners_of(addresses: [usize; 2], bytes: usize) -> Answer<[Owner; 2]> {
+    if let [Some(first), Some(second)] = recalled(addresses, bytes) {
+        return Ok([first, second]);
+    }
+    looked_up(addresses, bytes)
+}
+
+/// What this thread has looked up before, where nothing has changed since then.
+#[inline]
+fn recalled<const N: usize>(addresses: [usize; N], bytes: usize) -> [Option<Owner>; N] {
+    let generation = GENERATION.now();
+    thread::with(|thread| {
+        std::array::from_fn(|side| {
+            let (address, recent) = (addresses[side], &thread.recent[side]);
+            let is_there = recent.generation == generation
+                && recent.range.contains(&address)
+                && bytes <= recent.range.end - address;
+            is_there.then(|| recent.device.map_or(Owner::Pinned, Owner::Device))
+        })
+    })
+}
+
+/// Looks ranges up, and keeps for the thread where they are.
+#[cold]
+fn looked_up<const N: usize>(addresses: [usize; N], bytes: usize) -> Answer<[Owner; N]> {
+    let opens = addresses.map(fleet::owner);
+    let places = places();
+    let generation = GENERATION.now();
+    let mut owners = [Owner::Host; N];
+    let mut recent: [Option<Recent>; N] = [const { None }; N];
+    for (side, (address, open)) in addresses.into_iter().zip(opens).enumerate() {
+        let found = places.find(open, address, bytes)?;
+        let Some(range) = found else { continue };
+        let device = open.map(|open| open.index);
+        owners[side] = device.map_or(Owner::Pinned, Owner::Device);
+        recent[side] = Some(Recent { generation, range, device });
+    }
+    drop(places);
+    thread::with(|thread| {
+        for (place, found) in thread.recent.iter_mut().zip(recent) {
+            *place = found.unwrap_or_default();
+        }
+    });
+    Ok(owners)
+}
+
+impl Places {
+    /// The pages of the live block of a device, or of the pinned memory, that the bytes lie in; `None`: other memory of the host.
+    fn find(
+        &self,
+        open: Option<&Arc<Open>>,
+        address: usize,
+        bytes: usize,
+    ) -> Answer<Option<Range<usize>>> {
+        let holds = |range: &Range<usize>| address.saturating_add(bytes) <= range.end;
+        let Some(open) = open else {
+            let held = self.pinned.range(..=address).next_back();
+            let pinned = held.map(|(start, held)| *start..start + pages(held.bytes));
+            return Ok(pinned.filter(holds));
+        };
+        let block = self.blocks.range(..=address).next_back();
+        let block = block.map(|(start, block)| *start..start + pages(block.bytes));
+        block.filter(holds).map(Some).ok_or_else(|| {
             let text = format!(
                 "{bytes} bytes at {address:#x} of device {} are not in one live block",
                 open.index
@@ -249,7 +309,7 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
     require(start != 0, || {
         Refusal::new(codes::OUT_OF_MEMORY, format!("the host has no {bytes} bytes left"))
     })?;
-    places().pinned.insert(start, Pinned { bytes, layout: Some(layout) });
+    changing().pinned.insert(start, Pinned { bytes, layout: Some(layout) });
     checks::born(start, format_args!("{bytes} bytes of pinned memory"));
     Ok(start)
 }
@@ -257,7 +317,7 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
 /// Gives pinned memory back.
 pub(crate) fn free_pinned(address: usize) -> Answer {
     let taken = {
-        let mut places = places();
+        let mut places = changing();
         let is_own = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_some());
         if is_own { places.pinned.remove(&address) } else { None }
     };
@@ -277,7 +337,7 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
 /// Registers memory of the program as pinned.
 pub(crate) fn register(address: usize, bytes: usize) -> Answer {
     check_extent(address, bytes)?;
-    let mut places = places();
+    let mut places = changing();
     let overlaps = places.pinned.range(..address + bytes).next_back();
     require(overlaps.is_none_or(|(start, held)| start + held.bytes <= address), || {
         Refusal::new(
@@ -291,7 +351,7 @@ pub(crate) fn register(address: usize, bytes: usize) -> Answer {
 
 /// Takes a registration back.
 pub(crate) fn unregister(address: usize) -> Answer {
-    let mut places = places();
+    let mut places = changing();
     let is_registered = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_none());
     require(is_registered, || {
         let text = format!("{address:#x} is not registered; pass the address that was");
@@ -303,7 +363,5 @@ pub(crate) fn unregister(address: usize) -> Answer {
 
 /// Whether the range is pinned memory of the host.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
-    let places = places();
-    let held = places.pinned.range(..=address).next_back();
-    held.is_some_and(|(start, held)| (address - start).saturating_add(bytes) <= pages(held.bytes))
+    places().find(None, address, bytes).is_ok_and(|found| found.is_some())
 }

@@ -5,6 +5,7 @@
 //! Init -> READY -> Start -> RECORDING -> Stop -> READY -> Finalize: the file
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,6 +40,28 @@ const ASKED: [(u64, u32, &str); 16] = [
     (0x0100_0000, 0, "GE_API_L1"),
 ];
 
+/// The setting that names the folder.
+const PATH: u32 = 16;
+
+/// What a program can set: the number of the interface, and its name. All but the folder are of hardware counters and of the host's system.
+const SETTINGS: [(u32, &str); 15] = [
+    (1, "STORAGE_LIMIT"),
+    (3, "SYS_HARDWARE_MEM_FREQ"),
+    (4, "LLC_MODE"),
+    (5, "SYS_IO_FREQ"),
+    (6, "SYS_INTERCONNECTION_FREQ"),
+    (7, "DVPP_FREQ"),
+    (8, "HOST_SYS"),
+    (9, "HOST_SYS_USAGE"),
+    (10, "HOST_SYS_USAGE_FREQ"),
+    (11, "LOW_POWER_FREQ"),
+    (12, "SYS_MEM_SERVICEFLOW"),
+    (13, "SYS_CPU_FREQ"),
+    (14, "OPTYPE"),
+    (15, "NTS_METRICS"),
+    (PATH, "PATH"),
+];
+
 /// A configuration.
 struct Config {
     devices: Vec<i32>,
@@ -53,6 +76,8 @@ struct Profiler {
     running: Vec<Handle>,
     /// Everything that was asked for.
     asked: u64,
+    /// The names of the settings that ask for what is not recorded.
+    settings: BTreeSet<&'static str>,
 }
 
 static PROFILER: Mutex<Option<Profiler>> = Mutex::new(None);
@@ -73,11 +98,40 @@ pub(crate) fn initialise(folder: PathBuf) -> Answer {
             "the profiler runs already; call aclprofFinalize first, and leave PTO_ACL_TRACE out";
         Refusal::new(codes::PROFILING_RUNS, text)
     })?;
-    std::fs::create_dir_all(&folder).map_err(|error| {
+    make_folder(&folder)?;
+    *profiler = Some(Profiler { folder, running: Vec::new(), asked: 0, settings: BTreeSet::new() });
+    Ok(())
+}
+
+fn make_folder(folder: &Path) -> Answer {
+    std::fs::create_dir_all(folder).map_err(|error| {
         let text = format!("the folder {} cannot be made: {error}", folder.display());
         Refusal::new(codes::INVALID_FILE, text)
+    })
+}
+
+/// Sets something, before a configuration is started: where the files go, or what a timeline says that it lacks.
+pub(crate) fn set(number: u32, value: &str) -> Answer {
+    let known = SETTINGS.iter().find(|(known, _)| *known == number);
+    let (_, name) = known.ok_or_else(|| {
+        Refusal::argument(format!(
+            "there is no setting {number} of the profiler; there are 1 and 3 to {PATH}"
+        ))
     })?;
-    *profiler = Some(Profiler { folder, running: Vec::new(), asked: 0 });
+    let mut profiler = profiler();
+    let profiler = profiler.as_mut().ok_or_else(none)?;
+    require(profiler.running.is_empty(), || {
+        let text = format!("the profiler runs; set {name} before aclprofStart");
+        Refusal::new(codes::PROFILING_RUNS, text)
+    })?;
+    if number == PATH {
+        require(!value.is_empty(), || Refusal::argument("the folder has no name; pass one"))?;
+        let folder = PathBuf::from(value);
+        make_folder(&folder)?;
+        profiler.folder = folder;
+    } else {
+        profiler.settings.insert(name);
+    }
     Ok(())
 }
 
@@ -85,7 +139,9 @@ pub(crate) fn initialise(folder: PathBuf) -> Answer {
 pub(crate) fn finalise() -> Answer {
     let ended = profiler().take().ok_or_else(none)?;
     let record = profile::take();
-    timeline::write(&ended.file(), &record, &not_recorded(ended.asked))
+    let missing = not_recorded(ended.asked).chain(ended.settings.iter().copied());
+    let missing: Vec<&str> = missing.collect();
+    timeline::write(&ended.file(), &record, &missing.join(", "))
 }
 
 /// A configuration: devices, and what is asked for of them.
@@ -153,9 +209,9 @@ fn recorded(asked: u64) -> u32 {
 }
 
 /// The names of what was asked for and is not recorded.
-fn not_recorded(asked: u64) -> String {
-    let missing = ASKED.iter().filter(|(bit, recorded, _)| asked & bit != 0 && *recorded == 0);
-    missing.map(|(_, _, name)| *name).collect::<Vec<_>>().join(", ")
+fn not_recorded(asked: u64) -> impl Iterator<Item = &'static str> {
+    let missing = move |(bit, recorded, _): &&(u64, u32, &str)| asked & bit != 0 && *recorded == 0;
+    ASKED.iter().filter(missing).map(|(_, _, name)| *name)
 }
 
 impl Profiler {

@@ -39,6 +39,23 @@ fn begun() -> MutexGuard<'static, Begun> {
     BEGUN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The texts that the program has asked numbers for.
+static NAMES: Mutex<BTreeMap<u64, String>> = Mutex::new(BTreeMap::new());
+/// Texts that are kept; a range of another one has its number.
+const MAX_NAMES: usize = 1 << 16;
+
+fn names() -> MutexGuard<'static, BTreeMap<u64, String>> {
+    NAMES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps the text that a number stands for.
+pub(crate) fn name(number: u64, text: String) {
+    let mut names = names();
+    if names.len() < MAX_NAMES {
+        names.insert(number, text);
+    }
+}
+
 /// A stamp without a message.
 pub(crate) fn create_stamp() -> Handle {
     STAMPS.open(Stamp::default())
@@ -79,7 +96,25 @@ pub(crate) fn mark(stamp: Handle) -> Answer {
 
 /// Begins a range of the calling thread, within those that it has begun.
 pub(crate) fn push(stamp: Handle) -> Answer {
-    let span = span(&message_of(stamp)?);
+    push_span(span(&message_of(stamp)?))
+}
+
+/// As [`push`], for an operator: its name and its type as numbers of texts, how many tensors it has, and its blocks.
+pub(crate) fn push_operator(name: u64, kind: u64, tensors: u64, blocks: u64) -> Answer {
+    let text = {
+        let names = names();
+        let text =
+            |number: u64| names.get(&number).cloned().unwrap_or_else(|| format!("{number:#x}"));
+        format!(
+            "operator {} of type {}, {tensors} tensors, {blocks} blocks",
+            text(name),
+            text(kind)
+        )
+    };
+    push_span(span(&text))
+}
+
+fn push_span(span: Span) -> Answer {
     let mut begun = begun();
     let nested = begun.nested.entry(span.thread).or_default();
     check_room(nested.len())?;

@@ -108,6 +108,7 @@ impl Stream {
     }
 
     /// Gives a command to the lane at once.
+    #[inline]
     fn perform(&self, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
         submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
         thread::with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
@@ -115,6 +116,7 @@ impl Stream {
     }
 
     /// Does what no capture has to keep: as [`Stream::submit`] for a stream that is not captured, without an object for the command.
+    #[inline]
     pub(crate) fn submit_at_once(
         &self,
         engine: Engine,
@@ -137,6 +139,7 @@ impl Stream {
     }
 
     /// As [`Stream::take`], with what timelines call the command.
+    #[inline]
     pub(crate) fn take_labelled(
         &self,
         engine: Engine,
@@ -194,6 +197,7 @@ impl Stream {
         self.lane.stop_on_failure()
     }
 
+    #[cold]
     fn note(&self, refusal: &Refusal) {
         let is_of_device = (507_000..508_000).contains(&refusal.code);
         if self.lane.stops_on_failure() && is_of_device && refusal.code != codes::STREAM_TIMEOUT {

@@ -4,7 +4,7 @@ use pto_host::session::HostBuffer;
 
 use super::lane::{Engine, Lane};
 use super::open::gm;
-use super::places;
+use super::places::{self, Owner};
 use super::stream::Stream;
 use crate::common::argument::check_extent;
 use crate::common::checks;
@@ -18,15 +18,16 @@ pub(crate) struct Transfer {
     to: usize,
     from: usize,
     bytes: usize,
-    /// The devices of `to` and `from`; `None`: the host.
-    devices: [Option<i32>; 2],
+    /// Whose `to` and `from` are.
+    owners: [Owner; 2],
 }
 
 /// The kinds that there are.
 const KINDS: u32 = 8;
 
 impl Transfer {
-    /// Checks the arguments of a copy; `None`: there is nothing to do.
+    /// Checks the arguments of a copy; `None`: there is nothing to do. It is inlined, as is what follows: a copy that passes through memory waits for its own stores.
+    #[inline]
     pub(crate) fn checked(
         to: usize,
         room: usize,
@@ -49,20 +50,18 @@ impl Transfer {
         }
         check_extent(to, bytes)?;
         check_extent(from, bytes)?;
-        let devices = places::devices_of([to, from], bytes)?;
-        Ok(Some(Self { to, from, bytes, devices }))
+        let owners = places::owners_of([to, from], bytes)?;
+        Ok(Some(Self { to, from, bytes, owners }))
     }
 
     /// Whether neither side is of a device.
     pub(crate) fn is_on_host(&self) -> bool {
-        self.devices == [None, None]
+        !self.owners.iter().any(|owner| matches!(owner, Owner::Device(_)))
     }
 
     /// Whether a side is memory of the host that is not pinned.
     pub(crate) fn is_pageable(&self) -> bool {
-        let sides = [self.to, self.from].into_iter().zip(self.devices);
-        let mut on_host = sides.filter(|(_, device)| device.is_none());
-        on_host.any(|(address, _)| !places::is_pinned(address, self.bytes))
+        self.owners.contains(&Owner::Host)
     }
 
     /// Copies now, in a call of the host.
@@ -83,19 +82,30 @@ impl Transfer {
     }
 
     /// The copy as a command.
+    #[inline]
     pub(crate) fn take(self, stream: &Stream) -> Answer {
-        let label = || self.label();
+        if checks::is_on() {
+            return self.take_watched(stream);
+        }
         let work = move |lane: &Lane| self.submit(lane);
-        stream.take_labelled(Engine::Copies, "copy", label, &self.touches(), work)
+        stream.take_labelled(Engine::Copies, "copy", || self.label(), &[], work)
+    }
+
+    /// As `take`, where races are looked for: they need to know which memory the copy uses.
+    #[cold]
+    fn take_watched(self, stream: &Stream) -> Answer {
+        let work = move |lane: &Lane| self.submit(lane);
+        stream.take_labelled(Engine::Copies, "copy", || self.label(), &self.touches(), work)
     }
 
     /// What timelines call it.
     fn label(&self) -> String {
-        let way = match self.devices {
-            [Some(_), Some(_)] => "copy on device",
-            [None, Some(_)] => "copy from device",
-            [Some(_), None] => "copy to device",
-            [None, None] => "copy on host",
+        let is_device = self.owners.map(|owner| matches!(owner, Owner::Device(_)));
+        let way = match is_device {
+            [true, true] => "copy on device",
+            [false, true] => "copy from device",
+            [true, false] => "copy to device",
+            [false, false] => "copy on host",
         };
         format!("{way}, {} bytes", self.bytes)
     }
@@ -126,9 +136,14 @@ impl Transfer {
         })
     }
 
+    #[inline]
     fn submit(&self, lane: &Lane) -> Answer {
         // The session refuses what is not allocated any more when a graph copies it.
-        let is_own = self.devices.map(|device| device.map(|index| index == lane.open.index));
+        let own = Owner::Device(lane.open.index);
+        let is_own = self.owners.map(|owner| match owner {
+            Owner::Device(_) => Some(owner == own),
+            Owner::Pinned | Owner::Host => None,
+        });
         let overlap = self.to < self.from + self.bytes && self.from < self.to + self.bytes;
         match is_own {
             [Some(true), Some(true)] if !overlap => {

@@ -74,6 +74,14 @@ int main(int count, char **arguments) {
     TRY(aclrtMemcpy(pageable, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_HOST));
     for (int i = 0; i < COUNT; i++)
         if (pageable[i] != (i < COUNT / 2 ? 7 : i)) return 1;
+    /* Pointers to arguments: their words are in the record, and the one that is an address becomes that of the replay. */
+    void *array[3] = {&device, &length, &value};
+    value = 8;
+    TRY(aclrtLaunchKernelWithArgsArray(fill, 1, stream, NULL, array));
+    TRY(aclrtSynchronizeStream(stream));
+    TRY(aclrtMemcpy(pageable, BYTES, device, BYTES, ACL_MEMCPY_DEVICE_TO_HOST));
+    for (int i = 0; i < COUNT; i++)
+        if (pageable[i] != (i < COUNT / 2 ? 8 : i)) return 1;
     pageable[0] = 9;
     TRY(aclrtMemcpy(device, BYTES, pageable, BYTES, ACL_MEMCPY_HOST_TO_DEVICE));
     TRY(aclrtMemcpy(pageable, 8, device, 8, ACL_MEMCPY_DEVICE_TO_HOST));

@@ -35,6 +35,17 @@ static void work(void) {
     OK(aclprofRangeStart(stamp, &range));
     OK(aclprofSetStampTraceMessage(stamp, "inner", 5));
     OK(aclprofPush(stamp));
+    aclprofTensorInfo operator = {aclprofStr2Id("add"), aclprofStr2Id("Add"), 0, 3, 0, 8, first, NULL};
+    aclprofEventAttributes attributes = {ACL_PROF_EVENT_ATTR_VERSION, sizeof attributes, ACL_PROF_MESSAGE_TYPE_TENSOR_INFO, {&operator}};
+    OK(aclprofRangePushEx(&attributes));
+    OK(aclprofRangePop());
+    attributes.messageType = 1;
+    IS(100000, aclprofRangePushEx(&attributes));
+    attributes.messageType = 0, attributes.size = 8;
+    IS(100000, aclprofRangePushEx(&attributes));
+    attributes.size = sizeof attributes, attributes.message.tensorInfo = NULL;
+    IS(100000, aclprofRangePushEx(&attributes));
+    IS(100000, aclprofRangePushEx(NULL));
     OK(aclrtMemsetAsync(device, BYTES, 7, BYTES, first));
     OK(aclrtRecordEvent(event, first));
     OK(aclprofMarkEx("here", 4, second));
@@ -46,6 +57,7 @@ static void work(void) {
     OK(aclprofRangeStop(range));
     IS(107000, aclprofRangeStop(range));
     IS(107000, aclprofPop());
+    IS(107000, aclprofRangePop());
     aclprofDestroyStamp(stamp);
     IS(107017, aclprofMark(stamp));
     IS(7, ((char *)pinned)[BYTES - 1]);
@@ -65,8 +77,19 @@ int main(int count, char **arguments) {
         IS(100043, aclprofFinalize());
         IS(100000, aclprofInit(NULL, 3));
         IS(100000, aclprofInit(folder, 0));
+        IS(100043, aclprofSetConfig(ACL_PROF_PATH, folder, strlen(folder)));
         OK(aclprofInit(folder, strlen(folder)));
         IS(100042, aclprofInit(folder, strlen(folder)));
+        /* The folder may be named later, and what cannot be recorded is noted. */
+        char later[256];
+        snprintf(later, sizeof later, "%s/later", folder);
+        OK(aclprofSetConfig(ACL_PROF_PATH, later, strlen(later)));
+        OK(aclprofSetConfig(ACL_PROF_LLC_MODE, "read", 4));
+        IS(100000, aclprofSetConfig(2, "read", 4));
+        IS(100000, aclprofSetConfig(17, "read", 4));
+        IS(100000, aclprofSetConfig(ACL_PROF_PATH, NULL, 4));
+        IS(100000, aclprofSetConfig(ACL_PROF_PATH, folder, 0));
+        IS(100000, aclprofSetConfig(ACL_PROF_PATH, folder, 257));
         IS(0, (long)aclprofCreateConfig(devices, 1, ACL_AICORE_NONE, NULL, 0));
         uint64_t asked = ACL_PROF_ACL_API | ACL_PROF_TASK_TIME | ACL_PROF_MSPROFTX | ACL_PROF_L2CACHE;
         aclprofConfig *config = aclprofCreateConfig(devices, 1, ACL_AICORE_NONE, NULL, asked);
@@ -74,6 +97,7 @@ int main(int count, char **arguments) {
         IS(100043, aclprofStop(config));
         OK(aclprofStart(config));
         IS(100042, aclprofStart(config));
+        IS(100042, aclprofSetConfig(ACL_PROF_LLC_MODE, "read", 4));
         work();
         OK(aclprofStop(config));
         work();

@@ -71,6 +71,9 @@ pub(crate) struct AclSettings {
     /// Chooses the order of commands that are ready at the same time, in virtual time [default: 0]
     #[arg(long, value_name = "SEED", requires = "is_virtual", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
+    /// Microseconds that a kernel of the program takes, in virtual time [default: 5]
+    #[arg(long, value_name = "US", requires = "is_virtual", value_parser = whole(1_u64, 1_000_000_000))]
+    pub(crate) kernel_us: Option<u64>,
     /// Reports misuse of the interface on standard error, and what the program has not freed at its end
     #[arg(long)]
     pub(crate) check: bool,

@@ -27,17 +27,18 @@ fn shell(options: &[&str], script: &str) -> (Option<i32>, String) {
     (answer.code, answer.stdout)
 }
 
-const SETTINGS: &str = "echo $PTO_ACL_DEVICE$PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE$PTO_ACL_RECORD";
+const SETTINGS: &str = "echo $PTO_ACL_DEVICE$PTO_ACL_DEVICES/$PTO_ACL_MEMORY/$PTO_ACL_SEED/$PTO_ACL_CHECK/$PTO_ACL_FAIL$PTO_ACL_TRACE$PTO_ACL_RECORD$PTO_ACL_KERNEL_US";
 
 #[test]
 fn options_become_settings_of_the_library() {
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&[], "////\n"),
         (&["--devices", "2", "--memory", "1G"], "2/1073741824///\n"),
         (&["--virtual"], "//0//\n"),
         (&["--device", "a2a3sim"], "a2a3sim////\n"),
         (&["--device", "a2a3"], "a2a3////\n"),
         (&["--virtual", "--seed", "7"], "//7//\n"),
+        (&["--virtual", "--kernel-us", "20"], "//0//20\n"),
         (
             &[
                 "--check",

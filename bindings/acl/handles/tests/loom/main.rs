@@ -3,9 +3,10 @@
 #![cfg(loom)]
 
 use loom::sync::Arc;
+use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::{cell::Cell, thread};
-use pto_handles::Slot;
+use pto_handles::{Generation, Slot};
 
 /// An object that counts its ends. Its content is a plain cell, so that loom reports a look that nothing orders.
 struct Object {
@@ -110,5 +111,54 @@ fn a_key_of_an_earlier_round_finds_nothing() {
         if is_empty {
             assert_eq!(look(&slot, 1), Some(8));
         }
+    });
+}
+
+#[test]
+fn an_object_that_is_kept_is_seen_whole_or_not() {
+    loom::model(|| {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let slot = Arc::new(Slot::<Object>::default());
+        let looking = {
+            let slot = Arc::clone(&slot);
+            thread::spawn(move || {
+                // SAFETY: nobody closes the slot.
+                let seen = unsafe { slot.kept(0) };
+                seen.map(|object| object.content.get())
+            })
+        };
+        assert!(slot.open(0, object(7, &ends)).is_ok());
+        let seen = looking.join().expect("the thread does not panic");
+        assert!(seen.is_none_or(|content| content == 7), "{seen:?}");
+        // SAFETY: as above.
+        assert!(unsafe { slot.kept(1) }.is_none());
+    });
+}
+
+/// A table of one number behind a lock, and a thread that has looked it up: it does not use that any more once it knows of the change.
+#[test]
+fn what_was_looked_up_counts_until_the_change() {
+    loom::model(|| {
+        let table = Arc::new((Generation::default(), Mutex::new(7)));
+        let told = Arc::new(AtomicUsize::new(0));
+        let changing = {
+            let (table, told) = (Arc::clone(&table), Arc::clone(&told));
+            thread::spawn(move || {
+                let mut held = table.1.lock().expect("nobody panics");
+                table.0.next();
+                *held = 8;
+                drop(held);
+                told.store(1, Ordering::Release);
+            })
+        };
+        let (generation, found) = {
+            let held = table.1.lock().expect("nobody panics");
+            (table.0.now(), *held)
+        };
+        let knows = told.load(Ordering::Acquire) == 1;
+        let counts = table.0.now() == generation;
+        assert!(!(knows && counts) || found == 8, "{found} counts after the change");
+        changing.join().expect("the thread does not panic");
+        assert_eq!(table.0.now() == generation, found == 8);
     });
 }

@@ -25,6 +25,71 @@ static void operators_have_limits(aclrtBinHandle binary, aclrtStream stream) {
     OK(aclrtSetOpExecuteTimeOut(0));
 }
 
+/* Arguments as an array of pointers: how many there are, and how large, the object of the kernel declares. */
+static void arguments_in_arrays(aclrtBinHandle binary, aclrtStream stream, uint64_t *device, size_t bytes) {
+    aclrtFuncHandle fill, spread, idle, blocks, unknown;
+    aclrtLaunchKernelCfg config = {NULL, 0}, broken = {NULL, 1};
+    uint64_t words[3] = {(uintptr_t)device, 3, 77}, result[16];
+    void *array[3] = {&words[0], &words[1], &words[2]};
+    size_t count = 0, offset = 0, size = 0;
+    OK(aclrtBinaryGetFunction(binary, "fill", &fill));
+    OK(aclrtBinaryGetFunction(binary, "spread", &spread));
+    OK(aclrtBinaryGetFunction(binary, "idle", &idle));
+    OK(aclrtBinaryGetFunction(binary, "number_blocks", &blocks));
+    OK(aclrtMemset(device, bytes, 0, bytes));
+    OK(aclrtLaunchKernelWithArgsArray(fill, 1, stream, NULL, array));
+    /* The call has read the arguments when it returns. */
+    words[2] = 0;
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(result, sizeof result, device, sizeof result, ACL_MEMCPY_DEVICE_TO_HOST));
+    HOLDS(result[0] == 77 && result[2] == 77 && result[3] == 0);
+    /* Parameters that are smaller and larger than a word. */
+    struct { int32_t count, behind; } elements = {5, -1};
+    unsigned char text[20] = "abcdefghijklmnopqrs";
+    array[1] = &elements.count, array[2] = text;
+    OK(aclrtLaunchKernelWithArgsArray(spread, 1, stream, &config, array));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(result, sizeof result, device, sizeof result, ACL_MEMCPY_DEVICE_TO_HOST));
+    HOLDS(result[0] == 'a' && result[4] == 'e' && result[5] == 0);
+    OK(aclrtLaunchKernelWithArgsArray(idle, 2, stream, NULL, NULL));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtFunctionGetParamCount(spread, &count));
+    IS(3, (long)count);
+    OK(aclrtFunctionGetParamCount(idle, &count));
+    IS(0, (long)count);
+    OK(aclrtFunctionGetParamInfo(spread, 2, &offset, &size));
+    HOLDS(offset == 16 && size == 20);
+    OK(aclrtFunctionGetParamInfo(spread, 1, NULL, &size));
+    IS(4, (long)size);
+    OK(aclrtFunctionGetParamInfo(spread, 1, &offset, NULL));
+    IS(8, (long)offset);
+    IS(VALUE, aclrtFunctionGetParamInfo(spread, 3, &offset, &size));
+    IS(ARGUMENT, aclrtFunctionGetParamInfo(spread, 1, NULL, NULL));
+    IS(ARGUMENT, aclrtFunctionGetParamCount(spread, NULL));
+    IS(ARGUMENT, aclrtFunctionGetParamCount(NULL, &count));
+    IS(HANDLE, aclrtFunctionGetParamCount(BAD, &count));
+    IS(HANDLE, aclrtFunctionGetParamInfo(BAD, 0, &offset, &size));
+    /* What cannot be launched. */
+    IS(ARGUMENT, aclrtLaunchKernelWithArgsArray(NULL, 1, stream, NULL, array));
+    IS(HANDLE, aclrtLaunchKernelWithArgsArray(BAD, 1, stream, NULL, array));
+    IS(HANDLE, aclrtLaunchKernelWithArgsArray(fill, 1, BAD, NULL, array));
+    IS(ARGUMENT, aclrtLaunchKernelWithArgsArray(fill, 0, stream, NULL, array));
+    IS(ARGUMENT, aclrtLaunchKernelWithArgsArray(fill, 1, stream, &broken, array));
+    IS(ARGUMENT, aclrtLaunchKernelWithArgsArray(fill, 1, stream, NULL, NULL));
+    array[1] = NULL;
+    (void)aclGetRecentErrMsg();
+    IS(ARGUMENT, aclrtLaunchKernelWithArgsArray(fill, 1, stream, NULL, array));
+    const char *text_of_refusal = aclGetRecentErrMsg();
+    HOLDS(text_of_refusal && strstr(text_of_refusal, "arguments[1] is null"));
+    /* A kernel that declares nothing. */
+    void *target[1] = {&words[0]};
+    IS(VALUE, aclrtFunctionGetParamCount(blocks, &count));
+    IS(VALUE, aclrtLaunchKernelWithArgsArray(blocks, 2, stream, NULL, target));
+    text_of_refusal = aclGetRecentErrMsg();
+    HOLDS(text_of_refusal && strstr(text_of_refusal, "PTO_ACL_PARAMETERS(number_blocks"));
+    IS(VALUE, aclrtBinaryGetFunction(binary, "wrong", &unknown));
+}
+
 void kernel_cases(const char *object) {
     enum { COUNT = 16 };
     aclrtBinHandle binary, second;
@@ -122,6 +187,7 @@ void kernel_cases(const char *object) {
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtMemcpy(result, sizeof result, device, sizeof result, ACL_MEMCPY_DEVICE_TO_HOST));
     IS(1234, result[COUNT - 1]);
+    arguments_in_arrays(binary, stream, device, sizeof result);
     operators_have_limits(binary, stream);
     OK(aclrtBinaryUnLoad(binary));
     IS(HANDLE, aclrtBinaryUnLoad(binary));

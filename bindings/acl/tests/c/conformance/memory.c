@@ -103,6 +103,44 @@ static void batches(char *device, char *pinned) {
     HOLDS(pinned[0] == 0x31 && pinned[127] == 0x32);
 }
 
+/* What a thread has copied before counts no more when it is freed, unregistered or pinned. */
+static void no_copy_remembers_what_was_freed(aclrtStream stream) {
+    static _Alignas(4096) unsigned char own[4096];
+    void *device, *other, *pinned, *registered;
+    OK(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMallocHost(&pinned, 4096));
+    for (int round = 0; round < 2; round++) {
+        OK(aclrtMemcpyAsync(other, 4096, device, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+        OK(aclrtMemcpyAsync(device, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        OK(aclrtMemsetAsync(device, 4096, 1, 4096, stream));
+    }
+    /* Within what was found, and beyond it. */
+    OK(aclrtMemcpyAsync((char *)other + 64, 64, (char *)device + 4032, 64, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    IS(VALUE, aclrtMemsetAsync((char *)device + 64, 1 << 30, 1, 1 << 30, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpyAsync(other, 4096, device, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtFree(device));
+    IS(VALUE, aclrtMemcpyAsync(other, 4096, device, 4096, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    IS(VALUE, aclrtMemsetAsync(device, 4096, 1, 4096, stream));
+    OK(aclrtFree(other));
+    OK(aclrtFreeHost(pinned));
+    IS(VALUE, aclrtMemcpyAsync(other, 64, own, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    /* Memory of the program is waited for, but while it is registered: what is copied is what stands there then. */
+    OK(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtHostRegister(own, sizeof own, ACL_HOST_REGISTER_MAPPED, &registered));
+    OK(aclrtMemcpyAsync(device, 64, own, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtHostUnregister(own));
+    own[0] = 77;
+    OK(aclrtMemcpyAsync(device, 64, own, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    own[0] = 0;
+    OK(aclrtMemcpy(own, 64, device, 64, ACL_MEMCPY_DEVICE_TO_HOST));
+    IS(77, own[0]);
+    OK(aclrtFree(device));
+}
+
 void copy_cases(void) {
     enum { SIZE = 4096 };
     char source[SIZE], target[SIZE], *pinned;
@@ -114,6 +152,7 @@ void copy_cases(void) {
     OK(aclrtMalloc((void **)&other, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     OK(aclrtMallocHost((void **)&pinned, SIZE));
     OK(aclrtCreateStream(&stream));
+    no_copy_remembers_what_was_freed(stream);
     OK(aclrtMemcpy(device, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
     OK(aclrtMemcpy(other, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
     OK(aclrtMemcpy(target, SIZE, other, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
