@@ -26,6 +26,7 @@ pub mod call;
 mod chain;
 mod element;
 mod error;
+mod collective;
 mod exchange;
 mod foreign;
 mod forward;

@@ -65,7 +65,9 @@ pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
     Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, stamp_words,
 };
-pub use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
+pub use pto_sim_shim::virtual_time::group::{
+    ContributionReport, NetFaults, NetworkProfile, WrongContribution,
+};
 pub use ranks::{Group, GroupOptions, GroupWork};
 pub use report::{GroupReport, RankReport, TransferCounts};
 pub use sessions::{GroupSessions, MemberSession};

@@ -324,7 +324,9 @@ impl Group {
             }
         }
         if failures.is_empty() {
-            Ok(GroupReport { ranks })
+            let net = self.members.first().and_then(|member| member.membership().net());
+            let contributions = net.and_then(|net| net.contributions());
+            Ok(GroupReport { ranks, contributions })
         } else {
             Err(GroupError::failed(failures))
         }

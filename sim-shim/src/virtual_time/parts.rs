@@ -50,6 +50,11 @@ impl Part {
         BlockContext { block: self.block, blocks: 0, lane }.part()
     }
 
+    /// Its block.
+    pub(super) const fn block(self) -> u32 {
+        self.block
+    }
+
     /// Its lane.
     pub(super) const fn lane(self) -> usize {
         self.lane

@@ -12,18 +12,21 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::contributions::{ContributionReport, Contributions, Reduced, Submitted};
 use super::links::Links;
 use super::profile::NetworkProfile;
 use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
 use crate::virtual_time::options::Compute;
 
-/// What goes wrong in the network; nothing, by default. A transfer is lost once, and a rank dies once: runs after that one have no trouble.
+/// What goes wrong in the network; nothing, by default. A transfer is lost or left out once, and a rank dies once: runs after that one have no trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetFaults {
     /// A link that is slow: from this rank, to that one, so many times.
     pub slow: Option<(u32, u32, u64)>,
     /// The transfer with this number, in the order of their starts, is lost, and both sides are told.
     pub lost: Option<u64>,
+    /// The bytes of the transfer with this number do not come, and nobody is told: the transfer is over as any other one.
+    pub left_out: Option<u64>,
     /// A rank that dies, and when, in nanoseconds.
     pub dies: Option<(u32, u64)>,
 }
@@ -69,6 +72,8 @@ struct Shared {
     faults: NetFaults,
     /// Whether transfers move bytes.
     carries: bool,
+    /// Whose values elements have, if that is followed.
+    contributions: Option<Contributions>,
     next_ns: Vec<u64>,
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
@@ -142,6 +147,7 @@ impl VirtualNet {
             links: Links::new(profile, size, faults.slow),
             faults,
             carries: compute == Compute::Run,
+            contributions: (compute == Compute::Contributions).then(|| Contributions::new(count)),
             next_ns: vec![NEVER; count],
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
@@ -177,6 +183,9 @@ impl VirtualNet {
         let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         shared.links = Links::new(self.profile, size, shared.faults.slow);
         (shared.running, shared.serial, shared.moves) = (0, 0, 0);
+        if let Some(contributions) = &mut shared.contributions {
+            *contributions = Contributions::new(self.beds.len());
+        }
         for rank in 0..size {
             shared.exchange.begin(rank, run);
             let at = rank as usize;
@@ -192,6 +201,31 @@ impl VirtualNet {
     pub fn outcome(&self, rank: u32) -> ((u64, u64, u64), Option<TransferError>) {
         let shared = self.shared();
         (shared.counts[rank as usize], shared.failures[rank as usize].clone())
+    }
+
+    /// What the last run's collectives have left where, if that was followed ([`Compute::Contributions`]).
+    #[must_use]
+    pub fn contributions(&self) -> Option<ContributionReport> {
+        self.shared().contributions.as_ref().map(Contributions::report)
+    }
+
+    /// Whether it is followed whose values elements have.
+    pub(super) fn follows(&self) -> bool {
+        self.shared().contributions.is_some()
+    }
+
+    /// A rank begins to submit a collective call.
+    pub(super) fn submitted(&self, rank: u32, submitted: &Submitted) {
+        if let Some(contributions) = &mut self.shared().contributions {
+            contributions.begin(rank, submitted);
+        }
+    }
+
+    /// A kernel `reduce` has run on a rank.
+    pub(super) fn reduced(&self, rank: u32, kernel: &Reduced) {
+        if let Some(contributions) = &mut self.shared().contributions {
+            contributions.reduced(rank, kernel);
+        }
     }
 
     /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own.
@@ -386,7 +420,14 @@ impl Shared {
         }
         // Now, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that time. Both
         // sides have given the spans away until the transfer is over.
-        if self.carries {
+        let arrives = self.faults.left_out != Some(number);
+        if !arrives {
+            self.faults.left_out = None;
+        }
+        if let Some(contributions) = &mut self.contributions {
+            contributions.moved(&found, arrives);
+        }
+        if self.carries && arrives {
             // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs
             // at a time, and by the edges nobody else uses the bytes of a transfer that is under way.
             unsafe { found.source.copy_to(found.target) };

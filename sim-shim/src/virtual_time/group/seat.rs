@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pto_abi::{Fault, TaskId};
 
+use super::contributions::{Reduced, Submitted};
 use super::net::{Leave, VirtualNet};
 use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
 
@@ -25,12 +26,29 @@ pub(in crate::virtual_time) struct GroupSeat {
     under_way: HashMap<u64, TaskId>,
     next: u64,
     failure: Option<TransferError>,
+    follows: bool,
 }
 
 impl GroupSeat {
     pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
-        let under_way = HashMap::new();
-        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None }
+        let (under_way, follows) = (HashMap::new(), of.net.follows());
+        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows }
+    }
+
+    /// Whether it is followed whose values elements have.
+    #[inline]
+    pub(in crate::virtual_time) const fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// The builder begins to submit a collective call.
+    pub(in crate::virtual_time) fn submitted(&self, submitted: &Submitted) {
+        self.of.net.submitted(self.of.rank, submitted);
+    }
+
+    /// A kernel `reduce` has run.
+    pub(in crate::virtual_time) fn reduced(&self, kernel: &Reduced) {
+        self.of.net.reduced(self.of.rank, kernel);
     }
 
     /// It may go on before this moment.
