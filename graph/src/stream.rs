@@ -13,8 +13,8 @@ use pto_abi::ids::TaskId;
 
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
-use crate::element::ElementType;
 use crate::collective::CollectiveCall;
+use crate::element::ElementType;
 use crate::exchange::Exchange;
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};

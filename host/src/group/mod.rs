@@ -42,6 +42,9 @@
 mod activity;
 mod engine;
 mod error;
+mod explore;
+#[cfg(test)]
+mod explored;
 mod local;
 mod member;
 #[cfg(test)]
@@ -60,6 +63,7 @@ mod tests;
 mod transport;
 
 pub use error::{GroupError, RankFailure};
+pub use explore::GroupExploration;
 pub use member::Member;
 pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{

@@ -4,8 +4,8 @@ use pto_abi::fault::Fault;
 
 use super::call::Call;
 use super::{exchange, gather, relay, scatter, tree};
-use crate::element::ElementType;
 use crate::collective::{Collective, CollectiveCall};
+use crate::element::ElementType;
 use crate::group::calls::bytes_of;
 use crate::group::choice::{Algorithm, Choice, Options, relayed_tile_bytes};
 use crate::group::communicator::Communicator;

@@ -2,9 +2,9 @@
 
 use super::program::{self, Programs, TENSOR_BYTES};
 use super::setting::{Call, Setting, Trouble, What};
+use super::tried;
 use crate::group::error::GroupError;
 use crate::group::ranks::{Group, GroupOptions};
-use super::tried;
 use crate::options::DeviceOptions;
 use pto_graph::group::{Algorithm, Order, Reduction};
 use pto_sim_shim::Hosting;
@@ -52,7 +52,8 @@ fn one_call(ranks: u32, what: What, algorithm: Algorithm) -> Setting {
         tile_bytes: 4096,
     };
     let drawn = Setting::drawn(0);
-    let network = pto_sim_shim::virtual_time::group::NetworkProfile { ranks_per_node: 2, ..drawn.network };
+    let network =
+        pto_sim_shim::virtual_time::group::NetworkProfile { ranks_per_node: 2, ..drawn.network };
     Setting { ranks, calls: vec![call], trouble: Trouble::None, network, ..drawn }
 }
 
@@ -66,7 +67,8 @@ fn whichever_transfer_is_left_out_is_missed() {
         Algorithm::TREE,
         Algorithm::TWO_LEVEL,
     ];
-    let whats = [What::BROADCAST, What::REDUCE, What::ALL_REDUCE, What::SCATTER_GATHER, What::ALL_TO_ALL];
+    let whats =
+        [What::BROADCAST, What::REDUCE, What::ALL_REDUCE, What::SCATTER_GATHER, What::ALL_TO_ALL];
     for what in whats {
         for algorithm in algorithms {
             let setting = one_call(4, what, algorithm);
@@ -92,8 +94,14 @@ fn the_rank_whose_value_is_missing_and_the_elements_are_named() {
     assert_eq!(report.calls, 2);
     assert_eq!(told.len(), 2, "the other rank gets the half back: {told:?}");
     let missing: Vec<_> = report.found.iter().map(|found| (found.rank, found.elements)).collect();
-    assert!(missing == [(0, (0, 12)), (1, (0, 12))] || missing == [(0, (12, 12)), (1, (12, 12))], "{told:?}");
+    assert!(
+        missing == [(0, (0, 12)), (1, (0, 12))] || missing == [(0, (12, 12)), (1, (12, 12))],
+        "{told:?}"
+    );
     let told_of = |rank: u32| format!("have no value of rank {rank}");
-    assert!(told.iter().all(|text| text.contains(&told_of(0)) || text.contains(&told_of(1))), "{told:?}");
+    assert!(
+        told.iter().all(|text| text.contains(&told_of(0)) || text.contains(&told_of(1))),
+        "{told:?}"
+    );
     assert!(told[0].starts_with("rank 0: all_reduce (call 1): elements "), "{told:?}");
 }

@@ -297,8 +297,7 @@ impl Book {
                 if missing.is_empty() && surplus.is_empty() {
                     return;
                 }
-                let elements =
-                    ((piece.address - address.0) / bytes, (piece.bytes / bytes).max(1));
+                let elements = ((piece.address - address.0) / bytes, (piece.bytes / bytes).max(1));
                 report.wrong += elements.1;
                 if report.found.len() < KEPT {
                     let call = self.call;
@@ -327,7 +326,55 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::{Ranks, one, together};
+    use super::{Contributions, OF_CALL, Ranks, Reduced, Submitted, one, together};
+    use crate::group::{Move, Span};
+    use pto_abi::GmAddr;
+    use pto_graph::ElementType;
+    use pto_graph::group::{Collective, CollectiveCall};
+
+    /// Two ranks add up four elements; the parts come to address 200. Rank 1 reduces what comes so many times.
+    fn all_reduce(times: u32) -> Vec<String> {
+        let mut found = Contributions::new(2);
+        for rank in 0..2 {
+            let result = (GmAddr(1000 * u64::from(rank + 1)), 4, 4);
+            let (collective, ranks) = (Collective::ALL_REDUCE, (0, 1, 2));
+            let call = CollectiveCall {
+                collective,
+                number: 1,
+                ranks,
+                rank,
+                root: 0,
+                tags: 1 << 31,
+                result,
+            };
+            found.begin(rank, &Submitted { call, is_part: false, is_recorded: false });
+        }
+        let how = u64::from(ElementType::F32.get()) | 4 << 16;
+        let own = |rank: u32| 1000 * u64::from(rank + 1);
+        for to in 0..2 {
+            let from = 1 - to;
+            let [source, target] =
+                [own(from), own(to) + 200].map(|address| Span { address, bytes: 16 });
+            let moved = Move { from, to, source, target, tag: OF_CALL, over: [None; 2], signal: None };
+            found.moved(&moved, true);
+        }
+        for (rank, times) in [(0, 1), (1, times)] {
+            let own = own(rank);
+            for _ in 0..times {
+                found.reduced(rank, &Reduced { args: [own, own + 200, own, 4, how, 1], block: 0 });
+            }
+        }
+        found.report().found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_value_that_is_reduced_twice_is_told() {
+        let doubled =
+            "rank 1: all_reduce (call 1): elements 0 to 3 of 4 have the value of rank 0 1 time too often";
+        assert_eq!((all_reduce(1), all_reduce(2)), (vec![], vec![doubled.to_owned()]));
+        let missing = "rank 1: all_reduce (call 1): elements 0 to 3 of 4 have no value of rank 0";
+        assert_eq!(all_reduce(0), [missing]);
+    }
 
     #[test]
     fn sets_of_ranks_are_put_together() {
