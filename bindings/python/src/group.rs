@@ -50,7 +50,14 @@ impl Group {
 }
 
 fn raised_from_group(error: GroupError) -> PyErr {
-    raised(&Failure::new(FailureKind::GROUP_FAILED, error.to_string()))
+    let fault = match &error {
+        GroupError::Failed { failures } => failures.first().and_then(|first| first.error.fault()),
+        _ => None,
+    };
+    match fault {
+        Some(fault) => raised(&Failure::of_fault(fault, error.to_string())),
+        None => invalid(error.to_string()),
+    }
 }
 
 impl State {

@@ -331,12 +331,15 @@ impl Told {
     fn of_contributions(&self, found: &ContributionReport) -> String {
         let (tasks, time) = (self.report.tasks(), self.report.makespan());
         let mut text = format!("  {} in {}\n", counted(tasks, "task"), duration(time));
-        text += &format!(
-            "  {} of all ranks: {} followed, {} without the values of the right ranks\n",
-            counted(found.calls, "collective call"),
-            counted(found.elements, "element"),
-            grouped(found.wrong)
-        );
+        text += &match found.calls {
+            0 => "  no collective calls that could be followed\n".to_owned(),
+            calls => format!(
+                "  {} of all ranks: {} followed, {} without the values of the right ranks\n",
+                counted(calls, "collective call"),
+                counted(found.elements, "element"),
+                grouped(found.wrong)
+            ),
+        };
         for wrong in &found.found {
             text += &format!("    {wrong}\n");
         }
