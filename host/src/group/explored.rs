@@ -143,7 +143,7 @@ fn explored(
     (what, algorithm): (u64, Algorithm),
     faults: NetFaults,
 ) -> Result<GroupExploration, GroupError> {
-    group(size, faults).explore(4_000, |group| {
+    group(size, faults).explore(2_000, |group| {
         run(group, "call", &[what, algorithm.get().into()])?;
         let tensor = u64::from(what == ALL_TO_ALL);
         compare(group, tensor, |rank, at| Some(expected(what, (rank, size), at)))
@@ -158,14 +158,14 @@ fn small_collectives_are_clean_in_every_order() {
         (2, ALL_REDUCE, Algorithm::HALVING),
         (2, ALL_TO_ALL, Algorithm::DIRECT),
         (3, ALL_REDUCE, Algorithm::TREE),
-        (3, BROADCAST, Algorithm::DIRECT),
+        (3, BROADCAST, Algorithm::RING),
         (3, BARRIERS, Algorithm::AUTO),
     ];
     for (size, what, algorithm) in cases {
         let found = explored(size, (what, algorithm), NetFaults::default()).unwrap();
-        println!("{size} ranks, call {what}, {}: {found:?}", algorithm.name());
         assert_eq!(found.failure, None, "{size} ranks, call {what}, {}", algorithm.name());
         assert!(found.is_complete && found.orders > 1, "{found:?}");
+
     }
 }
 
