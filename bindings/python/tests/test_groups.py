@@ -82,7 +82,7 @@ def test_large_arrays_get_larger_windows(four):
         same(four.all_reduce(arrays), [np.sum(arrays, axis=0, dtype="int32")] * 4)
 
 
-@pytest.mark.parametrize("before, after", itertools.product([(R, R), (S0, R), (R, S1), (S0, S1), (S1, S0)], repeat=2))
+@pytest.mark.parametrize("before, after", list(itertools.product([(R, R), (S0, R), (R, S1), (S0, S1), (S1, S0)], repeat=2)))
 def test_relayout_moves_parts(mesh, before, after):
     whole = np.arange(12 * 6, dtype="float32").reshape(12, 6)
     found = relayout(distribute(mesh, whole, TensorLayout(before)), TensorLayout(after))
