@@ -1,11 +1,11 @@
 //! Small groups in every order of arrivals: collectives are clean, a program with a race is found, and so is a transfer that is left out.
 
-use pto_graph::group::{
-    Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal,
-};
+use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
-use super::{Group, GroupError, GroupExploration, GroupOptions, GroupWork, NetFaults, NetworkProfile};
+use super::{
+    Group, GroupError, GroupExploration, GroupOptions, GroupWork, NetFaults, NetworkProfile,
+};
 use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
@@ -104,9 +104,7 @@ fn expected(what: u64, (rank, size): (u32, u32), at: u64) -> i32 {
     match what {
         ALL_REDUCE => (0..size).map(|of| value(of, at)).sum(),
         BROADCAST => value(1, at),
-        ALL_TO_ALL => {
-            value(u32::try_from(at / part).unwrap(), u64::from(rank) * part + at % part)
-        }
+        ALL_TO_ALL => value(u32::try_from(at / part).unwrap(), u64::from(rank) * part + at % part),
         _ => value(rank, at),
     }
 }
@@ -165,7 +163,6 @@ fn small_collectives_are_clean_in_every_order() {
         let found = explored(size, (what, algorithm), NetFaults::default()).unwrap();
         assert_eq!(found.failure, None, "{size} ranks, call {what}, {}", algorithm.name());
         assert!(found.is_complete && found.orders > 1, "{found:?}");
-
     }
 }
 

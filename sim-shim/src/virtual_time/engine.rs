@@ -26,13 +26,14 @@ use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;
-use super::digest::{Builder, Digest};
+use super::digest::Digest;
 use super::group::{GroupSeat, SeatOf};
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
 use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
+use super::state::Builder;
 use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
 use super::world::{BUILDER, Nap, World};

@@ -355,7 +355,8 @@ mod tests {
             let from = 1 - to;
             let [source, target] =
                 [own(from), own(to) + 200].map(|address| Span { address, bytes: 16 });
-            let moved = Move { from, to, source, target, tag: OF_CALL, over: [None; 2], signal: None };
+            let moved =
+                Move { from, to, source, target, tag: OF_CALL, over: [None; 2], signal: None };
             found.moved(&moved, true);
         }
         for (rank, times) in [(0, 1), (1, times)] {
@@ -369,8 +370,7 @@ mod tests {
 
     #[test]
     fn a_value_that_is_reduced_twice_is_told() {
-        let doubled =
-            "rank 1: all_reduce (call 1): elements 0 to 3 of 4 have the value of rank 0 1 time too often";
+        let doubled = "rank 1: all_reduce (call 1): elements 0 to 3 of 4 have the value of rank 0 1 time too often";
         assert_eq!((all_reduce(1), all_reduce(2)), (vec![], vec![doubled.to_owned()]));
         let missing = "rank 1: all_reduce (call 1): elements 0 to 3 of 4 have no value of rank 0";
         assert_eq!(all_reduce(0), [missing]);

@@ -1,6 +1,5 @@
 //! A machine's side of a group: its transfers under way, and how far it may go on.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pto_abi::{Fault, TaskId};
@@ -8,6 +7,7 @@ use pto_abi::{Fault, TaskId};
 use super::contributions::{Reduced, Submitted};
 use super::net::{Leave, VirtualNet};
 use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
+use crate::virtual_time::digest::Keyed;
 
 /// Which rank a machine is, of which group.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(in crate::virtual_time) struct GroupSeat {
     of: SeatOf,
     port: RunPort,
     horizon_ns: u64,
-    under_way: HashMap<u64, TaskId>,
+    under_way: Keyed<u64, TaskId>,
     next: u64,
     failure: Option<TransferError>,
     follows: bool,
@@ -31,7 +31,7 @@ pub(in crate::virtual_time) struct GroupSeat {
 
 impl GroupSeat {
     pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
-        let (under_way, follows) = (HashMap::new(), of.net.follows());
+        let (under_way, follows) = (Keyed::default(), of.net.follows());
         Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows }
     }
 
