@@ -368,10 +368,10 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     }
 
     fn begin_collective(&mut self, call: &CollectiveCall) {
-        let is_recorded = self.is_recording;
+        let is_replayed = self.is_recording;
         let is_followed = COLLECTIVES.with_borrow_mut(|noted| {
             let Some((calls, open)) = noted else { return false };
-            calls.push(Submitted { call: *call, is_part: *open > 0, is_recorded });
+            calls.push(Submitted { call: *call, is_part: *open > 0, is_replayed });
             *open += 1;
             true
         });

@@ -122,7 +122,7 @@ pub struct ContributionReport {
     /// Elements of these results.
     pub elements: u64,
     /// Calls that stand in a recording, whose replays are not told apart: they were not checked.
-    pub recorded: u64,
+    pub replayed: u64,
     /// Elements that have not the values that they must have.
     pub wrong: u64,
     /// Some of them, by rank and call.
@@ -132,7 +132,7 @@ pub struct ContributionReport {
 /// A call of a rank: what it must leave, and what is known of the bytes that it has changed.
 struct Book {
     call: CollectiveCall,
-    is_recorded: bool,
+    is_replayed: bool,
     known: Intervals<Ranks>,
 }
 
@@ -152,7 +152,7 @@ pub(in crate::virtual_time) struct Submitted {
     pub(in crate::virtual_time) call: CollectiveCall,
     /// It is part of the call before it that is no part.
     pub(in crate::virtual_time) is_part: bool,
-    pub(in crate::virtual_time) is_recorded: bool,
+    pub(in crate::virtual_time) is_replayed: bool,
 }
 
 /// The operands of a kernel `reduce`.
@@ -177,9 +177,9 @@ impl Contributions {
     /// A rank begins to submit a call.
     pub(super) fn begin(&mut self, rank: u32, submitted: &Submitted) {
         let Some(of) = self.ranks.get_mut(rank as usize) else { return };
-        let Submitted { call, is_part, is_recorded } = *submitted;
+        let Submitted { call, is_part, is_replayed } = *submitted;
         if !is_part {
-            of.books.push(Book { call, is_recorded, known: Intervals::default() });
+            of.books.push(Book { call, is_replayed, known: Intervals::default() });
         }
         if let Some(last) = of.books.len().checked_sub(1) {
             of.by_tags.insert(call.tags, last);
@@ -260,8 +260,8 @@ impl Contributions {
         let mut report = ContributionReport::default();
         for (rank, of) in (0..).zip(&self.ranks) {
             for book in &of.books {
-                if book.is_recorded {
-                    report.recorded += 1;
+                if book.is_replayed {
+                    report.replayed += 1;
                 } else {
                     book.check(rank, &mut report);
                 }
@@ -347,7 +347,7 @@ mod tests {
                 tags: 1 << 31,
                 result,
             };
-            found.begin(rank, &Submitted { call, is_part: false, is_recorded: false });
+            found.begin(rank, &Submitted { call, is_part: false, is_replayed: false });
         }
         let how = u64::from(ElementType::F32.get()) | 4 << 16;
         let own = |rank: u32| 1000 * u64::from(rank + 1);

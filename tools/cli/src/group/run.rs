@@ -343,8 +343,8 @@ impl Told {
         for wrong in &found.found {
             text += &format!("    {wrong}\n");
         }
-        if found.recorded > 0 {
-            text += &format!("  not followed: {} in recordings\n", grouped(found.recorded));
+        if found.replayed > 0 {
+            text += &format!("  not followed: {} in recordings\n", grouped(found.replayed));
         }
         text
     }
@@ -382,7 +382,7 @@ fn contributions(found: &ContributionReport) -> Value {
     json!({
         "calls": found.calls,
         "elements": found.elements,
-        "calls_in_recordings": found.recorded,
+        "calls_in_recordings": found.replayed,
         "wrong": found.wrong,
         "found": found.found.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })

@@ -29,8 +29,10 @@ fn a_large_group_is_followed_without_computation() {
     let small = case.small("run");
     let name_of = |option: &str| option.split_once('=').map(|(_, rest)| rest.split('=').next());
     let is_kept = |option: &&str| wide.iter().all(|wider| name_of(wider) != name_of(option));
-    let small: Vec<&str> =
-        borrowed(&small).into_iter().filter(|option| !option.contains('=') || is_kept(option)).collect();
+    let small: Vec<&str> = borrowed(&small)
+        .into_iter()
+        .filter(|option| !option.contains('=') || is_kept(option))
+        .collect();
     let run = [&small[..], &wide, &["--group=virtual:32", "--no-compute"]].concat();
     let text = pto(&run, 0).stdout;
     assert!(text.contains("32 ranks in virtual time: passed"), "{text}");
