@@ -9,7 +9,8 @@ use super::{
 use crate::virtual_time::{KernelCosts, Profile, VirtualOptions};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
-const ELEMENTS: u64 = 12;
+const COUNT: usize = 12;
+const ELEMENTS: u64 = COUNT as u64;
 const BYTES: u64 = 4 * ELEMENTS;
 
 builder_set! {
@@ -113,7 +114,7 @@ fn run(group: &mut Group, builder: &str, words: &[u64]) -> Result<(), String> {
     for member in group.members() {
         let values: Vec<i32> = (0..ELEMENTS).map(|at| value(member.rank(), at)).collect();
         member.write(0, 0, &values).unwrap();
-        member.write(0, BYTES, &[-1_i32; 2 * ELEMENTS as usize]).unwrap();
+        member.write(0, BYTES, &[-1_i32; 2 * COUNT]).unwrap();
     }
     let work = GroupWork { builder, args: &|_| words.to_vec() };
     group.run(&work, &options()).map(drop).map_err(|error| error.to_string())
@@ -125,7 +126,7 @@ fn compare(
     expected: impl Fn(u32, u64) -> Option<i32>,
 ) -> Result<(), String> {
     for member in group.members() {
-        let found = member.read::<i32>(0, tensor * BYTES, ELEMENTS as usize).unwrap();
+        let found = member.read::<i32>(0, tensor * BYTES, COUNT).unwrap();
         for (at, found) in (0..).zip(found) {
             let rank = member.rank();
             if expected(rank, at).is_some_and(|expected| expected != found) {
