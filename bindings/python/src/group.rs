@@ -195,7 +195,7 @@ impl Group {
             return Err(invalid("the arrays of the ranks have different sizes"));
         }
         let count = length as u64 / element.bytes();
-        if length as u64 % element.bytes() != 0 || u32::try_from(count).is_err() {
+        if !(length as u64).is_multiple_of(element.bytes()) || u32::try_from(count).is_err() {
             return Err(invalid(format!(
                 "{length} bytes are no tensor of {}: it has whole elements, below 2^32 of them",
                 element.name()

@@ -75,15 +75,14 @@ fn refuse_others(args: &RunArgs, target: &GroupTarget) -> Result<(), Failure> {
 
 /// Each device of the group.
 fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
-    let (base, (aic, aiv)) = (GroupOptions::default().device, cores(target));
+    let (usual, (aic, aiv)) = (GroupOptions::default().device.hosting, cores(target));
     let compute = Compute::Contributions;
     let follows = Hosting::Virtual(VirtualOptions { compute, ..VirtualOptions::default() });
     DeviceOptions {
-        hosting: if args.virtual_time.no_compute { follows } else { base.hosting },
+        hosting: if args.virtual_time.no_compute { follows } else { usual },
         aic: args.aic.unwrap_or(aic),
         aiv: args.aiv.unwrap_or(aiv),
         gm_bytes: args.gm_bytes.unwrap_or(1 << 30),
-        ..base
     }
 }
 
