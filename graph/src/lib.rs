@@ -24,6 +24,7 @@ mod block_shape;
 mod builder;
 pub mod call;
 mod chain;
+mod collective;
 mod element;
 mod error;
 mod exchange;

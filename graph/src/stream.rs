@@ -13,6 +13,7 @@ use pto_abi::ids::TaskId;
 
 use crate::builder::GraphBuilder;
 use crate::chain::Chain;
+use crate::collective::CollectiveCall;
 use crate::element::ElementType;
 use crate::exchange::Exchange;
 use crate::predicate::Predicate;
@@ -119,6 +120,15 @@ pub trait StreamBuilder: GraphBuilder {
         let _ = exchange;
         Err(Fault::TRANSFER_NO_ENGINE)
     }
+
+    /// What is submitted up to [`end_collective`](Self::end_collective) belongs to a collective call, also to one that consists of other calls. For
+    /// builders that watch what collectives do; others do nothing.
+    fn begin_collective(&mut self, call: &CollectiveCall) {
+        let _ = call;
+    }
+
+    /// All of the collective call that was begun last has been submitted.
+    fn end_collective(&mut self) {}
 
     /// Begins a recording: from here to [`end_recording`](Self::end_recording) tasks are written down instead of added. Returns
     /// the recording's number. [`record`](Self::record) calls both.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
-use pto_graph::group::{Communicator, Exchange};
+use pto_graph::group::{CollectiveCall, Communicator, Exchange};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
     Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder, plan,
@@ -233,6 +233,14 @@ impl StreamBuilder for Stream<'_> {
 
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.submit_tensors(task)
+    }
+
+    fn begin_collective(&mut self, call: &CollectiveCall) {
+        self.0.begin_collective(call);
+    }
+
+    fn end_collective(&mut self) {
+        self.0.end_collective();
     }
 
     fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {

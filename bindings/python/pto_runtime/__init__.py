@@ -33,6 +33,7 @@ from .errors import (
     MismatchError,
     PtoError,
 )
+from .groups import Group
 from .headers import include_dir
 from .programs import program_of, program_of_tasks
 from .progress import ProgressBar
@@ -46,6 +47,7 @@ __all__ = [
     "FaultError",
     "FieldRuntime",
     "Graph",
+    "Group",
     "HostError",
     "HostBuffer",
     "KernelStream",

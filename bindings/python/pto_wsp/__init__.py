@@ -20,6 +20,7 @@ from .auto_schedule import (
 )
 from .axes import Dense, DenseDyn, Ragged, Sparse
 from .csp import Channel, Event, connect, consume, process, query, record, replicate, send, synchronize, try_send
+from .distributed import DistributedTensor, distribute, partial_results
 from .errors import (
     ChannelClosed,
     ChannelError,

@@ -1,4 +1,7 @@
-"""Layouts of tensors: how they are distributed over devices, and how they lie in memory. Annotations: nothing moves yet."""
+"""Layouts of tensors: how they are distributed over devices, and how they lie in memory.
+
+Of a tensor of a workload they are annotations. Of a `DistributedTensor` of a group the functions here move its data.
+"""
 
 from __future__ import annotations
 
@@ -141,8 +144,10 @@ def _check_op(op: str) -> None:
 
 
 def allreduce(tensor: Any, mesh_axis: int, op: str = "sum") -> Any:
-    """What is divided by a mesh axis is replicated."""
+    """What is divided by a mesh axis is replicated; the partial results of a `DistributedTensor` are reduced."""
     _check_op(op)
+    if hasattr(tensor, "all_reduce"):
+        return tensor.all_reduce(mesh_axis, op)
     layout = tensor.layout
     dist = tuple(TensorReplicate() if e == TensorShard(mesh_axis) else e for e in layout.dist)
     return tensor.with_layout(replace(layout, dist=dist))
@@ -158,6 +163,8 @@ def allgather(tensor: Any, dim: int, mesh_axis: int) -> Any:
 
 
 def reduce_scatter(tensor: Any, dim: int, mesh_axis: int, op: str = "sum") -> Any:
-    """A dimension becomes divided by a mesh axis."""
+    """A dimension becomes divided by a mesh axis; the partial results of a `DistributedTensor` are reduced."""
     _check_op(op)
+    if hasattr(tensor, "reduce_scatter"):
+        return tensor.reduce_scatter(dim, mesh_axis, op)
     return tensor.with_layout(tensor.layout._with(dim, TensorShard(mesh_axis)))

@@ -9,6 +9,7 @@
 //! kernel_stream.rs  KernelStream, HostBuffer, Event, Recording
 //! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
+//! group.rs  Group, devices with ranks      group_program.rs  the program that they run
 //! ```
 //! The part of the package that is written in Python is in `pto_runtime/`.
 
@@ -20,6 +21,8 @@ mod failure;
 mod field;
 mod foreign_kernel;
 mod graph;
+mod group;
+mod group_program;
 mod kernel_stream;
 mod memory;
 mod options;
@@ -60,6 +63,7 @@ fn field_headers() -> Vec<(&'static str, &'static str)> {
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::Device>()?;
     module.add_class::<graph::Graph>()?;
+    module.add_class::<group::Group>()?;
     module.add_class::<field::FieldRuntime>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<program::Program>()?;

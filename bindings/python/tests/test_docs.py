@@ -12,7 +12,7 @@ PROGRAMS = re.findall(
 
 
 def test_there_are_programs():
-    assert len(PROGRAMS) == 4
+    assert len(PROGRAMS) == 5
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

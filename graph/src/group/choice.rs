@@ -16,6 +16,7 @@
 use pto_abi::closed_set;
 
 use super::kernel::{MOST_PARTS, blocks_of};
+use crate::collective::Collective;
 
 closed_set! {
     /// How a collective goes about it.
@@ -42,26 +43,6 @@ closed_set! {
         ANY = 0, "any";
         /// In the order of the ranks: the result is that of one device which reduces them one after the other.
         FIXED = 1, "fixed";
-    }
-}
-
-closed_set! {
-    /// What ranks do together.
-    pub struct Collective(u8) {
-        /// Everybody gets the tensor of one rank.
-        BROADCAST = 0, "broadcast";
-        /// One rank gets the reduction of all tensors.
-        REDUCE = 1, "reduce";
-        /// Everybody gets it.
-        ALL_REDUCE = 2, "all_reduce";
-        /// Everybody gets the parts of all.
-        ALL_GATHER = 3, "all_gather";
-        /// Everybody gets one part of the reduction.
-        REDUCE_SCATTER = 4, "reduce_scatter";
-        /// Everybody gets one part from everybody.
-        ALL_TO_ALL = 5, "all_to_all";
-        /// Nobody goes on before all have come.
-        BARRIER = 6, "barrier";
     }
 }
 
@@ -253,7 +234,8 @@ impl Choice {
 
 #[cfg(test)]
 mod tests {
-    use super::{Algorithm, Choice, Collective, NetworkFigures, Options, Order, TILE_BYTES};
+    use super::{Algorithm, Choice, NetworkFigures, Options, Order, TILE_BYTES};
+    use crate::collective::Collective;
 
     fn all_reduce(size: u32, ranks_per_node: u32, bytes: u64) -> Choice {
         let network = NetworkFigures::DEFAULT;

@@ -9,6 +9,8 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
 use super::words::{GroupWords, Window};
+use crate::collective::{Collective, CollectiveCall};
+use crate::tensor::TensorView;
 
 /// A place in a window of another rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +148,24 @@ impl Communicator {
         let context = u64::from(context & 0x7FFF) << 48;
         let call = u64::from(self.calls & 0xFFFF) << 32;
         1 << 63 | context | call | u64::from(step & 0xFFFF) << 16 | u64::from(tile & 0xFFFF)
+    }
+
+    /// The collective call under way, for those who watch.
+    pub(super) fn told(
+        &self,
+        collective: Collective,
+        result: &TensorView<'_>,
+        root: u32,
+    ) -> CollectiveCall {
+        CollectiveCall {
+            collective,
+            number: self.calls,
+            ranks: (self.first, self.stride, self.size),
+            rank: self.rank(),
+            root,
+            tags: (self.call_tag((0, 0)) >> 32) as u32,
+            result: (result.address(), result.elements(), result.element().bytes()),
+        }
     }
 
     /// Bytes of a window from `place` on are there.

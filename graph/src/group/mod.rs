@@ -22,9 +22,10 @@ mod tiles;
 pub mod transfer;
 pub mod words;
 
+pub use crate::collective::{Collective, CollectiveCall, Holds};
 pub use crate::exchange::{Exchange, ExchangeKind};
 pub use crate::reduction::Reduction;
-pub use choice::{Algorithm, Choice, Collective, NetworkFigures, Options, Order, TILE_BYTES};
+pub use choice::{Algorithm, Choice, NetworkFigures, Options, Order, TILE_BYTES};
 pub use communicator::{Communicator, RemotePlace, Signal};
 pub use kernel::{REDUCE, TRANSFER, part_stride};
 pub use transfer::{Transfer, TransferKind};

@@ -2,6 +2,7 @@
 
 use pto_abi::fault::Fault;
 
+use crate::collective::part_bound;
 use crate::tensor::{RawView, TensorView};
 
 /// The elements of a dense view in one dimension.
@@ -27,12 +28,6 @@ pub(super) fn range<'s>(view: &TensorView<'s>, start: u64, end: u64) -> Option<T
     Some(view.slice(0, u32::try_from(start).ok()?, length))
 }
 
-/// Where the part of rank `rank` begins, of `elements` that are divided among `size`.
-pub(super) fn bound(elements: u64, rank: u32, size: u32) -> u64 {
-    // Below 2^32 elements and 2^32 ranks.
-    (elements * u64::from(rank)).checked_div(size.into()).unwrap_or(0)
-}
-
 /// The parts `from .. to` of a flat view that is divided among `size` ranks; `None`: they have no elements.
 pub(super) fn parts<'s>(
     view: &TensorView<'s>,
@@ -40,7 +35,7 @@ pub(super) fn parts<'s>(
     size: u32,
 ) -> Option<TensorView<'s>> {
     let elements = view.elements();
-    range(view, bound(elements, from, size), bound(elements, to, size))
+    range(view, part_bound(elements, from, size), part_bound(elements, to, size))
 }
 
 /// Tiles of a view, at most: a tag has 16 bits for their numbers.

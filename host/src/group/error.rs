@@ -72,6 +72,12 @@ pub enum GroupError {
         most: usize,
     },
 
+    /// Orders of arrivals are chosen in virtual time only.
+    #[error(
+        "the group is not in virtual time, which alone can choose the order in which transfers arrive: open it with Group::open_virtual"
+    )]
+    NotVirtual,
+
     /// A window is not there, or a place is not in it.
     #[error(
         "{bytes} bytes from offset {offset} on are not in window {window}: compare them with the size that it was made with"

@@ -186,6 +186,14 @@ impl Membership {
         &self.place
     }
 
+    /// The network in virtual time.
+    pub(super) fn net(&self) -> Option<&VirtualNet> {
+        match &self.mover {
+            Mover::Machine(net) => Some(net),
+            Mover::Engine(_) => None,
+        }
+    }
+
     /// The communicator of all ranks.
     pub(super) fn communicator(&self, network: NetworkFigures) -> Communicator {
         // These words are as they have to be.

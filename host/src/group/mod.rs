@@ -42,6 +42,9 @@
 mod activity;
 mod engine;
 mod error;
+mod explore;
+#[cfg(test)]
+mod explored;
 mod local;
 mod member;
 #[cfg(test)]
@@ -60,12 +63,15 @@ mod tests;
 mod transport;
 
 pub use error::{GroupError, RankFailure};
+pub use explore::GroupExploration;
 pub use member::Member;
 pub use pto_sim_shim::group::now_ns as clock_ns;
 pub use pto_sim_shim::group::{
     Exchange, Move, Over, Side, Span, Transfer, TransferError, TransferKind, stamp_words,
 };
-pub use pto_sim_shim::virtual_time::group::{NetFaults, NetworkProfile};
+pub use pto_sim_shim::virtual_time::group::{
+    ContributionReport, NetFaults, NetworkProfile, WrongContribution,
+};
 pub use ranks::{Group, GroupOptions, GroupWork};
 pub use report::{GroupReport, RankReport, TransferCounts};
 pub use sessions::{GroupSessions, MemberSession};

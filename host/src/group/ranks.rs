@@ -279,6 +279,12 @@ impl Group {
         Ok(member.membership().communicator(self.options.network))
     }
 
+    /// The network in virtual time.
+    pub(super) fn net(&self) -> Result<&VirtualNet, GroupError> {
+        let net = self.members.first().and_then(|member| member.membership().net());
+        net.ok_or(GroupError::NotVirtual)
+    }
+
     /// The next run begins on all members.
     pub(super) fn begin(&mut self) -> Result<(), GroupError> {
         self.runs += 1;
@@ -324,7 +330,8 @@ impl Group {
             }
         }
         if failures.is_empty() {
-            Ok(GroupReport { ranks })
+            let contributions = self.net().ok().and_then(VirtualNet::contributions);
+            Ok(GroupReport { ranks, contributions })
         } else {
             Err(GroupError::failed(failures))
         }

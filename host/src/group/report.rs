@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::report::RunReport;
+use pto_sim_shim::virtual_time::group::ContributionReport;
 
 /// What a rank has transferred.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct RankReport {
 pub struct GroupReport {
     /// By rank.
     pub ranks: Vec<RankReport>,
+    /// Whose values collectives have left where, of a run in virtual time that follows that.
+    pub contributions: Option<ContributionReport>,
 }
 
 impl GroupReport {

@@ -35,6 +35,8 @@ pub struct Move {
     pub source: Span,
     /// Where they go; as many.
     pub target: Span,
+    /// The tag of the send and the receive; 0 of others.
+    pub tag: u64,
     /// Who is to be told when they are there.
     pub over: [Option<Over>; 2],
     /// A slot of rank `to`, and what is added to it when they are there.
@@ -136,6 +138,7 @@ impl Exchange {
             to,
             source,
             target,
+            tag: 0,
             over: [Some((rank, number)), None],
             signal,
         };
@@ -355,6 +358,7 @@ fn meet(
         to: meeting.to,
         source: send.span,
         target: receive.span,
+        tag: meeting.tag,
         over: [Some((meeting.from, send.number)), Some((meeting.to, receive.number))],
         signal: None,
     })

@@ -6,12 +6,11 @@
 //! of order, but never before the agenda's present moment, so that what lies before it can be sorted and summed in batches:
 //! memory stays bounded.
 
-use std::collections::HashMap;
-
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_aicpu_fw::divide::WorkerTable;
 
+use super::digest::Keyed;
 use super::fitting::{Cores, Placed, Waiting, place};
 
 /// What happened to a core, or to a task without a shape.
@@ -87,7 +86,7 @@ pub(super) struct Account {
     ready: [i64; CoreKind::COUNT],
     shaped_changes: Vec<(u64, ShapedChange)>,
     /// By slot: the cores of a block, and blocks that were not dispatched.
-    shaped: HashMap<u32, (Cores, u64)>,
+    shaped: Keyed<u32, (Cores, u64)>,
     waiters: Vec<Waiting>,
     sums: [KindTime; CoreKind::COUNT],
 }
@@ -110,7 +109,7 @@ impl Account {
             idle: cores,
             ready: [0; CoreKind::COUNT],
             shaped_changes: Vec::new(),
-            shaped: HashMap::new(),
+            shaped: Keyed::default(),
             waiters: Vec::new(),
             sums: [KindTime::default(); CoreKind::COUNT],
         }

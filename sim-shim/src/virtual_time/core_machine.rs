@@ -6,11 +6,13 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_aicpu_fw::Launch;
+use pto_graph::group::REDUCE;
 
 use super::account::{Account, Change};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
 use super::cost::{COST_ARGS, model_of};
+use super::group::{GroupSeat, Reduced};
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
 use super::lines::{Access, Lines};
@@ -65,6 +67,8 @@ pub(super) struct CoreMachine<'w> {
     pub(super) busy_ns: &'w mut [u64; CoreKind::COUNT],
     pub(super) tasks_run: &'w mut [u64; CoreKind::COUNT],
     pub(super) start_ns: u64,
+    /// Of a device that is in a group.
+    pub(super) seat: Option<&'w GroupSeat>,
 }
 
 impl CoreMachine<'_> {
@@ -120,9 +124,23 @@ impl CoreMachine<'_> {
         if core.unstarted == 0 {
             self.account.add(core.now_ns, Change::CoreIdle(core.worker));
         }
+        if let Some(seat) = self.seat.filter(|seat| seat.follows()) {
+            self.follow_contributions(seat, slot, on);
+        }
         if self.options.lines == LineModel::Results {
             let during = (started_ns, core.now_ns);
             self.follow_lines(core.worker, slot, during, trouble);
+        }
+    }
+
+    /// Whose values a kernel `reduce` has put together.
+    #[cold]
+    fn follow_contributions(&self, seat: &GroupSeat, slot: u32, core: (u32, CoreKind)) {
+        let Some(task) = self.launch.state.task(slot) else { return };
+        if task.func_id.load(Relaxed) == REDUCE.0 {
+            let [a, parts, out, each, how, which, ..] = self.args(task);
+            let block = part_of(self.launch, slot, core).map_or(0, |(_, part)| part.block());
+            seat.reduced(&Reduced { args: [a, parts, out, each, how, which], block });
         }
     }
 

@@ -26,13 +26,14 @@ use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
 use super::chooser::Chooser;
-use super::digest::{Builder, Digest};
+use super::digest::Digest;
 use super::group::{GroupSeat, SeatOf};
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
 use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
+use super::state::Builder;
 use super::tap::{self, Note, Tapped, Told};
 use super::trace::EventKind;
 use super::world::{BUILDER, Nap, World};
@@ -78,6 +79,7 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
     tap::reset(fails.map(|found| found.at), told);
+    tap::follow_collectives(world.seat.as_ref().is_some_and(GroupSeat::follows));
     let world = Rc::new(RefCell::new(world));
     let mut seats: Vec<Seat<F>> =
         (0..launch.aicpu_instances as usize).map(|me| seat(launch, me, &world)).collect();
@@ -471,6 +473,7 @@ impl World {
             Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),
             Note::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
             Note::Read => profile.line_hit_ns.low,
+            Note::Collective => 0,
             // What the builder does about them is charged with the task, and with its edges.
             Note::Access { .. } | Note::After { .. } => 0,
         };
@@ -505,6 +508,11 @@ impl World {
                 self.ledger.after_retired(slot, (producer, generation));
             }
             Note::Publish(slot) => self.published(slot, 0, now_ns),
+            Note::Collective => {
+                if let Some(seat) = &self.seat {
+                    tap::take_collectives(|submitted| seat.submitted(submitted));
+                }
+            }
             Note::Read => {}
         }
     }

@@ -42,6 +42,7 @@ mod report;
 mod search;
 pub mod soak;
 pub mod spec;
+mod state;
 mod tap;
 mod trace;
 mod tracer;

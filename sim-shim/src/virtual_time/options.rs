@@ -13,6 +13,8 @@ pub enum Compute {
     Run,
     /// They only take their time.
     Off,
+    /// The same; in a group, each element of a tensor of a collective is followed: which ranks' values are in it.
+    Contributions,
 }
 
 /// Whether lines of GM are followed from cache to cache.

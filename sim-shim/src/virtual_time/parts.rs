@@ -13,7 +13,6 @@
 //! tasks that they are published, and releases those that wait for nothing one after the other; the others take turns in
 //! between. A task waits from its release on.
 
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
 use pto_abi::CoreKind;
@@ -29,6 +28,7 @@ use pto_aicpu_fw::block_shapes::{
 };
 use pto_graph::Priority;
 
+use super::digest::Keyed;
 use super::fitting::{Waiting, need};
 use super::ledger::Rule;
 
@@ -48,6 +48,11 @@ impl Part {
         let lane = self.lane.saturating_sub(usize::from(kind == CoreKind::AIV));
         let lane = u32::try_from(lane).unwrap_or(0);
         BlockContext { block: self.block, blocks: 0, lane }.part()
+    }
+
+    /// Its block.
+    pub(super) const fn block(self) -> u32 {
+        self.block
     }
 
     /// Its lane.
@@ -138,11 +143,11 @@ pub(super) enum Stage {
 /// One task of several parts.
 #[derive(Default)]
 struct Book {
-    stages: HashMap<Part, u8>,
+    stages: Keyed<Part, u8>,
     /// How many parts have come to each stage.
     counts: [u32; 5],
     /// Of each block: its cluster, and when its first part was dispatched.
-    blocks: HashMap<u32, (u32, u64)>,
+    blocks: Keyed<u32, (u32, u64)>,
     first: u64,
     longest_ns: u64,
 }
@@ -162,14 +167,14 @@ struct Waiter {
 
 /// The book.
 pub(super) struct Parts {
-    books: HashMap<u32, Book>,
+    books: Keyed<u32, Book>,
     waiters: Vec<Waiter>,
     /// Plain tasks that are ready: their slots, the kind of core that they wait for, and since when.
     plain: Vec<(u32, CoreKind, u64)>,
     /// When the task in each slot became ready, if it has a shape.
-    ready_ns: HashMap<u32, u64>,
+    ready_ns: Keyed<u32, u64>,
     /// When the latest part of each of them was collected.
-    collected_ns: HashMap<u32, u64>,
+    collected_ns: Keyed<u32, u64>,
     /// Counts what happens, over all instances.
     now: u64,
     /// When each worker became free.
@@ -183,11 +188,11 @@ pub(super) struct Parts {
 impl Parts {
     pub(super) fn new() -> Self {
         Self {
-            books: HashMap::new(),
+            books: Keyed::default(),
             waiters: Vec::new(),
             plain: Vec::new(),
-            ready_ns: HashMap::new(),
-            collected_ns: HashMap::new(),
+            ready_ns: Keyed::default(),
+            collected_ns: Keyed::default(),
             now: 0,
             free_since: Vec::new(),
             steps: Vec::new(),

@@ -11,11 +11,13 @@
 //! Invariants: the end of a task is known from when its kernel has ended; a task that has not ended has edges of its own to its
 //! consumers, along which the ledger carries its path.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use pto_aicpu_fw::stream::overlap::overlap;
 use pto_aicpu_fw::stream::region::Region;
 use pto_graph::{HeapTag, TensorView};
+
+use super::digest::Keyed;
 
 /// An access of a task to a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,10 +57,10 @@ pub(super) struct Paths {
     /// By number: the longest path of kernels up to the end of the task.
     ends: Vec<u64>,
     /// By slot and generation.
-    numbers: HashMap<(u32, u32), Number>,
+    numbers: Keyed<(u32, u32), Number>,
     /// By slot: who stands there.
-    standing: HashMap<u32, Number>,
-    tensors: HashMap<(u64, u32, u64), Tensor>,
+    standing: Keyed<u32, Number>,
+    tensors: Keyed<(u64, u32, u64), Tensor>,
 }
 
 /// The accesses to one tensor, by the first byte of their regions.

@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::hash::Hash;
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
     GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
@@ -15,6 +16,7 @@ use pto_graph::{
 };
 
 use super::digest::Digest;
+use super::group::Submitted;
 use super::inject::INJECTED_ERROR;
 use super::paths::{Access, Does};
 
@@ -54,12 +56,16 @@ pub(super) enum Note {
     },
     Publish(u32),
     Read,
+    /// A collective call begins, which [`take_collectives`] has.
+    Collective,
 }
 
 thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
     static FAIL_AT: Cell<Option<u32>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
+    /// Collective calls that have begun, if they are followed, and how many of them are open.
+    static COLLECTIVES: RefCell<Option<(Vec<Submitted>, usize)>> = const { RefCell::new(None) };
     /// What a builder program has been told so far, if that is wanted.
     static TOLD: Cell<Option<Digest>> = const { Cell::new(None) };
 }
@@ -77,6 +83,21 @@ pub(super) fn reset(fail_at: Option<u32>, told: Told) {
     NOTES.with_borrow_mut(Vec::clear);
     FAIL_AT.set(fail_at);
     HAS_FAILED.set(false);
+}
+
+/// Whether collective calls are noted.
+pub(super) fn follow_collectives(follows: bool) {
+    COLLECTIVES.set(follows.then(|| (Vec::new(), 0)));
+}
+
+/// Hands the collective calls that have begun to `take`, and forgets them.
+pub(super) fn take_collectives(take: impl FnMut(&Submitted)) {
+    COLLECTIVES.with_borrow_mut(|noted| {
+        if let Some((calls, _)) = noted {
+            calls.iter().for_each(take);
+            calls.clear();
+        }
+    });
 }
 
 /// Whether the builder was made to fail since the last call.
@@ -344,6 +365,27 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
 
     fn give_way(&mut self) -> Result<(), Fault> {
         self.graph.give_way()
+    }
+
+    fn begin_collective(&mut self, call: &CollectiveCall) {
+        let is_replayed = self.is_recording;
+        let is_followed = COLLECTIVES.with_borrow_mut(|noted| {
+            let Some((calls, open)) = noted else { return false };
+            calls.push(Submitted { call: *call, is_part: *open > 0, is_replayed });
+            *open += 1;
+            true
+        });
+        if is_followed {
+            note(Note::Collective);
+        }
+    }
+
+    fn end_collective(&mut self) {
+        COLLECTIVES.with_borrow_mut(|noted| {
+            if let Some((_, open)) = noted {
+                *open = open.saturating_sub(1);
+            }
+        });
     }
 
     fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {

@@ -179,6 +179,7 @@ impl World {
             busy_ns: &mut self.busy_ns,
             tasks_run: &mut self.tasks_run,
             start_ns: self.start_ns,
+            seat: self.seat.as_ref(),
         };
         self.beats.iter().for_each(|beat| beat.core(core.worker));
         let mut port = VirtualPort { core, machine };

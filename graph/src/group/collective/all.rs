@@ -4,9 +4,10 @@ use pto_abi::fault::Fault;
 
 use super::call::Call;
 use super::{exchange, gather, relay, scatter, tree};
+use crate::collective::{Collective, CollectiveCall};
 use crate::element::ElementType;
 use crate::group::calls::bytes_of;
-use crate::group::choice::{Algorithm, Choice, Collective, Options, relayed_tile_bytes};
+use crate::group::choice::{Algorithm, Choice, Options, relayed_tile_bytes};
 use crate::group::communicator::Communicator;
 use crate::group::tiles::{flat, parts};
 use crate::reduction::Reduction;
@@ -32,14 +33,15 @@ impl Communicator {
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
         let options = self.relayed(algorithm, &view, options);
         let call = self.call((Collective::BROADCAST, None), &view, &options);
-        if algorithm == Algorithm::TREE {
-            return tree::broadcast(&call, stream, &view, root);
-        }
-        if algorithm == Algorithm::DIRECT {
-            return relay::broadcast(&call, stream, &view, root);
-        }
-        gather::spread_from(&call, stream, &view, root)?;
-        gather::gather(&call, stream, &view, algorithm)
+        let told = call.told(Collective::BROADCAST, &view, root);
+        watched(stream, &told, |stream| match algorithm {
+            Algorithm::TREE => tree::broadcast(&call, stream, &view, root),
+            Algorithm::DIRECT => relay::broadcast(&call, stream, &view, root),
+            _ => {
+                gather::spread_from(&call, stream, &view, root)?;
+                gather::gather(&call, stream, &view, algorithm)
+            }
+        })
     }
 
     /// Rank `root` gets the reduction of the tensors of all; those of the others are not defined afterwards.
@@ -58,14 +60,15 @@ impl Communicator {
         let algorithm = self.algorithm(Collective::REDUCE, &view, options);
         let options = self.relayed(algorithm, &view, options);
         let call = self.call((Collective::REDUCE, Some(reduction)), &view, &options);
-        if algorithm == Algorithm::TREE {
-            return tree::reduce(&call, stream, &view, (root, reduction));
-        }
-        if algorithm == Algorithm::DIRECT {
-            return relay::reduce(&call, stream, &view, (root, reduction));
-        }
-        scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
-        gather::gather_at(&call, stream, &view, root)
+        let told = call.told(Collective::REDUCE, &view, root);
+        watched(stream, &told, |stream| match algorithm {
+            Algorithm::TREE => tree::reduce(&call, stream, &view, (root, reduction)),
+            Algorithm::DIRECT => relay::reduce(&call, stream, &view, (root, reduction)),
+            _ => {
+                scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
+                gather::gather_at(&call, stream, &view, root)
+            }
+        })
     }
 
     /// Every rank gets the reduction of the tensors of all, in place.
@@ -85,12 +88,15 @@ impl Communicator {
             return self.two_level(stream, &view, reduction, options);
         }
         let call = self.call((Collective::ALL_REDUCE, Some(reduction)), &view, options);
-        if algorithm == Algorithm::TREE {
-            tree::reduce(&call, stream, &view, (0, reduction))?;
-            return tree::broadcast(&call, stream, &view, 0);
-        }
-        scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
-        gather::gather(&call, stream, &view, algorithm)
+        let told = call.told(Collective::ALL_REDUCE, &view, 0);
+        watched(stream, &told, |stream| {
+            if algorithm == Algorithm::TREE {
+                tree::reduce(&call, stream, &view, (0, reduction))?;
+                return tree::broadcast(&call, stream, &view, 0);
+            }
+            scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
+            gather::gather(&call, stream, &view, algorithm)
+        })
     }
 
     /// Each rank's part of the tensor gets the reduction of that part of all ranks' tensors; the other parts are not defined
@@ -108,7 +114,10 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE_SCATTER, &view, options);
         let call = self.call((Collective::REDUCE_SCATTER, Some(reduction)), &view, options);
-        scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
+        let told = call.told(Collective::REDUCE_SCATTER, &view, 0);
+        watched(stream, &told, |stream| {
+            scatter::scatter(&call, stream, &view, (algorithm, reduction))
+        })?;
         self.part(tensor, self.rank())
     }
 
@@ -125,7 +134,8 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::ALL_GATHER, &view, options);
         let call = self.call((Collective::ALL_GATHER, None), &view, options);
-        gather::gather(&call, stream, &view, algorithm)
+        let told = call.told(Collective::ALL_GATHER, &view, 0);
+        watched(stream, &told, |stream| gather::gather(&call, stream, &view, algorithm))
     }
 
     /// Part `i` of `from` becomes the part of `to` at rank `i` that has this rank's number. Both have as many elements.
@@ -140,7 +150,8 @@ impl Communicator {
     ) -> Result<(), Fault> {
         let (from, to) = self.exchanged(from, to)?;
         let call = self.call((Collective::ALL_TO_ALL, None), &from, options);
-        exchange::all_to_all(&call, stream, (&from, &to))
+        let told = call.told(Collective::ALL_TO_ALL, &to, 0);
+        watched(stream, &told, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
     }
 
     /// As [`all_to_all`](Self::all_to_all), but of part `i` only the first `from_counts[i]` rows of `unit` elements are sent. A kernel
@@ -232,10 +243,13 @@ impl Communicator {
         };
         (within.calls, between.calls) = (self.calls << 1, self.calls << 1);
         let flat = Options { algorithm: Algorithm::DIRECT, ..*options };
-        if let Some(part) = within.reduce_scatter(stream, view, reduction, &flat)? {
-            between.all_reduce(stream, &part, reduction, &flat)?;
-        }
-        within.all_gather(stream, view, &flat)
+        let told = self.told(Collective::ALL_REDUCE, view, 0);
+        watched(stream, &told, |stream| {
+            if let Some(part) = within.reduce_scatter(stream, view, reduction, &flat)? {
+                between.all_reduce(stream, &part, reduction, &flat)?;
+            }
+            within.all_gather(stream, view, &flat)
+        })
     }
 
     /// The options of a call with a root, where relays pass its tiles on.
@@ -268,4 +282,16 @@ impl Communicator {
         let is_same = from.elements() == to.elements() && from.element() == to.element();
         if is_even && is_same { Ok((from, to)) } else { Err(Fault::TRANSFER_TENSOR) }
     }
+}
+
+/// Submits what belongs to a call, between its announcement and its end.
+fn watched<G: StreamBuilder>(
+    stream: &mut G,
+    call: &CollectiveCall,
+    submit: impl FnOnce(&mut G) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    stream.begin_collective(call);
+    submit(stream)?;
+    stream.end_collective();
+    Ok(())
 }

@@ -9,6 +9,8 @@
 //! that names the rank or the transfer; and the group can be used again afterwards. `pto soak --groups` is the command for it.
 
 mod expected;
+#[cfg(test)]
+mod followed;
 mod program;
 mod report;
 mod setting;

@@ -55,7 +55,7 @@ fn open(setting: &Setting) -> Result<Group, GroupError> {
     Ok(group)
 }
 
-fn options(setting: &Setting) -> RunOptions {
+pub(super) fn options(setting: &Setting) -> RunOptions {
     let mut options = RunOptions { aicpu_instances: setting.aicpu, ..RunOptions::default() };
     options.stall_budget = Duration::from_millis(50);
     options.capacities.tasks = 4096;

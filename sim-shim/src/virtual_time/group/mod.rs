@@ -4,18 +4,25 @@
 //! machine of rank 0 --\                                      /-- profile.rs  tiers, latencies, bandwidths
 //! machine of rank 1 ----> VirtualNet: one runs at a time ---<--- links.rs    when bytes arrive: ports that are shared
 //! machine of rank n --/     seat.rs: its side in a machine   \-- Exchange    who meets whom
+//!                                                            |-- contributions.rs  whose values an element has, where nothing is computed
+//!                                                            '-- deliveries.rs     in a search: which transfer arrives next
 //! ```
 //! Each machine has an OS thread of its own, because a builder program may be on its stack, but one of them runs at a time: the one
 //! whose next event is earliest. It may go on up to the *horizon*: the earliest event of the others, plus the shortest time in which
 //! a transfer has an effect elsewhere. A transfer that it starts meanwhile brings the horizon nearer: whoever gets it can answer. So no
 //! effect comes too late, and the same seeds give the same run.
 
+mod contributions;
+mod deliveries;
+mod intervals;
 mod links;
 mod net;
 mod profile;
 mod seat;
 
-pub use net::{NetFaults, VirtualNet};
+pub use contributions::{ContributionReport, WrongContribution};
+pub(super) use contributions::{Reduced, Submitted};
+pub use net::{NetFaults, NetSearch, VirtualNet};
 pub use profile::{NetworkProfile, Tier};
 pub(super) use seat::GroupSeat;
 pub use seat::SeatOf;

@@ -12,20 +12,36 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::contributions::{ContributionReport, Contributions, Reduced, Submitted};
+use super::deliveries::Deliveries;
 use super::links::Links;
 use super::profile::NetworkProfile;
 use crate::group::{Exchange, Move, Over, Span, Transfer, TransferError};
+use crate::virtual_time::chooser::Chooser;
 use crate::virtual_time::options::Compute;
 
-/// What goes wrong in the network; nothing, by default. A transfer is lost once, and a rank dies once: runs after that one have no trouble.
+/// What goes wrong in the network; nothing, by default. A transfer is lost or left out once, and a rank dies once: runs after that one have no trouble.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetFaults {
     /// A link that is slow: from this rank, to that one, so many times.
     pub slow: Option<(u32, u32, u64)>,
     /// The transfer with this number, in the order of their starts, is lost, and both sides are told.
     pub lost: Option<u64>,
+    /// The bytes of the transfer with this number do not come, and nobody is told: the transfer is over as any other one.
+    pub left_out: Option<u64>,
     /// A rank that dies, and when, in nanoseconds.
     pub dies: Option<(u32, u64)>,
+}
+
+/// How far a search over the orders of arrivals is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetSearch {
+    /// The choices of the last run.
+    pub choices: Vec<u32>,
+    /// How many orders there are; 0 before the search is over.
+    pub orders: u128,
+    /// States in which there was a choice.
+    pub states: usize,
 }
 
 /// What happens to a rank.
@@ -69,6 +85,10 @@ struct Shared {
     faults: NetFaults,
     /// Whether transfers move bytes.
     carries: bool,
+    /// In a search: what arrives next, in place of the links.
+    deliveries: Option<Deliveries>,
+    /// Whose values elements have, if that is followed.
+    contributions: Option<Contributions>,
     next_ns: Vec<u64>,
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
@@ -142,6 +162,8 @@ impl VirtualNet {
             links: Links::new(profile, size, faults.slow),
             faults,
             carries: compute == Compute::Run,
+            deliveries: None,
+            contributions: (compute == Compute::Contributions).then(|| Contributions::new(count)),
             next_ns: vec![NEVER; count],
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
@@ -177,6 +199,12 @@ impl VirtualNet {
         let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         shared.links = Links::new(self.profile, size, shared.faults.slow);
         (shared.running, shared.serial, shared.moves) = (0, 0, 0);
+        if let Some(contributions) = &mut shared.contributions {
+            *contributions = Contributions::new(self.beds.len());
+        }
+        if let Some(deliveries) = &mut shared.deliveries {
+            deliveries.begin();
+        }
         for rank in 0..size {
             shared.exchange.begin(rank, run);
             let at = rank as usize;
@@ -192,6 +220,58 @@ impl VirtualNet {
     pub fn outcome(&self, rank: u32) -> ((u64, u64, u64), Option<TransferError>) {
         let shared = self.shared();
         (shared.counts[rank as usize], shared.failures[rank as usize].clone())
+    }
+
+    /// What the last run's collectives have left where, if that was followed ([`Compute::Contributions`]).
+    #[must_use]
+    pub fn contributions(&self) -> Option<ContributionReport> {
+        self.shared().contributions.as_ref().map(Contributions::report)
+    }
+
+    /// From here to [`end_search`](Self::end_search) each run is one order in which transfers arrive: the first one of a search over all, or with
+    /// `choices` the order that an earlier search has named.
+    pub fn begin_search(&self, choices: Option<Vec<u32>>) {
+        let chooser = choices.map_or_else(Chooser::search_states, Chooser::replay);
+        self.shared().deliveries = Some(Deliveries::new(chooser.listing(), self.beds.len()));
+    }
+
+    /// How far the search is; `None`: there is none.
+    #[must_use]
+    pub fn searched(&self) -> Option<NetSearch> {
+        let shared = self.shared();
+        let chooser = shared.deliveries.as_ref()?.chooser();
+        let (orders, states) =
+            chooser.searched().map_or((0, 0), |search| (search.orders(), search.states()));
+        Some(NetSearch { choices: chooser.listed().to_vec(), orders, states })
+    }
+
+    /// Goes on to the next order; `false`: all have been taken.
+    pub fn advance_search(&self) -> bool {
+        self.shared().deliveries.as_mut().is_some_and(Deliveries::advance)
+    }
+
+    /// Transfers take the time of the links again.
+    pub fn end_search(&self) {
+        self.shared().deliveries = None;
+    }
+
+    /// Whether it is followed whose values elements have.
+    pub(super) fn follows(&self) -> bool {
+        self.shared().contributions.is_some()
+    }
+
+    /// A rank begins to submit a collective call.
+    pub(super) fn submitted(&self, rank: u32, submitted: &Submitted) {
+        if let Some(contributions) = &mut self.shared().contributions {
+            contributions.begin(rank, submitted);
+        }
+    }
+
+    /// A kernel `reduce` has run on a rank.
+    pub(super) fn reduced(&self, rank: u32, kernel: &Reduced) {
+        if let Some(contributions) = &mut self.shared().contributions {
+            contributions.reduced(rank, kernel);
+        }
     }
 
     /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own.
@@ -330,10 +410,24 @@ impl Shared {
         if self.running != me {
             return None;
         }
+        self.deliver();
         let ranks = self.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
         let (first, _) = ranks.min_by_key(|(rank, next)| (**next, *rank))?;
         self.running = first;
         (first != me).then_some(first)
+    }
+
+    /// In a search: lets a transfer arrive, if nobody has anything to do before.
+    fn deliver(&mut self) {
+        let Some(deliveries) = &mut self.deliveries else { return };
+        let next_ns = self.next_ns.iter().copied().min().unwrap_or(NEVER);
+        if next_ns == NEVER {
+            return;
+        }
+        if let Some((found, number, at_ns)) = deliveries.arrival(next_ns) {
+            self.carry(&found, number);
+            self.arrive_at(found, at_ns);
+        }
     }
 
     /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
@@ -344,6 +438,9 @@ impl Shared {
 
     /// Before this moment nothing comes to a rank that is not on its way yet.
     fn horizon_ns(&self, me: usize) -> u64 {
+        if let Some(deliveries) = &self.deliveries {
+            return deliveries.epoch_ns();
+        }
         let ranks = self.next_ns.len();
         let ways = self.lookahead_ns.get(me * ranks..).unwrap_or_default();
         let others = self.next_ns.iter().zip(ways).enumerate().filter(|(other, _)| *other != me);
@@ -375,7 +472,8 @@ impl Shared {
         self.moves += 1;
         let (from, to) = (found.from, found.to);
         if self.faults.lost == Some(number) {
-            self.faults.lost = None;
+            // In a search every run has the fault.
+            self.faults.lost = self.faults.lost.filter(|_| self.deliveries.is_some());
             let what = format!("transfer {number}, of {} bytes,", found.source.bytes);
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
@@ -384,14 +482,37 @@ impl Shared {
             }
             return;
         }
-        // Now, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that time. Both
-        // sides have given the spans away until the transfer is over.
-        if self.carries {
+        if let Some(deliveries) = &mut self.deliveries {
+            // The bytes move when it arrives: no machine is further on then, and others may have written to the same place before.
+            deliveries.send(found, number);
+            return;
+        }
+        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
+        // When they leave, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that
+        // time. Both sides have given the spans away until the transfer is over.
+        self.carry(&found, number);
+        self.arrive_at(found, at_ns);
+    }
+
+    /// Moves the bytes of a transfer, and notes whose values they have.
+    fn carry(&mut self, found: &Move, number: u64) {
+        let arrives = self.faults.left_out != Some(number);
+        if !arrives {
+            self.faults.left_out = self.faults.left_out.filter(|_| self.deliveries.is_some());
+        }
+        if let Some(contributions) = &mut self.contributions {
+            contributions.moved(found, arrives);
+        }
+        if self.carries && arrives {
             // SAFETY: the spans lie in the GM of devices of the group, which is mapped as long as the group lives. One machine runs
             // at a time, and by the edges nobody else uses the bytes of a transfer that is under way.
             unsafe { found.source.copy_to(found.target) };
         }
-        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
+    }
+
+    /// A transfer is there, and over, at a moment.
+    fn arrive_at(&mut self, found: Move, at_ns: u64) {
+        let to = found.to;
         self.push(to, at_ns, Effect::Arrived(Box::new(found)));
         for (rank, number) in found.over.into_iter().flatten() {
             if rank != to {

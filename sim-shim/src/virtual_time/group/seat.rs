@@ -1,12 +1,13 @@
 //! A machine's side of a group: its transfers under way, and how far it may go on.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use pto_abi::{Fault, TaskId};
 
+use super::contributions::{Reduced, Submitted};
 use super::net::{Leave, VirtualNet};
 use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
+use crate::virtual_time::digest::Keyed;
 
 /// Which rank a machine is, of which group.
 #[derive(Clone)]
@@ -22,15 +23,32 @@ pub(in crate::virtual_time) struct GroupSeat {
     of: SeatOf,
     port: RunPort,
     horizon_ns: u64,
-    under_way: HashMap<u64, TaskId>,
+    under_way: Keyed<u64, TaskId>,
     next: u64,
     failure: Option<TransferError>,
+    follows: bool,
 }
 
 impl GroupSeat {
     pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
-        let under_way = HashMap::new();
-        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None }
+        let (under_way, follows) = (Keyed::default(), of.net.follows());
+        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows }
+    }
+
+    /// Whether it is followed whose values elements have.
+    #[inline]
+    pub(in crate::virtual_time) const fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// The builder begins to submit a collective call.
+    pub(in crate::virtual_time) fn submitted(&self, submitted: &Submitted) {
+        self.of.net.submitted(self.of.rank, submitted);
+    }
+
+    /// A kernel `reduce` has run.
+    pub(in crate::virtual_time) fn reduced(&self, kernel: &Reduced) {
+        self.of.net.reduced(self.of.rank, kernel);
     }
 
     /// It may go on before this moment.

@@ -16,12 +16,12 @@ use pto_aicore_kernels::LIBRARY;
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
 use super::super::chooser::Chooser;
-use super::super::digest::{Builder, live_ranges};
 use super::super::host::run_once;
 #[cfg(test)]
 use super::super::host::run_with;
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
+use super::super::state::{Builder, live_ranges};
 use super::builder::BUILDER;
 use super::graph::{RandomGraph, STRIDE};
 use super::image::{NODE_ARGS, image, image_bytes};

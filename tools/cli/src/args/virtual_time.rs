@@ -34,7 +34,8 @@ pub(crate) struct VirtualArgs {
     /// Lets the run pass even if the fault of --fault did not happen
     #[arg(long, requires = "fault")]
     pub(crate) allow_missed_fault: bool,
-    /// Does not execute the kernels. They only take their virtual time, and the result is not checked
+    /// Does not execute the kernels. They only take their virtual time, and the result is not checked. With --group virtual:N
+    /// the run follows instead whose values the elements of its collectives have
     #[arg(long)]
     pub(crate) no_compute: bool,
     /// Follows the cache lines that dag_node and elementwise kernels read and write, and reports where a device without

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, Tensor, Verdict};
-use pto_host::group::{GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns};
-use pto_host::{DeviceOptions, Error, RunOptions};
+use pto_host::group::{
+    ContributionReport, GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns,
+};
+use pto_host::virtual_time::{Compute, VirtualOptions};
+use pto_host::{DeviceOptions, Error, Hosting, RunOptions};
 use pto_timeline::{Trace, ranks};
 use serde_json::{Value, json};
 
 use super::open::{Opened, cores};
-use crate::args::{DeviceChoice, RunArgs};
+use crate::args::{DeviceChoice, RunArgs, VirtualArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -23,7 +26,7 @@ use crate::timeline;
 
 /// Runs an example on a group.
 pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure> {
-    refuse_others(args)?;
+    refuse_others(args, target)?;
     let example = example(&args.example)?;
     if !example.is_for_groups() {
         let names = host::EXAMPLES.iter().filter(|one| one.is_for_groups()).map(|one| one.name());
@@ -49,7 +52,7 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
 }
 
 /// Options that belong to a run of one device.
-fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
+fn refuse_others(args: &RunArgs, target: &GroupTarget) -> Result<(), Failure> {
     let own = [
         ("--device", args.device != DeviceChoice::A2a3sim),
         ("--pool-threads", args.pool_threads.is_some()),
@@ -58,7 +61,11 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
     let of_one_graph = args.of_one_graph().into_iter().filter(|(option, _)| *option != "--trace");
     let mut options = own.into_iter().chain(of_one_graph);
     let given = options.find(|(_, is_given)| *is_given).map(|(option, _)| option);
-    match given.or_else(|| args.virtual_time.given()) {
+    // Virtual time can leave the computation out of a group as well.
+    let is_virtual = matches!(target, GroupTarget::Virtual(..));
+    let of_virtual = VirtualArgs { no_compute: false, ..args.virtual_time.clone() };
+    let of_virtual = if is_virtual { of_virtual } else { args.virtual_time.clone() };
+    match given.or_else(|| of_virtual.given()) {
         Some(option) => Err(Failure::usage(format!(
             "{option} is for a run of one device; leave it out, or leave --group out"
         ))),
@@ -68,12 +75,14 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
 
 /// Each device of the group.
 fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
-    let (base, (aic, aiv)) = (GroupOptions::default().device, cores(target));
+    let (usual, (aic, aiv)) = (GroupOptions::default().device.hosting, cores(target));
+    let compute = Compute::Contributions;
+    let follows = Hosting::Virtual(VirtualOptions { compute, ..VirtualOptions::default() });
     DeviceOptions {
+        hosting: if args.virtual_time.no_compute { follows } else { usual },
         aic: args.aic.unwrap_or(aic),
         aiv: args.aiv.unwrap_or(aiv),
         gm_bytes: args.gm_bytes.unwrap_or(1 << 30),
-        ..base
     }
 }
 
@@ -92,7 +101,8 @@ struct Told {
     passed: bool,
     verdicts: Vec<(u32, Verdict)>,
     report: GroupReport,
-    digest: u64,
+    /// Of the bits of all results, if they were computed.
+    digest: Option<u64>,
     /// Where the timelines are, in words, if they were asked for.
     timelines: Option<String>,
 }
@@ -140,6 +150,19 @@ impl Job {
 
     /// Every member's result, and those of the other processes.
     fn judge(&mut self, report: GroupReport) -> Result<Told, Failure> {
+        if let Some(found) = &report.contributions {
+            let (passed, verdicts) = (found.wrong == 0, Vec::new());
+            let (place, ranks) = (self.opened.place(), self.opened.group.size());
+            return Ok(Told {
+                place,
+                ranks,
+                passed,
+                verdicts,
+                report,
+                digest: None,
+                timelines: None,
+            });
+        }
         let (mut verdicts, mut digest) = (Vec::new(), 0_u64);
         let ranks = self.opened.group.members().iter().map(pto_host::group::Member::rank);
         for (rank, prepared) in ranks.zip(&mut self.prepared) {
@@ -154,6 +177,7 @@ impl Job {
         let digests = self.opened.exchange(digest)?;
         let digest = digests.iter().fold(0_u64, |sum, one| sum.wrapping_add(*one));
         let (place, ranks) = (self.opened.place(), self.opened.group.size());
+        let digest = Some(digest);
         Ok(Told { place, ranks, passed, verdicts, report, digest, timelines: None })
     }
 
@@ -284,14 +308,42 @@ impl Told {
                 text += &format!("    {place}\n");
             }
         }
+        if let Some(found) = &self.report.contributions {
+            text += &self.of_contributions(found);
+        }
         text += &format!(
-            "  {} transfers, {} sent; digest of the results {:016x}\n",
+            "  {} transfers, {} sent",
             grouped(transfers.transfers),
-            bytes(transfers.bytes_given),
-            self.digest
+            bytes(transfers.bytes_given)
+        );
+        text += &self.digest.map_or_else(
+            || "; nothing was computed\n".to_owned(),
+            |digest| format!("; digest of the results {digest:016x}\n"),
         );
         if let Some(timelines) = &self.timelines {
             text += &format!("  {timelines}\n");
+        }
+        text
+    }
+
+    /// What the collectives have left, where nothing was computed.
+    fn of_contributions(&self, found: &ContributionReport) -> String {
+        let (tasks, time) = (self.report.tasks(), self.report.makespan());
+        let mut text = format!("  {} in {}\n", counted(tasks, "task"), duration(time));
+        text += &match found.calls {
+            0 => "  no collective calls that could be followed\n".to_owned(),
+            calls => format!(
+                "  {} of all ranks: {} followed, {} without the values of the right ranks\n",
+                counted(calls, "collective call"),
+                counted(found.elements, "element"),
+                grouped(found.wrong)
+            ),
+        };
+        for wrong in &found.found {
+            text += &format!("    {wrong}\n");
+        }
+        if found.replayed > 0 {
+            text += &format!("  not followed: {} in recordings\n", grouped(found.replayed));
         }
         text
     }
@@ -316,10 +368,21 @@ impl Told {
             "group": self.place,
             "ranks": self.ranks,
             "passed": self.passed,
-            "digest": format!("{:016x}", self.digest),
+            "digest": self.digest.map(|digest| format!("{digest:016x}")),
+            "contributions": self.report.contributions.as_ref().map(contributions),
             "transfers": transfers.transfers,
             "bytes_sent": transfers.bytes_given,
             "ranks_of_this_process": ranks.collect::<Vec<_>>(),
         })
     }
+}
+
+fn contributions(found: &ContributionReport) -> Value {
+    json!({
+        "calls": found.calls,
+        "elements": found.elements,
+        "calls_in_recordings": found.replayed,
+        "wrong": found.wrong,
+        "found": found.found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }

@@ -21,6 +21,30 @@ fn a_program_runs_unchanged_on_one_device_and_on_a_group() {
     assert_eq!(digest(&pto(&group, 0).stdout), digest(&text), "the same bits in every run");
 }
 
+/// What stands before the value of an option.
+fn name_of(option: &str) -> &str {
+    option.rsplit_once('=').map_or(option, |(name, _)| name)
+}
+
+/// Without computation a run follows whose values each element of a collective has.
+#[test]
+fn a_large_group_is_followed_without_computation() {
+    let wide = ["--param=heads=32", "--param=kv_heads=32", "--param=intermediate=96"];
+    let case = all().find(|case| case.name() == "tp_decoder").expect("it is in the table");
+    let small = case.small("run");
+    let is_kept = |option: &&str| wide.iter().all(|wider| name_of(wider) != name_of(option));
+    let small: Vec<&str> = borrowed(&small).into_iter().filter(is_kept).collect();
+    let run = [&small[..], &wide, &["--group=virtual:32", "--no-compute"]].concat();
+    let text = pto(&run, 0).stdout;
+    assert!(text.contains("32 ranks in virtual time: passed"), "{text}");
+    assert!(text.contains(" 0 without the values of the right ranks"), "{text}");
+    assert!(text.contains("nothing was computed"), "{text}");
+    let told = answers("group_run", &run);
+    let calls = told["contributions"]["calls"].as_u64().expect("a number");
+    assert!(calls >= 2 * 32 && told["contributions"]["wrong"] == 0, "{told}");
+    assert!(told["digest"].is_null(), "{told}");
+}
+
 #[test]
 fn what_a_group_cannot_do_is_refused_with_what_to_do() {
     refused(&["run", "matmul", "--group=local:2"], 2, &["one device", "tp_decoder"]);
