@@ -360,3 +360,25 @@ fn graphs_that_are_joined_keep_their_order() {
     let (joined, apart) = (makespan(&[&row, &graph], 2, size), makespan(&[&row, &graph], 1, size));
     assert!(joined < apart, "{joined} s, apart {apart} s");
 }
+
+/// A graph shares a launch with a plan or a builder where that is faster than a launch for each, and has a launch for itself where not.
+#[test]
+fn mixtures_take_no_longer_than_one_program_after_the_other() {
+    let mut chosen = [0; 2];
+    for rows in [80, 800] {
+        for columns in [16, 1024, 4096] {
+            for aiv in [2, 8, 48] {
+                let size = (rows, columns, aiv);
+                let plan = compiled(&add_one(rows).replace("16]", &format!("{columns}]")));
+                let (graph, builder) = (added(false, 1, size), added(true, 1, size));
+                for pair in [[&graph, &plan], [&plan, &graph], [&builder, &graph]] {
+                    let (chose, apart) = (makespan(&pair, 2, size), makespan(&pair, 1, size));
+                    assert!(chose <= 1.05 * apart, "{size:?}: {chose} s, apart {apart} s");
+                    chosen[usize::from(chose < 0.97 * apart)] += 1;
+                }
+            }
+        }
+    }
+    // Both are there.
+    assert!(chosen.iter().all(|times| *times > 10), "{chosen:?}");
+}
