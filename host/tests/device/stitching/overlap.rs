@@ -79,6 +79,10 @@ fn plan() -> Program {
 /// launches it were. Two vector cores have more to do than the builder.
 fn run(order: &[&Program], overlap: usize, seed: u64) -> (f64, u64) {
     let hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+    run_on(hosting, order, overlap)
+}
+
+fn run_on(hosting: Hosting, order: &[&Program], overlap: usize) -> (f64, u64) {
     let options = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 1 << 30, hosting };
     let mut device = Device::open_sim(options, Builders).unwrap();
     device.register_library().unwrap();
@@ -105,7 +109,7 @@ fn run(order: &[&Program], overlap: usize, seed: u64) -> (f64, u64) {
     let took = (session.now() - before).as_secs_f64();
     let found = values(&stream, &x);
     let wrong = found.iter().position(|found| (*found - expected).abs() > 0.0);
-    assert_eq!(wrong, None, "seed {seed}: {} and not {expected}", found[wrong.unwrap_or(0)]);
+    assert_eq!(wrong, None, "{hosting}: {} and not {expected}", found[wrong.unwrap_or(0)]);
     (took, stitcher.counters().launches - launches)
 }
 
@@ -120,6 +124,18 @@ fn graphs_and_builders_overlap_as_plans_do() {
         println!("{names:?}: in one launch {overlapped:.9} s, apart {apart:.9} s");
         assert_eq!((one, three), (1, 3));
         assert!(overlapped < apart, "{names:?}: {overlapped} of {apart}");
+    }
+}
+
+/// On threads of this machine as well, with what the runtime sees and what it does not see.
+#[test]
+fn builders_share_launches_in_every_hosting() {
+    let by = |builder| doubled(Some(builder), ROWS, COLUMNS);
+    let (plan, seen, hidden, gated) = (plan(), by("add_rows"), by("hidden"), conditional());
+    for hosting in [Hosting::default(), Hosting::Threads] {
+        for order in [[&plan, &seen, &plan], [&plan, &hidden, &plan], [&gated, &plan, &hidden]] {
+            assert_eq!(run_on(hosting, &order, 3).1, 1, "{hosting}");
+        }
     }
 }
 
