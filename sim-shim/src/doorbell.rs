@@ -47,7 +47,8 @@ impl Doorbell {
     pub(crate) fn sleep(&self, limit: Duration) -> bool {
         self.lie_down();
         // AcqRel: see `ring`.
-        if self.state.swap(ASLEEP, Ordering::AcqRel) != RUNG {
+        let was_rung = self.state.swap(ASLEEP, Ordering::AcqRel) == RUNG;
+        if !was_rung {
             let start = Instant::now();
             let left = || limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero());
             // A thread may wake up for nothing, also by a ring that came too late for its last sleep.
@@ -58,7 +59,8 @@ impl Doorbell {
             }
         }
         // Acquire: pairs with the Release half of the swap in `ring`.
-        self.state.swap(QUIET, Ordering::Acquire) == RUNG
+        let is_rung = self.state.swap(QUIET, Ordering::Acquire) == RUNG;
+        was_rung || is_rung
     }
 
     /// The calling thread is the one to wake.
