@@ -521,10 +521,7 @@ pub unsafe extern "C" fn pto_notify_open(
 /// `address` is null or writable.
 // SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pto_notify_address(
-    notify: *const OpaqueNotify,
-    address: *mut u64,
-) -> i32 {
+pub unsafe extern "C" fn pto_notify_address(notify: *const OpaqueNotify, address: *mut u64) -> i32 {
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let place = unsafe { output(address, "address") }?;

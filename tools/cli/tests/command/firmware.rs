@@ -294,8 +294,7 @@ fn program_files_run_on_virt() {
         let run = [&["program", "run", &program, "--seed=7", "--loops=2"], params].concat();
         home.pto(&[&run[..], &["--save", &saved]].concat(), 0);
         let expected = format!("{output}={saved}/{output}.npy");
-        let on_virt =
-            [&run[..], &["--device", "virt", "--expect", &expected]].concat();
+        let on_virt = [&run[..], &["--device", "virt", "--expect", &expected]].concat();
         let ran = home.answers("program_run", &on_virt);
         assert_eq!(
             (&ran["compared"][0]["is_right"], &ran["left_bytes"]),
