@@ -41,13 +41,15 @@ fn session() -> Session {
     device.session(SessionOptions { run, linger, ..SessionOptions::default() }).unwrap()
 }
 
-/// How often `work` allocates, when it is done for the third time: what is kept has grown by then.
+/// How often `work` allocates: the least of several times. What the host keeps for commands has as much room as was ever needed, so that it grows now and then, when the
+/// service is further behind than it ever was.
 fn allocations(mut work: impl FnMut()) -> u64 {
-    work();
-    work();
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
-    work();
-    ALLOCATIONS.load(Ordering::Relaxed) - before
+    let once = || {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        work();
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    };
+    std::iter::repeat_with(once).take(8).min().unwrap_or(u64::MAX)
 }
 
 /// One test: another one beside it would be counted as well.
