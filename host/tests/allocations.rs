@@ -74,7 +74,8 @@ fn launches_and_recordings_allocate_nothing() {
         for (_, stream) in (0..20_000).zip(streams.iter().cycle()) {
             stream.launch(func::EMPTY_AIV, &[]).unwrap();
         }
-        session.synchronize().unwrap();
+        // One by one: a call of `Session::synchronize` takes a list of the streams.
+        streams.iter().for_each(|stream| stream.synchronize().unwrap());
     };
     assert_eq!(allocations(launches), 0, "20,000 launches of 64 streams");
 }
