@@ -170,6 +170,11 @@ impl Allocator {
         is_inside.then_some((GmAddr(start), block.bytes))
     }
 
+    /// Bytes that their users have freed, and that runs still hold.
+    pub(crate) const fn waiting_bytes(&self) -> u64 {
+        self.waiting_bytes
+    }
+
     /// Bytes of the live blocks of users.
     pub(crate) fn user_bytes(&self) -> u64 {
         let of_user = self.live.values().filter(|block| block.owner == Owner::User);

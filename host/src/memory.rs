@@ -102,6 +102,11 @@ impl Memory {
         allocator.release(address)
     }
 
+    /// Whether something was freed that runs still hold.
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.books().allocator.waiting_bytes() > 0
+    }
+
     /// A run begins.
     pub(crate) fn begin_run(self: &Arc<Self>) -> RunHold {
         RunHold { run: self.books().runs.begin(), memory: Arc::clone(self) }

@@ -21,7 +21,7 @@ mod hosting;
 pub mod logging;
 mod machine;
 mod os_threads;
-mod parker;
+mod patience;
 mod pool;
 mod supervisor;
 mod threads;

@@ -12,7 +12,7 @@ use pto_abi::{Fault, TaskId};
 use pto_aicpu_fw::Launch;
 
 use crate::clock;
-use crate::parker::expect_soon;
+use crate::patience::expect_soon;
 
 /// What one OS thread is doing, in a line of its own.
 #[derive(Default)]

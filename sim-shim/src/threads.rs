@@ -1,9 +1,9 @@
 //! Hosting mode `threads`: one OS thread per AICPU instance and per core, parked while there is nothing to do.
 //!
 //! ```text
-//! scheduler rings a core            -> the core's parker
-//! core reports a task               -> the parker of the scheduler that rang it
-//! builder publishes, scheduler shares -> the parkers of sleeping schedulers
+//! scheduler rings a core            -> the core's doorbell
+//! core reports a task               -> the doorbell of the scheduler that rang it
+//! builder publishes, scheduler shares -> the doorbells of sleeping schedulers
 //! ```
 //! After a run the cores stay in service: a further run of the same arena wakes only those that get work.
 
@@ -27,9 +27,10 @@ use pto_graph::BuilderSet;
 
 use crate::clock;
 use crate::core_port::CorePort;
+use crate::doorbell::Doorbell;
 use crate::host::{Host, Memory};
 use crate::logging;
-use crate::parker::{Backoff, Parker, Patience};
+use crate::patience::{Backoff, Patience};
 use crate::supervisor::{self, Finish, GRACE};
 
 /// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
@@ -40,10 +41,10 @@ const BUILDER_NAP: Duration = Duration::from_micros(50);
 /// How long a core sleeps at most before it looks at its line again.
 const CORE_NAP: Duration = Duration::from_secs(3600);
 
-/// Every parker of the machine, and who is to be woken.
+/// Every doorbell of the machine, and who is to be woken.
 struct Bells {
-    schedulers: [Parker; MAX_AICPU_INSTANCES],
-    cores: Vec<Parker>,
+    schedulers: [Doorbell; MAX_AICPU_INSTANCES],
+    cores: Vec<Doorbell>,
     /// The instance that rang a core last.
     owners: Vec<AtomicU32>,
     /// Bit per sleeping scheduler; a hint.
@@ -98,7 +99,7 @@ impl<B: BuilderSet> Threads<B> {
     pub(crate) fn new(memory: Memory, builders: Arc<B>) -> Self {
         let bells = Bells {
             schedulers: Default::default(),
-            cores: (0..MAX_WORKERS).map(|_| Parker::default()).collect(),
+            cores: (0..MAX_WORKERS).map(|_| Doorbell::default()).collect(),
             owners: (0..MAX_WORKERS).map(|_| AtomicU32::new(0)).collect(),
             sleeping: AtomicU32::new(0),
             // A device of any use has more cores than this machine.
@@ -199,7 +200,7 @@ impl<B: BuilderSet> Host for Threads<B> {
         let Some(assignment) = self.assignment.take() else { return !self.is_lost };
         // Release: pairs with the Acquire load in `serve_lines`.
         assignment.order.store(1, Ordering::Release);
-        self.bells.cores.iter().take(assignment.cores).for_each(Parker::ring);
+        self.bells.cores.iter().take(assignment.cores).for_each(Doorbell::ring);
         self.is_lost |= !assignment.gone.wait(GRACE);
         !self.is_lost
     }
@@ -214,7 +215,7 @@ impl<B> Drop for Threads<B> {
         if let Some(assignment) = self.assignment.take() {
             // Release: as in `release`.
             assignment.order.store(1, Ordering::Release);
-            self.bells.cores.iter().for_each(Parker::ring);
+            self.bells.cores.iter().for_each(Doorbell::ring);
         }
         let is_lost = self.is_lost;
         self.instances.drain(..).for_each(|seat| seat.end(is_lost));
@@ -252,7 +253,6 @@ fn start<J: Send + 'static>(
 
 /// The thread of one core.
 fn serve_core(me: usize, jobs: &Receiver<CoreJob>, bells: &Bells) {
-    bells.cores[me].occupy();
     while let Ok(job) = jobs.recv() {
         serve_lines(me, &job.port, &job.assignment, bells);
         job.assignment.gone.returned();
@@ -278,7 +278,9 @@ fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment,
                 bells.wake_owner(me);
                 return;
             }
-            WorkerStep::Idle if backoff.wait_or_give_up() => bells.cores[me].park(CORE_NAP),
+            WorkerStep::Idle if backoff.wait_or_give_up() => {
+                bells.cores[me].sleep(CORE_NAP);
+            }
             WorkerStep::Idle => {}
         }
     }
@@ -286,7 +288,6 @@ fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment,
 
 /// The thread of one AICPU instance.
 fn serve_instance<B: BuilderSet>(me: usize, jobs: &Receiver<InstanceJob<B>>, bells: &Arc<Bells>) {
-    bells.schedulers[me].occupy();
     while let Ok(job) = jobs.recv() {
         let part = std::panic::AssertUnwindSafe(|| match job.launch.fanout {
             FanoutStrategy::LOCKED => take_part::<Locked, B>(&job, me, bells),
@@ -364,7 +365,7 @@ impl Machine for ThreadsBell {
         }
         let bit = 1 << self.me;
         self.bells.sleeping.fetch_or(bit, Ordering::Relaxed);
-        self.bells.schedulers[self.me].park(self.nap);
+        self.bells.schedulers[self.me].sleep(self.nap);
         self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
     }
 

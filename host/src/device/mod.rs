@@ -288,7 +288,13 @@ impl Device {
     #[cfg(feature = "sim")]
     #[must_use]
     pub fn expected_kernel_ns(&self, func_id: pto_abi::FuncId, words: &[u64]) -> u64 {
-        self.backend.kernel_costs().expected(func_id.0, words)
+        self.kernel_costs().expected(func_id.0, words)
+    }
+
+    /// What its kernels are expected to cost.
+    #[cfg(feature = "sim")]
+    pub(crate) fn kernel_costs(&self) -> pto_sim_shim::virtual_time::KernelCosts {
+        self.backend.kernel_costs()
     }
 
     /// Wakes its resident firmware while that sleeps.

@@ -267,12 +267,9 @@ impl Recording {
         self.0.nodes.iter().filter(|node| node.is_launch()).count()
     }
 
-    /// The commands of which launching it consists, one after the other.
-    pub(super) fn pieces(&self) -> Vec<Piece> {
-        match self.0.pieces.as_slice() {
-            [] => vec![Piece::Launches(self.clone())],
-            pieces => pieces.to_vec(),
-        }
+    /// The commands of which launching it consists, one after the other; empty: it is one command.
+    pub(super) fn pieces(&self) -> &[Piece] {
+        &self.0.pieces
     }
 
     /// The kind of its first command that is no launch, and its number among all.

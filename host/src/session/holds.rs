@@ -57,7 +57,7 @@ impl Holds {
     }
 
     /// Lets go of what was freed before the last call, once the commands of that time are over. `positions`: for the
-    /// commands submitted so far.
+    /// commands submitted so far, where something was freed.
     pub(super) fn turn_over(&self, positions: impl FnOnce() -> Vec<IsOver>) {
         let mut kept = self.kept();
         let is_over = |(_, commands): &mut (RunHold, Vec<IsOver>)| {
@@ -67,7 +67,7 @@ impl Holds {
         if kept.old.as_mut().is_some_and(is_over) {
             kept.old = None;
         }
-        if kept.old.is_none() && kept.current.is_some() {
+        if kept.old.is_none() && kept.current.is_some() && self.memory.has_waiting() {
             let next = self.memory.begin_run();
             let before = kept.current.replace(next);
             kept.old = before.map(|hold| (hold, positions()));

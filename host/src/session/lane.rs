@@ -184,7 +184,7 @@ impl Lane {
         self.known = completed;
         self.ready_ns = None;
         self.at = self.ring().taken();
-        for kept in self.core.take_kept_to(completed) {
+        while let Some(kept) = self.core.take_kept_to(completed) {
             if let Kept::Record(event, record) = kept {
                 event.completed_by_firmware(record);
             }

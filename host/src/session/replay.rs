@@ -18,8 +18,26 @@ use crate::buffer::DeviceBuffer;
 /// What is submitted of a recording.
 struct Submission {
     kind: CommandKind,
-    words: Vec<u64>,
+    words: Words,
     kept: Option<Kept>,
+}
+
+/// The words of a command.
+enum Words {
+    /// Where the words of a recording stand, and how many they are.
+    Place([u64; 2]),
+    Own(Vec<u64>),
+}
+
+impl std::ops::Deref for Words {
+    type Target = [u64];
+
+    fn deref(&self) -> &[u64] {
+        match self {
+            Self::Place(words) => words,
+            Self::Own(words) => words,
+        }
+    }
 }
 
 impl Stream {
@@ -49,11 +67,18 @@ impl Stream {
             capture.nest(self.id(), recording, bindings);
             return Ok(0);
         }
-        let mut submissions = Vec::new();
-        for piece in recording.pieces() {
+        let pieces = recording.pieces();
+        if pieces.is_empty() {
+            // One command, for which nothing is allocated if the recording is in GM.
+            let one = self.launches(&mut side, recording, bindings)?;
+            self.make_room(std::slice::from_ref(&one))?;
+            return self.submit(&side, one.kind, &one.words, one.kept);
+        }
+        let mut submissions = Vec::with_capacity(pieces.len());
+        for piece in pieces {
             submissions.push(match piece {
-                Piece::Launches(launches) => self.launches(&mut side, &launches, bindings)?,
-                Piece::Command(command) => self.command(&command, bindings)?,
+                Piece::Launches(launches) => self.launches(&mut side, launches, bindings)?,
+                Piece::Command(command) => self.command(command, bindings)?,
             });
         }
         self.make_room(&submissions)?;
@@ -75,9 +100,9 @@ impl Stream {
             let options = self.options_of_runs();
             let command = RunCommand { work, options, ticket: RunTicket::default() };
             let kept = Some(Kept::Run(Box::new(command)));
-            return Ok(Submission { kind: CommandKind::RUN, words: Vec::new(), kept });
+            return Ok(Submission { kind: CommandKind::RUN, words: Words::Own(Vec::new()), kept });
         };
-        let place = vec![words.address().0, words.len() as u64];
+        let place = Words::Place([words.address().0, words.len() as u64]);
         let kept = Some(Kept::Recorded(words));
         Ok(Submission { kind: CommandKind::REPLAY, words: place, kept })
     }
@@ -97,7 +122,11 @@ impl Stream {
                 }
             }
         }
-        Ok(Submission { kind: bound.kind, kept: Kept::of(&bound.kept), words: bound.words })
+        Ok(Submission {
+            kind: bound.kind,
+            kept: Kept::of(&bound.kept),
+            words: Words::Own(bound.words),
+        })
     }
 
     /// Waits until the ring has room for all of them.

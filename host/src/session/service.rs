@@ -41,8 +41,19 @@ pub(super) struct Service {
     version: u64,
     steps: u64,
     cores: Cores,
+    /// Lists that a turn fills: kept, so that no turn allocates.
+    turn: Turn,
     /// The firmware was up last: a run that is ready goes first.
     is_turn_of_runs: bool,
+}
+
+/// The lists of a turn.
+#[derive(Default)]
+struct Turn {
+    /// The order of the streams.
+    order: Vec<Candidate>,
+    /// The streams that have something for the cores.
+    for_cores: Vec<(usize, Wants)>,
 }
 
 /// Who has the cores.
@@ -88,6 +99,7 @@ impl Service {
             version,
             steps: 0,
             cores: Cores::Free,
+            turn: Turn::default(),
             is_turn_of_runs: false,
         }
     }
@@ -270,16 +282,20 @@ impl Service {
 
     /// Serves every stream, in turns; whether anything was done.
     fn serve(&mut self) -> bool {
-        let candidates = self.lanes.iter().enumerate();
-        let candidates =
-            candidates.map(|(lane, of)| Candidate { lane, priority: of.core.options.priority });
-        let turn = usize::try_from(self.steps).unwrap_or(0);
-        let order = in_turn(candidates.collect(), turn);
-        let (mut worked, mut for_cores) = (false, Vec::new());
-        for candidate in order {
+        let Turn { mut order, mut for_cores } = std::mem::take(&mut self.turn);
+        let lanes = self.lanes.iter().enumerate();
+        order
+            .extend(lanes.map(|(lane, of)| Candidate { lane, priority: of.core.options.priority }));
+        in_turn(&mut order, usize::try_from(self.steps).unwrap_or(0));
+        let mut worked = false;
+        for candidate in &order {
             worked |= self.serve_lane(candidate.lane, &mut for_cores);
         }
-        worked | self.serve_cores(&for_cores)
+        worked |= self.serve_cores(&for_cores);
+        order.clear();
+        for_cores.clear();
+        self.turn = Turn { order, for_cores };
+        worked
     }
 
     /// Serves one stream until its next command is not for the service.

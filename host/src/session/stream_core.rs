@@ -162,11 +162,11 @@ impl StreamCore {
         kept.pop_front().map(|(_, kept)| kept)
     }
 
-    /// Takes what is kept for commands up to this one.
-    pub(super) fn take_kept_to(&self, number: u64) -> Vec<Kept> {
+    /// Takes what is kept for the first command of those up to this one.
+    pub(super) fn take_kept_to(&self, number: u64) -> Option<Kept> {
         let mut kept = self.kept();
-        let count = kept.iter().take_while(|(of, _)| *of <= number).count();
-        kept.drain(..count).map(|(_, kept)| kept).collect()
+        kept.front().filter(|(of, _)| *of <= number)?;
+        kept.pop_front().map(|(_, kept)| kept)
     }
 
     /// Brings ring and events to a device whose memory only copies reach.

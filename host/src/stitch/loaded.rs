@@ -77,6 +77,8 @@ pub(super) enum Bound {
         part: Option<ListedPart>,
         /// What the host needs to join the graph with other graphs; `None`: it cannot.
         tasks: Option<Vec<ListedTask>>,
+        /// Whether it is a graph that is better loaded than added (`grain`).
+        is_fine: bool,
     },
     /// A builder with its words, that has a launch for itself.
     Builder(OwnedWork),
@@ -105,6 +107,11 @@ impl Bound {
             Self::Listed { tasks, .. } => tasks.as_deref(),
             Self::Plan { .. } | Self::Graph(_) | Self::Builder(_) => None,
         }
+    }
+
+    /// Whether it is a graph whose tasks are too short to be added one by one.
+    pub(super) const fn is_fine(&self) -> bool {
+        matches!(self, Self::Listed { is_fine: true, .. })
     }
 }
 
@@ -231,7 +238,7 @@ impl Loaded {
                     Neighbours::None => None,
                 };
                 if joined.is_some() {
-                    Bound::Listed { part: None, tasks: joined }
+                    Bound::Listed { part: None, tasks: joined, is_fine: false }
                 } else {
                     let image = |device: &Device| graph(device, (tasks, funcs), addresses);
                     Bound::Graph(Arc::new(with_device(&image)?))
@@ -291,7 +298,9 @@ impl Loaded {
         place.write(&words(place.address()))?;
         let orch_args = [place.address().0, orch::TASK_LIST, 0, 0];
         let tasks = if has_block_shapes(tasks) { None } else { listing.visible() };
-        Ok(Bound::Listed { part: Some(ListedPart { orch_args, _words: place }), tasks })
+        let is_fine = tasks.as_ref().is_some_and(|tasks| self.shared.grain.is_fine(tasks));
+        let part = Some(ListedPart { orch_args, _words: place });
+        Ok(Bound::Listed { part, tasks, is_fine })
     }
 
     const fn listing<'l>(
@@ -329,7 +338,7 @@ impl Loaded {
         let words = DeviceBuffer::upload(self.shared.memory.shared(), &words)?;
         let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
         let part = Some(ListedPart { orch_args, _words: words });
-        Ok(Bound::Listed { part, tasks: None })
+        Ok(Bound::Listed { part, tasks: None, is_fine: false })
     }
 
     /// The run of a builder that has a launch for itself. One that adds its tasks by hand has no transfers, and is told of no group.

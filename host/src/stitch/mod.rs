@@ -20,6 +20,7 @@ mod beside_words;
 mod conversion;
 mod counters;
 mod error;
+mod grain;
 mod held;
 mod host_tensor;
 mod inputs;

@@ -11,6 +11,7 @@ use pto_graph::plan::layout::orch;
 use pto_workload::program::Place;
 
 use super::counters::{Counters, Counts};
+use super::grain::Grain;
 use super::pool::{Pool, Region};
 use crate::allocator::Owner;
 use crate::device::Device;
@@ -25,6 +26,7 @@ pub(super) struct Shared {
     pub(super) counts: Counts,
     /// Cores of all kinds.
     pub(super) cores: usize,
+    pub(super) grain: Grain,
     pool: Mutex<Pool>,
     on_chip: Mutex<Region>,
     /// Runs that are not submitted yet: the session does not know that their blocks are in use.
@@ -65,6 +67,7 @@ impl Shared {
             memory: session.memory(),
             counts: Counts::default(),
             cores: usize::try_from(cores).unwrap_or(usize::MAX),
+            grain: session.with_device(|device| Grain::new(device)),
             pool: Mutex::default(),
             on_chip: Mutex::new(region),
             unsubmitted: AtomicU64::new(0),

@@ -17,6 +17,7 @@ use pto_workload::tile::element::bits_as;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
+use super::grain;
 use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
@@ -286,6 +287,11 @@ impl<'s> ProgramStream<'s> {
         self.shared.counts.runs.add(1);
         let is_full = match &*bound {
             Bound::Plan { .. } | Bound::Listed { .. } => {
+                let belongs =
+                    grain::belongs(&bound, self.state().pending.iter().map(|part| &**part));
+                if !belongs {
+                    self.flush()?;
+                }
                 let mut state = self.state();
                 state.pending.push(Arc::clone(&bound));
                 self.shared.hold();

@@ -12,7 +12,7 @@ use super::cores::take_one;
 use super::offers::Share;
 use super::pool_run::PoolRun;
 use super::rung::Rung;
-use crate::parker::{Backoff, Patience};
+use crate::patience::{Backoff, Patience};
 
 /// How long an idle thread sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);

@@ -25,7 +25,7 @@ use pto_graph::BuilderSet;
 use crate::doorbell::Doorbell;
 use crate::host::{Host, Memory};
 use crate::logging;
-use crate::parker::expect_soon;
+use crate::patience::expect_soon;
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;

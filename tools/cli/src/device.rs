@@ -7,7 +7,7 @@ use pto_host::virt::qemu::find;
 use pto_host::virtual_time::{Span, VirtualOptions};
 use pto_host::{A2a3Options, Device, DeviceOptions, Hosting, RunOptions, VirtDeviceOptions};
 
-use crate::args::{DeviceChoice, HostingMode, RunArgs};
+use crate::args::{DeviceChoice, HostingMode, ProgramRunArgs, RunArgs};
 use crate::errors::Failure;
 use crate::fw::flashed;
 use crate::programs::Programs;
@@ -33,6 +33,28 @@ impl Wanted {
             DeviceChoice::A2a3sim => Ok(Self::Simulator(simulator(args)?)),
             DeviceChoice::Virt => Ok(Self::Virt(virt(args)?, tracing(args))),
         }
+    }
+
+    /// The device of a program file, with the cores that it has by default.
+    pub(crate) fn of_program(args: &ProgramRunArgs) -> Result<Self, Failure> {
+        if let (true, Some(device)) = (args.hosting.is_some(), other_device(args.device)) {
+            return Err(Failure::usage(format!(
+                "--hosting belongs to the simulator; leave it out with --device {device}",
+            )));
+        }
+        let hosting = match args.hosting {
+            None | Some(HostingMode::Pool) => Hosting::default(),
+            Some(HostingMode::Threads) => Hosting::Threads,
+            Some(HostingMode::Virtual) => Hosting::Virtual(VirtualOptions::default()),
+        };
+        let tracing = if args.trace.is_some() { Tracing::On } else { Tracing::Off };
+        Ok(match args.device {
+            DeviceChoice::A2a3sim => {
+                Self::Simulator(DeviceOptions { hosting, ..DeviceOptions::default() })
+            }
+            DeviceChoice::Virt => Self::Virt(VirtDeviceOptions::default(), tracing),
+            DeviceChoice::A2a3 => Self::A2a3(A2a3Options::default()),
+        })
     }
 
     /// Opens it; `virt` is given an image first, if it has none.
@@ -99,6 +121,13 @@ impl Wanted {
         }
     }
 
+    /// AICPU instances of a session, where the command line does not say: not more than there are clusters for.
+    pub(crate) fn session_aicpu(&self) -> u32 {
+        let (cube, vector) = (self.cores(CoreKind::AIC), self.cores(CoreKind::AIV));
+        // One of them feeds, and has no cores.
+        self.aicpu().min(1 + cube.max(vector / 2)).max(2)
+    }
+
     /// How virtual time is made, if that is how it is hosted.
     pub(crate) fn virtual_options(&self) -> Option<&VirtualOptions> {
         match self {
@@ -125,6 +154,15 @@ impl Wanted {
             Self::Virt(..) => "QEMU".to_owned(),
             Self::A2a3(_) => "CANN".to_owned(),
         }
+    }
+}
+
+/// The name of a device that is not the simulator.
+const fn other_device(device: DeviceChoice) -> Option<&'static str> {
+    match device {
+        DeviceChoice::A2a3sim => None,
+        DeviceChoice::Virt => Some("virt"),
+        DeviceChoice::A2a3 => Some("a2a3"),
     }
 }
 

@@ -312,6 +312,12 @@ impl From<pto_host::SessionError> for Failure {
             E::Device(_) if error.fault().is_none() => Self::usage(error),
             E::Device(cause) => Self::faulted_by(&error, cause),
             E::Failed(failed) | E::Stopped { cause: failed, .. } => match &failed.cause {
+                // No run was begun.
+                Cause::Device(cause)
+                    if matches!(**cause, pto_host::Error::TracesNothing { .. }) =>
+                {
+                    Self::usage(error)
+                }
                 Cause::Device(cause) | Cause::Interrupted(cause) => Self::faulted_by(&error, cause),
                 _ => Self::faulted(error),
             },

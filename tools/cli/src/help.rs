@@ -60,7 +60,7 @@ short_examples! {
     PROGRAM: "pto program build examples/workloads/softmax.workload -o softmax.ptop";
     PROGRAM_BUILD: "pto program build examples/workloads/softmax.workload --role M=temporary --role S=temporary -o softmax.ptop", "pto program build examples/graphs/row_sums.jsonl -o row_sums.ptop", "pto program build examples/graphs/own_kernels.jsonl --kernels kernels.so -o own.ptop";
     PROGRAM_INSPECT: "pto program inspect softmax.ptop", "pto program inspect softmax.ptop --section source";
-    PROGRAM_RUN: "pto program run softmax.ptop --param scale=0.5 --loops 10", "pto program run softmax.ptop --input X=x.npy --param scale=0.5 --expect Y=golden.npy --pcc 0.999";
+    PROGRAM_RUN: "pto program run softmax.ptop --param scale=0.5 --loops 10", "pto program run softmax.ptop --input X=x.npy --param scale=0.5 --expect Y=golden.npy --pcc 0.999", "pto program run softmax.ptop --param scale=0.5 --device virt";
     PROGRAM_CHECK: "pto program check softmax.ptop --system device.json";
     PROGRAM_DIFF: "pto program diff before.ptop after.ptop";
     QUERY: "pto query -o device.json";

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let mut device = wanted.open(None)?;
     device.register_library()?;
     let run = RunOptions {
-        aicpu_instances: args.aicpu.unwrap_or_else(|| aicpu(&wanted)),
+        aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.session_aicpu()),
         task_budget: args.task_budget_ms,
         stall_budget: args.stall_budget_ms,
         bring_up_budget: args.bring_up_budget_ms,
@@ -194,13 +194,6 @@ fn check_sizes(sizes: &Sizes) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--param rate={rate}: it must be finite")));
     }
     Ok(())
-}
-
-/// AICPU instances, where the command line does not say: not more than there are clusters for.
-fn aicpu(wanted: &Wanted) -> u32 {
-    let (cube, vector) = (wanted.cores(CoreKind::AIC), wanted.cores(CoreKind::AIV));
-    // One of them feeds, and has no cores.
-    wanted.aicpu().min(1 + cube.max(vector / 2)).max(2)
 }
 
 /// The parameters: `layouts=differ`, and numbers.

@@ -79,6 +79,10 @@ fn plan() -> Program {
 /// launches it were. Two vector cores have more to do than the builder.
 fn run(order: &[&Program], overlap: usize, seed: u64) -> (f64, u64) {
     let hosting = Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() });
+    run_on(hosting, order, overlap)
+}
+
+fn run_on(hosting: Hosting, order: &[&Program], overlap: usize) -> (f64, u64) {
     let options = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 1 << 30, hosting };
     let mut device = Device::open_sim(options, Builders).unwrap();
     device.register_library().unwrap();
@@ -105,7 +109,7 @@ fn run(order: &[&Program], overlap: usize, seed: u64) -> (f64, u64) {
     let took = (session.now() - before).as_secs_f64();
     let found = values(&stream, &x);
     let wrong = found.iter().position(|found| (*found - expected).abs() > 0.0);
-    assert_eq!(wrong, None, "seed {seed}: {} and not {expected}", found[wrong.unwrap_or(0)]);
+    assert_eq!(wrong, None, "{hosting}: {} and not {expected}", found[wrong.unwrap_or(0)]);
     (took, stitcher.counters().launches - launches)
 }
 
@@ -120,6 +124,18 @@ fn graphs_and_builders_overlap_as_plans_do() {
         println!("{names:?}: in one launch {overlapped:.9} s, apart {apart:.9} s");
         assert_eq!((one, three), (1, 3));
         assert!(overlapped < apart, "{names:?}: {overlapped} of {apart}");
+    }
+}
+
+/// On threads of this machine as well, with what the runtime sees and what it does not see.
+#[test]
+fn builders_share_launches_in_every_hosting() {
+    let by = |builder| doubled(Some(builder), ROWS, COLUMNS);
+    let (plan, seen, hidden, gated) = (plan(), by("add_rows"), by("hidden"), conditional());
+    for hosting in [Hosting::default(), Hosting::Threads] {
+        for order in [[&plan, &seen, &plan], [&plan, &hidden, &plan], [&gated, &plan, &hidden]] {
+            assert_eq!(run_on(hosting, &order, 3).1, 1, "{hosting}");
+        }
     }
 }
 
@@ -359,4 +375,26 @@ fn graphs_that_are_joined_keep_their_order() {
     // It looks at the result.
     let (joined, apart) = (makespan(&[&row, &graph], 2, size), makespan(&[&row, &graph], 1, size));
     assert!(joined < apart, "{joined} s, apart {apart} s");
+}
+
+/// A graph shares a launch with a plan or a builder where that is faster than a launch for each, and has a launch for itself where not.
+#[test]
+fn mixtures_take_no_longer_than_one_program_after_the_other() {
+    let mut chosen = [0; 2];
+    for rows in [80, 800] {
+        for columns in [16, 1024, 4096] {
+            for aiv in [2, 8, 48] {
+                let size = (rows, columns, aiv);
+                let plan = compiled(&add_one(rows).replace("16]", &format!("{columns}]")));
+                let (graph, builder) = (added(false, 1, size), added(true, 1, size));
+                for pair in [[&graph, &plan], [&plan, &graph], [&builder, &graph]] {
+                    let (chose, apart) = (makespan(&pair, 2, size), makespan(&pair, 1, size));
+                    assert!(chose <= 1.05 * apart, "{size:?}: {chose} s, apart {apart} s");
+                    chosen[usize::from(chose < 0.97 * apart)] += 1;
+                }
+            }
+        }
+    }
+    // Both are there.
+    assert!(chosen.iter().all(|times| *times > 10), "{chosen:?}");
 }

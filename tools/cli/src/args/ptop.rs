@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::device::DeviceChoice;
 use super::value::{HostingMode, correlation, pair, tolerance, whole};
 use crate::help;
 
@@ -169,9 +170,12 @@ pub(crate) struct ProgramRunArgs {
     /// Writes the timeline of the last run to a file, for `pto view` and `pto analyze`, with what all runs have copied, converted and allocated
     #[arg(long, value_name = "FILE.json")]
     pub(crate) trace: Option<PathBuf>,
-    /// How the simulator uses the threads of this machine
-    #[arg(long, value_name = "MODE", value_enum, default_value = "pool")]
-    pub(crate) hosting: HostingMode,
+    /// The device to run on; `pto list devices` describes all
+    #[arg(long, value_name = "DEVICE", value_enum, default_value = "a2a3sim")]
+    pub(crate) device: DeviceChoice,
+    /// How the simulator uses the threads of this machine [default: pool]
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) hosting: Option<HostingMode>,
     /// Answers with one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,25 +3,23 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use pto_examples::host::Tensor as FileTensor;
 use pto_examples::host::random::Random;
-use pto_examples::host::{Tensor as FileTensor, open_sim};
 use pto_host::stitch::{
     Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
 };
-use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Layout, Program, Role, TensorDescription};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
-use pto_host::{
-    DeviceOptions, Hosting, RunOptions, RunReport, Session, SessionOptions, TraceOptions,
-};
+use pto_host::{RunOptions, RunReport, Session, SessionOptions, TraceOptions};
 use pto_timeline::Trace;
 
 use super::file_tensor::file_tensor;
 use super::judge::{self, Judged, judge};
 use super::told::{Files, Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
+use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::request::check_unique;
 use crate::text::grouped;
@@ -140,7 +138,7 @@ fn told_of_a_fault(failure: Failure, args: &ProgramRunArgs, program: &str) -> Fa
         let left = "because the run left no timeline";
         failure = failure.and(format!("'{}' was not written, {left}.", path.display()));
     }
-    if args.hosting != HostingMode::Virtual || !failure.is_fault() {
+    if args.hosting != Some(HostingMode::Virtual) || !failure.is_fault() {
         return failure;
     }
     let replay = replay::this_command();
@@ -164,15 +162,12 @@ fn save(folder: &Path, name: &str, tensor: &HostTensor) -> Result<String, Failur
 }
 
 fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
-    let hosting = match args.hosting {
-        HostingMode::Pool => Hosting::default(),
-        HostingMode::Threads => Hosting::Threads,
-        HostingMode::Virtual => Hosting::Virtual(VirtualOptions::default()),
-    };
-    let mut device = open_sim(DeviceOptions { hosting, ..DeviceOptions::default() })?;
+    let wanted = Wanted::of_program(args)?;
+    let mut device = wanted.open(None)?;
     device.register_library()?;
     let trace = args.trace.as_ref().map(|_| TraceOptions::default());
-    let run = RunOptions { trace, ..RunOptions::default() };
+    let run =
+        RunOptions { aicpu_instances: wanted.session_aicpu(), trace, ..RunOptions::default() };
     let options = SessionOptions { run, ..SessionOptions::default() };
     Ok(device.session(options)?)
 }
@@ -214,7 +209,7 @@ fn run_on(
             found.push((tensor.name.clone(), stream.to_host(from)?));
         }
     }
-    let is_virtual = args.hosting == HostingMode::Virtual;
+    let is_virtual = args.hosting == Some(HostingMode::Virtual);
     let virtual_time = is_virtual.then(|| end.saturating_sub(start));
     let name = program.program().name().to_owned();
     Ok(Ran { name, outputs: found, before, after, times, virtual_time, report })

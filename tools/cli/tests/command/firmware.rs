@@ -275,6 +275,44 @@ fn a_run_on_virt_is_traced_by_an_image_that_traces() {
     assert!(analysed.contains("makespan"), "{analysed}");
 }
 
+/// A plan, a graph and a builder run on virt as on the simulator; what the image cannot do is refused.
+#[test]
+fn program_files_run_on_virt() {
+    let home = Home::new();
+    let [firmware, kernels] = images();
+    home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let path = |name: &str| home.0.path().join(name).to_str().expect("UTF-8").to_owned();
+    for (source, output, params) in [
+        ("workloads/softmax.workload", "Y", &["--param=scale=0.5"][..]),
+        ("graphs/row_sums.jsonl", "sums", &[]),
+        ("programs/vector_example.json", "out", &[]),
+    ] {
+        let (program, saved) = (path("x.ptop"), path("saved"));
+        home.pto(&["program", "build", &format!("{root}/{source}"), "-o", &program], 0);
+        // A tensor that is updated keeps its values from run to run.
+        let run = [&["program", "run", &program, "--seed=7", "--loops=2"], params].concat();
+        home.pto(&[&run[..], &["--save", &saved]].concat(), 0);
+        let expected = format!("{output}={saved}/{output}.npy");
+        let on_virt = [&run[..], &["--device", "virt", "--expect", &expected]].concat();
+        let ran = home.answers("program_run", &on_virt);
+        assert_eq!(
+            (&ran["compared"][0]["is_right"], &ran["left_bytes"]),
+            (&true.into(), &0.into())
+        );
+        // Another seed, and other values.
+        let other = [&run[..], &["--device", "virt", "--seed=8", "--expect", &expected]].concat();
+        let other: Vec<_> = other.into_iter().filter(|arg| *arg != "--seed=7").collect();
+        home.pto(&other, 1);
+        let refused = home.pto(&[&on_virt[..], &["--hosting", "pool"]].concat(), 2).stderr;
+        assert!(refused.contains("leave it out with --device virt"), "{refused}");
+        let trace = path("t.json");
+        let refused = home.pto(&[&on_virt[..], &["--trace", &trace]].concat(), 2).stderr;
+        assert!(refused.contains("pto fw build --tracing"), "{refused}");
+        assert!(!home.0.path().join("t.json").exists());
+    }
+}
+
 #[test]
 fn a_manifest_that_names_no_binary_as_kernels_is_refused() {
     let home = Home::new();

@@ -315,6 +315,73 @@ fn what_cannot_be_a_program_is_refused() {
     refused(&["program", "inspect", &path("none.ptop")], 4, &["none.ptop"]);
 }
 
+/// The numbers that a timeline says of a run, without the commas that people read.
+fn facts_of(trace: &str) -> impl Fn(&str) -> Option<u64> {
+    let run = answers("analyze", &["analyze", trace])["run"].clone();
+    move |name| run[name].as_str().and_then(|text| text.replace(',', "").parse().ok())
+}
+
+/// Every counter stands in the timeline, with the value that follows from the program, and the value of the answer in JSON.
+#[test]
+fn timelines_have_the_counters_of_the_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (program, trace, page) = (path("x.ptop"), path("run.json"), path("run.html"));
+    let source = format!("{WORKLOADS}/softmax.workload");
+    let build = ["program", "build", &source, "-o", &program, "--place=X=on-chip"];
+    pto(&[&build[..], &["--role=M=temporary", "--role=S=temporary"]].concat(), 0);
+    let run = ["program", "run", &program, "--param=scale=0.5", "--loops=3", "--trace", &trace];
+    let told = answers("program_run", &run);
+    let counted = facts_of(&trace);
+    let [x, y, column] = [28 * 96 * 4, 28 * 96 * 4, 28 * 4];
+    for (name, value) in [
+        // The words of the one binding.
+        ("copied_to_device_bytes", 408),
+        ("copied_to_host_bytes", 0),
+        ("copied_on_device_bytes", 0),
+        // Y, M and S begin as zeros.
+        ("filled_bytes", 3 * (y + 2 * column)),
+        ("converted_bytes", 0),
+        ("conversions", 0),
+        // The session has no memory on the chip.
+        ("bounced_bytes", 3 * x),
+        // Y, M and S of three runs; one block was in the pool before the first.
+        ("allocations", 2),
+        ("pool_hits", 3 * 3 - 2),
+        ("runs", 3),
+        ("binding_hits", 2),
+        ("launches", 3),
+    ] {
+        assert_eq!(counted(name), Some(value), "{name}");
+        assert_eq!(told["counters"][name], value, "{name}");
+    }
+    assert_eq!(told["counters"].as_object().map(serde_json::Map::len), Some(12));
+    pto(&["view", &trace, "-o", &page], 0);
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("bounced_bytes") && page.contains("32,256"));
+
+    let trace = path("loop.json");
+    let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=6"];
+    let differ = ["run", "training_loop", "--param=layouts=differ", "--trace", &trace];
+    let told = answers("training_loop", &[&differ[..], &small].concat());
+    let counted = facts_of(&trace);
+    for (name, value) in [
+        ("copied_to_device_bytes", 0),
+        ("copied_on_device_bytes", 0),
+        ("filled_bytes", 0),
+        // In each of five rounds the weights and the gradient, by a program each.
+        ("converted_bytes", 5 * 2 * 4 * 64 * 64),
+        ("conversions", 5 * 2),
+        ("bounced_bytes", 0),
+        ("allocations", 0),
+        ("runs", 5 * (3 + 2)),
+        ("binding_hits", 5 * (3 + 2)),
+    ] {
+        assert_eq!(counted(&format!("{name} after the first round")), Some(value), "{name}");
+        assert_eq!(told["after_it"][name], value, "{name}");
+    }
+}
+
 #[test]
 fn the_training_loop_passes_and_says_what_it_copied() {
     let small = ["--param=inner=64", "--param=outer=64", "--param=tile=32", "--param=iterations=6"];

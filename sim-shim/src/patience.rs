@@ -1,56 +1,7 @@
-//! Adaptive waiting: spin, then yield, then park until rung. And a short spin between runs.
-//!
-//! ```text
-//! waiter: nothing found; state: swap PARKED -> was RUNG? go on : park         (then state = EMPTY, look again)
-//! ringer: makes the work visible; state: swap RUNG -> was PARKED? unpark
-//! ```
-//! Both swaps are on one word, so one of them sees the other: no ring is lost between the waiter's last look
-//! and its sleep.
+//! How long somebody looks for work before he sleeps (`doorbell.rs`): spin, then yield. And a short spin between runs.
 
 use std::sync::OnceLock;
-use std::thread::Thread;
 use std::time::{Duration, Instant};
-
-use pto_abi::sync::{AtomicU32, Ordering};
-
-const EMPTY: u32 = 0;
-const RUNG: u32 = 1;
-const PARKED: u32 = 2;
-
-/// Where one OS thread waits.
-#[derive(Default)]
-#[repr(align(64))]
-pub(crate) struct Parker {
-    state: AtomicU32,
-    thread: OnceLock<Thread>,
-}
-
-impl Parker {
-    /// The calling thread is the one that waits here.
-    pub(crate) fn occupy(&self) {
-        self.thread.get_or_init(std::thread::current);
-    }
-
-    /// Wakes the waiter, or keeps it from falling asleep.
-    pub(crate) fn ring(&self) {
-        // AcqRel: Release pairs with the Acquire half of the swap in `park`, whose thread then sees the work.
-        if self.state.swap(RUNG, Ordering::AcqRel) == PARKED
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
-        }
-    }
-
-    /// Sleeps until rung, or for `limit`.
-    pub(crate) fn park(&self, limit: Duration) {
-        // AcqRel: see `ring`.
-        if self.state.swap(PARKED, Ordering::AcqRel) != RUNG {
-            std::thread::park_timeout(limit);
-        }
-        // Acquire: pairs with the Release half of the swap in `ring`.
-        self.state.swap(EMPTY, Ordering::Acquire);
-    }
-}
 
 /// How long a waiter spins and yields before it parks.
 #[derive(Clone, Copy, Debug)]
@@ -136,38 +87,7 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
-    use super::{Backoff, Parker, Patience, expect_soon};
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    const LONG: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn a_ring_before_the_sleep_is_not_lost() {
-        let parker = Parker::default();
-        parker.occupy();
-        parker.ring();
-        parker.park(LONG);
-    }
-
-    #[test]
-    fn rings_wake_a_sleeper_every_time() {
-        let parkers = Arc::new([Parker::default(), Parker::default()]);
-        let other = Arc::clone(&parkers);
-        let echo = std::thread::spawn(move || {
-            other[1].occupy();
-            for _ in 0..10_000 {
-                other[1].park(LONG);
-                other[0].ring();
-            }
-        });
-        parkers[0].occupy();
-        for _ in 0..10_000 {
-            parkers[1].ring();
-            parkers[0].park(LONG);
-        }
-        echo.join().unwrap();
-    }
+    use super::{Backoff, Patience, expect_soon};
 
     #[test]
     fn who_expects_something_soon_finds_it_or_gives_up() {

@@ -1,0 +1,72 @@
+//! Which programs share a launch: whether the tasks of a graph are worth adding one by one.
+//!
+//! Graphs alone are joined on the host, and the device loads them as an image. Beside a plan or a builder the device adds the tasks of a graph one by one, which takes
+//! longer than loading them. Where the cores are done with the tasks before the device has added them, nothing is gained by sharing, and the graph has a launch of its own.
+
+use pto_abi::CoreKind;
+
+use super::loaded::Bound;
+use crate::device::Device;
+use crate::task_list::ListedTask;
+
+// What the device needs, in the profile `a2a3` (decision 0299).
+/// For adding a task of a list.
+const ADDING_NS: u64 = 570;
+/// For a task on its core, beside its kernel.
+const AROUND_NS: u64 = 1_150;
+/// For a launch more.
+const LAUNCH_NS: u64 = 4_000;
+
+/// What tells how long the cores of a device need for tasks.
+pub(super) struct Grain {
+    /// By the kind of core.
+    cores: [u64; CoreKind::COUNT],
+    #[cfg(feature = "sim")]
+    costs: pto_sim_shim::virtual_time::KernelCosts,
+}
+
+impl Grain {
+    pub(super) fn new(device: &Device) -> Self {
+        Self {
+            cores: [CoreKind::AIC, CoreKind::AIV].map(|kind| device.cores(kind).into()),
+            #[cfg(feature = "sim")]
+            costs: device.kernel_costs(),
+        }
+    }
+
+    /// Whether a launch of their own is done with these tasks before the device has added them one by one. Where nobody knows what kernels cost, it is not.
+    pub(super) fn is_fine(&self, tasks: &[ListedTask]) -> bool {
+        let added = ADDING_NS.saturating_mul(tasks.len() as u64);
+        self.cores_ns(tasks).is_some_and(|cores| cores.saturating_add(LAUNCH_NS) < added)
+    }
+
+    /// How long the cores need for tasks that do not wait for each other.
+    #[cfg(feature = "sim")]
+    fn cores_ns(&self, tasks: &[ListedTask]) -> Option<u64> {
+        let (mut sums, mut longest) = ([0_u64; CoreKind::COUNT], 0);
+        for task in tasks {
+            let words: Vec<_> = task.args.iter().map(crate::task_list::ListedArg::word).collect();
+            let takes = self.costs.expected(task.func.0, &words).saturating_add(AROUND_NS);
+            let sum = sums.get_mut(task.kind.index())?;
+            *sum = sum.saturating_add(takes);
+            longest = longest.max(takes);
+        }
+        let busy = sums.iter().zip(self.cores).map(|(sum, cores)| sum / cores.max(1));
+        busy.chain([longest]).max()
+    }
+
+    #[cfg(not(feature = "sim"))]
+    fn cores_ns(&self, _tasks: &[ListedTask]) -> Option<u64> {
+        None
+    }
+}
+
+/// Whether a program can share the launch that these are to be in, and no time is lost by it: all of them are joined on the host, or no graph among them is
+/// better loaded as an image.
+pub(super) fn belongs<'b>(
+    next: &'b Bound,
+    pending: impl Iterator<Item = &'b Bound> + Clone,
+) -> bool {
+    let mut all = pending.chain([next]);
+    all.clone().all(|bound| bound.tasks().is_some()) || !all.any(Bound::is_fine)
+}
