@@ -67,7 +67,7 @@ impl Shared {
             memory: session.memory(),
             counts: Counts::default(),
             cores: usize::try_from(cores).unwrap_or(usize::MAX),
-            grain: session.with_device(|device| Grain::new(device)),
+            grain: session.with_device(Grain::new),
             pool: Mutex::default(),
             on_chip: Mutex::new(region),
             unsubmitted: AtomicU64::new(0),
