@@ -5,7 +5,6 @@
 
 use pto_abi::CoreKind;
 
-use super::loaded::Bound;
 use crate::device::Device;
 use crate::task_list::ListedTask;
 
@@ -59,14 +58,4 @@ impl Grain {
     fn cores_ns(&self, _tasks: &[ListedTask]) -> Option<u64> {
         None
     }
-}
-
-/// Whether a program can share the launch that these are to be in, and no time is lost by it: all of them are joined on the host, or no graph among them is
-/// better loaded as an image.
-pub(super) fn belongs<'b>(
-    next: &'b Bound,
-    pending: impl Iterator<Item = &'b Bound> + Clone,
-) -> bool {
-    let mut all = pending.chain([next]);
-    all.clone().all(|bound| bound.tasks().is_some()) || !all.any(Bound::is_fine)
 }

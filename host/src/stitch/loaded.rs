@@ -110,8 +110,15 @@ impl Bound {
     }
 
     /// Whether it is a graph whose tasks are too short to be added one by one.
-    pub(super) const fn is_fine(&self) -> bool {
+    const fn is_fine(&self) -> bool {
         matches!(self, Self::Listed { is_fine: true, .. })
+    }
+
+    /// Whether it can share the launch that these are to be in, and no time is lost by it: all of them are joined on the host, or no graph among
+    /// them is better loaded as an image.
+    pub(super) fn belongs<'b>(&'b self, pending: impl Iterator<Item = &'b Self> + Clone) -> bool {
+        let mut all = pending.chain([self]);
+        all.clone().all(|bound| bound.tasks().is_some()) || !all.any(Self::is_fine)
     }
 }
 

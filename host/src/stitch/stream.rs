@@ -17,7 +17,6 @@ use pto_workload::tile::element::bits_as;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
-use super::grain;
 use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
@@ -287,8 +286,7 @@ impl<'s> ProgramStream<'s> {
         self.shared.counts.runs.add(1);
         let is_full = match &*bound {
             Bound::Plan { .. } | Bound::Listed { .. } => {
-                let belongs =
-                    grain::belongs(&bound, self.state().pending.iter().map(|part| &**part));
+                let belongs = bound.belongs(self.state().pending.iter().map(|part| &**part));
                 if !belongs {
                     self.flush()?;
                 }

@@ -57,6 +57,13 @@ const UNITS: &[Units] = &[
             "an_idle_service_uses_no_cpu_and_wakes_up",
             // A kernel takes longer here than the limits of its session allow.
             "a_ring_is_read_from_one_place",
+            // They wait until a folder is on the disk (`fsync`), which miri does for files only.
+            "fw::tests::a_flash",
+            "fw::tests::a_full_disk",
+            "fw::tests::an_image_for_another_device",
+            "fw::tests::an_interrupted_flash",
+            "fw::tests::damage_in_the_store",
+            "fw::tests::old_generations",
         ],
     },
 ];
