@@ -166,6 +166,11 @@ typedef struct pto_kernel_stream pto_kernel_stream;
 typedef struct pto_loaded_program pto_loaded_program;
 
 /*
+ A flag on the device of a session: one stream raises it, and one waits for it and lowers it. Opened by `pto_notify_open`, closed by `pto_notify_close`.
+ */
+typedef struct pto_notify pto_notify;
+
+/*
  A program: what a file `.ptop` holds. Made by `pto_program_read`, `pto_program_of_text` or `pto_program_of_tasks`, destroyed by `pto_program_destroy`.
  */
 typedef struct pto_program pto_program;
@@ -1125,6 +1130,31 @@ int32_t pto_kernel_stream_write_value(const struct pto_kernel_stream *stream, ui
 int32_t pto_kernel_stream_wait_value(const struct pto_kernel_stream *stream, uint64_t at, uint64_t value);
 
 /*
+ Makes the stream wait until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (the word and the value have a bit in
+ common) or "nor" (some bit is set in neither).
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_wait_value_test(const struct pto_kernel_stream *stream,
+                                          uint64_t at,
+                                          const char *test,
+                                          uint64_t value);
+
+/*
+ Raises a flag.
+
+ Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_notify(const struct pto_kernel_stream *stream, const struct pto_notify *notify);
+
+/*
+ Waits until a flag is raised, and lowers it. One stream at a time may wait for it.
+
+ Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_wait_notify(const struct pto_kernel_stream *stream, const struct pto_notify *notify);
+
+/*
  Records an event when everything before it is over.
 
  Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
@@ -1137,6 +1167,28 @@ int32_t pto_kernel_stream_record(const struct pto_kernel_stream *stream, const s
  Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
  */
 int32_t pto_kernel_stream_wait(const struct pto_kernel_stream *stream, const struct pto_event *event);
+
+/*
+ Resets an event when everything before it is over: it is not complete until it is recorded again.
+
+ Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION (the stream is captured). Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_reset(const struct pto_kernel_stream *stream, const struct pto_event *event);
+
+/*
+ Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and tells no failure.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (the stream is captured). Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_query(const struct pto_kernel_stream *stream,
+                                uint32_t *is_idle);
+
+/*
+ Drops the commands that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_kernel_stream_abort(const struct pto_kernel_stream *stream);
 
 /*
  From here on, what the stream is asked is written down and not done.
@@ -1194,6 +1246,35 @@ int32_t pto_event_open(const struct pto_session *session, struct pto_event **eve
  Fails with INVALID_HANDLE. Thread safety: any thread.
  */
 int32_t pto_event_close(struct pto_event *event);
+
+/*
+ Whether the last record of an event is complete: `is_complete` is 1 then, and 0 otherwise. An event that was never recorded is complete, and one that was reset is not.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.
+ */
+int32_t pto_event_query(const struct pto_event *event,
+                        uint32_t *is_complete);
+
+/*
+ Opens a flag that is not raised.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
+ */
+int32_t pto_notify_open(const struct pto_session *session, struct pto_notify **notify);
+
+/*
+ Where the word of a flag is on the device: 1 means raised. A kernel may raise it as well.
+
+ Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.
+ */
+int32_t pto_notify_address(const struct pto_notify *notify, uint64_t *address);
+
+/*
+ Closes a flag. The commands that use it have to be over.
+
+ Fails with INVALID_HANDLE. Thread safety: any thread.
+ */
+int32_t pto_notify_close(struct pto_notify *notify);
 
 /*
  Sets the callback that gets messages up to `level` (0 none, 1 error, 2 warning, 3 information, 4 debug, 5 trace) of all

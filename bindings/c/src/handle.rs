@@ -8,7 +8,8 @@ use pto_host::stitch::LoadedProgram;
 use pto_host::workloads::program::Program;
 use pto_host::{Device, RunControl};
 use pto_native::stitch::{
-    SharedEvent, SharedKernelStream, SharedRecording, SharedSession, SharedStream, SharedTensor,
+    SharedEvent, SharedKernelStream, SharedNotify, SharedRecording, SharedSession, SharedStream,
+    SharedTensor,
 };
 use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
 
@@ -22,6 +23,7 @@ pub(crate) enum Object {
     Stream(Arc<SharedStream>),
     KernelStream(Arc<SharedKernelStream>),
     Event(Arc<SharedEvent>),
+    Notify(Arc<SharedNotify>),
     Recording(Arc<SharedRecording>),
     Program(Arc<Mutex<Program>>),
     Loaded(LoadedProgram),
@@ -38,6 +40,7 @@ impl Object {
             Self::Stream(_) => "program stream",
             Self::KernelStream(_) => "kernel stream",
             Self::Event(_) => "event",
+            Self::Notify(_) => "notify",
             Self::Recording(_) => "recording",
             Self::Program(_) => "program",
             Self::Loaded(_) => "loaded program",
@@ -158,6 +161,14 @@ pub(crate) fn kernel_stream<H>(handle: *const H) -> Result<Arc<SharedKernelStrea
 pub(crate) fn event<H>(handle: *const H) -> Result<Arc<SharedEvent>, Failure> {
     find(handle, "event", |object| match object {
         Object::Event(event) => Some(Arc::clone(event)),
+        _ => None,
+    })
+}
+
+/// The flag of a handle.
+pub(crate) fn notify<H>(handle: *const H) -> Result<Arc<SharedNotify>, Failure> {
+    find(handle, "notify", |object| match object {
+        Object::Notify(notify) => Some(Arc::clone(notify)),
         _ => None,
     })
 }

@@ -19,6 +19,10 @@ pub struct OpaqueKernelStream;
 #[derive(Debug)]
 pub struct OpaqueEvent;
 
+/// A flag on the device of a session: one stream raises it, and one waits for it and lowers it. Opened by `pto_notify_open`, closed by `pto_notify_close`.
+#[derive(Debug)]
+pub struct OpaqueNotify;
+
 /// What was captured of kernel streams. Made by `pto_kernel_stream_end_capture`, closed by `pto_recording_close`.
 #[derive(Debug)]
 pub struct OpaqueRecording;
@@ -233,7 +237,53 @@ pub extern "C" fn pto_kernel_stream_wait_value(
     at: u64,
     value: u64,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.wait_value(at, value))
+    answer(|| handle::kernel_stream(stream)?.wait_value(at, "equal", value))
+}
+
+/// Makes the stream wait until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (the word and the value have a bit in
+/// common) or "nor" (some bit is set in neither).
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `test` is null or a string that ends with a zero.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_wait_value_test(
+    stream: *const OpaqueKernelStream,
+    at: u64,
+    test: *const c_char,
+    value: u64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the string.
+        let test = unsafe { text(test, "test") }?;
+        handle::kernel_stream(stream)?.wait_value(at, test, value)
+    })
+}
+
+/// Raises a flag.
+///
+/// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_notify(
+    stream: *const OpaqueKernelStream,
+    notify: *const OpaqueNotify,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.notify(&*handle::notify(notify)?))
+}
+
+/// Waits until a flag is raised, and lowers it. One stream at a time may wait for it.
+///
+/// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_wait_notify(
+    stream: *const OpaqueKernelStream,
+    notify: *const OpaqueNotify,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.wait_notify(&*handle::notify(notify)?))
 }
 
 /// Memory of the caller, for a copy.
@@ -269,6 +319,50 @@ pub extern "C" fn pto_kernel_stream_wait(
     event: *const OpaqueEvent,
 ) -> i32 {
     answer(|| handle::kernel_stream(stream)?.wait(&*handle::event(event)?))
+}
+
+/// Resets an event when everything before it is over: it is not complete until it is recorded again.
+///
+/// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION (the stream is captured). Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_reset(
+    stream: *const OpaqueKernelStream,
+    event: *const OpaqueEvent,
+) -> i32 {
+    answer(|| handle::kernel_stream(stream)?.reset(&*handle::event(event)?))
+}
+
+/// Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and tells no failure.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, SESSION (the stream is captured). Thread safety: any thread.
+///
+/// # Safety
+/// `is_idle` is null or writable.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_kernel_stream_query(
+    stream: *const OpaqueKernelStream,
+    is_idle: *mut u32,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(is_idle, "is_idle") }?;
+        put(place, handle::kernel_stream(stream)?.query()?.into());
+        Ok(())
+    })
+}
+
+/// Drops the commands that have not begun; whoever waits for the stream is told STREAM_ABORTED.
+///
+/// Fails with INVALID_HANDLE. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_kernel_stream_abort(stream: *const OpaqueKernelStream) -> i32 {
+    answer(|| {
+        handle::kernel_stream(stream)?.abort();
+        Ok(())
+    })
 }
 
 /// From here on, what the stream is asked is written down and not done.
@@ -379,4 +473,68 @@ pub unsafe extern "C" fn pto_event_open(
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_event_close(event: *mut OpaqueEvent) -> i32 {
     answer(|| handle::close(event, "event").map(drop))
+}
+
+/// Whether the last record of an event is complete: `is_complete` is 1 then, and 0 otherwise. An event that was never recorded is complete, and one that was reset is not.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.
+///
+/// # Safety
+/// `is_complete` is null or writable.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_event_query(event: *const OpaqueEvent, is_complete: *mut u32) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(is_complete, "is_complete") }?;
+        put(place, handle::event(event)?.is_complete().into());
+        Ok(())
+    })
+}
+
+/// Opens a flag that is not raised.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT, OUT_OF_MEMORY, SESSION. Thread safety: any thread.
+///
+/// # Safety
+/// `notify` is null or writable.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_notify_open(
+    session: *const OpaqueSession,
+    notify: *mut *mut OpaqueNotify,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(notify, "notify") }?;
+        let opened = handle::session(session)?.notify()?;
+        put(place, handle::open(Object::Notify(opened)));
+        Ok(())
+    })
+}
+
+/// Where the word of a flag is on the device: 1 means raised. A kernel may raise it as well.
+///
+/// Fails with INVALID_HANDLE, NULL_ARGUMENT. Thread safety: any thread.
+///
+/// # Safety
+/// `address` is null or writable.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_notify_address(notify: *const OpaqueNotify, address: *mut u64) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointer.
+        let place = unsafe { output(address, "address") }?;
+        put(place, handle::notify(notify)?.address());
+        Ok(())
+    })
+}
+
+/// Closes a flag. The commands that use it have to be over.
+///
+/// Fails with INVALID_HANDLE. Thread safety: any thread.
+// SAFETY: as for `pto_kernel_stream_open`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pto_notify_close(notify: *mut OpaqueNotify) -> i32 {
+    answer(|| handle::close(notify, "notify").map(drop))
 }

@@ -57,6 +57,7 @@ const NAMES: &[(&str, &str)] = &[
     ("OpaqueTensor", "pto_tensor"),
     ("OpaqueKernelStream", "pto_kernel_stream"),
     ("OpaqueEvent", "pto_event"),
+    ("OpaqueNotify", "pto_notify"),
     ("OpaqueRecording", "pto_recording"),
     ("RecordingBinding", "pto_recording_binding"),
     ("StreamFunction", "pto_stream_function"),

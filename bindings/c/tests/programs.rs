@@ -243,6 +243,11 @@ fn what_is_captured_is_launched_again_on_other_tensors() {
 }
 
 #[test]
+fn streams_wait_for_values_and_flags_and_are_asked_and_aborted() {
+    both_ways("flags.c", &[]);
+}
+
+#[test]
 fn memory_that_commands_use_stays_theirs() {
     both_ways("held.c", &[]);
 }

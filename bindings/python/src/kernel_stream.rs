@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pto_host::session::HostBuffer as Buffer;
-use pto_native::stitch::{SharedEvent, SharedKernelStream, SharedRecording};
+use pto_native::stitch::{SharedEvent, SharedKernelStream, SharedNotify, SharedRecording};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -20,6 +20,32 @@ pub(crate) struct KernelStream(pub(crate) Arc<SharedKernelStream>);
 /// An event of a session.
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct Event(pub(crate) Arc<SharedEvent>);
+
+#[pymethods]
+impl Event {
+    /// Whether its last record is complete. One that was never recorded is complete, and one that was reset is not.
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+
+    /// When its last record became complete, in seconds since the session was opened; `None`: it is not.
+    fn time(&self) -> Option<f64> {
+        self.0.time().map(|time| time.as_secs_f64())
+    }
+}
+
+/// A flag on the device: one stream raises it, and one waits for it and lowers it.
+#[pyclass(frozen, module = "pto_runtime")]
+pub(crate) struct Notify(pub(crate) Arc<SharedNotify>);
+
+#[pymethods]
+impl Notify {
+    /// Where its word is on the device: 1 means raised. A kernel may raise it as well.
+    #[getter]
+    fn address(&self) -> u64 {
+        self.0.address()
+    }
+}
 
 /// What was captured of kernel streams.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -136,9 +162,35 @@ impl KernelStream {
         self.0.write_value(word(at)?, value).map_err(raised_from)
     }
 
-    /// Waits until a word of 64 bits of the device has this value.
-    fn wait_value(&self, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
-        self.0.wait_value(word(at)?, value).map_err(raised_from)
+    /// Waits until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (a bit in common) or "nor" (some bit is set in neither).
+    #[pyo3(signature = (at, value, test = "equal"))]
+    fn wait_value(&self, at: &Bound<'_, PyAny>, value: u64, test: &str) -> PyResult<()> {
+        self.0.wait_value(word(at)?, test, value).map_err(raised_from)
+    }
+
+    /// Raises a flag.
+    fn notify(&self, notify: &Notify) -> PyResult<()> {
+        self.0.notify(&notify.0).map_err(raised_from)
+    }
+
+    /// Waits until a flag is raised, and lowers it.
+    fn wait_notify(&self, notify: &Notify) -> PyResult<()> {
+        self.0.wait_notify(&notify.0).map_err(raised_from)
+    }
+
+    /// Resets an event when everything before it is over.
+    fn reset(&self, event: &Event) -> PyResult<()> {
+        self.0.reset(&event.0).map_err(raised_from)
+    }
+
+    /// Whether everything is over that was asked. It waits for nothing, and tells no failure.
+    fn query(&self) -> PyResult<bool> {
+        self.0.query().map_err(raised_from)
+    }
+
+    /// Drops the commands that have not begun. Who waits for the stream is told so.
+    fn abort(&self) {
+        self.0.abort();
     }
 
     /// Records an event when everything before it is over.

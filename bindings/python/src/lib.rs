@@ -6,7 +6,7 @@
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! session.rs  Session   program.rs  Program, LoadedProgram   program_stream.rs  ProgramStream, Tensor
-//! kernel_stream.rs  KernelStream, HostBuffer, Event, Recording
+//! kernel_stream.rs  KernelStream, HostBuffer, Event, Notify, Recording
 //! scene_device.rs FieldDevice, FieldCallable (programs of the field of today)      scene_outcome.rs  FieldOutcome
 //! device_workload.rs  DeviceWorkload, a workload on a device          device_tensors.rs  its tensors there
 //! group.rs  Group, devices with ranks      group_program.rs  the program that they run
@@ -73,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<kernel_stream::KernelStream>()?;
     module.add_class::<kernel_stream::HostBuffer>()?;
     module.add_class::<kernel_stream::Event>()?;
+    module.add_class::<kernel_stream::Notify>()?;
     module.add_class::<kernel_stream::Recording>()?;
     module.add_class::<scene_device::FieldDevice>()?;
     module.add_class::<scene_device::FieldCallable>()?;

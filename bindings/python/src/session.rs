@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::{raised, raised_from};
-use crate::kernel_stream::{Event, KernelStream};
+use crate::kernel_stream::{Event, KernelStream, Notify};
 use crate::program::{LoadedProgram, Program, read};
 use crate::program_stream::ProgramStream;
 
@@ -61,6 +61,11 @@ impl Session {
     /// An event that was never recorded.
     fn event(&self) -> PyResult<Event> {
         Ok(Event(self.open_one()?.event().map_err(raised_from)?))
+    }
+
+    /// A flag on the device, which is not raised.
+    fn notify(&self) -> PyResult<Notify> {
+        Ok(Notify(self.open_one()?.notify().map_err(raised_from)?))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened, by name.

@@ -112,3 +112,46 @@ def test_what_is_no_launch_stands_in_a_recording_as_well(session):
     first.call(lambda: 1 // 0)
     with pytest.raises(HostError, match="division"):
         first.synchronize(timeout=60)
+
+
+def test_streams_wait_for_values_and_flags_and_are_asked_and_aborted(session):
+    programs = session.stream()
+    word = programs.to_device(np.zeros(COUNT, np.float32))
+    programs.synchronize()
+    first, second, third = (session.kernel_stream() for _ in range(3))
+    flag, event = session.notify(), session.event()
+
+    second.wait_notify(flag)
+    second.write_value(word, 9)
+    first.wait_value(word, 4, test="at least")
+    assert not second.query() and not first.query()
+    third.notify(flag)
+    first.synchronize(timeout=60)
+    second.synchronize(timeout=60)
+    assert second.query()
+
+    # The wait has lowered the flag. Whoever writes its word raises it.
+    first.wait_notify(flag)
+    assert not first.query()
+    third.write_value(flag.address, 1)
+    first.synchronize(timeout=60)
+
+    assert event.is_complete() and event.time() is None
+    first.reset(event)
+    first.synchronize(timeout=60)
+    assert not event.is_complete()
+    first.record(event)
+    first.synchronize(timeout=60)
+    assert event.is_complete() and event.time() > 0
+
+    first.wait_value(word, 1234)
+    assert not first.query()
+    first.abort()
+    first.synchronize(timeout=60)
+    assert first.query()
+
+    with pytest.raises(HostError, match="at least, equal, and, nor"):
+        first.wait_value(word, 1, test="less")
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as another:
+        with pytest.raises(HostError, match="another session"):
+            another.kernel_stream().notify(flag)

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use pto_host::Session;
 use pto_host::abi::{FuncId, GmAddr};
-use pto_host::session::{Event, HostBuffer, Recording, Reduction, SessionError, Stream, ValueTest};
+use pto_host::session::{
+    Event, HostBuffer, Notify, Recording, Reduction, SessionError, Stream, ValueTest,
+};
 use pto_host::workloads::tile::DType;
 
 use crate::failure::{Failure, FailureKind};
@@ -24,6 +26,12 @@ pub struct SharedEvent {
     _session: Arc<Session>,
 }
 
+/// A flag on the device of a session.
+pub struct SharedNotify {
+    notify: Notify,
+    session: Arc<Session>,
+}
+
 /// What was captured of one or several streams: a graph of launches and other commands, which is launched again and again.
 pub struct SharedRecording {
     recording: Recording,
@@ -34,6 +42,31 @@ impl SharedEvent {
     pub(super) fn new(session: &Arc<Session>) -> Result<Arc<Self>, Failure> {
         let event = session.event()?;
         Ok(Arc::new(Self { event, _session: Arc::clone(session) }))
+    }
+
+    /// Whether its last record is complete; an event that was never recorded is.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.event.is_complete()
+    }
+
+    /// When its last record became complete, since the session was opened; `None`: it is not, or its record was skipped.
+    #[must_use]
+    pub fn time(&self) -> Option<Duration> {
+        self.event.time()
+    }
+}
+
+impl SharedNotify {
+    pub(super) fn new(session: &Arc<Session>) -> Result<Arc<Self>, Failure> {
+        let notify = session.notify()?;
+        Ok(Arc::new(Self { notify, session: Arc::clone(session) }))
+    }
+
+    /// Where its word is: 1 means raised.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.notify.address().0
     }
 }
 
@@ -133,13 +166,66 @@ impl SharedKernelStream {
         Ok(())
     }
 
-    /// Waits until a word of the device has this value.
+    /// Waits until a word of the device is as the test says: `equal`, `at least` (with signs), `and` (a bit in common) or `nor` (a bit set in neither).
     ///
     /// # Errors
-    /// Those of [`Stream::wait_value`].
-    pub fn wait_value(&self, at: u64, value: u64) -> Result<(), Failure> {
-        self.stream.wait_value(GmAddr(at), ValueTest::EQUAL, value)?;
+    /// `INVALID_ARGUMENT`: there is no such test; those of [`Stream::wait_value`].
+    pub fn wait_value(&self, at: u64, test: &str, value: u64) -> Result<(), Failure> {
+        let found = ValueTest::ALL.iter().find(|known| known.name() == test);
+        let test = found.ok_or_else(|| {
+            let known: Vec<_> = ValueTest::ALL.iter().map(|known| known.name()).collect();
+            let message = format!("there is no test {test:?} of a value: {}", known.join(", "));
+            Failure::new(FailureKind::INVALID_ARGUMENT, message)
+        })?;
+        self.stream.wait_value(GmAddr(at), *test, value)?;
         Ok(())
+    }
+
+    /// Raises a flag.
+    ///
+    /// # Errors
+    /// `OTHER_SESSION`; those of [`Stream::notify`].
+    pub fn notify(&self, notify: &SharedNotify) -> Result<(), Failure> {
+        self.stream.notify(self.own(notify)?)?;
+        Ok(())
+    }
+
+    /// Waits for a flag, and lowers it.
+    ///
+    /// # Errors
+    /// `OTHER_SESSION`; those of [`Stream::wait_notify`].
+    pub fn wait_notify(&self, notify: &SharedNotify) -> Result<(), Failure> {
+        self.stream.wait_notify(self.own(notify)?)?;
+        Ok(())
+    }
+
+    fn own<'n>(&self, notify: &'n SharedNotify) -> Result<&'n Notify, Failure> {
+        if Arc::ptr_eq(&notify.session, &self._session) {
+            return Ok(&notify.notify);
+        }
+        Err(SessionError::OtherSession { what: "the flag".to_owned() }.into())
+    }
+
+    /// Resets an event when everything before it is over: it is not complete until it is recorded again.
+    ///
+    /// # Errors
+    /// Those of [`Stream::reset`].
+    pub fn reset(&self, event: &SharedEvent) -> Result<(), Failure> {
+        self.stream.reset(&event.event)?;
+        Ok(())
+    }
+
+    /// Whether everything is over that was asked.
+    ///
+    /// # Errors
+    /// Those of [`Stream::query`].
+    pub fn query(&self) -> Result<bool, Failure> {
+        Ok(self.stream.query()?)
+    }
+
+    /// Drops the commands that have not begun.
+    pub fn abort(&self) {
+        self.stream.abort();
     }
 
     /// Records an event when everything before it is over.

@@ -22,7 +22,7 @@ mod tasks;
 mod tensor;
 
 pub use choices::Choices;
-pub use kernel_stream::{SharedEvent, SharedKernelStream, SharedRecording};
+pub use kernel_stream::{SharedEvent, SharedKernelStream, SharedNotify, SharedRecording};
 pub use request::{Number, Request};
 pub use session::SharedSession;
 pub use stream::SharedStream;

@@ -8,7 +8,7 @@ use pto_host::stitch::{Counters, LoadedProgram, StitchOptions, Stitcher};
 use pto_host::workloads::program::Program;
 use pto_host::{Device, RunOptions, Session};
 
-use super::kernel_stream::{SharedEvent, SharedKernelStream};
+use super::kernel_stream::{SharedEvent, SharedKernelStream, SharedNotify};
 use super::stream::SharedStream;
 use crate::device::SharedDevice;
 use crate::failure::{Failure, FailureKind};
@@ -65,6 +65,14 @@ impl SharedSession {
     /// Those of [`Session::event`].
     pub fn event(&self) -> Result<Arc<SharedEvent>, Failure> {
         SharedEvent::new(&self.session)
+    }
+
+    /// A flag on the device, which is not raised.
+    ///
+    /// # Errors
+    /// Those of [`Session::notify`].
+    pub fn notify(&self) -> Result<Arc<SharedNotify>, Failure> {
+        SharedNotify::new(&self.session)
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened.
