@@ -281,23 +281,19 @@ fn program_files_run_on_virt() {
     let home = Home::new();
     let [firmware, kernels] = images();
     home.pto(&["fw", "flash", text(firmware), text(kernels)], 0);
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let example = |name: &str| format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
     let path = |name: &str| home.0.path().join(name).to_str().expect("UTF-8").to_owned();
+    // As it stands, two tasks of the example write the same sum: that is what `pto check` tells of it.
+    let racy = fs::read_to_string(example("graphs/row_sums.jsonl")).expect("the example");
+    let graph = racy.replace("\"offset\": 31", "\"offset\": 32");
+    assert_ne!(graph, racy, "the example has changed");
+    let graph = home.file("row_sums.jsonl", graph.as_bytes());
     for (source, output, params) in [
-        ("workloads/softmax.workload", "Y", &["--param=scale=0.5"][..]),
-        ("graphs/row_sums.jsonl", "sums", &[]),
-        ("programs/vector_example.json", "out", &[]),
+        (example("workloads/softmax.workload"), "Y", &["--param=scale=0.5"][..]),
+        (graph, "sums", &[]),
+        (example("programs/vector_example.json"), "out", &[]),
     ] {
         let (program, saved) = (path("x.ptop"), path("saved"));
-        let mut source = format!("{root}/{source}");
-        if source.ends_with("row_sums.jsonl") {
-            // As it stands, two tasks of the example write the same sum: that is what `pto check` tells of it.
-            let racy = fs::read_to_string(&source).expect("the example");
-            source = home.file(
-                "row_sums.jsonl",
-                racy.replace("\"offset\": 31", "\"offset\": 32").as_bytes(),
-            );
-        }
         home.pto(&["program", "build", &source, "-o", &program], 0);
         // A tensor that is updated keeps its values from run to run.
         let run = [&["program", "run", &program, "--seed=7", "--loops=2"], params].concat();
