@@ -18,7 +18,7 @@ use pto_aicpu_fw::{FanoutPolicy, Launch};
 use super::super::chooser::Chooser;
 use super::super::host::run_once;
 #[cfg(test)]
-use super::super::host::run_with;
+use super::super::host::{Around, run_with};
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
 use super::super::state::{Builder, live_ranges};
@@ -188,7 +188,7 @@ impl Rig {
         let chooser = Chooser::seeded(options.seed);
         let beats = Arc::default();
         let (report, chooser) =
-            run_with::<F, _>(&launch, &self.program, options, (chooser, None), &beats);
+            run_with::<F, _>(&launch, &self.program, options, (chooser, Around::default()), &beats);
         self.landed(self.arena.fault().first(), report, chooser)
     }
 
