@@ -38,10 +38,13 @@ const ACL_PROGRAMS: [&str; 4] = [
 ];
 /// The program in C that is to end in a signal, which the sanitizer takes for its own.
 const ENDS_IN_A_SIGNAL: &str = "a_builder_that_follows_an_address_of_the_device";
-/// Tests of sessions that the sanitizer does not run: campaigns run in virtual time, on one thread; failures wait for
+/// Tests of sessions that the sanitizer does not run: campaigns and makespans are of virtual time, on one thread; failures wait for
 /// time-outs; two read and write memory on purpose while a command of the session does.
-const NOT_FOR_THE_SANITIZER: [&str; 4] = [
+const NOT_FOR_THE_SANITIZER: [&str; 7] = [
     "campaign",
+    "copies_overlap_with_kernels_and_with_copies_the_other_way",
+    "mixtures_take_no_longer_than_one_program_after_the_other",
+    "two_stitched_programs_of_any_kinds_take_what_one_takes",
     "failures",
     "makes_progress_without_anybody_who_waits",
     "a_value_is_waited_for_whoever_writes_it",
