@@ -25,10 +25,10 @@ use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
+use super::around::Around;
 use super::chooser::Chooser;
 use super::digest::Digest;
 use super::group::GroupSeat;
-use super::host::Around;
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;

@@ -10,6 +10,7 @@ use pto_abi::{CoreKind, FanoutStrategy, Fault};
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, instance};
 use pto_graph::BuilderSet;
 
+use super::around::Around;
 use super::chooser::Chooser;
 use super::cost::FastRegions;
 use super::engine;
@@ -42,15 +43,6 @@ pub fn run_once<B: BuilderSet>(
             (arena.fault().first(), VirtualReport::default(), chooser)
         }
     }
-}
-
-/// What a device has around it.
-#[derive(Clone, Default)]
-pub(super) struct Around {
-    /// Its place in a group.
-    pub(super) seat: Option<SeatOf>,
-    /// Regions of its memory that are fast.
-    pub(super) fast: FastRegions,
 }
 
 fn run<B: BuilderSet>(

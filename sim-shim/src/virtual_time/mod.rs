@@ -16,6 +16,7 @@
 
 mod account;
 mod agenda;
+mod around;
 mod block_shapes;
 pub mod campaign;
 mod chooser;

@@ -15,10 +15,11 @@ use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
+#[cfg(test)]
+use super::super::around::Around;
 use super::super::chooser::Chooser;
 use super::super::host::run_once;
-#[cfg(test)]
-use super::super::host::{Around, run_with};
+use super::super::host::run_with;
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
 use super::super::state::{Builder, live_ranges};
