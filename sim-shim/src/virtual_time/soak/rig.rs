@@ -19,6 +19,7 @@ use pto_aicpu_fw::{FanoutPolicy, Launch};
 use super::super::around::Around;
 use super::super::chooser::Chooser;
 use super::super::host::run_once;
+#[cfg(test)]
 use super::super::host::run_with;
 use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
