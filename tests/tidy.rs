@@ -59,7 +59,7 @@ fn an_example_or_a_kernel_is_one_row_of_one_table() {
     assert!(examples.len() >= 9 && kernels.len() >= 40, "{examples:?} {kernels:?}");
     for example in &examples {
         let job = format!("examples/src/{example}/job.rs");
-        assert!(text_of(&job).contains("fn sizes(&self)"), "{job} has its sizes beside it");
+        assert!(text_of(&job).contains("fn description(&self)"), "{job} describes the example");
     }
     let mut findings = recipes::second_tables(&examples, &sources, LISTS_OF_EXAMPLES);
     findings.extend(recipes::second_tables(&kernels, &sources, LISTS_OF_KERNELS));

@@ -17,7 +17,7 @@ use crate::hosting::Hosting;
 use crate::pool::Pool;
 use crate::threads::Threads;
 use crate::virtual_time::group::SeatOf;
-use crate::virtual_time::{Virtual, VirtualHost, VirtualReport};
+use crate::virtual_time::{FastRegions, Virtual, VirtualHost, VirtualReport};
 
 /// How a run ended.
 #[derive(Clone, Debug)]
@@ -101,6 +101,13 @@ impl Machine {
                 host.seat(seat);
                 true
             }
+        }
+    }
+
+    /// Tells a machine in virtual time which regions of its memory are fast: transfers of library kernels from and to them cost less.
+    pub fn follow(&mut self, fast: &FastRegions) {
+        if let Hosted::Virtual(host) = &mut self.host {
+            host.follow(fast.clone());
         }
     }
 

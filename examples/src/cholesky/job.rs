@@ -14,7 +14,9 @@ use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+};
 use crate::streaming::LINE;
 
 /// See [`crate::cholesky`].
@@ -40,32 +42,19 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("l", &["n", "n"], "its factor: lower triangular, l @ l^T = a")];
 
 impl Example for Cholesky {
-    fn name(&self) -> &'static str {
-        "cholesky"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the factor of a positive definite matrix, in tiles, in place; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: &[("n", "100"), ("tile", "16")], little: &[("n", "50"), ("tile", "16")] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "cholesky",
+            summary: "the factor of a positive definite matrix, in tiles, in place; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[("n", "100"), ("tile", "16")],
+                little: &[("n", "50"), ("tile", "16")],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     fn prepare(

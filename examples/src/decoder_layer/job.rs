@@ -11,7 +11,9 @@ use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room};
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+};
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
 use crate::paged_attention::job::scale;
@@ -72,57 +74,41 @@ pub(crate) static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("out", TOKENS, "the tokens behind the layer")];
 
 impl Example for DecoderLayer {
-    fn name(&self) -> &'static str {
-        "decoder_layer"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a decoding step of a layer of a transformer, with a paged cache; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[
-                ("batch", "4"),
-                ("hidden", "96"),
-                ("intermediate", "200"),
-                ("heads", "4"),
-                ("kv_heads", "2"),
-                ("head_dim", "16"),
-                ("block_size", "16"),
-                ("max_context", "70"),
-                ("tile_n", "32"),
-                ("tile_k", "40"),
-            ],
-            little: &[
-                ("batch", "2"),
-                ("hidden", "40"),
-                ("intermediate", "70"),
-                ("heads", "4"),
-                ("kv_heads", "2"),
-                ("head_dim", "8"),
-                ("block_size", "8"),
-                ("max_context", "30"),
-                ("tile_n", "16"),
-                ("tile_k", "24"),
-            ],
+    fn description(&self) -> Description {
+        Description {
+            name: "decoder_layer",
+            summary: "a decoding step of a layer of a transformer, with a paged cache; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[
+                    ("batch", "4"),
+                    ("hidden", "96"),
+                    ("intermediate", "200"),
+                    ("heads", "4"),
+                    ("kv_heads", "2"),
+                    ("head_dim", "16"),
+                    ("block_size", "16"),
+                    ("max_context", "70"),
+                    ("tile_n", "32"),
+                    ("tile_k", "40"),
+                ],
+                little: &[
+                    ("batch", "2"),
+                    ("hidden", "40"),
+                    ("intermediate", "70"),
+                    ("heads", "4"),
+                    ("kv_heads", "2"),
+                    ("head_dim", "8"),
+                    ("block_size", "8"),
+                    ("max_context", "30"),
+                    ("tile_n", "16"),
+                    ("tile_k", "24"),
+                ],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
         }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {

@@ -13,8 +13,8 @@ use crate::dist_cholesky::stream::{Args, tasks};
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
-    for_groups,
+    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
+    TensorSpec, for_groups,
 };
 use crate::streaming::LINE;
 
@@ -40,32 +40,19 @@ static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32(
 )];
 
 impl Example for DistCholesky {
-    fn name(&self) -> &'static str {
-        "dist_cholesky"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the factor of a positive definite matrix on a grid of devices; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: &[("n", "70"), ("tile", "12")], little: &[("n", "30"), ("tile", "12")] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "dist_cholesky",
+            summary: "the factor of a positive definite matrix on a grid of devices; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[("n", "70"), ("tile", "12")],
+                little: &[("n", "30"), ("tile", "12")],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     for_groups!();

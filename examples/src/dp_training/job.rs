@@ -13,8 +13,8 @@ use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::rounding::{Rounded, sum};
 use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
-    for_groups,
+    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
+    TensorSpec, for_groups,
 };
 
 /// See [`crate::dp_training`].
@@ -45,32 +45,16 @@ const LITTLE: &[(&str, &str)] =
     &[("samples", "24"), ("inputs", "10"), ("outputs", "14"), ("tile", "4"), ("steps", "2")];
 
 impl Example for DpTraining {
-    fn name(&self) -> &'static str {
-        "dp_training"
-    }
-
-    fn summary(&self) -> &'static str {
-        "steps of gradient descent on devices that share the samples; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: LITTLE, little: LITTLE }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "dp_training",
+            summary: "steps of gradient descent on devices that share the samples; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     for_groups!();

@@ -9,7 +9,7 @@ use crate::args::Size;
 use crate::ep_moe::stream::{Args, tasks};
 use crate::host::job::{GraphSize, Prepared, check_room, index};
 use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec, for_groups,
+    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, for_groups,
 };
 use crate::moe_layer::inputs::{Shape, Tensors};
 use crate::moe_layer::job::{self, Buffers, ExpertsCheck};
@@ -39,32 +39,16 @@ const LITTLE: &[(&str, &str)] = &[
 ];
 
 impl Example for EpMoe {
-    fn name(&self) -> &'static str {
-        "ep_moe"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a mixture of experts on devices that exchange tokens; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: LITTLE, little: LITTLE }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        job::INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        job::OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "ep_moe",
+            summary: "a mixture of experts on devices that exchange tokens; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            inputs: job::INPUTS,
+            outputs: job::OUTPUTS,
+        }
     }
 
     for_groups!();

@@ -92,17 +92,68 @@ pub struct Sizes {
     pub little: Given<'static>,
 }
 
+impl Sizes {
+    /// Those of a file, which is as large as it is.
+    pub const OWN: Self = Self { whole: &[], little: &[] };
+}
+
+/// What an example is.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Its name; that of its program as well.
+    pub name: &'static str,
+    /// What it computes, in one line.
+    pub summary: &'static str,
+    /// What its program is.
+    pub program: Program,
+    /// Its parameters.
+    pub params: &'static [ParamSpec],
+    /// The sizes at which tests run it.
+    pub sizes: Sizes,
+    /// The tensors that a user may give; the others are made from the parameter `seed`.
+    pub inputs: &'static [TensorSpec],
+    /// The tensors that a user may have.
+    pub outputs: &'static [TensorSpec],
+}
+
 /// An example as a user sees it.
 pub trait Example: Sync {
-    /// Its name; that of its program as well.
-    fn name(&self) -> &'static str;
+    /// What it is.
+    fn description(&self) -> Description;
 
-    /// What it computes, in one line.
-    fn summary(&self) -> &'static str;
+    /// [`Description::name`].
+    fn name(&self) -> &'static str {
+        self.description().name
+    }
 
-    /// What its program is.
+    /// [`Description::summary`].
+    fn summary(&self) -> &'static str {
+        self.description().summary
+    }
+
+    /// [`Description::program`].
     fn program(&self) -> Program {
-        Program::Graph
+        self.description().program
+    }
+
+    /// [`Description::params`].
+    fn params(&self) -> &'static [ParamSpec] {
+        self.description().params
+    }
+
+    /// [`Description::sizes`].
+    fn sizes(&self) -> Sizes {
+        self.description().sizes
+    }
+
+    /// [`Description::inputs`].
+    fn inputs(&self) -> &'static [TensorSpec] {
+        self.description().inputs
+    }
+
+    /// [`Description::outputs`].
+    fn outputs(&self) -> &'static [TensorSpec] {
+        self.description().outputs
     }
 
     /// What a run with these parameters needs of a device.
@@ -116,18 +167,6 @@ pub trait Example: Sync {
         let _ = code;
         None
     }
-
-    /// Its parameters.
-    fn params(&self) -> &'static [ParamSpec];
-
-    /// The sizes at which tests run it.
-    fn sizes(&self) -> Sizes;
-
-    /// The tensors that a user may give; the others are made from the parameter `seed`.
-    fn inputs(&self) -> &'static [TensorSpec];
-
-    /// The tensors that a user may have.
-    fn outputs(&self) -> &'static [TensorSpec];
 
     /// The extent that is called `dim` in a [`TensorSpec`]; `None`: as large as the tensor is.
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {

@@ -12,7 +12,9 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec, parallel};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, TensorSpec, parallel,
+};
 use crate::matmul::graph::{Args, WORDS_PER_ADD, WORDS_PER_CHAIN, WORDS_PER_PRODUCT};
 
 /// See [`crate::matmul`].
@@ -37,31 +39,19 @@ static INPUTS: &[TensorSpec] = &[
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("c", &["m", "n"], "a @ b + d")];
 
 impl Example for Matmul {
-    fn name(&self) -> &'static str {
-        "matmul"
-    }
-
-    fn summary(&self) -> &'static str {
-        "c = a @ b + d, tiled; products on cube cores, the sum on vector cores"
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[("m", "130"), ("n", "70"), ("k", "200")],
-            little: &[("m", "70"), ("n", "33"), ("k", "90")],
+    fn description(&self) -> Description {
+        Description {
+            name: "matmul",
+            summary: "c = a @ b + d, tiled; products on cube cores, the sum on vector cores",
+            program: Program::Graph,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[("m", "130"), ("n", "70"), ("k", "200")],
+                little: &[("m", "70"), ("n", "33"), ("k", "90")],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
         }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn prepare(

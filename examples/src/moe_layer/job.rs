@@ -10,7 +10,9 @@ use crate::args::Size;
 use crate::host::check::{Expected, UNWRITTEN, Verdict, compare, compare_counts};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::rounding::Rounded;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+};
 use crate::moe_layer::inputs::{Shape, Tensors};
 use crate::moe_layer::reference::{judge, logits, output};
 use crate::moe_layer::stream::Args;
@@ -55,49 +57,33 @@ pub(crate) static OUTPUTS: &[TensorSpec] = &[
 ];
 
 impl Example for MoeLayer {
-    fn name(&self) -> &'static str {
-        "moe_layer"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a mixture of experts, of which those without tokens do not run; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[
-                ("tokens", "11"),
-                ("hidden", "60"),
-                ("intermediate", "72"),
-                ("experts", "16"),
-                ("top_k", "2"),
-                ("tile_n", "32"),
-            ],
-            little: &[
-                ("tokens", "5"),
-                ("hidden", "24"),
-                ("intermediate", "20"),
-                ("experts", "8"),
-                ("top_k", "2"),
-                ("tile_n", "16"),
-            ],
+    fn description(&self) -> Description {
+        Description {
+            name: "moe_layer",
+            summary: "a mixture of experts, of which those without tokens do not run; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[
+                    ("tokens", "11"),
+                    ("hidden", "60"),
+                    ("intermediate", "72"),
+                    ("experts", "16"),
+                    ("top_k", "2"),
+                    ("tile_n", "32"),
+                ],
+                little: &[
+                    ("tokens", "5"),
+                    ("hidden", "24"),
+                    ("intermediate", "20"),
+                    ("experts", "8"),
+                    ("top_k", "2"),
+                    ("tile_n", "16"),
+                ],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
         }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn prepare(

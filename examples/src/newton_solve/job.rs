@@ -13,7 +13,9 @@ use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::parallel;
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
+};
 use crate::newton_solve::reference::{Solution, System};
 use crate::newton_solve::stream::{Args, MAX_WAVE, NOT_CONVERGED};
 
@@ -66,16 +68,31 @@ static OUTPUTS: &[TensorSpec] = &[
 ];
 
 impl Example for NewtonSolve {
-    fn name(&self) -> &'static str {
-        "newton_solve"
-    }
-
-    fn summary(&self) -> &'static str {
-        "linear equations by Newton's iteration; the program reads when to stop; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::TensorsAndValues
+    fn description(&self) -> Description {
+        Description {
+            name: "newton_solve",
+            summary: "linear equations by Newton's iteration; the program reads when to stop; both kinds of cores",
+            program: Program::TensorsAndValues,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[
+                    ("batch", "5"),
+                    ("n", "40"),
+                    ("tile", "16"),
+                    ("columns", "3"),
+                    ("wave", "3"),
+                ],
+                little: &[
+                    ("batch", "3"),
+                    ("n", "20"),
+                    ("tile", "16"),
+                    ("columns", "3"),
+                    ("wave", "2"),
+                ],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     fn failure(&self, code: i32) -> Option<&'static str> {
@@ -83,25 +100,6 @@ impl Example for NewtonSolve {
             "a system is not solved within the parameter 'limit': its matrix has no inverse, or is close to one that has \
              none, or roundings do not let the residual become as small as the parameter 'digits' asks for",
         )
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[("batch", "5"), ("n", "40"), ("tile", "16"), ("columns", "3"), ("wave", "3")],
-            little: &[("batch", "3"), ("n", "20"), ("tile", "16"), ("columns", "3"), ("wave", "2")],
-        }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn prepare(

@@ -7,7 +7,9 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
-use crate::host::{Error, Example, Inputs, ParamSpec, Params, Sizes, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, TensorSpec,
+};
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
@@ -66,44 +68,32 @@ pub(crate) static INPUTS: &[TensorSpec] = &[
 static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32("out", QUERY, "softmax(q @ k^T) @ v")];
 
 impl Example for PagedAttention {
-    fn name(&self) -> &'static str {
-        "paged_attention"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a decoding step of attention over a paged cache; both kinds of cores"
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[
-                ("batch", "5"),
-                ("heads", "8"),
-                ("kv_heads", "2"),
-                ("head_dim", "40"),
-                ("max_context", "300"),
-            ],
-            little: &[
-                ("batch", "3"),
-                ("heads", "4"),
-                ("kv_heads", "2"),
-                ("head_dim", "24"),
-                ("block_size", "16"),
-                ("max_context", "70"),
-            ],
+    fn description(&self) -> Description {
+        Description {
+            name: "paged_attention",
+            summary: "a decoding step of attention over a paged cache; both kinds of cores",
+            program: Program::Graph,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[
+                    ("batch", "5"),
+                    ("heads", "8"),
+                    ("kv_heads", "2"),
+                    ("head_dim", "40"),
+                    ("max_context", "300"),
+                ],
+                little: &[
+                    ("batch", "3"),
+                    ("heads", "4"),
+                    ("kv_heads", "2"),
+                    ("head_dim", "24"),
+                    ("block_size", "16"),
+                    ("max_context", "70"),
+                ],
+            },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
         }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {

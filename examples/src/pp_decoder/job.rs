@@ -18,8 +18,8 @@ use crate::host::parallel;
 use crate::host::random::Random;
 use crate::host::rounding::Rounded;
 use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
-    for_groups,
+    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, Tensor,
+    TensorSpec, for_groups,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
@@ -83,32 +83,16 @@ static OUTPUTS: &[TensorSpec] = &[TensorSpec::f32(
 )];
 
 impl Example for PpDecoder {
-    fn name(&self) -> &'static str {
-        "pp_decoder"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the layers of a transformer as a pipeline of devices, in micro-batches; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: LITTLE, little: LITTLE }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "pp_decoder",
+            summary: "the layers of a transformer as a pipeline of devices, in micro-batches; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     for_groups!();

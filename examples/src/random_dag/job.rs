@@ -17,7 +17,7 @@ use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::Tensor;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Sizes, TensorSpec};
+use crate::host::{Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes};
 use crate::random_dag::graph::{Args, MAX_WINDOW, WORDS_PER_NODE};
 
 /// See [`crate::random_dag`].
@@ -57,12 +57,19 @@ static PARAMS: &[ParamSpec] = &[
 ];
 
 impl Example for RandomDag {
-    fn name(&self) -> &'static str {
-        "random_dag"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a random graph whose checksums prove order and exactly-once; both kinds of cores"
+    fn description(&self) -> Description {
+        Description {
+            name: "random_dag",
+            summary: "a random graph whose checksums prove order and exactly-once; both kinds of cores",
+            program: Program::Graph,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[("tasks", "3000"), ("max_predecessors", "9")],
+                little: &[("tasks", "600"), ("max_predecessors", "9")],
+            },
+            inputs: &[],
+            outputs: &[],
+        }
     }
 
     fn needs(&self, params: &Params) -> Needs {
@@ -72,25 +79,6 @@ impl Example for RandomDag {
             _ => CoreKind::ALL,
         };
         Needs { kinds, ..Needs::USUAL }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[("tasks", "3000"), ("max_predecessors", "9")],
-            little: &[("tasks", "600"), ("max_predecessors", "9")],
-        }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        &[]
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        &[]
     }
 
     fn prepare(&self, params: &Params, _: &Inputs, device: &Device) -> Result<Prepared, Error> {

@@ -14,7 +14,8 @@ use crate::host::check::{Place, Verdict};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::{
-    Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec, Together,
+    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor,
+    TensorSpec, Together,
 };
 use crate::task_shapes::reference::{Bounds, Planned, Result as Expected, result};
 use crate::task_shapes::stream::{Args, BAD_PLAN};
@@ -46,16 +47,19 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::i32("cells", &["matrices", "rows", "words"], "the cells of both matrices")];
 
 impl Example for TaskShapes {
-    fn name(&self) -> &'static str {
-        "task_shapes"
-    }
-
-    fn summary(&self) -> &'static str {
-        "random tasks of every shape, replayed; cells prove that each part ran once, in order"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
+    fn description(&self) -> Description {
+        Description {
+            name: "task_shapes",
+            summary: "random tasks of every shape, replayed; cells prove that each part ran once, in order",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes {
+                whole: &[("tasks", "30"), ("layers", "9")],
+                little: &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")],
+            },
+            inputs: &[],
+            outputs: OUTPUTS,
+        }
     }
 
     fn needs(&self, params: &Params) -> Needs {
@@ -65,25 +69,6 @@ impl Example for TaskShapes {
 
     fn failure(&self, code: i32) -> Option<&'static str> {
         (code == BAD_PLAN).then_some("the plan has a shape that no task has")
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes {
-            whole: &[("tasks", "30"), ("layers", "9")],
-            little: &[("tasks", "24"), ("layers", "9"), ("rows", "6"), ("together", "2")],
-        }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        &[]
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {

@@ -8,7 +8,7 @@ use crate::decoder_layer::inputs::{Shape, Tensors};
 use crate::decoder_layer::job::{self, Buffers, LayerCheck, words};
 use crate::host::job::{GraphSize, Prepared, check_room};
 use crate::host::{
-    Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, TensorSpec, for_groups,
+    Description, Error, Example, Inputs, Member, ParamSpec, Params, Program, Sizes, for_groups,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
 use crate::paged_attention::inputs::Contexts;
@@ -60,32 +60,16 @@ const LITTLE: &[(&str, &str)] = &[
 ];
 
 impl Example for TpDecoder {
-    fn name(&self) -> &'static str {
-        "tp_decoder"
-    }
-
-    fn summary(&self) -> &'static str {
-        "a decoding step of a layer, split over devices that add up their sums; both kinds of cores"
-    }
-
-    fn program(&self) -> Program {
-        Program::Tensors
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: LITTLE, little: LITTLE }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        job::INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        job::OUTPUTS
+    fn description(&self) -> Description {
+        Description {
+            name: "tp_decoder",
+            summary: "a decoding step of a layer, split over devices that add up their sums; both kinds of cores",
+            program: Program::Tensors,
+            params: PARAMS,
+            sizes: Sizes { whole: LITTLE, little: LITTLE },
+            inputs: job::INPUTS,
+            outputs: job::OUTPUTS,
+        }
     }
 
     fn extent(&self, dim: &str, params: &Params) -> Option<u64> {

@@ -11,7 +11,9 @@ use crate::host::check::{Expected, UNIT_ROUNDOFF};
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
 use crate::host::tensor::count;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Sizes, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+};
 use crate::vector_example::graph::{Args, EDGES_PER_TILE, TASKS_PER_TILE, WORDS_PER_TILE};
 
 /// See [`crate::vector_example`].
@@ -39,32 +41,20 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("f", &["rows", "cols"], "(a + b + 1) * (a + b + 2)")];
 
 impl Example for VectorExample {
-    fn name(&self) -> &'static str {
-        "vector_example"
-    }
-
-    fn summary(&self) -> &'static str {
-        "f = (a + b + 1) * (a + b + 2), elementwise, in tiles; vector cores only"
+    fn description(&self) -> Description {
+        Description {
+            name: "vector_example",
+            summary: "f = (a + b + 1) * (a + b + 2), elementwise, in tiles; vector cores only",
+            program: Program::Graph,
+            params: PARAMS,
+            sizes: Sizes { whole: &[], little: &[("rows", "20"), ("cols", "70")] },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     fn needs(&self, _: &Params) -> Needs {
         Needs { kinds: &[CoreKind::AIV], ..Needs::USUAL }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: &[], little: &[("rows", "20"), ("cols", "70")] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn prepare(

@@ -8,40 +8,23 @@ use pto_host::Device;
 use super::file::WorkloadFile;
 use super::job;
 use crate::host::job::Prepared;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
+use crate::host::{Description, Error, Example, Inputs, Needs, Params, Sizes};
 
 impl Example for WorkloadFile {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        "a workload file"
-    }
-
-    fn program(&self) -> Program {
-        self.program
+    fn description(&self) -> Description {
+        Description {
+            name: self.name,
+            summary: "a workload file",
+            program: self.program,
+            params: self.params,
+            sizes: Sizes::OWN,
+            inputs: self.inputs,
+            outputs: self.outputs,
+        }
     }
 
     fn needs(&self, _: &Params) -> Needs {
         Needs { kinds: self.kinds, ..Needs::USUAL }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        self.params
-    }
-
-    /// A file is tested with sizes of its own.
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: &[], little: &[] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        self.inputs
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        self.outputs
     }
 
     fn extent(&self, dim: &str, _: &Params) -> Option<u64> {

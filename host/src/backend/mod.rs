@@ -14,6 +14,8 @@ mod simulator;
 #[cfg(feature = "virt")]
 mod virt;
 
+use std::any::Any;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +70,9 @@ pub struct StartTimes {
 /// Wakes a resident firmware that sleeps.
 pub(crate) type RingDoorbell = Arc<dyn Fn() + Send + Sync>;
 
+/// For as long as it lives, some addresses are known as a fast region.
+pub(crate) type OnChipMark = Box<dyn Any + Send + Sync>;
+
 /// Something that runs arenas.
 pub(crate) trait Backend: Send {
     /// The device's name.
@@ -101,6 +106,11 @@ pub(crate) trait Backend: Send {
 
     /// What transfers between cores and the fast region cost in virtual time; `None`: they take the time of this machine.
     fn on_chip_costs(&self) -> Option<OnChip> {
+        None
+    }
+
+    /// Lets it know that these addresses are a fast region; `None`: it has no need to know.
+    fn mark_on_chip(&self, _addresses: Range<u64>) -> Option<OnChipMark> {
         None
     }
 

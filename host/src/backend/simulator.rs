@@ -1,5 +1,6 @@
 //! The backend `a2a3sim`: firmware and cores run in this process.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
@@ -7,10 +8,10 @@ use pto_abi::arena::Arena;
 use pto_aicore_kernels::cost::OnChip;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::group::SeatOf;
-use pto_sim_shim::virtual_time::{KernelCosts, VirtualReport};
+use pto_sim_shim::virtual_time::{FastRegions, KernelCosts, VirtualReport};
 use pto_sim_shim::{Doorbell, Hosting, Machine};
 
-use crate::backend::{Backend, Landing, RingDoorbell};
+use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell};
 use crate::builders::SimulatedSet;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
@@ -25,6 +26,7 @@ pub(crate) struct Simulator<B> {
     builders: B,
     machine: Machine,
     doorbell: Arc<Doorbell>,
+    fast: FastRegions,
     virtual_report: Option<Box<VirtualReport>>,
     engine: Option<Arc<dyn TransferEngine>>,
     seat: Option<SeatOf>,
@@ -35,8 +37,10 @@ impl<B: SimulatedSet> Simulator<B> {
         let mut machine = Machine::new(hosting, memory.clone(), builders.clone());
         let doorbell = Arc::default();
         machine.hang(&doorbell);
+        let fast = FastRegions::default();
+        machine.follow(&fast);
         let (virtual_report, engine, seat) = (None, None, None);
-        Self { hosting, memory, builders, machine, doorbell, virtual_report, engine, seat }
+        Self { hosting, memory, builders, machine, doorbell, fast, virtual_report, engine, seat }
     }
 }
 
@@ -77,6 +81,10 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         let [start_ns, mib_ns] = [options.profile.on_chip_start_ns, options.profile.on_chip_mib_ns]
             .map(|span| span.mean());
         Some(OnChip { start_ns, mib_ns })
+    }
+
+    fn mark_on_chip(&self, addresses: Range<u64>) -> Option<OnChipMark> {
+        Some(Box::new(self.fast.add(addresses)))
     }
 
     fn doorbell(&self) -> Option<RingDoorbell> {
@@ -133,6 +141,7 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
         let builders = self.builders.clone();
         self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
         self.machine.hang(&self.doorbell);
+        self.machine.follow(&self.fast);
         self.engine.iter().for_each(|engine| self.machine.attach(Arc::clone(engine)));
         if let Some(seat) = self.seat.clone() {
             self.seat(seat);

@@ -13,6 +13,7 @@ mod standing;
 pub(crate) mod tests;
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use pto_timeline::Trace;
 use self::standing::{Standing, stands_after};
 use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
-use crate::backend::{Backend, Landing, RingDoorbell, StartTimes};
+use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell, StartTimes};
 use crate::buffer::DeviceBuffer;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
@@ -276,6 +277,11 @@ impl Device {
     /// What transfers between cores and the fast region cost in virtual time; `None`: they take the time of this machine.
     pub(crate) fn on_chip_costs(&self) -> Option<OnChip> {
         self.backend.on_chip_costs()
+    }
+
+    /// Lets the device know that these addresses are a fast region; `None`: it has no need to know.
+    pub(crate) fn mark_on_chip(&self, addresses: Range<u64>) -> Option<OnChipMark> {
+        self.backend.mark_on_chip(addresses)
     }
 
     /// What copies of a session cost in virtual time.

@@ -14,6 +14,7 @@ use super::counters::{Counters, Counts};
 use super::grain::Grain;
 use super::pool::{Pool, Region};
 use crate::allocator::Owner;
+use crate::backend::OnChipMark;
 use crate::device::Device;
 use crate::device_memory::DeviceMemory;
 use crate::error::Error;
@@ -33,6 +34,8 @@ pub(super) struct Shared {
     unsubmitted: AtomicU64,
     on_chip_block: Option<GmAddr>,
     on_chip_bytes: u64,
+    /// The device knows the region by it.
+    on_chip_mark: Option<OnChipMark>,
     /// What transfers from there cost; `None`: they take the time of this machine.
     pub(super) on_chip_costs: Option<OnChip>,
     /// Whether the device expands plans and lists of tasks.
@@ -62,6 +65,7 @@ impl Shared {
             0 => None,
             bytes => Some(session.alloc(bytes)?),
         };
+        let marked = block.map(|at| at.0..at.0 + on_chip_bytes);
         let region = block.map_or_else(Region::default, |at| Region::new(at, on_chip_bytes));
         Ok(Arc::new(Self {
             memory: session.memory(),
@@ -73,6 +77,8 @@ impl Shared {
             unsubmitted: AtomicU64::new(0),
             on_chip_block: block,
             on_chip_bytes,
+            on_chip_mark: marked
+                .and_then(|region| session.with_device(|device| device.mark_on_chip(region))),
             on_chip_costs: session.with_device(|device| device.on_chip_costs()),
             expands_plans: session.with_device(Device::expands_plans),
             gate: session.with_device(gate),
@@ -210,6 +216,7 @@ impl Drop for Block {
 impl Drop for Shared {
     fn drop(&mut self) {
         self.free_pool();
+        drop(self.on_chip_mark.take());
         if let Some(block) = self.on_chip_block {
             let freed = self.memory().free(block, Owner::User);
             debug_assert!(freed.is_ok(), "the region is freed once: {freed:?}");

@@ -11,7 +11,7 @@ use pto_graph::group::REDUCE;
 use super::account::{Account, Change};
 use super::chooser::Chooser;
 use super::core::{ChainRun, Core};
-use super::cost::{COST_ARGS, model_of};
+use super::cost::{COST_ARGS, FastRegions, model_of};
 use super::group::{GroupSeat, Reduced};
 use super::inject::Trouble;
 use super::ledger::{Ledger, Violation};
@@ -69,6 +69,7 @@ pub(super) struct CoreMachine<'w> {
     pub(super) start_ns: u64,
     /// Of a device that is in a group.
     pub(super) seat: Option<&'w GroupSeat>,
+    pub(super) fast: &'w FastRegions,
 }
 
 impl CoreMachine<'_> {
@@ -77,7 +78,16 @@ impl CoreMachine<'_> {
         let costs = self.options.costs;
         let args = if costs.needs_args() { self.args(task) } else { [0; COST_ARGS] };
         let func_id = self.func_of(task, slot, core);
-        costs.of(model_of(func_id, task.kernel.load(Relaxed)), slot, &args)
+        let cost_ns = costs.of(model_of(func_id, task.kernel.load(Relaxed)), slot, &args);
+        cost_ns.saturating_sub(self.saved_ns(func_id, &args))
+    }
+
+    /// What a library kernel saves on tensors in fast regions.
+    fn saved_ns(&self, func_id: u16, args: &[u64]) -> u64 {
+        if !self.options.costs.needs_args() {
+            return 0;
+        }
+        self.fast.saved_ns(func_id, args, self.options.profile)
     }
 
     fn args(&self, task: &Task) -> [u64; COST_ARGS] {
@@ -193,7 +203,9 @@ impl CoreMachine<'_> {
         // Drawn costs differ from kernel to kernel, as they do from task to task.
         let draw = slot.wrapping_add(kernel.number << 20);
         let func_id = model_of(kernel.func_id, kernel.kernel);
-        self.options.costs.of_link(kernel.number, (func_id, draw), &first_args(args))
+        let first = first_args(args);
+        let cost_ns = self.options.costs.of_link(kernel.number, (func_id, draw), &first);
+        cost_ns.saturating_sub(self.saved_ns(kernel.func_id, &first))
     }
 
     /// A kernel of a chain has ended, at the core's own time.

@@ -25,9 +25,10 @@ use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
 use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
+use super::around::Around;
 use super::chooser::Chooser;
 use super::digest::Digest;
-use super::group::{GroupSeat, SeatOf};
+use super::group::GroupSeat;
 use super::image::ImageNotes;
 use super::inject::Trouble;
 use super::options::VirtualOptions;
@@ -71,11 +72,12 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     options: VirtualOptions,
     chooser: Chooser,
     beats: &Arc<Vec<Beat>>,
-    seat_of: Option<SeatOf>,
+    around: Around,
 ) -> (World, Vec<InstanceReport>) {
     let mut world =
         World::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
-    world.seat = seat_of.map(|of| GroupSeat::new(of, RunPort::new(launch)));
+    world.fast = around.fast;
+    world.seat = around.seat.map(|of| GroupSeat::new(of, RunPort::new(launch)));
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
     tap::reset(fails.map(|found| found.at), told);

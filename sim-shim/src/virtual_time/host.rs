@@ -10,7 +10,9 @@ use pto_abi::{CoreKind, FanoutStrategy, Fault};
 use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, instance};
 use pto_graph::BuilderSet;
 
+use super::around::Around;
 use super::chooser::Chooser;
+use super::cost::FastRegions;
 use super::engine;
 use super::group::SeatOf;
 use super::ledger::Rule;
@@ -32,7 +34,8 @@ pub fn run_once<B: BuilderSet>(
     match Launch::accept(arena) {
         Ok(launch) => {
             let beats = Arc::default();
-            let (report, chooser) = run(&launch, builders, options, (chooser, None), &beats);
+            let (report, chooser) =
+                run(&launch, builders, options, (chooser, Around::default()), &beats);
             (arena.fault().first(), report, chooser)
         }
         Err(blame) => {
@@ -46,10 +49,9 @@ fn run<B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    (chooser, seat): (Chooser, Option<SeatOf>),
+    chooser: (Chooser, Around),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
-    let chooser = (chooser, seat);
     match launch.fanout {
         FanoutStrategy::LOCKED => run_with::<Locked, B>(launch, builders, options, chooser, beats),
         _ => run_with::<LockFree, B>(launch, builders, options, chooser, beats),
@@ -61,10 +63,10 @@ pub(super) fn run_with<F: FanoutPolicy, B: BuilderSet>(
     launch: &Launch<'static>,
     builders: &Arc<B>,
     options: VirtualOptions,
-    (chooser, seat): (Chooser, Option<SeatOf>),
+    (chooser, around): (Chooser, Around),
     beats: &Arc<Vec<Beat>>,
 ) -> (VirtualReport, Chooser) {
-    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats, seat);
+    let (world, instances) = engine::run::<F, B>(launch, builders, options, chooser, beats, around);
     report(world, instances)
 }
 
@@ -120,7 +122,7 @@ struct Job {
     finish: Arc<Finish>,
     beats: Arc<Vec<Beat>>,
     reports: Sender<VirtualReport>,
-    seat: Option<SeatOf>,
+    around: Around,
 }
 
 /// The machine: one OS thread, so that a kernel or builder that never returns does not take the caller along.
@@ -131,12 +133,13 @@ pub(crate) struct Virtual<B> {
     thread: Option<(Sender<Job>, JoinHandle<()>)>,
     last: Option<VirtualReport>,
     is_lost: bool,
-    seat: Option<SeatOf>,
+    around: Around,
 }
 
 impl<B: BuilderSet> Virtual<B> {
-    pub(crate) const fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
-        Self { options, memory, builders, thread: None, last: None, is_lost: false, seat: None }
+    pub(crate) fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
+        let around = Around::default();
+        Self { options, memory, builders, thread: None, last: None, is_lost: false, around }
     }
 
     fn start(&mut self) -> Option<&Sender<Job>> {
@@ -158,7 +161,7 @@ impl<B: BuilderSet> Virtual<B> {
 fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
     while let Ok(job) = jobs.recv() {
         let chooser = Chooser::seeded(options.seed);
-        let chooser = (chooser, job.seat.clone());
+        let chooser = (chooser, job.around.clone());
         let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
         match std::panic::catch_unwind(part) {
             Ok(report) => {
@@ -169,7 +172,7 @@ fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, build
             }
             Err(_) => {
                 supervisor::raise_panic(&job.launch);
-                if let Some(SeatOf { net, rank }) = &job.seat {
+                if let Some(SeatOf { net, rank }) = &job.around.seat {
                     net.give_up(*rank, "host code of it has panicked");
                 }
             }
@@ -186,7 +189,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
         let finish = Finish::of(1);
         let beats = Arc::new(vec![Beat::default()]);
         let (reports, received) = channel();
-        let seat = self.seat.clone();
+        let around = self.around.clone();
         let Some(jobs) = self.start() else {
             supervisor::raise_panic(launch);
             return true;
@@ -196,7 +199,7 @@ impl<B: BuilderSet> Host for Virtual<B> {
             finish: Arc::clone(&finish),
             beats: Arc::clone(&beats),
             reports,
-            seat,
+            around,
         };
         jobs.send(job).unwrap_or_default();
         self.is_lost |=
@@ -219,13 +222,20 @@ pub(crate) trait VirtualHost: Host {
     /// Makes it a rank of a group.
     fn seat(&mut self, seat: SeatOf);
 
+    /// Tells it which regions of its memory are fast.
+    fn follow(&mut self, fast: FastRegions);
+
     /// What the last run says of itself; `None`: it has not come to its end.
     fn take_report(&mut self) -> Option<VirtualReport>;
 }
 
 impl<B: BuilderSet> VirtualHost for Virtual<B> {
     fn seat(&mut self, seat: SeatOf) {
-        self.seat = Some(seat);
+        self.around.seat = Some(seat);
+    }
+
+    fn follow(&mut self, fast: FastRegions) {
+        self.around.fast = fast;
     }
 
     fn take_report(&mut self) -> Option<VirtualReport> {

@@ -16,6 +16,7 @@
 
 mod account;
 mod agenda;
+mod around;
 mod block_shapes;
 pub mod campaign;
 mod chooser;
@@ -53,7 +54,7 @@ mod wrong_core;
 
 pub use account::KindTime;
 pub use chooser::Chooser;
-pub use cost::KernelCosts;
+pub use cost::{FastRegion, FastRegions, KernelCosts};
 pub use host::run_once;
 pub(crate) use host::{Virtual, VirtualHost};
 pub use inject::{INJECTED_ERROR, Injection, Trouble};

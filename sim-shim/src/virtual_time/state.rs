@@ -46,6 +46,7 @@ impl World {
             start_ns: _,
             // A search is over one device.
             seat: _,
+            fast: _,
         } = self;
         (builder_ns, build_noticed, fault_noticed, rung).hash(into);
         agenda.hash_state(into);

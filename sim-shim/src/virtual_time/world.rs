@@ -18,6 +18,7 @@ use super::agenda::{Agenda, Agent};
 use super::chooser::Chooser;
 use super::core::{Core, Order};
 use super::core_machine::CoreMachine;
+use super::cost::FastRegions;
 use super::group::GroupSeat;
 use super::inject::{Injection, Trouble};
 use super::ledger::{Ledger, Rule, Violation};
@@ -109,6 +110,7 @@ pub(super) struct World {
     pub(super) start_ns: u64,
     /// Of a device that is in a group.
     pub(super) seat: Option<GroupSeat>,
+    pub(super) fast: FastRegions,
 }
 
 impl World {
@@ -154,6 +156,7 @@ impl World {
             start_ns: options.profile.core_start_ns(),
             shortest_nap_ns: shortest_nap_ns(&launch),
             seat: None,
+            fast: FastRegions::default(),
             beats,
             cores,
             launch,
@@ -180,6 +183,7 @@ impl World {
             tasks_run: &mut self.tasks_run,
             start_ns: self.start_ns,
             seat: self.seat.as_ref(),
+            fast: &self.fast,
         };
         self.beats.iter().for_each(|beat| beat.core(core.worker));
         let mut port = VirtualPort { core, machine };

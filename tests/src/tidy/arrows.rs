@@ -48,6 +48,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
+    ("pto-c-header", &["pto-c", "pto-native"]),
     ("pto-handles", &[]),
     ("pto-acl-interface", &[]),
     ("pto-acl-entry", &["pto-acl-interface"]),

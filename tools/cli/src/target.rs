@@ -15,8 +15,8 @@ use pto_check::{Kind, Submission, with_kept_heap};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
-    DType, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, Tensor,
-    TensorSpec, Together, Verdict,
+    DType, Description, Elements, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes,
+    Tensor, TensorSpec, Together, Verdict,
 };
 use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph};
 
@@ -182,21 +182,15 @@ fn specs(graph: &GraphProgram) -> Vec<(TensorSpec, usize)> {
 }
 
 impl Example for FileExample {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn summary(&self) -> &'static str {
-        "a graph file"
-    }
-
-    fn program(&self) -> Program {
-        let program = self.submission.program();
-        let is_value = |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(..));
-        match program.streams() {
-            false => Program::Graph,
-            true if program.steps.iter().any(is_value) => Program::TensorsAndValues,
-            true => Program::Tensors,
+    fn description(&self) -> Description {
+        Description {
+            name: self.name,
+            summary: "a graph file",
+            program: program_of(self.submission.program()),
+            params: PARAMS,
+            sizes: Sizes::OWN,
+            inputs: self.inputs,
+            outputs: self.outputs,
         }
     }
 
@@ -211,23 +205,6 @@ impl Example for FileExample {
         };
         let meets = tasks.iter().any(waits_for_others);
         Needs { kinds, cores: if meets { Together::Needed } else { Together::NotNeeded } }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        // A file is as large as it is.
-        Sizes { whole: &[], little: &[] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        self.inputs
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        self.outputs
     }
 
     fn extent(&self, dim: &str, _: &Params) -> Option<u64> {
@@ -263,6 +240,16 @@ impl Example for FileExample {
         let size = size_of(self.submission.program());
         let check = FileCheck { blocks, contents, tensors };
         Prepared::new(Submission::NAME, (Vec::new(), &[]), size, Box::new(check))
+    }
+}
+
+/// What the program of a file is.
+fn program_of(graph: &GraphProgram) -> Program {
+    let is_value = |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(..));
+    match graph.streams() {
+        false => Program::Graph,
+        true if graph.steps.iter().any(is_value) => Program::TensorsAndValues,
+        true => Program::Tensors,
     }
 }
 

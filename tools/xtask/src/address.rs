@@ -23,7 +23,8 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         .map_err(|why| why.to_string())?;
     let library = library()?;
     let mut tests = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    tests.args(["test", "-p", "pto-field", "--test", "field", "--"]);
+    // Of the workspace, and not of the package alone, so that nothing is compiled again with fewer features.
+    tests.args(["test", "--workspace", "--test", "field", "--"]);
     tests.args(["--skip", NOT_FOR_THE_SANITIZER]);
     // Not `LD_PRELOAD` for cargo: the compiler would get it too.
     tests.env(RUNNER, format!("env LD_PRELOAD={library}"));

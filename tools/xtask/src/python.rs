@@ -29,7 +29,9 @@ fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let pto = |arguments: &[&str]| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["run", "--quiet", "-p", "pto-cli", "--"]).args(arguments);
+        // In the profile of the tests, which have compiled it already.
+        command.args(["run", "--quiet", "--profile", "test", "-p", "pto-cli", "--"]);
+        command.args(arguments);
         run(command.env("PTO_HOME", &home).current_dir(root))
     };
     pto(&["fw", "build", "--release"])?;

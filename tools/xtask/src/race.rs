@@ -4,11 +4,14 @@
 //! The sanitizer must see into the standard library, or it takes every channel and lock for a race: the library is built
 //! from source, with the compiler in use, which is told to accept the options of a nightly one. The programs are small
 //! (`examples/examples/whole_runs.rs`, tests of sessions, the programs in C++ that are tests of `pto-field`, and those in C that are
-//! tests of `pto-c` and of `pto-acl`): most of this step is compiling.
+//! tests of `pto-c` and of `pto-acl`). They are built by one command, and started as they are: cargo would compile the crates below a package
+//! again where it is asked for that package alone, with the features that the others do not ask for.
 
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 
+use cargo_metadata::Message;
 use pto_toolchain::{packages, provide_std_source};
 
 use crate::steps::Ran;
@@ -19,10 +22,13 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// How `g++` compiles orchestrations and kernels whose accesses the sanitizer sees. Its library stands in the program that
 /// loads them, and there may be one only: they are linked without g++'s.
 const CXX_FLAGS: &str = "-fsanitize=thread -g -nodefaultlibs -lstdc++ -lm -lc -lgcc_s";
-const DEVICE_TESTS: (&str, &str, &str) = ("pto-host", "--test", "device");
-const FIELD_TESTS: (&str, &str, &str) = ("pto-field", "--test", "field");
-const C_TESTS: (&str, &str, &str) = ("pto-c", "--test", "programs");
-const ACL_TESTS: (&str, &str, &str) = ("pto-acl", "--test", "programs");
+/// What is built: package, kind of target, name.
+const WHOLE_RUNS: Target = ("pto-examples", "--example", "whole_runs");
+const DEVICE_TESTS: Target = ("pto-host", "--test", "device");
+const FIELD_TESTS: Target = ("pto-field", "--test", "field");
+const C_TESTS: Target = ("pto-c", "--test", "programs");
+const ACL_TESTS: Target = ("pto-acl", "--test", "programs");
+const TARGETS: [Target; 5] = [WHOLE_RUNS, DEVICE_TESTS, FIELD_TESTS, C_TESTS, ACL_TESTS];
 /// The programs for the CANN interface that have threads of their own, or use most of its functions.
 const ACL_PROGRAMS: [&str; 4] = [
     "threads_share_one_library",
@@ -32,10 +38,13 @@ const ACL_PROGRAMS: [&str; 4] = [
 ];
 /// The program in C that is to end in a signal, which the sanitizer takes for its own.
 const ENDS_IN_A_SIGNAL: &str = "a_builder_that_follows_an_address_of_the_device";
-/// Tests of sessions that the sanitizer does not run: campaigns run in virtual time, on one thread; failures wait for
+/// Tests of sessions that the sanitizer does not run: campaigns and makespans are of virtual time, on one thread; failures wait for
 /// time-outs; two read and write memory on purpose while a command of the session does.
-const NOT_FOR_THE_SANITIZER: [&str; 4] = [
+const NOT_FOR_THE_SANITIZER: [&str; 7] = [
     "campaign",
+    "copies_overlap_with_kernels_and_with_copies_the_other_way",
+    "mixtures_take_no_longer_than_one_program_after_the_other",
+    "two_stitched_programs_of_any_kinds_take_what_one_takes",
     "failures",
     "makes_progress_without_anybody_who_waits",
     "a_value_is_waited_for_whoever_writes_it",
@@ -52,65 +61,101 @@ pub(crate) fn run(root: &Path, target: &Path) -> Result<Ran, String> {
     }
     packages::install(&[packages::CXX], &|sentence| println!("{sentence}"))
         .map_err(|why| why.to_string())?;
-    let target = target.join("race");
-    succeed("cargo", build(root, &target).status())?;
-    let mut examples = Command::new(target.join(TRIPLE).join("debug/examples/whole_runs"));
-    examples.env("TSAN_OPTIONS", SANITIZER_OPTIONS);
-    succeed("a run under ThreadSanitizer", examples.status())?;
-    succeed("a session under ThreadSanitizer", sessions(root, &target).status())?;
-    succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(root, &target).status())?;
-    succeed("a program in C under ThreadSanitizer", programs_in_c(root, &target)?.status())?;
-    let of_cann = programs_for_cann(root, &target)?.status();
+    let built = Built::new(root, &target.join("race"))?;
+    succeed("a run under ThreadSanitizer", built.start(WHOLE_RUNS)?.status())?;
+    succeed("a session under ThreadSanitizer", sessions(&built)?.status())?;
+    succeed("a program in C++ under ThreadSanitizer", programs_in_cpp(&built)?.status())?;
+    succeed("a program in C under ThreadSanitizer", programs_in_c(&built)?.status())?;
+    let of_cann = programs_for_cann(&built)?.status();
     succeed("a program for the CANN interface under ThreadSanitizer", of_cann)?;
     Ok(Ran::Whole)
 }
 
-fn build(root: &Path, target: &Path) -> Command {
-    let mut command = sanitized("build", root, target);
-    let programs = [
-        ("pto-examples", "--example", "whole_runs"),
-        DEVICE_TESTS,
-        FIELD_TESTS,
-        C_TESTS,
-        ACL_TESTS,
-    ];
-    for (package, kind, name) in programs {
-        command.args(["-p", package, kind, name]);
+/// A package, a kind of target as an option of cargo, and the target's name.
+type Target = (&'static str, &'static str, &'static str);
+
+/// The programs.
+struct Built(Vec<Program>);
+
+/// A target as it is built.
+struct Program {
+    target: Target,
+    file: PathBuf,
+    /// Where cargo would start it.
+    folder: PathBuf,
+}
+
+impl Built {
+    /// Builds them.
+    fn new(root: &Path, folder: &Path) -> Result<Self, String> {
+        let mut command = sanitized(root, folder);
+        for (package, kind, name) in TARGETS {
+            command.args(["-p", package, kind, name]);
+        }
+        let cannot = |error: std::io::Error| format!("cargo cannot be started: {error}");
+        let mut cargo = command.stdout(Stdio::piped()).spawn().map_err(cannot)?;
+        let told = cargo.stdout.take().ok_or("cargo says nothing")?;
+        let mut programs = Vec::new();
+        for message in Message::parse_stream(BufReader::new(told)) {
+            let message =
+                message.map_err(|error| format!("what cargo says is not read: {error}"))?;
+            let Message::CompilerArtifact(artifact) = message else { continue };
+            let Some(file) = artifact.executable else { continue };
+            let folder = artifact.manifest_path.parent().map(|folder| folder.as_std_path().into());
+            programs.extend(TARGETS.iter().filter_map(|&target| {
+                let (package, _, name) = target;
+                let is_it =
+                    artifact.target.name == name && of_package(&artifact.package_id.repr, package);
+                let (file, folder) = (file.clone().into_std_path_buf(), folder.clone()?);
+                is_it.then_some(Program { target, file, folder })
+            }));
+        }
+        succeed("cargo", cargo.wait())?;
+        Ok(Self(programs))
     }
-    command
+
+    /// Starts one as cargo would, under the sanitizer.
+    fn start(&self, target: Target) -> Result<Command, String> {
+        let program = self.0.iter().find(|program| program.target == target);
+        let program =
+            program.ok_or_else(|| format!("cargo has built no {} of {}", target.2, target.0))?;
+        let mut command = Command::new(&program.file);
+        command.current_dir(&program.folder).env("TSAN_OPTIONS", SANITIZER_OPTIONS);
+        Ok(command)
+    }
 }
 
 /// Sessions and stitched programs on threads and pools.
-fn sessions(root: &Path, target: &Path) -> Command {
-    let mut command = tests(DEVICE_TESTS, root, target);
+fn sessions(built: &Built) -> Result<Command, String> {
+    let mut command = built.start(DEVICE_TESTS)?;
     command.args(["sessions::", "stitching::"]);
     for other in NOT_FOR_THE_SANITIZER {
         command.args(["--skip", other]);
     }
-    command
+    Ok(command)
 }
 
 /// The programs of the field's interface. One after the other: the sanitizer does not see the lock under which libraries are
 /// closed. Not the mistakes: they end in signals, which it takes for its own.
-fn programs_in_cpp(root: &Path, target: &Path) -> Command {
-    let mut command = tests(FIELD_TESTS, root, target);
+fn programs_in_cpp(built: &Built) -> Result<Command, String> {
+    let mut command = built.start(FIELD_TESTS)?;
     command.args(["--test-threads=1", "--skip", "mistakes_are_named"]);
     command.env("PTO_FIELD_CXXFLAGS", CXX_FLAGS);
-    command
+    Ok(command)
 }
 
 /// The programs of the C interface. The library has the sanitizer's calls, and each program its functions: those that stand beside
 /// the compiler.
-fn programs_in_c(root: &Path, target: &Path) -> Result<Command, String> {
-    let mut command = tests(C_TESTS, root, target);
+fn programs_in_c(built: &Built) -> Result<Command, String> {
+    let mut command = built.start(C_TESTS)?;
     command.args(["--skip", ENDS_IN_A_SIGNAL]).env("PTO_C_THREAD_SANITIZER", functions()?);
     Ok(command)
 }
 
 /// Programs for the CANN interface, whose library and plug-in have the sanitizer's calls. The programs themselves are not compiled with it: they
 /// write memory that streams read.
-fn programs_for_cann(root: &Path, target: &Path) -> Result<Command, String> {
-    let mut command = tests(ACL_TESTS, root, target);
+fn programs_for_cann(built: &Built) -> Result<Command, String> {
+    let mut command = built.start(ACL_TESTS)?;
     command.arg("--exact").args(ACL_PROGRAMS).env("PTO_ACL_THREAD_SANITIZER", functions()?);
     Ok(command)
 }
@@ -126,23 +171,26 @@ fn functions() -> Result<PathBuf, String> {
     Ok(archive)
 }
 
-/// Tests of a package, up to what chooses among them.
-fn tests((package, kind, name): (&str, &str, &str), root: &Path, target: &Path) -> Command {
-    let mut command = sanitized("test", root, target);
-    command.args(["-p", package, kind, name, "--"]).env("TSAN_OPTIONS", SANITIZER_OPTIONS);
-    command
-}
-
-/// A command of cargo whose programs are built with the sanitizer.
-fn sanitized(command: &str, root: &Path, target: &Path) -> Command {
+/// Builds with the sanitizer, and tells what was built.
+fn sanitized(root: &Path, folder: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args([command, "--profile", "test", "--target", TRIPLE]);
-    cargo.args(["-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(target);
+    cargo.args(["build", "--profile", "test", "--target", TRIPLE]);
+    cargo.arg("--message-format=json-render-diagnostics");
+    cargo.args(["-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(folder);
     // Objects in C++ find the functions of the sanitizer in the program.
     let flags = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic";
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
     cargo.env("CARGO_INCREMENTAL", "0").current_dir(root);
     cargo
+}
+
+/// Whether an id of cargo's names this package: `path+file:///folder/name#version`, or `path+file:///folder#name@version`.
+fn of_package(id: &str, name: &str) -> bool {
+    let Some((place, version)) = id.rsplit_once('#') else { return false };
+    match version.split_once('@') {
+        Some((named, _)) => named == name,
+        None => place.rsplit_once('/').is_some_and(|(_, folder)| folder == name),
+    }
 }
 
 /// Says what did not succeed, in words.

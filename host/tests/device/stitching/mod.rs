@@ -536,6 +536,53 @@ fn tensors_on_the_chip_save_time_as_the_profile_says() {
     assert!(of_bounced == expected && of_fast == expected);
 }
 
+/// The same for a kernel of the library, in a graph: the model of its costs knows its tensors by the kernels' table.
+#[test]
+fn tensors_on_the_chip_save_time_for_kernels_of_the_library() {
+    const ROWS: u16 = 1 << 10;
+    let elements = u64::from(ROWS) * 16;
+    let took = |place, on_chip_bytes| {
+        let session = session_on(Hosting::Virtual(VirtualOptions::default()));
+        let options = StitchOptions { on_chip_bytes };
+        let stitcher = Stitcher::with_options(&session, options).unwrap();
+        let stream = stitcher.stream().unwrap();
+        let tensors = [("x", Role::Input), ("y", Role::Output)].map(|(name, role)| {
+            let mut described = tensor(name, role);
+            described.shape = vec![ROWS.into(), 16];
+            described.layout = described.layout.with_place(place);
+            described
+        });
+        let twice = GraphTask {
+            kernel: "add".to_owned(),
+            kind: CoreKind::AIV,
+            args: [0, 0, 1]
+                .map(|tensor| GraphArgument::Tensor { tensor, offset: 0 })
+                .into_iter()
+                .chain([GraphArgument::Word(elements)])
+                .collect(),
+            producers: Vec::new(),
+            block_shape: OwnedBlockShape::default(),
+        };
+        let program = Program::new("twice", Body::Graph(vec![twice]), tensors.to_vec()).unwrap();
+        let program = stitcher.load(program).unwrap();
+        let mut x =
+            stream.to_device(&matrix(ROWS, 16), &program.input_layout("x").unwrap()).unwrap();
+        stream.synchronize().unwrap();
+        let before = session.now();
+        for _ in 0..4 {
+            x = stream.run(&program, Inputs::new().give("x", x)).unwrap().take("y").unwrap();
+        }
+        stream.synchronize().unwrap();
+        ((session.now() - before).as_nanos(), values(&stream, &x))
+    };
+    let (memory, expected) = took(Place::Device, 1 << 20);
+    let (bounced, of_bounced) = took(Place::OnChip, 0);
+    let (fast, of_fast) = took(Place::OnChip, 1 << 20);
+    assert_eq!(bounced, memory, "what is not there costs what memory does");
+    assert!(fast + 2_000 < memory, "{fast} of {memory} ns");
+    assert!(of_bounced == expected && of_fast == expected);
+}
+
 /// A tensor of a program: 32 rows of 16 elements.
 fn tensor(name: &str, role: Role) -> TensorDescription {
     TensorDescription {

@@ -6,6 +6,7 @@
 //! other: what a kernel without double buffering does. A kernel that is not of the library costs the fallback.
 
 mod factorisation;
+mod fast_region;
 mod layers;
 
 use pto_aicore_kernels::probe::mix;
@@ -16,6 +17,8 @@ use pto_aicore_kernels::cost::{
     GM_TO_L1, GM_TO_UB, UB_TO_GM, V_ADD, V_ADDS, V_CADD, V_CGMAX, V_DIV, V_EXP, V_MAX, V_MUL,
     V_MULS, V_SUB, Vector, cube, rows_of, transfer, vector,
 };
+
+pub use fast_region::{FastRegion, FastRegions};
 
 /// Where the costs of kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +98,7 @@ impl KernelCosts {
         }
     }
 
-    /// Whether [`of`](Self::of) looks at the arguments.
+    /// Whether [`of`](Self::of) looks at the arguments: it is the cost model of the library then.
     pub(super) const fn needs_args(self) -> bool {
         matches!(self, Self::Library { .. })
     }

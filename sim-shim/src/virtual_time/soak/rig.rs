@@ -15,6 +15,8 @@ use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
 use pto_aicpu_fw::{FanoutPolicy, Launch};
 
+#[cfg(test)]
+use super::super::around::Around;
 use super::super::chooser::Chooser;
 use super::super::host::run_once;
 #[cfg(test)]
@@ -188,7 +190,7 @@ impl Rig {
         let chooser = Chooser::seeded(options.seed);
         let beats = Arc::default();
         let (report, chooser) =
-            run_with::<F, _>(&launch, &self.program, options, (chooser, None), &beats);
+            run_with::<F, _>(&launch, &self.program, options, (chooser, Around::default()), &beats);
         self.landed(self.arena.fault().first(), report, chooser)
     }
 

@@ -10,7 +10,9 @@ use pto_host::Device;
 use crate::host::check::Expected;
 use crate::host::job::{FloatCheck, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Sizes, TensorSpec};
+use crate::host::{
+    Description, Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+};
 use crate::leaky_relu::graph::{Args, SLOPE};
 
 /// See [`crate::leaky_relu`].
@@ -28,32 +30,20 @@ static OUTPUTS: &[TensorSpec] =
     &[TensorSpec::f32("y", &["n"], "x where it is not negative, x / 16 elsewhere")];
 
 impl Example for LeakyRelu {
-    fn name(&self) -> &'static str {
-        "leaky_relu"
-    }
-
-    fn summary(&self) -> &'static str {
-        "y = x where x is not negative, x / 16 elsewhere, in tiles; vector cores only"
+    fn description(&self) -> Description {
+        Description {
+            name: "leaky_relu",
+            summary: "y = x where x is not negative, x / 16 elsewhere, in tiles; vector cores only",
+            program: Program::Graph,
+            params: PARAMS,
+            sizes: Sizes { whole: &[], little: &[("n", "700"), ("tile", "64")] },
+            inputs: INPUTS,
+            outputs: OUTPUTS,
+        }
     }
 
     fn needs(&self, _: &Params) -> Needs {
         Needs { kinds: &[CoreKind::AIV], ..Needs::USUAL }
-    }
-
-    fn params(&self) -> &'static [ParamSpec] {
-        PARAMS
-    }
-
-    fn sizes(&self) -> Sizes {
-        Sizes { whole: &[], little: &[("n", "700"), ("tile", "64")] }
-    }
-
-    fn inputs(&self) -> &'static [TensorSpec] {
-        INPUTS
-    }
-
-    fn outputs(&self) -> &'static [TensorSpec] {
-        OUTPUTS
     }
 
     fn prepare(
