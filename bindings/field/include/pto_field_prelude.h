@@ -6,11 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pto_field_instruction;  // pto_field_counters.h
+
 struct pto_field_sim_ops {
     uint64_t version;
     uint32_t (*subblock)(void);
     void *(*pipe)(uint64_t key, size_t bytes);
     uint64_t (*ticks)(void);
+    // From version 2 on.
+    void (*count)(const pto_field_instruction *instruction);
 };
 
 extern "C" {

@@ -13,9 +13,10 @@ use std::time::Instant;
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 
+use crate::counters::{Instruction, PipeCycles, Said, cost};
 use crate::frames::Frame;
 use crate::lines::Before;
-use crate::shared::Shared;
+use crate::shared::{Ran, Shared};
 use crate::wire::{
     AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
 };
@@ -45,6 +46,8 @@ thread_local! {
     static RUNNING: Cell<Running> = const {
         Cell::new(Running { shared: std::ptr::null(), block: (0, 0), lane: 0, used_pipes: false })
     };
+    /// What the kernel on this thread has told of its instructions; `None`: nothing.
+    static COUNTED: Cell<Option<PipeCycles>> = const { Cell::new(None) };
 }
 
 /// Runs a task's kernel on a cube core.
@@ -87,7 +90,7 @@ unsafe fn run(args: *const u64, first: usize) {
     }
     // SAFETY: the run's shared state lives as long as its tasks.
     let shared = unsafe { &*task.shared };
-    let part = Part { frame, slot, entry, block, lane };
+    let part = Part { frame, first, slot, entry, block, lane };
     let Some(meetings) = shared.meetings().filter(|_| task.party > 1) else {
         // SAFETY: the task has not completed.
         return unsafe { part.run() };
@@ -108,6 +111,8 @@ unsafe fn run(args: *const u64, first: usize) {
 #[derive(Clone, Copy)]
 struct Part {
     frame: *const Frame,
+    /// The place of the kind's kernels.
+    first: usize,
     slot: usize,
     entry: usize,
     block: BlockContext,
@@ -123,7 +128,7 @@ impl Part {
     /// # Safety
     /// Its task has not completed.
     unsafe fn run(self) {
-        let Self { frame, slot, entry, block, lane } = self;
+        let Self { frame, slot, entry, block, lane, .. } = self;
         // SAFETY: the caller vouches for it.
         let task = unsafe { &*frame };
         // SAFETY: the run's shared state lives as long as its tasks.
@@ -147,6 +152,7 @@ impl Part {
         let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
         // SAFETY: a view is memory of this process, and where lines are looked for one kernel at a time runs.
         let written = shared.lines().map(|_| unsafe { Before::of(tensors_of(frame, task)) });
+        COUNTED.set(None);
         let kept = shared.keeps().then(|| shared.begins(task.task));
         let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
         // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
@@ -163,7 +169,9 @@ impl Part {
             unsafe { lines.changed(task.task, block.1, &before) };
         }
         if let Some(begin) = kept {
-            shared.ends(task.task, slot, begin);
+            let place = self.first + lane as usize;
+            let ran = Ran { slot, place, block: block.1, pipes: COUNTED.get() };
+            shared.ends(task.task, ran, begin);
         }
         if let Some([least, most]) =
             usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
@@ -334,10 +342,40 @@ pub(crate) struct SimTable {
     subblock: extern "C" fn() -> u32,
     pipe: extern "C" fn(u64, usize) -> *mut u64,
     ticks: extern "C" fn() -> u64,
+    count: unsafe extern "C" fn(*const Instruction),
 }
 
 /// What the loader gives to kernels.
-pub(crate) static SIM_TABLE: SimTable = SimTable { version: 1, subblock, pipe, ticks };
+pub(crate) static SIM_TABLE: SimTable = SimTable { version: 2, subblock, pipe, ticks, count };
+
+/// The kernel on this thread tells of an instruction.
+///
+/// # Safety
+/// The pointer is null, or all that it leads to is valid.
+unsafe extern "C" fn count(instruction: *const Instruction) {
+    // SAFETY: null, or the shared state of the run whose kernel is on this thread.
+    let shared = unsafe { RUNNING.get().shared.as_ref() };
+    // SAFETY: the caller vouches for the pointer.
+    let instruction = unsafe { instruction.as_ref() };
+    let (Some(shared), Some(instruction)) = (shared, instruction) else { return };
+    if !shared.keeps() {
+        return;
+    }
+    // SAFETY: the caller vouches for it, until this call returns.
+    let (name, operands) = unsafe { instruction.read() };
+    let mut pipes = COUNTED.get().unwrap_or_default();
+    match cost(name, operands) {
+        Said::Takes(cost) => {
+            pipes.add(cost);
+            if cost.is_rough {
+                shared.counts_roughly(name, true);
+            }
+        }
+        Said::Nothing => (),
+        Said::Unknown => shared.counts_roughly(name, false),
+    }
+    COUNTED.set(Some(pipes));
+}
 
 extern "C" fn subblock() -> u32 {
     RUNNING.get().lane

@@ -1,12 +1,13 @@
 //! What all tasks of a run share: failures, times, and the state that the kernels of a block find by a key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use pto_host::Hosting;
 
+use crate::counters::PipeCycles;
 use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
 use crate::lines::Lines;
@@ -28,6 +29,8 @@ pub(crate) struct Shared {
     crash: Mutex<Option<String>>,
     start: Instant,
     spans: Option<Mutex<Vec<Span>>>,
+    /// Instructions that the cost model does not know: those that count as similar ones, and those that count nowhere.
+    rough: [Mutex<BTreeSet<String>>; 2],
     dump: Option<Mutex<Dump>>,
     /// Lines that kernels write in parts, if that is asked for.
     lines: Option<Mutex<Lines>>,
@@ -44,6 +47,18 @@ pub(crate) const fn runs_one(hosting: Hosting) -> bool {
         Hosting::Pool { os_threads } => os_threads.get() == 1,
         Hosting::Threads => false,
     }
+}
+
+/// Which kernel of a task returned, and what it told.
+pub(crate) struct Ran {
+    /// See [`Span`].
+    pub(crate) slot: usize,
+    /// See [`Span`].
+    pub(crate) place: usize,
+    /// The number of the block.
+    pub(crate) block: u32,
+    /// How long its pipes were busy.
+    pub(crate) pipes: Option<PipeCycles>,
 }
 
 /// The shared state of one block.
@@ -67,6 +82,7 @@ impl Shared {
             crash: Mutex::new(None),
             start: Instant::now(),
             spans: keeps.spans.then(Mutex::default),
+            rough: Default::default(),
             dump: (keeps.arguments != 0).then(|| Mutex::new(Dump::new(keeps.arguments))),
             lines: options.finds_shared_lines.then(Mutex::default),
             // Where lines are looked for, kernels of other threads would change memory meanwhile.
@@ -134,13 +150,34 @@ impl Shared {
         self.now()
     }
 
-    /// The kernel at `slot` of a task has returned.
-    pub(crate) fn ends(&self, own: u64, slot: usize, begin: u64) {
+    /// A kernel has an instruction that the cost model does not know.
+    pub(crate) fn counts_roughly(&self, name: &str, is_counted: bool) {
+        let [similar, nowhere] = &self.rough;
+        let names = if is_counted { similar } else { nowhere };
+        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.contains(name) {
+            names.insert(name.to_owned());
+        }
+    }
+
+    /// The names that [`counts_roughly`](Self::counts_roughly) was told.
+    pub(crate) fn rough(&self) -> [Vec<String>; 2] {
+        self.rough.each_ref().map(|names| {
+            let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.iter().cloned().collect()
+        })
+    }
+
+    /// A kernel of a task has returned.
+    pub(crate) fn ends(&self, own: u64, ran: Ran, begin: u64) {
         let end = self.now();
         if let Some(spans) = &self.spans {
-            let slot = u8::try_from(slot).unwrap_or(u8::MAX);
+            let [slot, place] =
+                [ran.slot, ran.place].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
             let thread = crate::spans::this_thread();
-            let span = Span { own, task: own, slot, func_id: -1, thread, begin, end };
+            let Ran { block, pipes, .. } = ran;
+            let span =
+                Span { own, task: own, slot, place, block, pipes, func_id: -1, thread, begin, end };
             spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
         }
         self.with_dump(|dump| dump.end(own));

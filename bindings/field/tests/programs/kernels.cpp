@@ -1,6 +1,7 @@
 // Kernels of the test programs: plain C++, one function each.
 #include "intrinsic.h"
 #include "pto_async_kernel_api.h"
+#include "pto_field_counters.h"
 #include "tensor.h"
 
 #include <sched.h>
@@ -31,6 +32,13 @@ void for_each(const ChipTensor &a, const ChipTensor &b, Act act) {
     }
 }
 
+// Tells of an instruction whose operands have the same shape.
+template <size_t N>
+void tell(const char (&name)[N], uint32_t to, uint32_t from, uint64_t rows, uint64_t columns) {
+    const pto_field_operand operands[] = {{to, 4, rows, columns}, {from, 4, rows, columns}};
+    pto_field_count({name, N - 1, operands, 2});
+}
+
 float scalar_f32(int64_t word) { return from_u64<float>(static_cast<uint64_t>(word)); }
 
 }  // namespace
@@ -46,6 +54,9 @@ void k_add(int64_t *args) {
 void k_mul(int64_t *args) {
     float *a = at<float>(args, 0), *b = at<float>(args, 1), *out = at<float>(args, 2);
     for (uint64_t i = 0; i < tensor(args, 2).numel(); i++) out[i] = a[i] * b[i];
+    tell("TMUL", PTO_FIELD_UNIFIED, PTO_FIELD_UNIFIED, 1, 1024);
+    tell("TSORT32", PTO_FIELD_UNIFIED, PTO_FIELD_UNIFIED, 1, 32);
+    tell("TNEW", PTO_FIELD_GLOBAL, PTO_FIELD_GLOBAL, 1, 32);
 }
 // out = a + s
 void k_add_scalar(int64_t *args) {
@@ -105,6 +116,8 @@ void k_mark_cube(int64_t *args) {
 void k_mark_vector(int64_t *args) {
     int32_t *out = at<int32_t>(args, 0);
     out[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += 1;
+    const uint64_t number = 2 * get_block_idx(args) + get_sub_block_id(args);
+    tell("TSTORE", PTO_FIELD_GLOBAL, PTO_FIELD_UNIFIED, 1 + number, 1024);
 }
 // The cube core of a block and its vector core answer each other through the state that they share.
 static volatile int32_t *shared_state() { return static_cast<volatile int32_t *>(pto_sim_get_pipe_shared_state(7, 64)); }
