@@ -373,10 +373,9 @@ fn outcome_of(
         };
     };
     let asynchronous = build.shared.failed.load(Ordering::Relaxed);
-    let crash = build.shared.crash().map(|what| FieldError {
-        hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation."
-            .to_owned(),
-        ..FieldError::new(Code::SCHEDULER_TIMEOUT, what)
+    let crash = build.shared.crash().map(|crash| FieldError {
+        hint: crash.hint.to_owned(),
+        ..FieldError::new(Code::SCHEDULER_TIMEOUT, crash.what)
     });
     let error = match (&build.error, &result) {
         _ if crash.is_some() => crash,

@@ -10,6 +10,7 @@ use pto_host::Hosting;
 use crate::counters::PipeCycles;
 use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
+use crate::flags::Flags;
 use crate::lines::Lines;
 use crate::meetings::Meetings;
 use crate::options::CallOptions;
@@ -25,8 +26,12 @@ pub(crate) struct Shared {
     pub(crate) runs_one: bool,
     /// When the tasks of a timing slot began and ended, in nanoseconds since `start`.
     pub(crate) timing: [[AtomicU64; 2]; 16],
-    /// What a kernel did that ended it: the first one.
-    crash: Mutex<Option<String>>,
+    /// Each core has an OS thread of its own.
+    pub(crate) has_own_threads: bool,
+    /// Flags between the cores of a task.
+    pub(crate) flags: Flags,
+    /// What a kernel did that ended it, and what to do about it: the first one.
+    crash: Mutex<Option<Crash>>,
     start: Instant,
     spans: Option<Mutex<Vec<Span>>>,
     /// Instructions that the cost model does not know: those that count as similar ones, and those that count nowhere.
@@ -47,6 +52,14 @@ pub(crate) const fn runs_one(hosting: Hosting) -> bool {
         Hosting::Pool { os_threads } => os_threads.get() == 1,
         Hosting::Threads => false,
     }
+}
+
+/// What a kernel did that ends the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Crash {
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) hint: &'static str,
 }
 
 /// Which kernel of a task returned, and what it told.
@@ -79,6 +92,8 @@ impl Shared {
             waited_alone: AtomicBool::new(false),
             runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
+            has_own_threads: !has_fewer_threads,
+            flags: Flags::default(),
             crash: Mutex::new(None),
             start: Instant::now(),
             spans: keeps.spans.then(Mutex::default),
@@ -91,15 +106,19 @@ impl Shared {
         }
     }
 
-    /// A kernel has raised a signal.
+    /// A kernel has done what ends the run.
     #[cold]
-    pub(crate) fn crashed(&self, what: String) {
-        let mut crash = self.crash.lock().unwrap_or_else(PoisonError::into_inner);
-        crash.get_or_insert(what);
+    pub(crate) fn crashed(&self, crash: Crash) {
+        self.crash.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(crash);
+    }
+
+    /// Whether a kernel has done what ends the run.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.crash.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// What [`crashed`](Self::crashed) was told first.
-    pub(crate) fn crash(&self) -> Option<String> {
+    pub(crate) fn crash(&self) -> Option<Crash> {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -210,6 +229,8 @@ impl Shared {
         state.left += 1;
         if state.left >= parts {
             pipes.remove(&block);
+            drop(pipes);
+            self.flags.forget(block.0, block.1);
         }
     }
 }

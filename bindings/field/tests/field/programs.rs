@@ -67,6 +67,23 @@ fn a_completion_waits_for_other_tasks_where_they_can_run() {
     assert!(error.hint.contains("hosting mode `threads`"), "{error}");
 }
 
+/// A flag that all blocks raise comes where each of them has an OS thread, and elsewhere where they start at once. What cannot
+/// come is told without waiting for it.
+#[test]
+fn a_meeting_of_blocks_that_may_not_begin_is_refused_at_once() {
+    let [pool, threads, machine] = modes();
+    let entry = "meeting_that_may_not_begin";
+    for mode in [pool, machine] {
+        let (outcome, _) = run_on(&device(mode), entry, &CallOptions::default());
+        let error = outcome.error.expect("its blocks run one behind the other");
+        assert_eq!(error.code.0, 100, "{error}");
+        assert!(error.detail.contains("waits for the cores of all 16 blocks"), "{error}");
+        assert!(error.hint.contains("set_require_sync_start(true)"), "{error}");
+    }
+    let (outcome, found) = run_on(&device(threads), entry, &CallOptions::default());
+    assert_eq!((outcome.error, found.counts[31]), (None, 16));
+}
+
 #[test]
 fn programs_run_under_the_rule_of_the_field() {
     let options = CallOptions { edges: EdgeRule::Theirs, ..CallOptions::default() };

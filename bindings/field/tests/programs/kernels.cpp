@@ -149,6 +149,38 @@ void k_meet(int64_t *args) {
         sched_yield();
     }
 }
+// The words that raise flag `flag` with a mode.
+static uint64_t flag_word(uint64_t mode, uint64_t flag) { return 1 | mode << 4 | flag << 8; }
+// Ten turns: the cube core of a block raises a flag for its vector cores, which read what it wrote and raise another one for it.
+void k_lead(int64_t *args) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn <= 10; turn++) {
+        state[0] = turn;
+        ffts_cross_core_sync(0, flag_word(2, 1));
+        wait_flag_dev(2);
+        at<int32_t>(args, 0)[3 * get_block_idx(args)] += state[0];
+    }
+}
+void k_follow(int64_t *args) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn <= 10; turn++) {
+        wait_flag_dev(1);
+        at<int32_t>(args, 0)[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += state[0];
+        ffts_cross_core_sync(0, flag_word(2, 2));
+    }
+}
+// All vector cores of the task meet, and count who has been there.
+void k_all_meet(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const int32_t block = get_block_idx(args), blocks = get_block_num(args);
+    counts[block] = 1;
+    ffts_cross_core_sync(0, flag_word(0, 3));
+    wait_flag_dev(3);
+    int32_t here = 0;
+    for (int32_t at = 0; at < blocks; at++) here += counts[at];
+    counts[blocks + block] = here;
+}
+void k_lonely(int64_t *) { wait_flag_dev(4); }
 // out[i] = the scalar words as they are
 void k_words(int64_t *args) {
     uint64_t *out = at<uint64_t>(args, 0);

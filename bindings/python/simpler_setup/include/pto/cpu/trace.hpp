@@ -1,8 +1,16 @@
 // Stands in front of the header of PTO-ISA that has this name, includes it, and puts a class of ours in the place of one of its classes: the
 // one of which every tile instruction makes a value. Ours tells the runtime which instruction it is, for pmu.csv, and makes a value
 // of theirs as well.
+//
+// PTO-ISA includes it twice: before its barriers for the simulator, which do nothing, and before the instructions that call them.
+// In between the barriers have another name, so that the instructions call ours.
 #ifndef PTO_FIELD_TRACE_HPP
 #define PTO_FIELD_TRACE_HPP
+
+#define SYNCALL_IMPL PTO_FIELD_BARRIER_BELOW
+#define SYNCALL_SOFT_IMPL PTO_FIELD_SOFT_BARRIER_BELOW
+#define SYNCALL_SOFT_AIC_IMPL PTO_FIELD_SOFT_CUBE_BARRIER_BELOW
+#define SYNCALL_SOFT_MIX_IMPL PTO_FIELD_SOFT_MIXED_BARRIER_BELOW
 
 #define PtoInstrTraceScope PtoInstrTraceScopeBelow
 #include_next <pto/cpu/trace.hpp>
@@ -92,5 +100,49 @@ private:
 };
 
 }  // namespace pto::cpu_sim
+
+#elif !defined(PTO_FIELD_BARRIERS) && defined(PTO_INSTR_HPP)
+#define PTO_FIELD_BARRIERS
+#undef SYNCALL_IMPL
+#undef SYNCALL_SOFT_IMPL
+#undef SYNCALL_SOFT_AIC_IMPL
+#undef SYNCALL_SOFT_MIX_IMPL
+
+namespace pto {
+
+// Flags that no program can name: a word has room for 16.
+constexpr uint32_t kFieldVectorsMeet = 16, kFieldCubesMeet = 17, kFieldVectorsAreThere = 18, kFieldAllAreThere = 19;
+
+// All cores of the task meet: those of one kind, or of both.
+template <SyncCoreType CoreType = SyncCoreType::AIVOnly>
+inline void SYNCALL_IMPL() {
+#if defined(__DAV_VEC__)
+    if constexpr (CoreType == SyncCoreType::AIVOnly) {
+        pto_field_raise(0, kFieldVectorsMeet);
+        pto_field_wait(kFieldVectorsMeet);
+    } else if constexpr (CoreType == SyncCoreType::Mix) {
+        pto_field_raise(2, kFieldVectorsAreThere);
+        pto_field_wait(kFieldAllAreThere);
+    }
+#elif defined(__DAV_CUBE__)
+    if constexpr (CoreType != SyncCoreType::AIVOnly) {
+        if constexpr (CoreType == SyncCoreType::Mix) {
+            pto_field_wait(kFieldVectorsAreThere);
+        }
+        pto_field_raise(0, kFieldCubesMeet);
+        pto_field_wait(kFieldCubesMeet);
+        if constexpr (CoreType == SyncCoreType::Mix) {
+            pto_field_raise(2, kFieldAllAreThere);
+        }
+    }
+#endif
+}
+template <SyncCoreType CoreType = SyncCoreType::AIVOnly>
+inline void SYNCALL_SOFT_IMPL(int32_t *, int32_t) { SYNCALL_IMPL<CoreType>(); }
+inline void SYNCALL_SOFT_AIC_IMPL(int32_t *, int32_t) { SYNCALL_IMPL<SyncCoreType::AICOnly>(); }
+template <SyncCoreType CoreType = SyncCoreType::Mix>
+inline void SYNCALL_SOFT_MIX_IMPL(int32_t *, int32_t) { SYNCALL_IMPL<SyncCoreType::Mix>(); }
+
+}  // namespace pto
 
 #endif  // PTO_FIELD_TRACE_HPP
