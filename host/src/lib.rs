@@ -129,6 +129,9 @@ pub use pto_graph as graph;
 /// Virtual time: profiles, costs, injected faults, reports, campaigns.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;
+/// Kernels that go on behind their call, in virtual time.
+#[cfg(feature = "sim")]
+pub use pto_sim_shim::behind;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::{
     Hosting, MAX_OS_THREADS, UnknownHosting, default_campaign_threads, default_pool_threads,

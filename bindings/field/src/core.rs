@@ -105,7 +105,7 @@ unsafe fn run(args: *const u64, first: usize) {
     // SAFETY: the run's shared state lives as long as its tasks.
     let shared = unsafe { &*task.shared };
     let part = Part { frame, first, slot, entry, block, lane };
-    let Some(meetings) = shared.meetings().filter(|_| task.party > 1) else {
+    let Some(meetings) = shared.meetings().filter(|_| task.party > 1 || shared.hands_over) else {
         // SAFETY: the task has not completed.
         return unsafe { part.run() };
     };
@@ -114,12 +114,38 @@ unsafe fn run(args: *const u64, first: usize) {
         // SAFETY: the task completes behind the last kernel of the group, which waits for the others.
         unsafe { { part }.run() }
     };
-    if let Err(error) = meetings.arrive(group, task.party.into(), run) {
+    let ended = if task.party > 1 {
+        match meetings.arrive(group, task.party.into(), run) {
+            Ok(Some(last)) => call(shared, task, last),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        }
+    } else {
+        call(shared, task, run)
+    };
+    if let Err(error) = ended {
         shared.crashed(Crash {
-            what: format!("no thread could be started for a kernel that others wait for: {error}"),
+            what: format!("no thread could be started for a kernel that may wait: {error}"),
             hint: "Open the device with hosting mode `threads`.",
         });
     }
+}
+
+/// Calls what is left of a task's kernels, on a thread of its own where the machine goes on meanwhile.
+fn call(
+    shared: &Shared,
+    task: &Frame,
+    kernel: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    if !shared.hands_over {
+        kernel();
+        return Ok(());
+    }
+    if crate::handed::run(kernel)? {
+        let place = Place { file: task.file, line: task.line, reserved: 0 };
+        shared.goes_on(place.describe());
+    }
+    Ok(())
 }
 
 /// A kernel that is to be called.

@@ -10,7 +10,7 @@
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
 //! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, flags.rs
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs
 //! ```
 
 mod build;
@@ -27,6 +27,7 @@ mod entry;
 mod flags;
 mod formats;
 mod frames;
+mod handed;
 mod headers;
 mod limits;
 mod lines;

@@ -28,6 +28,10 @@ pub(crate) struct Shared {
     pub(crate) timing: [[AtomicU64; 2]; 16],
     /// Each core has an OS thread of its own.
     pub(crate) has_own_threads: bool,
+    /// Kernels run on threads of their own, and may go on behind their call.
+    pub(crate) hands_over: bool,
+    /// Where the program submits the first task whose kernel went on.
+    went_on: Mutex<Option<String>>,
     /// Flags between the cores of a task.
     pub(crate) flags: Flags,
     /// What a kernel did that ended it, and what to do about it: the first one.
@@ -93,6 +97,8 @@ impl Shared {
             runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
             has_own_threads: !has_fewer_threads,
+            hands_over: matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines,
+            went_on: Mutex::new(None),
             flags: Flags::default(),
             crash: Mutex::new(None),
             start: Instant::now(),
@@ -110,6 +116,17 @@ impl Shared {
     #[cold]
     pub(crate) fn crashed(&self, crash: Crash) {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(crash);
+    }
+
+    /// A kernel of the task that is submitted there goes on behind its call.
+    #[cold]
+    pub(crate) fn goes_on(&self, place: String) {
+        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
+    }
+
+    /// What [`goes_on`](Self::goes_on) was told first.
+    pub(crate) fn went_on(&self) -> Option<String> {
+        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether a kernel has done what ends the run.

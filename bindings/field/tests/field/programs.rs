@@ -84,6 +84,27 @@ fn a_meeting_of_blocks_that_may_not_begin_is_refused_at_once() {
     assert_eq!((outcome.error, found.counts[31]), (None, 16));
 }
 
+/// Separate tasks that wait for each other while they run: with a thread for each core, and in virtual time, where a kernel goes on behind its call
+/// and others get their turns. A pool ends the run with its budget and says which modes do it.
+#[test]
+fn tasks_that_wait_for_each_other_run_where_both_can() {
+    let [_, threads, machine] = modes();
+    for mode in [threads, machine] {
+        let (outcome, found) = run_on(&device(mode), "tasks_that_wait", &CallOptions::default());
+        assert_eq!((outcome.code, &outcome.error), (0, &None), "{mode:?}");
+        assert_eq!((&found.counts[..4], found.out[0]), (&[1, 1, 1, 1][..], 1.0), "{mode:?}");
+        let notes = outcome.notes.iter().filter(|note| note.contains("the run went on around it"));
+        assert_eq!(notes.count(), usize::from(matches!(mode, Hosting::Virtual(_))), "{mode:?}");
+    }
+    let mut options = CallOptions::default();
+    options.run.task_budget = std::time::Duration::from_millis(500);
+    let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
+    let (outcome, _) = run_on(&device(one), "tasks_that_wait", &options);
+    let error = outcome.error.expect("one OS thread runs both");
+    assert_eq!(error.code.0, 100, "{error}");
+    assert!(error.hint.contains("hosting mode `threads`, or `virtual`"), "{error}");
+}
+
 #[test]
 fn programs_run_under_the_rule_of_the_field() {
     let options = CallOptions { edges: EdgeRule::Theirs, ..CallOptions::default() };
@@ -107,6 +128,14 @@ fn mistakes_are_named_and_the_device_goes_on() {
         let (outcome, _) = run_on(&device, "chain", &options);
         assert_eq!(outcome.error, None, "after {entry}");
     }
+}
+
+/// The program reads behind what it has allocated, and does nothing else: without a sanitizer it succeeds.
+#[test]
+#[ignore = "for `cargo xtask address`, which runs it to see it fail"]
+fn the_sanitizer_sees_a_planted_mistake() {
+    let (outcome, _) = run_on(&device(modes()[0]), "planted", &CallOptions::default());
+    assert_eq!(outcome.error, None);
 }
 
 #[test]

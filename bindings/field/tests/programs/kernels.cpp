@@ -180,6 +180,18 @@ void k_all_meet(int64_t *args) {
     for (int32_t at = 0; at < blocks; at++) here += counts[at];
     counts[blocks + block] = here;
 }
+// Two tasks that wait for each other: each raises its own word and waits for the other one's, for 3 s at most.
+void k_handshake(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const int64_t own = args[1];
+    const uint64_t begin = get_sys_cnt();
+    __atomic_store_n(&counts[own], 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&counts[1 - own], __ATOMIC_ACQUIRE) == 0) {
+        sched_yield();
+        if (get_sys_cnt() - begin > 3u * 50000000u) return;
+    }
+    counts[2 + own] = 1;
+}
 void k_lonely(int64_t *) { wait_flag_dev(4); }
 // out[i] = the scalar words as they are
 void k_words(int64_t *args) {

@@ -10,7 +10,7 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, FOLLOW = 23, ALL_MEET, LONELY,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, FOLLOW = 23, ALL_MEET, LONELY, HANDSHAKE,
     MATMUL = 32, MARK_CUBE, SCORES, WEIGH, PING, LEAD,
 };
 const uint32_t N = 1024;
@@ -556,6 +556,21 @@ static void meet_by_flag(const ChipTaskArgs &args, bool starts_at_once) {
 }
 void all_meet(const ChipTaskArgs &args) { meet_by_flag(args, true); }
 void meeting_that_may_not_begin(const ChipTaskArgs &args) { meet_by_flag(args, false); }
+// Two tasks without an order between them wait for each other, and a third one is behind both.
+void tasks_that_wait(const ChipTaskArgs &args) {
+    PTO2TaskId ids[2];
+    for (int64_t own = 0; own < 2; own++) {
+        CoreTaskArgs task;
+        task.add_no_dep(counts_of(args));
+        task.add_scalar(own);
+        ids[own] = rt_submit_aiv_task(HANDSHAKE, task).task_id();
+    }
+    CoreTaskArgsWithDeps<2> behind;
+    behind.add_dep(ids[0], ids[1]);
+    behind.add_inout(out_of(args));
+    behind.add_scalar(1.0f);
+    rt_submit_aiv_task(BUMP, behind);
+}
 void bad_flag(const ChipTaskArgs &args) {
     CoreTaskArgs task;
     task.add_inout(counts_of(args));
@@ -738,6 +753,12 @@ void bad_exception(const ChipTaskArgs &) { throw std::runtime_error("no such tab
 void bad_signal(const ChipTaskArgs &) {
     volatile int *nowhere = nullptr;
     *nowhere = 1;
+}
+// Reads behind its memory, where only a sanitizer sees it.
+void planted(const ChipTaskArgs &args) {
+    std::vector<int> few(args.tensor_count());
+    volatile int *beyond = few.data();
+    LOG_DEBUG("%d", beyond[few.size()]);
 }
 void bad_assert(const ChipTaskArgs &args) { always_assert(args.tensor_count() == 99); }
 void bad_stale(const ChipTaskArgs &args) {
