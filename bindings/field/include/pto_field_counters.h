@@ -1,5 +1,5 @@
 // What a kernel tells of its instructions, for the counters of pmu.csv. Kernels with PTO-ISA need not call it: the header
-// `pto/cpu/trace.hpp` of the Python package, in front of PTO-ISA's, does. Other kernels may.
+// `pto/cpu/trace.hpp` of the Python package, in front of PTO-ISA's, does it. Other kernels may.
 #ifndef PTO_FIELD_COUNTERS_H
 #define PTO_FIELD_COUNTERS_H
 

@@ -16,8 +16,8 @@ const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 const SANITIZER_OPTIONS: &str = "detect_leaks=0,handle_segv=0,handle_sigfpe=0,handle_abort=0";
 /// A test whose program reads behind what it has allocated, which nobody but the sanitizer sees.
 const PLANTED: &str = "programs::the_sanitizer_sees_a_planted_mistake";
-/// What the sanitizer says of it, and the source that it names.
-const SAID: [&str; 2] = ["AddressSanitizer: heap-buffer-overflow", "orchestrations.cpp:"];
+/// What the sanitizer says of it.
+const SAID: &str = "AddressSanitizer: heap-buffer-overflow";
 
 /// Runs the programs.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
@@ -31,7 +31,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     let planted = tests(root, &libraries, &["--ignored", "--exact", PLANTED]).output();
     let planted = planted.map_err(|error| format!("the tests cannot be started: {error}"))?;
     let said = String::from_utf8_lossy(&planted.stderr);
-    if !planted.status.success() && SAID.iter().all(|part| said.contains(part)) {
+    if !planted.status.success() && said.contains(SAID) {
         return Ok(());
     }
     Err(format!("AddressSanitizer does not see the planted mistake. What was said:\n{said}"))
