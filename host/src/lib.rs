@@ -126,12 +126,12 @@ pub use pto_abi::trace::WhenFull;
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
 /// What programs are written against: `GraphBuilder`, `StreamBuilder`, tasks and tensors.
 pub use pto_graph as graph;
-/// Virtual time: profiles, costs, injected faults, reports, campaigns.
-#[cfg(feature = "sim")]
-pub use pto_sim_shim::virtual_time;
 /// Kernels that go on behind their call, in virtual time.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::behind;
+/// Virtual time: profiles, costs, injected faults, reports, campaigns.
+#[cfg(feature = "sim")]
+pub use pto_sim_shim::virtual_time;
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::{
     Hosting, MAX_OS_THREADS, UnknownHosting, default_campaign_threads, default_pool_threads,

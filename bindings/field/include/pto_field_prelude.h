@@ -65,5 +65,14 @@ static inline void ffts_cross_core_sync(Pipe, uint64_t word) {
 }
 static inline void wait_flag_dev(int64_t flag) { pto_field_wait(static_cast<uint32_t>(flag)); }
 static inline void set_ffts_base_addr(uint64_t) {}
+// Flags between the cube core of a block and one of its vector cores, as a5 has them: numbers from 16 on are about the second vector core.
+template <typename Pipe>
+static inline void set_intra_block(Pipe, uint32_t flag) {
+    pto_field_raise(4, flag);
+}
+template <typename Pipe>
+static inline void wait_intra_block(Pipe, uint32_t flag) {
+    pto_field_wait(64 + flag);
+}
 
 #endif  // PTO_FIELD_PRELUDE_H

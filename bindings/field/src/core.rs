@@ -358,7 +358,7 @@ impl Conditions {
                 return fail(101);
             }
             while !condition.holds() {
-                if shared.runs_one {
+                if shared.runs_one && !shared.hands_over {
                     shared.waited_alone.store(true, Ordering::Relaxed);
                     return fail(100);
                 }
@@ -394,7 +394,8 @@ pub(crate) struct SimTable {
 }
 
 /// What the loader gives to kernels.
-pub(crate) static SIM_TABLE: SimTable = SimTable { version: 2, subblock, pipe, ticks, count, raise, wait };
+pub(crate) static SIM_TABLE: SimTable =
+    SimTable { version: 2, subblock, pipe, ticks, count, raise, wait };
 
 /// The kernel on this thread, if it is one of a task: its run, its task, its core and the others of it.
 fn core_of_task<'r>(running: &Running) -> Option<(&'r Shared, &'r Frame, Seat, Crew)> {
@@ -421,7 +422,7 @@ extern "C" fn raise(mode: u32, flag: u32) {
     RUNNING.set(Running { used_pipes: true, ..RUNNING.get() });
     let Some((shared, task, seat, crew)) = core_of_task(&RUNNING.get()) else { return };
     let Some(mode) = Mode::of(mode) else {
-        let why = format!("raises flag {flag} with mode {mode}: modes are 0 to 2");
+        let why = format!("raises flag {flag} with mode {mode}: modes are 0 to 2, and 4");
         return refuse_flag(shared, task, &why, "Correct the word that the kernel raises.");
     };
     let meets_all = mode == Mode::Task && crew.blocks > 1;

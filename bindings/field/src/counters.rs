@@ -224,8 +224,7 @@ mod tests {
 
     #[test]
     fn where_the_operands_are_says_which_pipe_is_busy() {
-        let (global, vector) =
-            (tile(memory::GLOBAL, 128, 128), tile(memory::UNIFIED, 128, 128));
+        let (global, vector) = (tile(memory::GLOBAL, 128, 128), tile(memory::UNIFIED, 128, 128));
         let (l1, left) = (tile(memory::L1, 128, 128), tile(memory::LEFT, 128, 128));
         let (right, sums) = (tile(memory::RIGHT, 128, 128), tile(memory::SUMS, 128, 128));
         let found = [

@@ -8,6 +8,9 @@
 //! | 0 | every core of a kind in the task | each of them |
 //! | 1 | both vector cores of a block | both |
 //! | 2 | the cube core of a block, or all its vector cores | its vector cores, or the cube core |
+//! | 4 | the cube core of a block, or one of its vector cores | one of its vector cores, or the cube core |
+//!
+//! Mode 4 is that of a5, whose flags are others than those of a2a3. On the cube core they have numbers from 16 on for the second vector core.
 //!
 //! Invariant: a count that stands in `given` is for one core, and is there until that core takes it.
 
@@ -63,7 +66,14 @@ pub(crate) enum Mode {
     Vectors,
     /// Both kinds of a block.
     Block,
+    /// The cube core of a block and one of its vector cores.
+    Pair,
 }
+
+/// Flags of mode 4 stand behind those of the others.
+const PAIRS: u32 = 64;
+/// A flag of mode 4 that is about the second vector core.
+const SECOND: u32 = 16;
 
 impl Mode {
     pub(crate) const fn of(number: u32) -> Option<Self> {
@@ -71,6 +81,7 @@ impl Mode {
             0 => Some(Self::Task),
             1 => Some(Self::Vectors),
             2 => Some(Self::Block),
+            4 => Some(Self::Pair),
             _ => None,
         }
     }
@@ -100,7 +111,15 @@ impl Flags {
             let blocks = 0..crew.blocks;
             blocks.flat_map(|block| crew.of_block(seat.task, block, slots)).collect()
         };
+        let (slots, flag): (&[u8], u32) = match (mode, seat.slot) {
+            (Mode::Pair, 0) if flag < SECOND => (&[1], PAIRS + flag),
+            (Mode::Pair, 0) => (&[2], PAIRS + flag - SECOND),
+            (Mode::Pair, 1) => (CUBE, PAIRS + flag),
+            (Mode::Pair, _) => (CUBE, PAIRS + SECOND + flag),
+            _ => (own, flag),
+        };
         let (from, to): (Vec<Seat>, Vec<Seat>) = match mode {
+            Mode::Pair => (vec![seat], in_block(slots)),
             Mode::Task => (in_task(own), in_task(own)),
             Mode::Vectors => (in_block(VECTORS), in_block(VECTORS)),
             Mode::Block => (in_block(own), in_block(if is_cube { VECTORS } else { CUBE })),
@@ -191,6 +210,21 @@ mod tests {
         }
         flags.raise(seat(1, 2), CREW, Mode::Task, 5);
         assert_eq!(have(&flags, 5), [false, true, true, false, true, true]);
+    }
+
+    #[test]
+    fn flags_of_a_pair_are_for_one_core() {
+        let flags = Flags::default();
+        flags.raise(seat(0, 0), CREW, Mode::Pair, 3);
+        assert_eq!(have(&flags, 67), [false, true, false, false, false, false]);
+        flags.raise(seat(0, 0), CREW, Mode::Pair, 19);
+        assert_eq!(have(&flags, 67), [false, false, true, false, false, false]);
+        flags.raise(seat(1, 2), CREW, Mode::Pair, 3);
+        assert_eq!(have(&flags, 67), [false; 6]);
+        assert_eq!(have(&flags, 64 + 19), [false, false, false, true, false, false]);
+        flags.raise(seat(1, 1), CREW, Mode::Pair, 3);
+        assert_eq!(have(&flags, 67), [false, false, false, true, false, false]);
+        assert_eq!(have(&flags, 3), [false; 6], "flags of a2a3 are others");
     }
 
     #[test]

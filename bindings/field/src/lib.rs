@@ -61,5 +61,5 @@ pub use entry::TaskEntry;
 pub use headers::HEADERS;
 pub use options::{CallOptions, EdgeRule, Keeps, Rings, TheirLimits};
 pub use outcome::Outcome;
-pub use timed_formats::Architecture;
 pub use swimlane::{KernelCall, Phase, Seen, Submission, Swimlane, Work};
+pub use timed_formats::Architecture;

@@ -142,7 +142,10 @@ impl Diary {
             unknown.join(", ")
         ));
         if architecture == Architecture::A2a3 {
-            notes.push("What the matrix unit writes to global memory has no column in this group of a2a3.".to_owned());
+            notes.push(
+                "What the matrix unit writes to global memory has no column in this group of a2a3."
+                    .to_owned(),
+            );
         }
         let mut silent: Vec<i32> = self
             .swimlane()

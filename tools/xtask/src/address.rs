@@ -56,6 +56,8 @@ fn library(name: &str) -> Result<String, String> {
     if Path::new(&path).is_absolute() {
         Ok(path)
     } else {
-        Err(format!("g++ has no {name}: install Debian's libasan8 (with g++-12), or the one of your g++"))
+        Err(format!(
+            "g++ has no {name}: install Debian's libasan8 (with g++-12), or the one of your g++"
+        ))
     }
 }

@@ -141,7 +141,11 @@ fn pipes_are_busy_as_long_as_the_instructions_that_kernels_tell() {
             cells(&blocks, "mte3_busy_cycles").into_iter().map(|(_, cell)| cell).collect();
         stores.sort();
         stores.dedup();
-        assert_eq!(stores.len(), 41, "40 calls on vector cores differ, and those on cube cores are silent: {blocks}");
+        assert_eq!(
+            stores.len(),
+            41,
+            "40 calls on vector cores differ, and those on cube cores are silent: {blocks}"
+        );
     }
 }
 

@@ -53,18 +53,21 @@ fn programs_run_in_every_hosting_mode() {
     }
 }
 
-/// A task completes when others have notified it that it has no edges from. Where one kernel at a time runs they cannot, and the error names the mode
-/// in which they can.
+/// A task completes when others have notified it that it has no edges from. On one OS thread they cannot, and the error names the modes in which they
+/// can.
 #[test]
 fn a_completion_waits_for_other_tasks_where_they_can_run() {
     let [_, threads, machine] = modes();
-    let (outcome, found) = run_on(&device(threads), "notified_later", &CallOptions::default());
-    assert_eq!((outcome.code, &outcome.error), (0, &None));
-    assert_eq!((found.counts[0], found.out[0]), (4, 1.0));
-    let (outcome, _) = run_on(&device(machine), "notified_later", &CallOptions::default());
+    for mode in [threads, machine] {
+        let (outcome, found) = run_on(&device(mode), "notified_later", &CallOptions::default());
+        assert_eq!((outcome.code, &outcome.error), (0, &None), "{mode:?}");
+        assert_eq!((found.counts[0], found.out[0]), (4, 1.0), "{mode:?}");
+    }
+    let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
+    let (outcome, _) = run_on(&device(one), "notified_later", &CallOptions::default());
     let error = outcome.error.expect("nobody notifies it");
     assert_eq!((outcome.code, error.code.0), (-100, 100), "{error}");
-    assert!(error.hint.contains("hosting mode `threads`"), "{error}");
+    assert!(error.hint.contains("hosting mode `threads` or `virtual`"), "{error}");
 }
 
 /// A flag that all blocks raise comes where each of them has an OS thread, and elsewhere where they start at once. What cannot

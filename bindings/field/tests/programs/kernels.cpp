@@ -158,6 +158,11 @@ void k_lead(int64_t *args) {
         state[0] = turn;
         ffts_cross_core_sync(0, flag_word(2, 1));
         wait_flag_dev(2);
+        // The same with the flags of a5, one vector core after the other.
+        set_intra_block(0, 5);
+        wait_intra_block(0, 6);
+        set_intra_block(0, 5 + 16);
+        wait_intra_block(0, 6 + 16);
         at<int32_t>(args, 0)[3 * get_block_idx(args)] += state[0];
     }
 }
@@ -167,6 +172,8 @@ void k_follow(int64_t *args) {
         wait_flag_dev(1);
         at<int32_t>(args, 0)[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += state[0];
         ffts_cross_core_sync(0, flag_word(2, 2));
+        wait_intra_block(0, 5);
+        set_intra_block(0, 6);
     }
 }
 // All vector cores of the task meet, and count who has been there.
