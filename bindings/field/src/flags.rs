@@ -48,7 +48,7 @@ impl Crew {
 
     /// The cores of one block, of a kind.
     fn of_block(self, task: u64, block: u32, slots: &[u8]) -> impl Iterator<Item = Seat> {
-        let held = slots.to_vec().into_iter();
+        let held = slots.iter().copied();
         held.filter(move |slot| self.has.get(usize::from(*slot)) == Some(&true))
             .map(move |slot| Seat { task, block, slot })
     }
