@@ -126,6 +126,9 @@ pub use pto_abi::trace::WhenFull;
 pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
 /// What programs are written against: `GraphBuilder`, `StreamBuilder`, tasks and tensors.
 pub use pto_graph as graph;
+/// Kernels that go on behind their call, in virtual time.
+#[cfg(feature = "sim")]
+pub use pto_sim_shim::behind;
 /// Virtual time: profiles, costs, injected faults, reports, campaigns.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;

@@ -6,11 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct pto_field_instruction;  // pto_field_counters.h
+
 struct pto_field_sim_ops {
     uint64_t version;
     uint32_t (*subblock)(void);
     void *(*pipe)(uint64_t key, size_t bytes);
     uint64_t (*ticks)(void);
+    // From version 2 on.
+    void (*count)(const pto_field_instruction *instruction);
+    void (*raise)(uint32_t mode, uint32_t flag);
+    void (*wait)(uint32_t flag);
 };
 
 extern "C" {
@@ -39,6 +45,34 @@ static inline T ld_dev(const T *place, int64_t offset = 0) {
     T value;
     __atomic_load(reinterpret_cast<const T *>(reinterpret_cast<const char *>(place) + offset), &value, __ATOMIC_ACQUIRE);
     return value;
+}
+
+// Flags between the cores of a task. The word that raises one has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 0 is for all
+// cores of a kind in the task, 1 for the vector cores of a block, 2 for its cube core and its vector cores. A wait takes one.
+static inline void pto_field_raise(uint32_t mode, uint32_t flag) {
+    if (pto_field_sim_table != nullptr && pto_field_sim_table->version >= 2) {
+        pto_field_sim_table->raise(mode, flag);
+    }
+}
+static inline void pto_field_wait(uint32_t flag) {
+    if (pto_field_sim_table != nullptr && pto_field_sim_table->version >= 2) {
+        pto_field_sim_table->wait(flag);
+    }
+}
+template <typename Pipe>
+static inline void ffts_cross_core_sync(Pipe, uint64_t word) {
+    pto_field_raise(static_cast<uint32_t>(word >> 4 & 3), static_cast<uint32_t>(word >> 8 & 15));
+}
+static inline void wait_flag_dev(int64_t flag) { pto_field_wait(static_cast<uint32_t>(flag)); }
+static inline void set_ffts_base_addr(uint64_t) {}
+// Flags between the cube core of a block and one of its vector cores, as a5 has them: numbers from 16 on are about the second vector core.
+template <typename Pipe>
+static inline void set_intra_block(Pipe, uint32_t flag) {
+    pto_field_raise(4, flag);
+}
+template <typename Pipe>
+static inline void wait_intra_block(Pipe, uint32_t flag) {
+    pto_field_wait(64 + flag);
 }
 
 #endif  // PTO_FIELD_PRELUDE_H

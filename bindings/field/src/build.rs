@@ -151,6 +151,7 @@ impl Build {
             }
         }
         diary.finish(&spans, dumped, trace);
+        diary.set_rough(self.shared.rough());
         for note in self.shared.shared_lines(&diary) {
             self.note(|| note);
         }

@@ -13,9 +13,11 @@ use std::time::Instant;
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 
+use crate::counters::{Instruction, PipeCycles, Said, cost};
+use crate::flags::{Crew, Mode, Seat};
 use crate::frames::Frame;
 use crate::lines::Before;
-use crate::shared::Shared;
+use crate::shared::{Crash, Ran, Shared};
 use crate::wire::{
     AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
 };
@@ -39,12 +41,27 @@ struct Running {
     block: (u64, u32),
     lane: u32,
     used_pipes: bool,
+    /// The task, and which of its kernels this is; null: none.
+    frame: *const Frame,
+    slot: usize,
+    /// Blocks of the task.
+    blocks: u32,
 }
 
+const NOTHING: Running = Running {
+    shared: std::ptr::null(),
+    block: (0, 0),
+    lane: 0,
+    used_pipes: false,
+    frame: std::ptr::null(),
+    slot: 0,
+    blocks: 0,
+};
+
 thread_local! {
-    static RUNNING: Cell<Running> = const {
-        Cell::new(Running { shared: std::ptr::null(), block: (0, 0), lane: 0, used_pipes: false })
-    };
+    static RUNNING: Cell<Running> = const { Cell::new(NOTHING) };
+    /// What the kernel on this thread has told of its instructions; `None`: nothing.
+    static COUNTED: Cell<Option<PipeCycles>> = const { Cell::new(None) };
 }
 
 /// Runs a task's kernel on a cube core.
@@ -87,8 +104,8 @@ unsafe fn run(args: *const u64, first: usize) {
     }
     // SAFETY: the run's shared state lives as long as its tasks.
     let shared = unsafe { &*task.shared };
-    let part = Part { frame, slot, entry, block, lane };
-    let Some(meetings) = shared.meetings().filter(|_| task.party > 1) else {
+    let part = Part { frame, first, slot, entry, block, lane };
+    let Some(meetings) = shared.meetings().filter(|_| task.party > 1 || shared.hands_over) else {
         // SAFETY: the task has not completed.
         return unsafe { part.run() };
     };
@@ -97,17 +114,46 @@ unsafe fn run(args: *const u64, first: usize) {
         // SAFETY: the task completes behind the last kernel of the group, which waits for the others.
         unsafe { { part }.run() }
     };
-    if let Err(error) = meetings.arrive(group, task.party.into(), run) {
-        shared.crashed(format!(
-            "no thread could be started for a kernel that others wait for ({error}): open the device with hosting mode `threads`"
-        ));
+    let ended = if task.party > 1 {
+        match meetings.arrive(group, task.party.into(), run) {
+            Ok(Some(last)) => call(shared, task, last),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        }
+    } else {
+        call(shared, task, run)
+    };
+    if let Err(error) = ended {
+        shared.crashed(Crash {
+            what: format!("no thread could be started for a kernel that may wait: {error}"),
+            hint: "Open the device with hosting mode `threads`.",
+        });
     }
+}
+
+/// Calls what is left of a task's kernels, on a thread of its own where the machine goes on meanwhile.
+fn call(
+    shared: &Shared,
+    task: &Frame,
+    kernel: impl FnOnce() + Send + 'static,
+) -> std::io::Result<()> {
+    if !shared.hands_over {
+        kernel();
+        return Ok(());
+    }
+    if crate::handed::run(kernel)? {
+        let place = Place { file: task.file, line: task.line, reserved: 0 };
+        shared.goes_on(place.describe());
+    }
+    Ok(())
 }
 
 /// A kernel that is to be called.
 #[derive(Clone, Copy)]
 struct Part {
     frame: *const Frame,
+    /// The place of the kind's kernels.
+    first: usize,
     slot: usize,
     entry: usize,
     block: BlockContext,
@@ -123,7 +169,7 @@ impl Part {
     /// # Safety
     /// Its task has not completed.
     unsafe fn run(self) {
-        let Self { frame, slot, entry, block, lane } = self;
+        let Self { frame, slot, entry, block, lane, .. } = self;
         // SAFETY: the caller vouches for it.
         let task = unsafe { &*frame };
         // SAFETY: the run's shared state lives as long as its tasks.
@@ -142,11 +188,14 @@ impl Part {
         let mut words = words_of(frame, task);
         words[LOCAL] = (&raw const local).expose_provenance() as i64;
         words[GLOBAL] = (&raw const global).expose_provenance() as i64;
+        let blocks = block.blocks;
         let block = (task.task, block.block);
-        let before = RUNNING.replace(Running { shared, block, lane, used_pipes: false });
+        let running = Running { shared, block, lane, used_pipes: false, frame, slot, blocks };
+        let before = RUNNING.replace(running);
         let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
         // SAFETY: a view is memory of this process, and where lines are looked for one kernel at a time runs.
         let written = shared.lines().map(|_| unsafe { Before::of(tensors_of(frame, task)) });
+        COUNTED.set(None);
         let kept = shared.keeps().then(|| shared.begins(task.task));
         let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
         // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
@@ -163,7 +212,9 @@ impl Part {
             unsafe { lines.changed(task.task, block.1, &before) };
         }
         if let Some(begin) = kept {
-            shared.ends(task.task, slot, begin);
+            let place = self.first + lane as usize;
+            let ran = Ran { slot, place, block: block.1, pipes: COUNTED.get() };
+            shared.ends(task.task, ran, begin);
         }
         if let Some([least, most]) =
             usize::try_from(task.timing_slot).ok().and_then(|at| shared.timing.get(at))
@@ -199,10 +250,13 @@ fn tell_crash(shared: &Shared, task: &Frame, entry: usize, signal: &str) {
     let place = Place { file: task.file, line: task.line, reserved: 0 };
     let number = task.task & 0x7FFF_FFFF;
     let kernel = symbol_at(entry);
-    shared.crashed(format!(
-        "{}: {kernel}, the kernel of task {number}, raised {signal}",
-        place.describe()
-    ));
+    shared.crashed(Crash {
+        what: format!(
+            "{}: {kernel}, the kernel of task {number}, raised {signal}",
+            place.describe()
+        ),
+        hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation.",
+    });
 }
 
 /// The name of the function at an address, with its object.
@@ -304,7 +358,7 @@ impl Conditions {
                 return fail(101);
             }
             while !condition.holds() {
-                if shared.runs_one {
+                if shared.runs_one && !shared.hands_over {
                     shared.waited_alone.store(true, Ordering::Relaxed);
                     return fail(100);
                 }
@@ -334,10 +388,102 @@ pub(crate) struct SimTable {
     subblock: extern "C" fn() -> u32,
     pipe: extern "C" fn(u64, usize) -> *mut u64,
     ticks: extern "C" fn() -> u64,
+    count: unsafe extern "C" fn(*const Instruction),
+    raise: extern "C" fn(u32, u32),
+    wait: extern "C" fn(u32),
 }
 
 /// What the loader gives to kernels.
-pub(crate) static SIM_TABLE: SimTable = SimTable { version: 1, subblock, pipe, ticks };
+pub(crate) static SIM_TABLE: SimTable =
+    SimTable { version: 2, subblock, pipe, ticks, count, raise, wait };
+
+/// The kernel on this thread, if it is one of a task: its run, its task, its core and the others of it.
+fn core_of_task<'r>(running: &Running) -> Option<(&'r Shared, &'r Frame, Seat, Crew)> {
+    // SAFETY: null, or the shared state of the run whose kernel is on this thread.
+    let shared = unsafe { running.shared.as_ref() }?;
+    // SAFETY: null, or the frame of the task whose kernel is on this thread: it has not retired.
+    let task = unsafe { running.frame.as_ref() }?;
+    let slot = u8::try_from(running.slot).ok()?;
+    let seat = Seat { task: running.block.0, block: running.block.1, slot };
+    let crew = Crew { blocks: running.blocks.max(1), has: task.entries.map(|entry| entry != 0) };
+    Some((shared, task, seat, crew))
+}
+
+/// A flag that cannot come, or was raised for nobody, ends the run.
+#[cold]
+fn refuse_flag(shared: &Shared, task: &Frame, why: &str, hint: &'static str) {
+    let place = Place { file: task.file, line: task.line, reserved: 0 };
+    let what = format!("{}: a kernel of task {} {why}", place.describe(), task.task & 0x7FFF_FFFF);
+    shared.crashed(Crash { what, hint });
+}
+
+/// The kernel on this thread raises a flag for other cores.
+extern "C" fn raise(mode: u32, flag: u32) {
+    RUNNING.set(Running { used_pipes: true, ..RUNNING.get() });
+    let Some((shared, task, seat, crew)) = core_of_task(&RUNNING.get()) else { return };
+    let Some(mode) = Mode::of(mode) else {
+        let why = format!("raises flag {flag} with mode {mode}: modes are 0 to 2, and 4");
+        return refuse_flag(shared, task, &why, "Correct the word that the kernel raises.");
+    };
+    let meets_all = mode == Mode::Task && crew.blocks > 1;
+    if meets_all && !task.starts_at_once && !shared.has_own_threads {
+        let why = format!(
+            "waits for the cores of all {} blocks, and here those that have not started cannot start meanwhile",
+            crew.blocks
+        );
+        let hint = "Submit the task with launch_spec.set_require_sync_start(true), or open the device with hosting mode `threads`.";
+        return refuse_flag(shared, task, &why, hint);
+    }
+    shared.flags.raise(seat, crew, mode, flag);
+}
+
+/// The kernel on this thread waits until a flag is raised for its core.
+extern "C" fn wait(flag: u32) {
+    RUNNING.set(Running { used_pipes: true, ..RUNNING.get() });
+    let Some((shared, task, seat, crew)) = core_of_task(&RUNNING.get()) else { return };
+    // Where lines are looked for, the kernels of a task run one behind the other.
+    let is_alone = !shared.has_own_threads && shared.meetings().is_none();
+    let nobody_comes = crew.cores() == 1 || is_alone;
+    if shared.flags.wait(seat, flag, || nobody_comes || shared.has_crashed()) {
+        return;
+    }
+    let why = format!("waits for flag {flag}, which no core of its task raises");
+    let hint = if is_alone && crew.cores() > 1 {
+        "Run it without the report of shared lines, which needs one kernel at a time."
+    } else {
+        "Raise the flag on a core of the same task: flags do not go from one task to another."
+    };
+    refuse_flag(shared, task, &why, hint);
+}
+
+/// The kernel on this thread tells of an instruction.
+///
+/// # Safety
+/// The pointer is null, or all that it leads to is valid.
+unsafe extern "C" fn count(instruction: *const Instruction) {
+    // SAFETY: null, or the shared state of the run whose kernel is on this thread.
+    let shared = unsafe { RUNNING.get().shared.as_ref() };
+    // SAFETY: the caller vouches for the pointer.
+    let instruction = unsafe { instruction.as_ref() };
+    let (Some(shared), Some(instruction)) = (shared, instruction) else { return };
+    if !shared.keeps() {
+        return;
+    }
+    // SAFETY: the caller vouches for it, until this call returns.
+    let (name, operands) = unsafe { instruction.read() };
+    let mut pipes = COUNTED.get().unwrap_or_default();
+    match cost(name, operands) {
+        Said::Takes(cost) => {
+            pipes.add(cost);
+            if cost.is_rough {
+                shared.counts_roughly(name, true);
+            }
+        }
+        Said::Nothing => (),
+        Said::Unknown => shared.counts_roughly(name, false),
+    }
+    COUNTED.set(Some(pipes));
+}
 
 extern "C" fn subblock() -> u32 {
     RUNNING.get().lane

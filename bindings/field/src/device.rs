@@ -358,7 +358,7 @@ fn enter_program(seat: &mut Seat<'_>) {
 
 /// What to do about a completion that waited where nobody else could run.
 const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here one kernel at a time runs: open the \
-                            device with hosting mode `threads`, or give the task edges from those that notify it.";
+                            device with hosting mode `threads` or `virtual`, or give the task edges from those that notify it.";
 
 /// What became of a run.
 fn outcome_of(
@@ -373,15 +373,14 @@ fn outcome_of(
         };
     };
     let asynchronous = build.shared.failed.load(Ordering::Relaxed);
-    let crash = build.shared.crash().map(|what| FieldError {
-        hint: "Debug the kernel: compile it with -g -fsanitize=address, or without optimisation."
-            .to_owned(),
-        ..FieldError::new(Code::SCHEDULER_TIMEOUT, what)
+    let crash = build.shared.crash().map(|crash| FieldError {
+        hint: crash.hint.to_owned(),
+        ..FieldError::new(Code::SCHEDULER_TIMEOUT, crash.what)
     });
     let error = match (&build.error, &result) {
         _ if crash.is_some() => crash,
         (Some(error), _) => Some(error.clone()),
-        (None, Err(failure)) => Some(scheduler_error(failure)?),
+        (None, Err(failure)) => Some(stalled(scheduler_error(failure)?, &build)),
         (None, Ok(_)) if asynchronous != 0 => {
             let code = Code(asynchronous.unsigned_abs());
             let failed = FieldError::new(code, "a kernel's completion failed");
@@ -393,12 +392,30 @@ fn outcome_of(
         }
         (None, Ok(_)) => None,
     };
+    if let Some(place) = build.shared.went_on() {
+        build.note(|| format!(
+            "{place}: a kernel of this task ran for longer than 1 s, and the run went on around it, as if it waited for another task: the times of this run are not the same twice"
+        ));
+    }
     let outcome = Outcome::of(error, result.ok(), &mut build);
     if outcome.code != 0 {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);
     }
     Ok(outcome)
+}
+
+/// Says what to do if a kernel that did not return waits for another task.
+fn stalled(error: FieldError, build: &Build) -> FieldError {
+    let may_wait = !build.shared.has_own_threads && !build.shared.hands_over;
+    if !may_wait || error.code != Code::SCHEDULER_TIMEOUT {
+        return error;
+    }
+    let hint = format!(
+        "{} If the kernel waits for another task while it runs: open the device with hosting mode `threads`, or `virtual`.",
+        error.hint
+    );
+    FieldError { hint, ..error }
 }
 
 /// A fault that is not the orchestration's; what has no fault ran nothing.

@@ -106,6 +106,7 @@ pub struct Diary {
     edges: Vec<EdgeEntry>,
     scopes: Vec<ScopeEntry>,
     swimlane: Swimlane,
+    rough: [Vec<String>; 2],
     dumped: Dumped,
     ids: HashMap<u64, usize>,
     open: Vec<Open>,
@@ -123,6 +124,7 @@ impl Diary {
             edges: Vec::new(),
             scopes: Vec::new(),
             swimlane: Swimlane::default(),
+            rough: Default::default(),
             dumped: Dumped::default(),
             ids: HashMap::new(),
             open: Vec::new(),
@@ -168,6 +170,16 @@ impl Diary {
     #[must_use]
     pub fn swimlane(&self) -> &Swimlane {
         &self.swimlane
+    }
+
+    /// Instructions that the cost model does not know: those that count as similar ones, and those that count nowhere.
+    pub(crate) fn rough(&self) -> &[Vec<String>; 2] {
+        &self.rough
+    }
+
+    /// What [`rough`](Self::rough) is.
+    pub(crate) fn set_rough(&mut self, rough: [Vec<String>; 2]) {
+        self.rough = rough;
     }
 
     /// Arguments.
@@ -326,7 +338,7 @@ impl Diary {
             Some(trace) => {
                 let numbers = self.numbers();
                 let entry = |number| self.tasks.get(*numbers.get(&number)?);
-                Swimlane::of_trace(trace, &entry)
+                Swimlane::of_trace(trace, spans, &entry)
             }
             None => Swimlane::of_spans(spans),
         };

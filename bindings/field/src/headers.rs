@@ -17,6 +17,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("pipe_sync.h", include_str!("../include/pipe_sync.h")),
     ("pto_async_kernel_api.h", include_str!("../include/pto_async_kernel_api.h")),
     ("pto_field_prelude.h", include_str!("../include/pto_field_prelude.h")),
+    ("pto_field_counters.h", include_str!("../include/pto_field_counters.h")),
     ("platform_comm/comm_context.h", include_str!("../include/platform_comm/comm_context.h")),
     ("aicpu/cache_maintenance.h", include_str!("../include/aicpu/cache_maintenance.h")),
     (

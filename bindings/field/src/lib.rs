@@ -8,9 +8,9 @@
 //! callable.rs  loads a program (loaded.rs)               call.rs     its arguments, and their copies on the device
 //! device.rs    runs it                              outcome.rs  what became of it        codes.rs  their error codes
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
-//! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), dump.rs what arguments were
+//! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs
 //! ```
 
 mod build;
@@ -19,12 +19,15 @@ mod callable;
 mod calls;
 mod codes;
 mod core;
+mod counters;
 mod device;
 mod diary;
 mod dump;
 mod entry;
+mod flags;
 mod formats;
 mod frames;
+mod handed;
 mod headers;
 mod limits;
 mod lines;
@@ -50,6 +53,7 @@ pub use build::LogLine;
 pub use call::{Call, Place, Role, Tensor};
 pub use callable::{Callable, KernelCode, ObjectCode, Source};
 pub use codes::{Code, FieldError};
+pub use counters::{Pipe, PipeCycles};
 pub use device::FieldDevice;
 pub use diary::{Cause, Diary, EdgeEntry, RingCount, ScopeEntry};
 pub use dump::{Content, DumpEntry, Dumped};
@@ -58,3 +62,4 @@ pub use headers::HEADERS;
 pub use options::{CallOptions, EdgeRule, Keeps, Rings, TheirLimits};
 pub use outcome::Outcome;
 pub use swimlane::{KernelCall, Phase, Seen, Submission, Swimlane, Work};
+pub use timed_formats::Architecture;

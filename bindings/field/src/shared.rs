@@ -1,14 +1,16 @@
 //! What all tasks of a run share: failures, times, and the state that the kernels of a block find by a key.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use pto_host::Hosting;
 
+use crate::counters::PipeCycles;
 use crate::diary::Diary;
 use crate::dump::{Dump, Dumped, Plan};
+use crate::flags::Flags;
 use crate::lines::Lines;
 use crate::meetings::Meetings;
 use crate::options::CallOptions;
@@ -24,10 +26,20 @@ pub(crate) struct Shared {
     pub(crate) runs_one: bool,
     /// When the tasks of a timing slot began and ended, in nanoseconds since `start`.
     pub(crate) timing: [[AtomicU64; 2]; 16],
-    /// What a kernel did that ended it: the first one.
-    crash: Mutex<Option<String>>,
+    /// Each core has an OS thread of its own.
+    pub(crate) has_own_threads: bool,
+    /// Kernels run on threads of their own, and may go on behind their call.
+    pub(crate) hands_over: bool,
+    /// Where the program submits the first task whose kernel went on.
+    went_on: Mutex<Option<String>>,
+    /// Flags between the cores of a task.
+    pub(crate) flags: Flags,
+    /// What a kernel did that ended it, and what to do about it: the first one.
+    crash: Mutex<Option<Crash>>,
     start: Instant,
     spans: Option<Mutex<Vec<Span>>>,
+    /// Instructions that the cost model does not know: those that count as similar ones, and those that count nowhere.
+    rough: [Mutex<BTreeSet<String>>; 2],
     dump: Option<Mutex<Dump>>,
     /// Lines that kernels write in parts, if that is asked for.
     lines: Option<Mutex<Lines>>,
@@ -44,6 +56,26 @@ pub(crate) const fn runs_one(hosting: Hosting) -> bool {
         Hosting::Pool { os_threads } => os_threads.get() == 1,
         Hosting::Threads => false,
     }
+}
+
+/// What a kernel did that ends the run.
+#[derive(Clone, Debug)]
+pub(crate) struct Crash {
+    pub(crate) what: String,
+    /// What to do about it.
+    pub(crate) hint: &'static str,
+}
+
+/// Which kernel of a task returned, and what it told.
+pub(crate) struct Ran {
+    /// See [`Span`].
+    pub(crate) slot: usize,
+    /// See [`Span`].
+    pub(crate) place: usize,
+    /// The number of the block.
+    pub(crate) block: u32,
+    /// How long its pipes were busy.
+    pub(crate) pipes: Option<PipeCycles>,
 }
 
 /// The shared state of one block.
@@ -64,9 +96,14 @@ impl Shared {
             waited_alone: AtomicBool::new(false),
             runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
+            has_own_threads: !has_fewer_threads,
+            hands_over: matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines,
+            went_on: Mutex::new(None),
+            flags: Flags::default(),
             crash: Mutex::new(None),
             start: Instant::now(),
             spans: keeps.spans.then(Mutex::default),
+            rough: Default::default(),
             dump: (keeps.arguments != 0).then(|| Mutex::new(Dump::new(keeps.arguments))),
             lines: options.finds_shared_lines.then(Mutex::default),
             // Where lines are looked for, kernels of other threads would change memory meanwhile.
@@ -75,15 +112,30 @@ impl Shared {
         }
     }
 
-    /// A kernel has raised a signal.
+    /// A kernel has done what ends the run.
     #[cold]
-    pub(crate) fn crashed(&self, what: String) {
-        let mut crash = self.crash.lock().unwrap_or_else(PoisonError::into_inner);
-        crash.get_or_insert(what);
+    pub(crate) fn crashed(&self, crash: Crash) {
+        self.crash.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(crash);
+    }
+
+    /// A kernel of the task that is submitted there goes on behind its call.
+    #[cold]
+    pub(crate) fn goes_on(&self, place: String) {
+        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
+    }
+
+    /// What [`goes_on`](Self::goes_on) was told first.
+    pub(crate) fn went_on(&self) -> Option<String> {
+        self.went_on.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether a kernel has done what ends the run.
+    pub(crate) fn has_crashed(&self) -> bool {
+        self.crash.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// What [`crashed`](Self::crashed) was told first.
-    pub(crate) fn crash(&self) -> Option<String> {
+    pub(crate) fn crash(&self) -> Option<Crash> {
         self.crash.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -134,13 +186,34 @@ impl Shared {
         self.now()
     }
 
-    /// The kernel at `slot` of a task has returned.
-    pub(crate) fn ends(&self, own: u64, slot: usize, begin: u64) {
+    /// A kernel has an instruction that the cost model does not know.
+    pub(crate) fn counts_roughly(&self, name: &str, is_counted: bool) {
+        let [similar, nowhere] = &self.rough;
+        let names = if is_counted { similar } else { nowhere };
+        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.contains(name) {
+            names.insert(name.to_owned());
+        }
+    }
+
+    /// The names that [`counts_roughly`](Self::counts_roughly) was told.
+    pub(crate) fn rough(&self) -> [Vec<String>; 2] {
+        self.rough.each_ref().map(|names| {
+            let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.iter().cloned().collect()
+        })
+    }
+
+    /// A kernel of a task has returned.
+    pub(crate) fn ends(&self, own: u64, ran: Ran, begin: u64) {
         let end = self.now();
         if let Some(spans) = &self.spans {
-            let slot = u8::try_from(slot).unwrap_or(u8::MAX);
+            let [slot, place] =
+                [ran.slot, ran.place].map(|number| u8::try_from(number).unwrap_or(u8::MAX));
             let thread = crate::spans::this_thread();
-            let span = Span { own, task: own, slot, func_id: -1, thread, begin, end };
+            let Ran { block, pipes, .. } = ran;
+            let span =
+                Span { own, task: own, slot, place, block, pipes, func_id: -1, thread, begin, end };
             spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
         }
         self.with_dump(|dump| dump.end(own));
@@ -173,6 +246,8 @@ impl Shared {
         state.left += 1;
         if state.left >= parts {
             pipes.remove(&block);
+            drop(pipes);
+            self.flags.forget(block.0, block.1);
         }
     }
 }

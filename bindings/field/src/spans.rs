@@ -3,6 +3,8 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::counters::PipeCycles;
+
 /// A call of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
@@ -12,6 +14,12 @@ pub(crate) struct Span {
     pub(crate) task: u64,
     /// Which of the task's kernels: AIC, AIV 0, AIV 1.
     pub(crate) slot: u8,
+    /// Which core of the block's cluster called it, counted as `slot`: a single vector kernel runs on either vector core.
+    pub(crate) place: u8,
+    /// The number of the block.
+    pub(crate) block: u32,
+    /// How long its pipes were busy; `None`: the kernel told no instruction.
+    pub(crate) pipes: Option<PipeCycles>,
     /// Its func id; negative: not known.
     pub(crate) func_id: i32,
     /// The OS thread that stands for the core.

@@ -2,14 +2,17 @@
 //!
 //! All of it is the engine's timeline, in the clock of the run: virtual nanoseconds in virtual time. A run that failed has no timeline
 //! here. Its kernels are those whose calls were kept ([`spans`](crate::spans)), in nanoseconds of this machine, and nothing is known of its
-//! schedulers.
+//! schedulers. How long pipes were busy is what the kernels told, in either case.
 //!
 //! The timeline says when something was over, and seldom when it began. A phase of a scheduler therefore begins when its work was there, and
 //! not before the phase in front of it has ended.
 
+use std::collections::HashMap;
+
 use pto_host::abi::CoreKind;
 use pto_host::timeline::{Moments, Run, Task, Trace};
 
+use crate::counters::PipeCycles;
 use crate::entry::TaskEntry;
 use crate::spans::Span;
 
@@ -30,6 +33,10 @@ pub struct KernelCall {
     pub end: u64,
     /// Its scheduler, the doorbell, and when the scheduler saw that the kernel had returned.
     pub seen: Option<Seen>,
+    /// The number of its block.
+    pub block: u32,
+    /// How long the core's pipes were busy; `None`: the kernel told no instruction.
+    pub pipes: Option<PipeCycles>,
 }
 
 /// What a scheduler did for a call of a kernel.
@@ -116,6 +123,8 @@ impl Swimlane {
             begin: span.begin,
             end: span.end,
             seen: None,
+            block: span.block,
+            pipes: span.pipes,
         };
         let mut calls: Vec<KernelCall> = spans.iter().map(call).collect();
         calls.sort_by_key(|call| call.begin);
@@ -123,9 +132,10 @@ impl Swimlane {
         Self { cores, calls, ..Self::default() }
     }
 
-    /// Of a timeline; `entry` knows the tasks as the program submitted them, by the engine's number.
+    /// Of a timeline, and of what the kernels told; `entry` knows the tasks as the program submitted them, by the engine's number.
     pub(crate) fn of_trace<'d>(
         trace: &Trace,
+        spans: &[Span],
         entry: &impl Fn(u32) -> Option<&'d TaskEntry>,
     ) -> Self {
         let cores = trace.cores.iter().map(|kind| u8::from(*kind != CoreKind::AIC)).collect();
@@ -133,6 +143,11 @@ impl Swimlane {
             .runs()
             .filter_map(|run| call_of(&run, trace.cores.len(), entry(run.task)?))
             .collect();
+        let told = spans.iter().map(|span| ((span.task, span.place, span.block), span.pipes));
+        let told: HashMap<(u64, u8, u32), Option<PipeCycles>> = told.collect();
+        for call in &mut calls {
+            call.pipes = told.get(&(call.task, call.slot, call.block)).copied().flatten();
+        }
         calls.sort_by_key(|call| (call.begin, call.core));
         let submissions = (0..)
             .zip(&trace.tasks)
@@ -183,6 +198,8 @@ fn call_of(run: &Run<'_>, cores: usize, entry: &TaskEntry) -> Option<KernelCall>
             dispatched,
             finished,
         }),
+        block: run.part.map_or(0, |part| part.block),
+        pipes: None,
     })
 }
 
@@ -325,7 +342,7 @@ mod tests {
             edges: vec![Edge { producer: 0, consumer: 1 }],
             ..Trace::default()
         };
-        let lane = Swimlane::of_trace(&trace, &|number| tasks.get(number as usize));
+        let lane = Swimlane::of_trace(&trace, &[], &|number| tasks.get(number as usize));
         assert!(lane.schedulers[0].is_empty(), "the builder");
         let phases: Vec<_> = lane.schedulers[1]
             .iter()

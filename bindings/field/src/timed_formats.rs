@@ -1,11 +1,13 @@
 //! The files of the field's diagnostics that are about time: `chip_swimlane_records.json` and `pmu.csv`.
 //!
-//! What we do not measure is left out, and never zero: empty looks into ready queues, counters of pipes.
+//! What we do not measure is left out, and never zero: empty looks into ready queues. In `pmu.csv` a counter that is not known is an empty cell,
+//! and the notes beside the file say why.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::counters::{Pipe, cycles_of_ns};
 use crate::diary::Diary;
 use crate::swimlane::{KernelCall, Phase, Work};
 
@@ -92,25 +94,128 @@ impl Diary {
         value.to_string()
     }
 
-    /// `pmu.csv`: a line for each call of a kernel. The simulator counts nothing but time: a cycle is a nanosecond of the run, and
-    /// there are no columns of counters.
+    /// `pmu.csv`: a line for each call of a kernel, with the counters of the field's group 2. Pipes are busy as long as the instructions that the kernel
+    /// told take on the device; the total is the time of the run. All are cycles at 1.85 GHz. An empty cell: it is not known, and
+    /// [`pmu_notes`](Self::pmu_notes) says why.
     #[must_use]
-    pub fn pmu_csv(&self, event_type: u32) -> String {
-        let mut lines =
-            "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles,event_type\n".to_owned();
-        for call in &self.swimlane().calls {
+    pub fn pmu_csv(&self, architecture: Architecture) -> String {
+        let columns = architecture.columns();
+        let mut text = "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles".to_owned();
+        for (name, _) in columns {
             // Writing to a text does not fail.
-            let _ = writeln!(
-                lines,
-                "{},{},0x{:016x},{},{},{},{event_type}",
-                call.seen.map_or(0, |seen| seen.instance),
-                call.core,
-                call.task,
-                call.func_id,
-                call.slot.min(1),
-                call.end - call.begin
+            let _ = write!(text, ",{name}");
+        }
+        text.push_str(",event_type\n");
+        for call in &self.swimlane().calls {
+            let KernelCall { core, task, func_id, slot, .. } = call;
+            let total = cycles_of_ns(call.end - call.begin);
+            let thread = call.seen.map_or(0, |seen| seen.instance);
+            let kind = slot.min(&1);
+            let _ = write!(text, "{thread},{core},0x{task:016x},{func_id},{kind},{total}");
+            for (_, pipe) in columns {
+                text.push(',');
+                if let Some((pipe, pipes)) = pipe.zip(call.pipes) {
+                    let _ = write!(text, "{}", pipes.of(pipe));
+                }
+            }
+            let _ = writeln!(text, ",{PIPE_UTILIZATION}");
+        }
+        text
+    }
+
+    /// What the counters of `pmu.csv` mean here, and which are not known: a sentence each.
+    #[must_use]
+    pub fn pmu_notes(&self, architecture: Architecture) -> Vec<String> {
+        let mut notes = vec![
+            "Busy cycles are what the tile instructions of the kernel take on the device by the cost model of a2a3 at 1.85 GHz: no counter of a device was read."
+                .to_owned(),
+            "pmu_total_cycles is the time of the call in the run, at the same clock: in virtual time it is virtual, and otherwise that of the simulator, so that a share of it says little."
+                .to_owned(),
+        ];
+        let unknown: Vec<&str> = architecture
+            .columns()
+            .iter()
+            .filter_map(|(name, pipe)| pipe.is_none().then_some(*name))
+            .collect();
+        notes.push(format!(
+            "{} are empty: the simulator has no scalar unit and no cache of instructions.",
+            unknown.join(", ")
+        ));
+        if architecture == Architecture::A2a3 {
+            notes.push(
+                "What the matrix unit writes to global memory has no column in this group of a2a3."
+                    .to_owned(),
             );
         }
-        lines
+        let mut silent: Vec<i32> = self
+            .swimlane()
+            .calls
+            .iter()
+            .filter_map(|call| call.pipes.is_none().then_some(call.func_id))
+            .collect();
+        silent.sort_unstable();
+        silent.dedup();
+        if !silent.is_empty() {
+            let silent: Vec<String> = silent.iter().map(i32::to_string).collect();
+            notes.push(format!(
+                "The kernels with func id {} have no tile instruction of PTO-ISA that was counted: their cells are empty. A kernel can tell its instructions with pto_field_counters.h.",
+                silent.join(", ")
+            ));
+        }
+        let [similar, nowhere] = self.rough();
+        if !similar.is_empty() {
+            notes.push(format!(
+                "The cost model has no numbers for {}: they count as a similar instruction.",
+                similar.join(", ")
+            ));
+        }
+        if !nowhere.is_empty() {
+            notes.push(format!(
+                "No pipe is known for {}: they are missing in the cells of their kernels.",
+                nowhere.join(", ")
+            ));
+        }
+        notes
+    }
+}
+
+/// The group of counters that `pmu.csv` has.
+const PIPE_UTILIZATION: u32 = 2;
+
+/// Whose counters the columns are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// Eight counters.
+    A2a3,
+    /// Ten counters.
+    A5,
+}
+
+impl Architecture {
+    /// The counters of the group in their order, and which pipe each is about; `None`: nothing here knows it.
+    const fn columns(self) -> &'static [(&'static str, Option<Pipe>)] {
+        match self {
+            Self::A2a3 => &[
+                ("vec_busy_cycles", Some(Pipe::Vector)),
+                ("cube_busy_cycles", Some(Pipe::Cube)),
+                ("scalar_busy_cycles", None),
+                ("mte1_busy_cycles", Some(Pipe::Mte1)),
+                ("mte2_busy_cycles", Some(Pipe::Mte2)),
+                ("mte3_busy_cycles", Some(Pipe::Mte3)),
+                ("icache_miss", None),
+                ("icache_req", None),
+            ],
+            Self::A5 => &[
+                ("pmu_idc_aic_vec_busy_o", Some(Pipe::Vector)),
+                ("cube_instr_busy", Some(Pipe::Cube)),
+                ("scalar_instr_busy", None),
+                ("mte1_instr_busy", Some(Pipe::Mte1)),
+                ("mte2_instr_busy", Some(Pipe::Mte2)),
+                ("mte3_instr_busy", Some(Pipe::Mte3)),
+                ("icache_req", None),
+                ("icache_miss", None),
+                ("pmu_fix_instr_busy", Some(Pipe::Fixpipe)),
+            ],
+        }
     }
 }

@@ -121,7 +121,7 @@ class ChipWorker:
         args, config = args or TaskArgs(), config or CallConfig()
         if not isinstance(args, TaskArgs):
             raise TypeError(f"the arguments are a {type(args).__name__}: give TaskArgs")
-        diagnostics = Diagnostics(config)
+        diagnostics = Diagnostics(config, self.platform)
         with self._one_run:
             start = time.perf_counter_ns()
             options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config)}

@@ -16,6 +16,8 @@ _PRELUDE = ["-include", "pto_field_prelude.h"]
 _KERNEL = ["-fPIC", "-O2", "-w", "-D__CPU_SIM", "-DPTO_CPU_MAX_THREADS=1", "-DNDEBUG"]
 # libc++ does not name the type of brain floats yet: our header `stdfloat` does.
 _CLANG = ["-stdlib=libc++", "-D__STDCPP_BFLOAT16_T__=1", "-I", str(Path(__file__).parent / "include")]
+# In front of PTO-ISA: our header tells the runtime of tile instructions, and lets barriers act.
+_TILES = Path(__file__).parent / "tiles"
 _CORE_DEFINES = {"aic": "-D__DAV_CUBE__", "aiv": "-D__DAV_VEC__"}
 # The second one is how programs for both architectures ask which one this is: by the guard of a header.
 _A5_STREAMING = ["-DPTO_FIELD_A5=1", "-DSRC_A5_RUNTIME_TENSORMAP_AND_RINGBUFFER_RUNTIME_PTO_TYPES_H_"]
@@ -81,7 +83,7 @@ class KernelCompiler:
             binary = _CACHE.compiled(program, ["-shared", *flags, "-std=c++20", *_PRELUDE, *_includes(own)], source_path)
         else:
             include = Path(pto_isa_root) / "include"
-            binary = _with_tiles(flags, [include, include / "pto", field_include_dir()], own, source_path)
+            binary = _with_tiles(flags, [_TILES, include, include / "pto", field_include_dir()], own, source_path)
         made = KernelObject(binary)
         made.core_type, made.name = core_type, Path(source_path).stem
         return made

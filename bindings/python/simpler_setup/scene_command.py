@@ -30,6 +30,14 @@ def _tests(base, module):
     return [cls for cls in found if hasattr(cls, "_st_runtime") and cls.__module__ == module.__name__]
 
 
+class _Values(argparse.Namespace):
+    """The options of the command, which stand for pytest's configuration as well."""
+
+    def getoption(self, name, default=None):
+        """An option by its name on the command line."""
+        return getattr(self, name.lstrip("-").replace("-", "_"), default)
+
+
 class _Request:
     """Stands for pytest's request, which tests of their own ask for the configuration."""
 
@@ -39,7 +47,7 @@ class _Request:
 
 def run_file(base, module, given=None):
     """Runs what the command line asks for, of the tests that `_tests` finds. 0: all passed; 1: a case failed; 2: nothing could be run."""
-    values = _parser().parse_args(given)
+    values = _parser().parse_args(given, _Values())
     configure_logging(values.log_level)
     try:
         devices = scene_worker.devices_of(values.device)

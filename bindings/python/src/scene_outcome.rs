@@ -1,6 +1,6 @@
 //! `FieldOutcome`: what became of a run of a program of the field.
 
-use pto_field::{Diary, Outcome};
+use pto_field::{Architecture, Diary, Outcome};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -68,9 +68,11 @@ impl FieldOutcome {
         self.kept(|diary| diary.keeps().spans).map(|diary| diary.swimlane_json(level))
     }
 
-    /// `pmu.csv`; None: it was not kept when kernels ran.
-    fn pmu_csv(&self, event_type: u32) -> Option<String> {
-        self.kept(|diary| diary.keeps().spans).map(|diary| diary.pmu_csv(event_type))
+    /// `pmu.csv`, and sentences about its counters; None: it was not kept when kernels ran.
+    fn pmu(&self, is_a5: bool) -> Option<(String, Vec<String>)> {
+        let architecture = if is_a5 { Architecture::A5 } else { Architecture::A2a3 };
+        let diary = self.kept(|diary| diary.keeps().spans)?;
+        Some((diary.pmu_csv(architecture), diary.pmu_notes(architecture)))
     }
 
     /// `args_dump.json` and `args.bin`; None: no arguments were kept.

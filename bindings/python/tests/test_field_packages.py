@@ -84,6 +84,7 @@ def test_diagnostics_are_files_that_their_tools_read(tmp_path):
     scopes = [json.loads(line) for line in (folder / "scope_stats/scope_stats.jsonl").read_text().splitlines()]
     assert (scopes[0]["version"], scopes[0]["total"], scopes[2]["task_window_end"]) == (6, 2, 2)
     assert len((folder / "pmu.csv").read_text().splitlines()) == 3
+    assert "func id 0 have no tile instruction" in (folder / "pmu_notes.txt").read_text()
     shown = python("-m", "simpler_setup.tools.dump_viewer", folder / "args_dump", "--stage", "after", "--export", cwd=tmp_path)
     assert shown.stdout.count("after_completion") == 2, shown.stdout + shown.stderr
     swimlane = read_perf_data(folder / "chip_swimlane_records.json")

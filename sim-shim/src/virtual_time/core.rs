@@ -10,10 +10,14 @@
 
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{Command, Dispatch, Handshake, SchedulerLine, WorkerLine};
 use pto_abi::sync::Ordering::Relaxed;
+
+use super::inject::Trouble;
+use crate::behind::Behind;
 
 /// The scheduler's line as it was when a doorbell was rung.
 #[derive(Clone, Copy, Hash)]
@@ -100,6 +104,16 @@ pub(super) struct ChainRun {
     pub(super) busy_ns: u64,
 }
 
+/// A kernel that goes on behind its call, and what its end needs.
+pub(super) struct GoingOn {
+    pub(super) kernel: Arc<dyn Behind>,
+    pub(super) task: u32,
+    /// The dispatch that is to be reported.
+    pub(super) id: u32,
+    pub(super) started_ns: u64,
+    pub(super) trouble: Option<Trouble>,
+}
+
 /// One core.
 pub(super) struct Core {
     pub(super) worker: u32,
@@ -118,6 +132,8 @@ pub(super) struct Core {
     pub(super) reports: VecDeque<Report>,
     /// In a kernel that does not return, or never started.
     pub(super) is_hung: bool,
+    /// In a kernel that goes on behind its call.
+    pub(super) going_on: Option<GoingOn>,
     pub(super) lines: Handshake,
     pub(super) tasks_started: u64,
     pub(super) slowdown: u64,
@@ -142,6 +158,7 @@ impl Core {
             orders: VecDeque::new(),
             reports: VecDeque::new(),
             is_hung: false,
+            going_on: None,
             lines,
             tasks_started: 0,
             slowdown: 1,
@@ -163,12 +180,15 @@ impl Core {
             orders,
             reports,
             is_hung,
+            going_on,
             lines,
             tasks_started,
             slowdown,
             ghost,
             chain,
         } = self;
+        // Searches run kernels of the library, which return with their call.
+        going_on.is_some().hash(into);
         (owner, now_ns, kernel_end_ns, unstarted, orders, reports, is_hung).hash(into);
         (tasks_started, slowdown, ghost, chain).hash(into);
         (Order::of(&lines.scheduler, 0), Report::of(&lines.worker, 0)).hash(into);
@@ -196,7 +216,7 @@ impl Core {
 
     /// Whether it can be given a dispatch: it has fewer than [`SLOTS`], started or not.
     pub(super) fn is_free(&self, now_ns: u64) -> bool {
-        let running = usize::from(self.now_ns > now_ns || self.is_hung);
+        let running = usize::from(self.now_ns > now_ns || self.is_occupied());
         self.unstarted + running < SLOTS
     }
 
@@ -207,8 +227,13 @@ impl Core {
         line.dispatch(line.doorbell.load(Relaxed))
     }
 
+    /// Whether it is in a kernel whose end is not known.
+    pub(super) const fn is_occupied(&self) -> bool {
+        self.is_hung || self.going_on.is_some()
+    }
+
     /// Whether it has a dispatch that it could start at once.
     pub(super) fn has_more(&self) -> bool {
-        !self.is_hung && matches!(self.lines.command(), Command::Run(_) | Command::Quit)
+        !self.is_occupied() && matches!(self.lines.command(), Command::Run(_) | Command::Quit)
     }
 }

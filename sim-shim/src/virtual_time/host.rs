@@ -109,7 +109,8 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
 
 impl World {
     fn check_cores_at_end(&mut self) {
-        let occupied = self.cores.iter().position(|core| core.is_hung || !core.orders.is_empty());
+        let occupied =
+            self.cores.iter().position(|core| core.is_occupied() || !core.orders.is_empty());
         if let Some(worker) = occupied {
             self.violate(Rule::Termination, u32::MAX, worker, "a core is occupied after the run");
         }

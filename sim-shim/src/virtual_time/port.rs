@@ -1,14 +1,25 @@
 //! The port of a core's worker loop in virtual time: what the core does, with the machine's costs and troubles.
+//!
+//! The time of a core whose kernel goes on behind its call runs as fast as that of this machine: so a watchdog sees a kernel that never returns, and
+//! such a run is not the same twice.
+
+use std::time::{Duration, Instant};
 
 use pto_abi::chain::ChainKernel;
 use pto_abi::handshake::{Command, Dispatch, FINISHED};
 use pto_aicore_kernels::worker::WorkerPort;
 
-use super::core::{ChainRun, Core, Report};
+use super::core::{ChainRun, Core, GoingOn, Report};
 use super::core_machine::CoreMachine;
 use super::inject::Trouble;
 use super::options::Compute;
+use crate::behind;
 use crate::core_port::CorePort;
+
+/// How long the machine waits for a kernel that goes on, before others take a turn.
+const LOOK: Duration = Duration::from_micros(200);
+/// What such a look takes at least in virtual time.
+const LOOK_NS: u64 = 1_000;
 
 /// The port of a core's worker loop, with what it needs of the machine.
 pub(super) struct VirtualPort<'w> {
@@ -76,11 +87,33 @@ impl VirtualPort<'_> {
     }
 }
 
+impl VirtualPort<'_> {
+    /// Looks at a kernel that goes on behind its call; whether it still does. If it has returned, its task is finished now.
+    pub(super) fn goes_on(&mut self) -> bool {
+        let Some(going_on) = &self.core.going_on else { return false };
+        let since = Instant::now();
+        if !going_on.kernel.has_returned(LOOK) {
+            let waited_ns = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.core.now_ns += waited_ns.max(LOOK_NS);
+            return true;
+        }
+        if let Some(GoingOn { task, id, started_ns, trouble, .. }) = self.core.going_on.take() {
+            let cost_ns = self.core.now_ns - started_ns;
+            // The time of its call is accounted for.
+            self.core.lines.account(self.core.now_ns - self.core.kernel_end_ns);
+            self.core.kernel_end_ns = self.core.now_ns;
+            self.machine.finished(self.core, task, started_ns, cost_ns, trouble);
+            self.finish(id);
+        }
+        false
+    }
+}
+
 impl WorkerPort for VirtualPort<'_> {
     #[inline]
     fn command(&mut self) -> Command {
         self.core.look();
-        if self.core.is_hung { Command::Wait } else { self.core.lines.command() }
+        if self.core.is_occupied() { Command::Wait } else { self.core.lines.command() }
     }
 
     fn introduce(&mut self, epoch: u32) {
@@ -110,6 +143,11 @@ impl WorkerPort for VirtualPort<'_> {
         }
         let cost_ns = self.machine.kernel_cost(dispatch.task, (worker, kind));
         let cost_ns = self.execute(dispatch, cost_ns);
+        if let Some(kernel) = behind::take() {
+            let (task, id) = (dispatch.task, dispatch.id);
+            self.core.going_on = Some(GoingOn { kernel, task, id, started_ns, trouble });
+            return;
+        }
         self.machine.finished(self.core, dispatch.task, started_ns, cost_ns, trouble);
     }
 
@@ -133,6 +171,10 @@ impl WorkerPort for VirtualPort<'_> {
         }
         let cost_ns = self.machine.link_cost(kernel, task, args);
         let cost_ns = self.execute(dispatch, cost_ns);
+        if let Some(kernel) = behind::take() {
+            // The next kernel of the chain needs what this one writes: nobody else has a turn until then.
+            while !kernel.has_returned(LOOK) {}
+        }
         self.machine.link_finished(
             self.core,
             (task, kernel),
@@ -148,7 +190,7 @@ impl WorkerPort for VirtualPort<'_> {
 
     #[inline]
     fn finish(&mut self, id: u32) {
-        if self.core.is_hung {
+        if self.core.is_occupied() {
             return;
         }
         if let Some(run) = self.core.chain.take() {

@@ -187,6 +187,11 @@ impl World {
         };
         self.beats.iter().for_each(|beat| beat.core(core.worker));
         let mut port = VirtualPort { core, machine };
+        if port.core.going_on.is_some() && port.goes_on() {
+            let due_ns = port.core.now_ns;
+            self.beats.iter().for_each(Beat::no_core);
+            return self.agenda.schedule(Agent::Core(worker), due_ns);
+        }
         // Up to the end of a kernel: what comes until then is for the next turn.
         while port.core.now_ns <= time_ns && step(&mut port) == WorkerStep::Worked {}
         self.beats.iter().for_each(Beat::no_core);
@@ -196,7 +201,7 @@ impl World {
         if let Some(order) = order {
             self.agenda.schedule(Agent::Core(worker), order.seen_ns.max(core_now));
         }
-        if core.has_more() {
+        if core.has_more() || core.going_on.is_some() {
             self.agenda.schedule(Agent::Core(worker), core_now);
         }
         if let Some(report) = report {

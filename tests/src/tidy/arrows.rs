@@ -67,7 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),
     ("pto-mpi", &["pto-host"]),
-    ("pto-field", &["pto-host", "pto-native"]),
+    ("pto-field", &["pto-aicore-kernels", "pto-host", "pto-native"]),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
     (
         "pto-cli",

@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 28] = [
+const KERNELS: [(u32, &str); 33] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -36,11 +36,16 @@ const KERNELS: [(u32, &str); 28] = [
     (20, "k_tile_of_block"),
     (21, "k_pong"),
     (22, "k_between"),
+    (23, "k_follow"),
+    (24, "k_all_meet"),
+    (25, "k_lonely"),
+    (26, "k_handshake"),
     (32, "k_matmul"),
     (33, "k_mark_cube"),
     (34, "k_scores"),
     (35, "k_weigh"),
     (36, "k_ping"),
+    (37, "k_lead"),
 ];
 
 /// Compiles a source with a flag of its own into an object of this name.

@@ -2,7 +2,7 @@
 
 use crate::bench::{device, modes};
 use crate::programs::run_on;
-use pto_field::{CallOptions, Diary, Keeps};
+use pto_field::{Architecture, CallOptions, Diary, Keeps};
 use serde_json::Value;
 
 fn kept(entry: &str, keeps: Keeps) -> Diary {
@@ -91,9 +91,62 @@ fn every_call_of_a_kernel_has_a_span() {
     let spans = swimlane["aicore_tasks"].as_array().unwrap();
     assert_eq!(spans.len(), 60, "20 blocks of three kernels");
     assert!(spans.iter().all(|span| span[3].as_u64() <= span[4].as_u64() && span[0].is_u64()));
-    let lines = diary.pmu_csv(2);
+    let lines = diary.pmu_csv(Architecture::A2a3);
     let cubes = lines.lines().skip(1).filter(|line| line.split(',').nth(4) == Some("0")).count();
     assert_eq!((cubes, lines.lines().count()), (20, 61));
+}
+
+/// The cells of a column of `pmu.csv`, by func id.
+fn cells(table: &str, column: &str) -> Vec<(String, String)> {
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let names = lines.next().unwrap();
+    let at = |wanted: &str| names.iter().position(|name| *name == wanted).unwrap();
+    let (func_id, cell) = (at("func_id"), at(column));
+    let mut found: Vec<_> =
+        lines.map(|line| (line[func_id].to_owned(), line[cell].to_owned())).collect();
+    found.sort();
+    found
+}
+
+/// `k_mul` tells a product of 1,024 floats, a sort and something unknown, and the other kernels tell nothing.
+#[test]
+fn pipes_are_busy_as_long_as_the_instructions_that_kernels_tell() {
+    let keeps = Keeps { spans: true, ..Keeps::default() };
+    let options = CallOptions { keeps, ..CallOptions::default() };
+    for mode in modes() {
+        let run = |entry: &str| run_on(&device(mode), entry, &options).0.diary.unwrap();
+        let diary = run("vector_example");
+        let table = diary.pmu_csv(Architecture::A2a3);
+        let owned = |rows: [(&str, &str); 5]| {
+            rows.map(|(func_id, cell)| (func_id.to_owned(), cell.to_owned())).to_vec()
+        };
+        let vector = cells(&table, "vec_busy_cycles");
+        // 13 + 19, and 2 for each of 16 repeats; 6 + 2 for the sort.
+        assert_eq!(vector, owned([("0", ""), ("0", ""), ("1", "72"), ("2", ""), ("2", "")]));
+        let cube = cells(&table, "cube_busy_cycles");
+        assert_eq!(cube, owned([("0", ""), ("0", ""), ("1", "0"), ("2", ""), ("2", "")]));
+        let unknown = cells(&table, "icache_req");
+        assert!(unknown.iter().all(|(_, cell)| cell.is_empty()), "{table}");
+        let notes = diary.pmu_notes(Architecture::A2a3);
+        let has = |part: &str| notes.iter().any(|note| note.contains(part));
+        assert!(has("scalar_busy_cycles, icache_miss, icache_req are empty"), "{notes:?}");
+        assert!(has("The kernels with func id 0, 2 have no tile instruction"), "{notes:?}");
+        assert!(has("no numbers for TSORT32"), "{notes:?}");
+        assert!(has("No pipe is known for TNEW"), "{notes:?}");
+        let other = diary.pmu_csv(Architecture::A5);
+        assert_eq!(cells(&other, "pmu_idc_aic_vec_busy_o"), vector);
+        // Every block and lane has what its own call told: the marks are one store each.
+        let blocks = run("mix_blocks").pmu_csv(Architecture::A2a3);
+        let mut stores: Vec<String> =
+            cells(&blocks, "mte3_busy_cycles").into_iter().map(|(_, cell)| cell).collect();
+        stores.sort();
+        stores.dedup();
+        assert_eq!(
+            stores.len(),
+            41,
+            "40 calls on vector cores differ, and those on cube cores are silent: {blocks}"
+        );
+    }
 }
 
 /// The numbers of a phase: begin, end, how many tasks.
@@ -184,7 +237,8 @@ fn times_of_a_run_in_virtual_time_are_virtual() {
     let run = || run_on(&device(modes()[2]), "vector_example", &options).0.diary.unwrap();
     let (one, other) = (run(), run());
     assert_eq!(one.swimlane_json(4), other.swimlane_json(4), "the same run twice");
-    assert_eq!(one.pmu_csv(2), other.pmu_csv(2));
+    let counters = |diary: &Diary| diary.pmu_csv(Architecture::A5);
+    assert_eq!(counters(&one), counters(&other));
     assert!(
         one.swimlane().calls.iter().all(|call| call.end - call.begin >= 5_000),
         "5 us a kernel"

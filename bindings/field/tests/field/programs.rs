@@ -53,18 +53,59 @@ fn programs_run_in_every_hosting_mode() {
     }
 }
 
-/// A task completes when others have notified it that it has no edges from. Where one kernel at a time runs they cannot, and the error names the mode
-/// in which they can.
+/// A task completes when others have notified it that it has no edges from. On one OS thread they cannot, and the error names the modes in which they
+/// can.
 #[test]
 fn a_completion_waits_for_other_tasks_where_they_can_run() {
     let [_, threads, machine] = modes();
-    let (outcome, found) = run_on(&device(threads), "notified_later", &CallOptions::default());
-    assert_eq!((outcome.code, &outcome.error), (0, &None));
-    assert_eq!((found.counts[0], found.out[0]), (4, 1.0));
-    let (outcome, _) = run_on(&device(machine), "notified_later", &CallOptions::default());
+    for mode in [threads, machine] {
+        let (outcome, found) = run_on(&device(mode), "notified_later", &CallOptions::default());
+        assert_eq!((outcome.code, &outcome.error), (0, &None), "{mode:?}");
+        assert_eq!((found.counts[0], found.out[0]), (4, 1.0), "{mode:?}");
+    }
+    let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
+    let (outcome, _) = run_on(&device(one), "notified_later", &CallOptions::default());
     let error = outcome.error.expect("nobody notifies it");
     assert_eq!((outcome.code, error.code.0), (-100, 100), "{error}");
-    assert!(error.hint.contains("hosting mode `threads`"), "{error}");
+    assert!(error.hint.contains("hosting mode `threads` or `virtual`"), "{error}");
+}
+
+/// A flag that all blocks raise comes where each of them has an OS thread, and elsewhere where they start at once. What cannot
+/// come is told without waiting for it.
+#[test]
+fn a_meeting_of_blocks_that_may_not_begin_is_refused_at_once() {
+    let [pool, threads, machine] = modes();
+    let entry = "meeting_that_may_not_begin";
+    for mode in [pool, machine] {
+        let (outcome, _) = run_on(&device(mode), entry, &CallOptions::default());
+        let error = outcome.error.expect("its blocks run one behind the other");
+        assert_eq!(error.code.0, 100, "{error}");
+        assert!(error.detail.contains("waits for the cores of all 16 blocks"), "{error}");
+        assert!(error.hint.contains("set_require_sync_start(true)"), "{error}");
+    }
+    let (outcome, found) = run_on(&device(threads), entry, &CallOptions::default());
+    assert_eq!((outcome.error, found.counts[31]), (None, 16));
+}
+
+/// Separate tasks that wait for each other while they run: with a thread for each core, and in virtual time, where a kernel goes on behind its call
+/// and others get their turns. A pool ends the run with its budget and says which modes do it.
+#[test]
+fn tasks_that_wait_for_each_other_run_where_both_can() {
+    let [_, threads, machine] = modes();
+    for mode in [threads, machine] {
+        let (outcome, found) = run_on(&device(mode), "tasks_that_wait", &CallOptions::default());
+        assert_eq!((outcome.code, &outcome.error), (0, &None), "{mode:?}");
+        assert_eq!((&found.counts[..4], found.out[0]), (&[1, 1, 1, 1][..], 1.0), "{mode:?}");
+        let notes = outcome.notes.iter().filter(|note| note.contains("the run went on around it"));
+        assert_eq!(notes.count(), usize::from(matches!(mode, Hosting::Virtual(_))), "{mode:?}");
+    }
+    let mut options = CallOptions::default();
+    options.run.task_budget = std::time::Duration::from_millis(500);
+    let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
+    let (outcome, _) = run_on(&device(one), "tasks_that_wait", &options);
+    let error = outcome.error.expect("one OS thread runs both");
+    assert_eq!(error.code.0, 100, "{error}");
+    assert!(error.hint.contains("hosting mode `threads`, or `virtual`"), "{error}");
 }
 
 #[test]
@@ -90,6 +131,14 @@ fn mistakes_are_named_and_the_device_goes_on() {
         let (outcome, _) = run_on(&device, "chain", &options);
         assert_eq!(outcome.error, None, "after {entry}");
     }
+}
+
+/// The program reads behind what it has allocated, and does nothing else: without a sanitizer it succeeds.
+#[test]
+#[ignore = "for `cargo xtask address`, which runs it to see it fail"]
+fn the_sanitizer_sees_a_planted_mistake() {
+    let (outcome, _) = run_on(&device(modes()[0]), "planted", &CallOptions::default());
+    assert_eq!(outcome.error, None);
 }
 
 #[test]

@@ -134,6 +134,8 @@ pub(crate) const GOOD: &[Good] = &[
     ("blocks", |t| t.counted((0..60).map(|at| at + 60_000))),
     ("meet", |t| t.counted([16])),
     ("ping_pong", |t| t.counted([40; 20])),
+    ("cross_core", |t| t.counted([55; 60])),
+    ("all_meet", |t| t.counted((0..32).map(|at| if at < 16 { 1 } else { 16 }))),
     ("thirds_of_a_line", |t| {
         t.out(|at, _| match at {
             0..15 => f32::from(u8::try_from(1 + at / 5).unwrap()),
@@ -191,6 +193,7 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_slot", 5, "a slot is 0 to 15"),
     ("bad_conditions", 102, "completion"),
     ("bad_predicate", 5, "the predicate's element is not in its tensor"),
+    ("bad_flag", 100, "waits for flag 4, which no core of its task raises"),
     ("bad_kernel_crash", 100, "`k_crash`, the kernel of task 0, raised SIGSEGV"),
     ("february_bad_count", 1, "expects 7 arguments, and gets 5"),
     ("february_bad_worker", 5, "a task runs on PTO2_WORKER_CUBE or PTO2_WORKER_VECTOR"),

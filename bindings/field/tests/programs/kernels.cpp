@@ -1,6 +1,7 @@
 // Kernels of the test programs: plain C++, one function each.
 #include "intrinsic.h"
 #include "pto_async_kernel_api.h"
+#include "pto_field_counters.h"
 #include "tensor.h"
 
 #include <sched.h>
@@ -31,6 +32,13 @@ void for_each(const ChipTensor &a, const ChipTensor &b, Act act) {
     }
 }
 
+// Tells of an instruction whose operands have the same shape.
+template <size_t N>
+void tell(const char (&name)[N], uint32_t to, uint32_t from, uint64_t rows, uint64_t columns) {
+    const pto_field_operand operands[] = {{to, 4, rows, columns}, {from, 4, rows, columns}};
+    pto_field_count({name, N - 1, operands, 2});
+}
+
 float scalar_f32(int64_t word) { return from_u64<float>(static_cast<uint64_t>(word)); }
 
 }  // namespace
@@ -46,6 +54,9 @@ void k_add(int64_t *args) {
 void k_mul(int64_t *args) {
     float *a = at<float>(args, 0), *b = at<float>(args, 1), *out = at<float>(args, 2);
     for (uint64_t i = 0; i < tensor(args, 2).numel(); i++) out[i] = a[i] * b[i];
+    tell("TMUL", PTO_FIELD_UNIFIED, PTO_FIELD_UNIFIED, 1, 1024);
+    tell("TSORT32", PTO_FIELD_UNIFIED, PTO_FIELD_UNIFIED, 1, 32);
+    tell("TNEW", PTO_FIELD_GLOBAL, PTO_FIELD_GLOBAL, 1, 32);
 }
 // out = a + s
 void k_add_scalar(int64_t *args) {
@@ -105,6 +116,8 @@ void k_mark_cube(int64_t *args) {
 void k_mark_vector(int64_t *args) {
     int32_t *out = at<int32_t>(args, 0);
     out[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += 1;
+    const uint64_t number = 2 * get_block_idx(args) + get_sub_block_id(args);
+    tell("TSTORE", PTO_FIELD_GLOBAL, PTO_FIELD_UNIFIED, 1 + number, 1024);
 }
 // The cube core of a block and its vector core answer each other through the state that they share.
 static volatile int32_t *shared_state() { return static_cast<volatile int32_t *>(pto_sim_get_pipe_shared_state(7, 64)); }
@@ -136,6 +149,57 @@ void k_meet(int64_t *args) {
         sched_yield();
     }
 }
+// The words that raise flag `flag` with a mode.
+static uint64_t flag_word(uint64_t mode, uint64_t flag) { return 1 | mode << 4 | flag << 8; }
+// Ten turns: the cube core of a block raises a flag for its vector cores, which read what it wrote and raise another one for it.
+void k_lead(int64_t *args) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn <= 10; turn++) {
+        state[0] = turn;
+        ffts_cross_core_sync(0, flag_word(2, 1));
+        wait_flag_dev(2);
+        // The same with the flags of a5, one vector core after the other.
+        set_intra_block(0, 5);
+        wait_intra_block(0, 6);
+        set_intra_block(0, 5 + 16);
+        wait_intra_block(0, 6 + 16);
+        at<int32_t>(args, 0)[3 * get_block_idx(args)] += state[0];
+    }
+}
+void k_follow(int64_t *args) {
+    volatile int32_t *state = shared_state();
+    for (int32_t turn = 1; turn <= 10; turn++) {
+        wait_flag_dev(1);
+        at<int32_t>(args, 0)[3 * get_block_idx(args) + 1 + get_sub_block_id(args)] += state[0];
+        ffts_cross_core_sync(0, flag_word(2, 2));
+        wait_intra_block(0, 5);
+        set_intra_block(0, 6);
+    }
+}
+// All vector cores of the task meet, and count who has been there.
+void k_all_meet(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const int32_t block = get_block_idx(args), blocks = get_block_num(args);
+    counts[block] = 1;
+    ffts_cross_core_sync(0, flag_word(0, 3));
+    wait_flag_dev(3);
+    int32_t here = 0;
+    for (int32_t at = 0; at < blocks; at++) here += counts[at];
+    counts[blocks + block] = here;
+}
+// Two tasks that wait for each other: each raises its own word and waits for the other one's, for 3 s at most.
+void k_handshake(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const int64_t own = args[1];
+    const uint64_t begin = get_sys_cnt();
+    __atomic_store_n(&counts[own], 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&counts[1 - own], __ATOMIC_ACQUIRE) == 0) {
+        sched_yield();
+        if (get_sys_cnt() - begin > 3u * 50000000u) return;
+    }
+    counts[2 + own] = 1;
+}
+void k_lonely(int64_t *) { wait_flag_dev(4); }
 // out[i] = the scalar words as they are
 void k_words(int64_t *args) {
     uint64_t *out = at<uint64_t>(args, 0);

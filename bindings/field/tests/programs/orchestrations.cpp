@@ -10,7 +10,8 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, MATMUL = 32, MARK_CUBE, SCORES, WEIGH, PING,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, FOLLOW = 23, ALL_MEET, LONELY, HANDSHAKE,
+    MATMUL = 32, MARK_CUBE, SCORES, WEIGH, PING, LEAD,
 };
 const uint32_t N = 1024;
 const uint32_t WHOLE[1] = {N};
@@ -538,6 +539,43 @@ void ping_pong(const ChipTaskArgs &args) {
     task.launch_spec.set_block_num(20);
     rt_submit_task(MixedKernels{PING, PONG, -1}, task);
 }
+// Flags go from the cube core of each block to its vector cores and back.
+void cross_core(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.launch_spec.set_block_num(20);
+    rt_submit_task(MixedKernels{LEAD, FOLLOW, FOLLOW}, task);
+}
+// A flag that comes when all 16 vector cores have raised it.
+static void meet_by_flag(const ChipTaskArgs &args, bool starts_at_once) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.launch_spec.set_block_num(16);
+    task.launch_spec.set_require_sync_start(starts_at_once);
+    rt_submit_aiv_task(ALL_MEET, task);
+}
+void all_meet(const ChipTaskArgs &args) { meet_by_flag(args, true); }
+void meeting_that_may_not_begin(const ChipTaskArgs &args) { meet_by_flag(args, false); }
+// Two tasks without an order between them wait for each other, and a third one is behind both.
+void tasks_that_wait(const ChipTaskArgs &args) {
+    PTO2TaskId ids[2];
+    for (int64_t own = 0; own < 2; own++) {
+        CoreTaskArgs task;
+        task.add_no_dep(counts_of(args));
+        task.add_scalar(own);
+        ids[own] = rt_submit_aiv_task(HANDSHAKE, task).task_id();
+    }
+    CoreTaskArgsWithDeps<2> behind;
+    behind.add_dep(ids[0], ids[1]);
+    behind.add_inout(out_of(args));
+    behind.add_scalar(1.0f);
+    rt_submit_aiv_task(BUMP, behind);
+}
+void bad_flag(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    rt_submit_aiv_task(LONELY, task);
+}
 // Three tasks without an order write a third of a line each; a fourth one, behind them, writes in the same line.
 void thirds_of_a_line(const ChipTaskArgs &args) {
     const uint32_t five[1] = {5};
@@ -715,6 +753,13 @@ void bad_exception(const ChipTaskArgs &) { throw std::runtime_error("no such tab
 void bad_signal(const ChipTaskArgs &) {
     volatile int *nowhere = nullptr;
     *nowhere = 1;
+}
+// Reads behind its memory, where only a sanitizer sees it.
+void planted(const ChipTaskArgs &args) {
+    std::vector<int> few(args.tensor_count());
+    const volatile int *beyond = few.data() + few.size();
+    const int found = *beyond;
+    static_cast<void>(found);
 }
 void bad_assert(const ChipTaskArgs &args) { always_assert(args.tensor_count() == 99); }
 void bad_stale(const ChipTaskArgs &args) {

@@ -4,7 +4,7 @@ use pto_abi::numbers::Grouped;
 use std::fmt::Write as _;
 
 use crate::device_metg::DeviceMetg;
-use crate::field_timings::FieldTiming;
+use crate::field_timings::{FieldTiming, UNPREDICTED, Unpredicted};
 use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
@@ -182,8 +182,20 @@ pub(super) fn field_timings(all: &[FieldTiming]) -> String {
             format!("{:.0}", one.bound_us),
         ]);
     }
+    let Unpredicted { name, tasks, us, why } = UNPREDICTED;
+    let unknown = || "unknown".to_owned();
+    let published = format!("{us:.0}");
+    rows.push(vec![
+        name.to_owned(),
+        tasks.to_string(),
+        published,
+        unknown(),
+        unknown(),
+        unknown(),
+        unknown(),
+    ]);
     format!(
-        "\nVirtual time, profile a2a3; the median of three seeds; the bound is that of the kernels on these cores\n{}",
+        "\nVirtual time, profile a2a3; the median of three seeds; the bound is that of the kernels on these cores\n{}  {name}: {why}\n",
         aligned(&rows)
     )
 }

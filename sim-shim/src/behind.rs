@@ -1,0 +1,55 @@
+//! Kernels that go on behind their call.
+//!
+//! In virtual time one OS thread calls the kernels of all cores, one after the other. A kernel that waits for another task would wait for ever:
+//! nobody else has a turn. So a kernel may run on a thread of its own, and say before its call returns that it goes on ([`goes_on`]). The core
+//! stays busy then, others take their turns, and the task is finished in the turn in which the core finds that the kernel has returned.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A kernel that goes on.
+pub trait Behind: Send + Sync {
+    /// Whether it has returned; waits for it that long.
+    fn has_returned(&self, patience: Duration) -> bool;
+}
+
+thread_local! {
+    static GOES_ON: RefCell<Option<Arc<dyn Behind>>> = const { RefCell::new(None) };
+}
+
+/// The kernel that is called on this thread goes on behind its call. For the machine in virtual time alone: other machines have a thread for
+/// a core, or finish its task when the call returns.
+pub fn goes_on(kernel: Arc<dyn Behind>) {
+    GOES_ON.set(Some(kernel));
+}
+
+/// What the call that has returned on this thread has left behind.
+#[inline]
+pub(crate) fn take() -> Option<Arc<dyn Behind>> {
+    GOES_ON.take()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::{Behind, goes_on, take};
+
+    struct Never;
+
+    impl Behind for Never {
+        fn has_returned(&self, _: Duration) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn it_is_taken_once_and_on_its_own_thread() {
+        goes_on(Arc::new(Never));
+        assert!(std::thread::spawn(|| take().is_none()).join().unwrap());
+        assert!(take().is_some());
+        assert!(take().is_none());
+    }
+}
