@@ -51,6 +51,7 @@ const CONFORMANCE: &[&str] = &[
     "conformance/memory.c",
     "conformance/order.c",
     "conformance/kernels.c",
+    "conformance/tiles.c",
     "conformance/rest.c",
 ];
 

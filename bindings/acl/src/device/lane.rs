@@ -200,10 +200,15 @@ impl Lane {
                 return Ok(());
             }
         };
-        let exception = Exception::of_next_command(self.id, self.open.index, code);
+        let exception = self.exception(code);
         self.call(move || {
             exception.raise(&format!("failed because PTO_ACL_FAIL asks for it: {what}"))
         })
+    }
+
+    /// An exception of the command that is submitted to it just now.
+    pub(crate) fn exception(&self, code: i32) -> Exception {
+        Exception::of_next_command(self.id, self.open.index, code)
     }
 
     /// What it is stuck at.

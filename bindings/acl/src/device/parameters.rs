@@ -106,6 +106,12 @@ pub(crate) struct Declaration {
     held: OnceLock<Parameters>,
 }
 
+impl From<Parameters> for Declaration {
+    fn from(parameters: Parameters) -> Self {
+        Self { held: OnceLock::from(parameters) }
+    }
+}
+
 impl Declaration {
     /// That of a kernel in an object.
     pub(crate) fn of_object(object: &[u8], file: &str, kernel: &str) -> Answer<Self> {
