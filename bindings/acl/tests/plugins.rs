@@ -78,6 +78,41 @@ fn copy_of_ours(folder: &Path) -> PathBuf {
     home
 }
 
+/// Kernels in tile IR never reach the vendor's library; everything else does.
+#[test]
+fn tile_code_is_refused_before_the_vendors_library() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = program("tile_code.c", folder.path());
+    let home = folder.path().join("cann");
+    std::fs::create_dir_all(home.join("lib64")).expect("a folder");
+    compile("vendor.c", &["-shared", "-fPIC"], &home.join("lib64/libacl_rt.so"));
+    let [text, model, other, absent] =
+        ["k.txt", "k.ptop", "k.json", "absent"].map(|name| folder.path().join(name));
+    std::fs::write(&text, "# One.\nkernel k(x: inout f32[1, 8]) {\n}\n").expect("a file");
+    std::fs::write(&model, "PTOPROG\n").expect("a file");
+    std::fs::write(&other, "{}").expect("a file");
+    let mut command = start(&program);
+    command.args([&text, &model, &other, &absent]).env("PTO_ACL_DEVICE", "a2a3");
+    let (out, errors, code) = said(command.env("ASCEND_HOME_PATH", &home));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), code), (6, Some(0)), "{out}{errors}");
+    let refused = |line: &str, call: &str, form: &str| {
+        let begin = format!(
+            "207000 [207000] {call}: the code is {form}, which the library of the device a2a3 cannot load"
+        );
+        assert!(
+            line.starts_with(&begin) && line.contains("pto program run FILE --device a2a3"),
+            "{line}"
+        );
+    };
+    refused(lines[0], "aclrtBinaryLoadFromFile", "a text of kernels in tile IR");
+    refused(lines[1], "aclrtBinaryLoadFromFile", "a program file of this project");
+    assert_eq!(lines[2..4], ["0 none"; 2], "{out}");
+    refused(lines[4], "aclrtBinaryLoadFromData", "a text of kernels in tile IR");
+    // That the vendor's library lacks a function is told when it is loaded.
+    assert_eq!(lines[5], "207000 none", "{out}");
+}
+
 #[test]
 fn a_plug_in_that_cannot_work_is_refused_and_named() {
     let folder = tempfile::tempdir().expect("a folder for programs");

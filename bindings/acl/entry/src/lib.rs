@@ -15,6 +15,7 @@ mod plugin;
 mod refusing;
 mod row;
 mod table;
+mod tile_code;
 
 /// The loader of the system calls this before the program can call anything.
 #[used]

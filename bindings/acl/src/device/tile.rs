@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use pto_acl_interface::TileCode;
 use pto_host::stitch::PlacedProgram;
 use pto_host::workload::WorkloadBindings;
 use pto_host::workloads::TileKernel;
@@ -25,8 +26,8 @@ use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 
-/// The first word of a text of kernels.
-const TEXT: &str = "kernel";
+const _: () = assert!(u64::from_ne_bytes(*MAGIC) == u64::from_ne_bytes(*TileCode::PROGRAM));
+
 /// The most blocks of a launch, as for every kernel.
 const MOST_BLOCKS: u32 = 65_535;
 /// Launches that differ in kernel, device or number of blocks, whose programs stay on their devices. Each takes the code of the kernel and the scratch memory
@@ -38,28 +39,28 @@ const BLOCK: &str = "block";
 /// The kernels in a file; `None`: it has none in tile IR. `name` is what messages call it.
 pub(crate) fn read(bytes: &[u8], name: &str) -> Answer<Option<Vec<TileKernel>>> {
     let refuse = |why: String| Refusal::new(codes::INVALID_FILE, format!("{name}: {why}"));
-    if bytes.starts_with(MAGIC) {
-        let program = Program::from_bytes(bytes).map_err(|error| refuse(error.to_string()))?;
-        let Body::Plan(compiled) = program.body() else {
-            return Err(refuse(format!(
-                "the program is a {}, which has no tile kernels; load it with aclmdlLoadFromFile, or load the shared object with its kernels",
-                program.body().name()
-            )));
-        };
-        return Ok(Some(compiled.tile_kernels().to_vec()));
-    }
-    let text = std::str::from_utf8(bytes).ok().filter(|text| is_text(text));
-    let kernels = text.map(|text| {
-        TileKernel::parse_all(text).map_err(|error| refuse(format!("no text of tile kernels: {error}")))
-    });
-    kernels.transpose()
+    let kernels = match TileCode::of(bytes) {
+        None => return Ok(None),
+        Some(TileCode::Program) => of_program(bytes),
+        Some(TileCode::Text) => of_text(bytes),
+    };
+    kernels.map(Some).map_err(refuse)
 }
 
-/// Whether the first line that is no comment begins with a kernel.
-fn is_text(text: &str) -> bool {
-    let mut lines = text.lines().map(str::trim_start);
-    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
-    first.and_then(|line| line.strip_prefix(TEXT)).is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+fn of_program(bytes: &[u8]) -> Result<Vec<TileKernel>, String> {
+    let program = Program::from_bytes(bytes).map_err(|error| error.to_string())?;
+    let Body::Plan(compiled) = program.body() else {
+        return Err(format!(
+            "the program is a {}, which has no tile kernels; load it with aclmdlLoadFromFile, or load the shared object with its kernels",
+            program.body().name()
+        ));
+    };
+    Ok(compiled.tile_kernels().to_vec())
+}
+
+fn of_text(bytes: &[u8]) -> Result<Vec<TileKernel>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    TileKernel::parse_all(text).map_err(|error| format!("no text of tile kernels: {error}"))
 }
 
 /// A kernel that can be launched.
@@ -175,10 +176,9 @@ impl TileFunction {
         let tensors = self.operands(words).filter_map(|operand| operand.tensor());
         let addresses: Vec<_> = tensors.map(|(_, _, address)| gm(address)).collect();
         let run = placed.submit(lane.stream(), &addresses, self.bindings(words))?;
-        let exception = Exception { function: self.handle, ..lane.exception(codes::AICORE_EXCEPTION) };
-        lane.call(move || {
-            run.check().or_else(|fault| exception.raise(&format!("failed: {fault}")))
-        })
+        let exception =
+            Exception { function: self.handle, ..lane.exception(codes::AICORE_EXCEPTION) };
+        lane.call(move || run.check().or_else(|fault| exception.raise(&format!("failed: {fault}"))))
     }
 
     /// The scalars of a launch.
@@ -197,7 +197,12 @@ impl TileFunction {
     }
 
     /// The program of such a launch in the memory of the device.
-    fn placed(&self, open: &Open, blocks: u32, words: &[u64]) -> Answer<Arc<PlacedProgram<'static>>> {
+    fn placed(
+        &self,
+        open: &Open,
+        blocks: u32,
+        words: &[u64],
+    ) -> Answer<Arc<PlacedProgram<'static>>> {
         let constants: Vec<u64> =
             self.operands(words).filter_map(|operand| operand.constant()).collect();
         let key = Key { device: open.index, function: self.handle, blocks, constants };
@@ -237,8 +242,7 @@ impl TileFunction {
         }
         let task = Node::Task(Task { kernel: 0, axes: vec![Expr::var(BLOCK)], arguments });
         let blocks = Loop::new(BLOCK, Axis::Dense(blocks.into()));
-        let mut workload =
-            Workload::new(self.name(), Node::ParallelFor(blocks, Box::new(task)));
+        let mut workload = Workload::new(self.name(), Node::ParallelFor(blocks, Box::new(task)));
         workload.tensors = tensors;
         workload.kernels = vec![self.kernel.clone()];
         let refuse = |why: String| {

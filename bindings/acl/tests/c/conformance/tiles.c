@@ -43,6 +43,8 @@ static const char TEXT[] =
     "  store y, %0\n"
     "}\n";
 
+#define ONE "kernel a(x: inout f32[1, 8]) {\n  %0 = load x : f32[1, 8]\n  store x, %0\n}\n"
+
 enum { BLOCKS = 5, TILE = 8 * 64, COUNT = BLOCKS * TILE, BYTES = 4 * COUNT };
 
 static int says(const char *part) {
@@ -65,7 +67,7 @@ static int is_scaled(const float *y, int count, float factor) {
 /* Files that are none, and names that are not there. */
 static aclrtBinHandle load(void) {
     static const char none[] = "kernels are not what this text has", broken[] = "kernel broken(x: in f32[8, 64]) {\n  %0 = nothing x : f32[8, 64]\n}\n",
-                      twice[] = "kernel a(x: inout f32[1, 8]) {\n}\nkernel a(x: inout f32[1, 8]) {\n}\n", program[] = "PTOPROG\nno more";
+                      twice[] = ONE ONE, program[] = "PTOPROG\nno more";
     aclrtBinHandle binary = NULL;
     aclrtFuncHandle function;
     size_t count = 0, offset = 0, size = 0;
