@@ -30,8 +30,8 @@ const _: () = assert!(u64::from_ne_bytes(*MAGIC) == u64::from_ne_bytes(*TileCode
 
 /// The most blocks of a launch, as for every kernel.
 const MOST_BLOCKS: u32 = 65_535;
-/// Launches that differ in kernel, device or number of blocks, whose programs stay on their devices. Each takes the code of the kernel and the scratch memory
-/// of the cores; a program of 8 x 64 elements 0.3 MB.
+/// Programs of launches that stay on their devices: one for each kernel, device and number of blocks. Each takes memory of the device for its code and for the
+/// scratch memory of every core.
 const MOST_PLACED: usize = 64;
 /// The variable of the loop over blocks.
 const BLOCK: &str = "block";
