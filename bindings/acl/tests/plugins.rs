@@ -148,7 +148,8 @@ fn libraries_that_say_that_they_were_reached(folder: &Path) {
     let functions = functions.filter(|one| !own.contains(&one.name));
     let (of_plugin, of_both): (Vec<_>, Vec<_>) =
         functions.partition(|one| one.name.starts_with("ptoAcl"));
-    let body = |one: &pto_acl_interface::Function| format!("int {}() {{ return {REACHED}; }}\n", one.name);
+    let body =
+        |one: &pto_acl_interface::Function| format!("int {}() {{ return {REACHED}; }}\n", one.name);
     let mut source: String = of_both.iter().map(body).collect();
     source += "const char *aclGetRecentErrMsg() { static int told; return told++ ? 0 : \"older\"; }
         int aclrtGetLastError() { return 0; }

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use pto_acl_interface::Fault;
-use pto_host::abi::numbers::Counted;
 use pto_host::VirtDeviceOptions;
+use pto_host::abi::numbers::Counted;
 use pto_host::fw::Tracing;
 use tempfile::TempDir;
 
@@ -86,11 +86,7 @@ enum End {
 }
 
 impl End {
-    fn of(
-        status: ExitStatus,
-        settings: &AclSettings,
-        happened: &Path,
-    ) -> Result<Self, Failure> {
+    fn of(status: ExitStatus, settings: &AclSettings, happened: &Path) -> Result<Self, Failure> {
         let missed = missed(&settings.fails, happened)?;
         if status.success() && !missed.is_empty() && !settings.allow_missed_fault {
             return Ok(Self::Missed(sentence(&missed)));
@@ -115,14 +111,18 @@ fn each_seed(
 ) -> Result<End, Failure> {
     let first = settings.seed.unwrap_or(0);
     let last = first.checked_add(count - 1).ok_or_else(|| {
-        Failure::usage(format!("there are no {count} seeds from {first} on; begin with a lower one"))
+        Failure::usage(format!(
+            "there are no {count} seeds from {first} on; begin with a lower one"
+        ))
     })?;
     command.stdin(Stdio::null());
     for seed in first..=last {
         // The faults of the run before.
         match std::fs::remove_file(happened) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Failure::internal(format!("cannot forget which faults happened: {error}")));
+                return Err(Failure::internal(format!(
+                    "cannot forget which faults happened: {error}"
+                )));
             }
             _ => {}
         }
@@ -135,7 +135,9 @@ fn each_seed(
         let shown = std::io::stdout().write_all(&output.stdout);
         shown.and_then(|()| std::io::stderr().write_all(&output.stderr)).unwrap_or_default();
         let passed = Counted(seed - first, "seed");
-        eprintln!("pto: seed {seed} fails, after {passed} that passed; --seed {seed} without --seeds repeats it");
+        eprintln!(
+            "pto: seed {seed} fails, after {passed} that passed; --seed {seed} without --seeds repeats it"
+        );
         return Ok(end);
     }
     println!("{} passed, from {first} on", Counted(count, "seed"));

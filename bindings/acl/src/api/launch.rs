@@ -224,6 +224,7 @@ fn from_device(
         Refusal::argument("arguments is null; pass memory of the device")
     })?;
     let function = checked(function)?;
+    check_blocks(blocks)?;
     let count = launches::check_words_on_device(at, bytes)?;
     launches::launch_from(&*current::submitting(stream)?, function, blocks, at, count)
 }

@@ -227,9 +227,8 @@ unsafe extern "C" fn fetch(args: *const u64) {
     let address = |index| usize::try_from(word(index)).unwrap_or(0);
     let count = address(2).min(MAX_PARAMETERS - 1);
     let mut held = [0_u64; MAX_PARAMETERS];
-    let from = std::ptr::with_exposed_provenance::<u64>(address(1));
     // SAFETY: `launch_from` has these words looked up in a live block.
-    unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
+    unsafe { copy_words(address(1), &mut held[..count]) };
     if address(3) == 1 {
         held[count] = word(4);
     }
@@ -238,6 +237,16 @@ unsafe extern "C" fn fetch(args: *const u64) {
     let entry = unsafe { std::mem::transmute::<*const (), KernelFn>(entry) };
     // SAFETY: it is called with its words, as the device would.
     unsafe { entry(held.as_ptr()) };
+}
+
+/// Copies words from an address, which need not be one of words.
+///
+/// # Safety
+/// As many words can be read there.
+unsafe fn copy_words(from: usize, to: &mut [u64]) {
+    let from = std::ptr::with_exposed_provenance::<u8>(from);
+    // SAFETY: the caller promises the words; those of a slice are no memory of a device.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr().cast(), size_of_val(to)) };
 }
 
 /// The handle that `fetch` is registered under: no function has it.
@@ -302,9 +311,8 @@ impl Function {
     fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
         lane.synchronize(None)?;
         let mut held = vec![0_u64; count];
-        let from = std::ptr::with_exposed_provenance::<u64>(at);
         // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
-        unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
+        unsafe { copy_words(at, &mut held) };
         self.launch(lane, blocks, &held)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::kernel::{Arguments, Function, Part};
 use super::lane::{Engine, Lane};
-use super::parameters::words;
+use super::parameters::{words, words_in};
 use super::settings::{Machine, settings};
 use super::stream::Stream;
 use super::{places, profile};
@@ -71,12 +71,13 @@ pub(crate) fn of_parts(function: &Function, arguments: &Arguments) -> Answer<Pas
 
 /// How many words so many bytes of arguments in memory of a device are.
 pub(crate) fn check_words_on_device(at: usize, bytes: usize) -> Answer<usize> {
-    require(bytes == 0 || places::device_of(at, bytes)?.is_some(), || {
+    let count = words_in(bytes)?;
+    require(count == 0 || places::device_of(at, 8 * count)?.is_some(), || {
         Refusal::value(format!(
             "the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"
         ))
     })?;
-    Ok(words(&vec![0; bytes])?.len())
+    Ok(count)
 }
 
 /// Launches a kernel whose `count` words lie at `at` in memory of the device: they are read when the launch's turn comes.

@@ -120,7 +120,10 @@ fn seeds_are_tried_one_after_the_other() {
     let fails = ["--seeds", "3", "--fail", "stuck-stream:1"];
     let happens = "[ $PTO_ACL_SEED = 1 ] || echo stuck-stream:1 >> $PTO_ACL_HAPPENED";
     let (code, _, errors) = tries(&fails, happens);
-    assert!(code == Some(1) && errors.contains("seed 1 fails") && errors.contains("not tested"), "{errors}");
+    assert!(
+        code == Some(1) && errors.contains("seed 1 fails") && errors.contains("not tested"),
+        "{errors}"
+    );
     refused(&["acl", "run", "--seeds", "3", "true"], 2, &["--virtual"]);
     let trace = ["acl", "run", "--virtual", "--seeds", "3", "--trace", "x.json", "true"];
     refused(&trace, 2, &["--trace"]);

@@ -112,7 +112,7 @@ static void every_way(aclrtFuncHandle scale, float *x, float *y, aclrtStream str
     HOLDS(is_scaled(y, COUNT, -0.5f));
     /* Arguments in memory of the device, which an earlier command writes. */
     words.s = 3;
-    OK(aclrtMalloc(&on_device, sizeof words, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMalloc(&on_device, sizeof words + 8, ACL_MEM_MALLOC_HUGE_FIRST));
     OK(aclrtMemcpyAsync(on_device, sizeof words, &words, sizeof words, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     OK(aclrtLaunchKernel(scale, BLOCKS, on_device, sizeof words, stream));
     OK(aclrtSynchronizeStream(stream));
@@ -121,6 +121,15 @@ static void every_way(aclrtFuncHandle scale, float *x, float *y, aclrtStream str
     OK(aclrtLaunchKernelV2(scale, 2, on_device, sizeof words, &config, stream));
     OK(aclrtSynchronizeStream(stream));
     HOLDS(is_scaled(y, 2 * TILE, 3));
+    /* Words need not stand where words begin. */
+    char *odd = (char *)on_device + 4;
+    OK(aclrtMemcpy(odd, 24, &words, 20, ACL_MEMCPY_HOST_TO_DEVICE));
+    OK(aclrtMemset(y, BYTES, 0, BYTES));
+    OK(aclrtLaunchKernel(scale, 3, odd, 20, stream));
+    OK(aclrtSynchronizeStream(stream));
+    HOLDS(is_scaled(y, 3 * TILE, 3));
+    IS(VALUE, aclrtLaunchKernel(scale, 1, odd, 16, stream));
+    IS(ARGUMENT, aclrtLaunchKernel(scale, 0, odd, 20, stream));
     OK(aclrtFree(on_device));
     /* Step by step. A scalar has its own size, or that of a word. */
     OK(aclrtKernelArgsInit(scale, &arguments));
