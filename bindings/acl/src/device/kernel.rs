@@ -119,7 +119,7 @@ pub(crate) struct Function {
 /// What a launch runs.
 enum Code {
     Machine(MachineFunction),
-    Tile(TileFunction),
+    Tile(Box<TileFunction>),
 }
 
 /// A kernel in machine code.
@@ -179,7 +179,7 @@ impl Binary {
         })?;
         let parameters = Parameters::of(name, &TileFunction::sizes(kernel))?;
         let declaration = Declaration::from(parameters);
-        let code = |handle| Code::Tile(TileFunction::new(handle, kernel.clone()));
+        let code = |handle| Code::Tile(Box::new(TileFunction::new(handle, kernel.clone())));
         Ok(add_code(declaration, code))
     }
 }
