@@ -78,6 +78,41 @@ fn copy_of_ours(folder: &Path) -> PathBuf {
     home
 }
 
+/// Kernels in tile IR never reach the vendor's library; everything else does.
+#[test]
+fn tile_code_is_refused_before_the_vendors_library() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = program("tile_code.c", folder.path());
+    let home = folder.path().join("cann");
+    std::fs::create_dir_all(home.join("lib64")).expect("a folder");
+    compile("vendor.c", &["-shared", "-fPIC"], &home.join("lib64/libacl_rt.so"));
+    let [text, model, other, absent] =
+        ["k.txt", "k.ptop", "k.json", "absent"].map(|name| folder.path().join(name));
+    std::fs::write(&text, "# One.\nkernel k(x: inout f32[1, 8]) {\n}\n").expect("a file");
+    std::fs::write(&model, "PTOPROG\n").expect("a file");
+    std::fs::write(&other, "{}").expect("a file");
+    let mut command = start(&program);
+    command.args([&text, &model, &other, &absent]).env("PTO_ACL_DEVICE", "a2a3");
+    let (out, errors, code) = said(command.env("ASCEND_HOME_PATH", &home));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), code), (6, Some(0)), "{out}{errors}");
+    let refused = |line: &str, call: &str, form: &str| {
+        let begin = format!(
+            "207000 [207000] {call}: the code is {form}, which the library of the device a2a3 cannot load"
+        );
+        assert!(
+            line.starts_with(&begin) && line.contains("pto program run FILE --device a2a3"),
+            "{line}"
+        );
+    };
+    refused(lines[0], "aclrtBinaryLoadFromFile", "a text of kernels in tile IR");
+    refused(lines[1], "aclrtBinaryLoadFromFile", "a program file of this project");
+    assert_eq!(lines[2..4], ["0 none"; 2], "{out}");
+    refused(lines[4], "aclrtBinaryLoadFromData", "a text of kernels in tile IR");
+    // That the vendor's library lacks a function is told when it is loaded.
+    assert_eq!(lines[5], "207000 none", "{out}");
+}
+
 #[test]
 fn a_plug_in_that_cannot_work_is_refused_and_named() {
     let folder = tempfile::tempdir().expect("a folder for programs");
@@ -106,30 +141,39 @@ fn a_plug_in_that_cannot_work_is_refused_and_named() {
 /// What the functions of a plug-in return that does nothing else.
 const REACHED: i32 = 4711;
 
-/// A plug-in whose functions return `REACHED`; the lines that it is told of go to its standard error.
-fn plug_in_that_says_that_it_was_reached(folder: &Path) {
+/// A library whose functions return `REACHED`, as a plug-in, and as the vendor's. The lines that the plug-in is told of go to its standard error.
+fn libraries_that_say_that_they_were_reached(folder: &Path) {
     let own = ["aclGetRecentErrMsg", "aclrtGetLastError", "aclrtPeekAtLastError"];
     let functions = pto_acl_interface::all().chain(pto_acl_interface::runtime());
     let functions = functions.filter(|one| !own.contains(&one.name));
-    let mut source = String::from("#include <stdio.h>\n");
-    source.extend(functions.map(|one| format!("int {}() {{ return {REACHED}; }}\n", one.name)));
+    let (of_plugin, of_both): (Vec<_>, Vec<_>) =
+        functions.partition(|one| one.name.starts_with("ptoAcl"));
+    let body =
+        |one: &pto_acl_interface::Function| format!("int {}() {{ return {REACHED}; }}\n", one.name);
+    let mut source: String = of_both.iter().map(body).collect();
+    source += "const char *aclGetRecentErrMsg() { static int told; return told++ ? 0 : \"older\"; }
+        int aclrtGetLastError() { return 0; }
+        int aclrtPeekAtLastError() { return 0; }\n";
+    let vendors = source.clone();
+    source.extend(of_plugin.iter().map(body));
     source += &format!(
-        "unsigned ptoAclPlugin() {{ return {}; }}
-        const char *aclGetRecentErrMsg() {{ static int told; return told++ ? 0 : \"older\"; }}
-        int aclrtGetLastError() {{ return 0; }}
-        int aclrtPeekAtLastError() {{ return 0; }}
+        "#include <stdio.h>
+        unsigned ptoAclPlugin() {{ return {}; }}
         int ptoAclRefused(const char *call, int code, const char *text) {{
             fprintf(stderr, \"%s %d %s\\n\", call, code, text);
-            return 0;
+            return code;
         }}\n",
         pto_acl_interface::PLUGIN_VERSION
     );
-    let file = folder.join("reached.c");
-    std::fs::write(&file, source).expect("a file");
-    let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-w", "-o"]).arg(folder.join("libpto_acl_reached.so"));
-    let (out, errors, code) = said(command.arg(file));
-    assert_eq!(code, Some(0), "{out}{errors}");
+    std::fs::create_dir_all(folder.join("lib64")).expect("a folder");
+    for (source, file) in [(source, "libpto_acl_reached.so"), (vendors, "lib64/libacl_rt.so")] {
+        let text = folder.join("reached.c");
+        std::fs::write(&text, source).expect("a file");
+        let mut command = Command::new("cc");
+        command.args(["-shared", "-fPIC", "-w", "-o"]).arg(folder.join(file));
+        let (out, errors, code) = said(command.arg(text));
+        assert_eq!(code, Some(0), "{out}{errors}");
+    }
 }
 
 /// A word that a rule accepts, and one that it does not, as the program takes them. The upper half of a narrow one is dirt.
@@ -153,7 +197,7 @@ fn arguments_that_cannot_be_reach_no_plug_in() {
     compile("above.c", &["-L", &libraries.to_string_lossy(), "-lascendcl", "-ldl"], &above);
     let own = folder.path().join("libascendcl.so");
     std::fs::copy(library_folder().join("libascendcl.so"), own).expect("a file");
-    plug_in_that_says_that_it_was_reached(folder.path());
+    libraries_that_say_that_they_were_reached(folder.path());
     let checks: Vec<Check> = pto_acl_interface::checks().collect();
     let mut lines = String::new();
     for broken in checks.iter().map(Some).chain([None]) {
@@ -174,24 +218,33 @@ fn arguments_that_cannot_be_reach_no_plug_in() {
     // The last line is what the library tells of.
     lines +=
         "aclrtSynchronizeDeviceWithTimeout 107000 0 0 0 0 0 0\naclrtMalloc 100000 0 1 0 0 0 0\n";
-    let file = folder.path().join("lines");
-    std::fs::write(&file, &lines).expect("a file");
-    let mut command = Command::new(&above);
-    command.arg(&file).env("LD_LIBRARY_PATH", folder.path()).env("PTO_ACL_DEVICE", "reached");
-    let (out, errors, code) = said(&mut command);
-    let count = lines.lines().count();
-    assert!(
-        out.starts_with(&format!("{count} calls, 0 wrong\n")) && code == Some(0),
-        "{out}{errors}"
-    );
-    // The plug-in is told of each, and the newest message comes first; what the plug-in had comes last.
+    let ask = |lines: &str, device: &str| {
+        let file = folder.path().join("lines");
+        std::fs::write(&file, lines).expect("a file");
+        let mut command = Command::new(&above);
+        command.arg(&file).env("LD_LIBRARY_PATH", folder.path()).env("PTO_ACL_DEVICE", device);
+        let (out, errors, code) = said(command.env("ASCEND_HOME_PATH", folder.path()));
+        let count = lines.lines().count();
+        assert!(
+            out.starts_with(&format!("{count} calls, 0 wrong\n")) && code == Some(0),
+            "{out}{errors}"
+        );
+        (out, errors)
+    };
+    // The plug-in is told of each, and keeps what it is told: the library has no errors of its own.
+    let (out, errors) = ask(&lines, "reached");
     assert_eq!(errors.lines().count(), checks.len() + 2, "{errors}");
+    assert!(out.ends_with("\nlast error 0, then 0\nolder\nnone\n"), "{out}");
+    // The vendor's library cannot be told. The newest message comes first; what that library had comes last.
+    let of_vendor = lines.lines().filter(|line| !line.starts_with("ptoAcl"));
+    let of_vendor: String = of_vendor.map(|line| format!("{line}\n")).collect();
+    let (out, errors) = ask(&of_vendor, "a2a3");
     let told = [
         "last error 107000, then 0",
         "[100000] aclrtMalloc: address is null; pass a pointer or a handle",
         "[107000] aclrtSynchronizeDeviceWithTimeout: a limit of 0 ms is none; pass -1 for no limit, or 1 and more",
     ];
-    assert!(out.contains(&told.join("\n")) && out.ends_with("\nnone\n"), "{out}");
+    assert!(out.contains(&told.join("\n")) && out.ends_with("\nnone\n"), "{out}{errors}");
 }
 
 #[test]

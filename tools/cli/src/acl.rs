@@ -4,14 +4,15 @@
 //! settings of the library go through the environment (docs/acl.md).
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 
 use pto_acl_interface::Fault;
 use pto_host::VirtDeviceOptions;
+use pto_host::abi::numbers::Counted;
 use pto_host::fw::Tracing;
 use tempfile::TempDir;
 
@@ -23,6 +24,8 @@ use crate::output_file;
 /// The names that programs know the library by.
 const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
 const FILE: &str = "libascendcl.so";
+/// The seed of virtual time, for the library.
+const SEED: &str = "PTO_ACL_SEED";
 /// The program that makes the calls of a record.
 const REPLAY: &str = "pto-acl-replay";
 
@@ -60,19 +63,90 @@ fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
     if !settings.fails.is_empty() {
         command.env("PTO_ACL_HAPPENED", &happened);
     }
-    let status = command.status().map_err(|error| {
-        let program = Path::new(command.get_program()).display();
-        Failure::usage(format!("cannot start '{program}': {error}"))
-    })?;
-    let missed = missed(&settings.fails, &happened)?;
+    let end = match settings.seeds {
+        None => once(&mut command, settings, &happened),
+        Some(count) => each_seed(&mut command, settings, count, &happened),
+    };
     drop(folder);
-    if status.success() && !missed.is_empty() && !settings.allow_missed_fault {
-        eprintln!("pto: {}", sentence(&missed));
-        return Ok(Exit::Wrong);
+    match end? {
+        End::Missed(sentence) => {
+            eprintln!("pto: {sentence}");
+            Ok(Exit::Wrong)
+        }
+        End::Own(code) => std::process::exit(code),
     }
-    // A program that a signal ended: as a shell says it.
-    let signalled = status.signal().map(|signal| 128 + signal);
-    std::process::exit(status.code().or(signalled).unwrap_or(1))
+}
+
+/// How a program ended.
+enum End {
+    /// With this code; where a signal ended it, with the one that a shell would give.
+    Own(i32),
+    /// With 0, although a fault did not happen; a sentence that says so.
+    Missed(String),
+}
+
+impl End {
+    fn of(status: ExitStatus, settings: &AclSettings, happened: &Path) -> Result<Self, Failure> {
+        let missed = missed(&settings.fails, happened)?;
+        if status.success() && !missed.is_empty() && !settings.allow_missed_fault {
+            return Ok(Self::Missed(sentence(&missed)));
+        }
+        let signalled = status.signal().map(|signal| 128 + signal);
+        Ok(Self::Own(status.code().or(signalled).unwrap_or(1)))
+    }
+}
+
+/// Runs the program once.
+fn once(command: &mut Command, settings: &AclSettings, happened: &Path) -> Result<End, Failure> {
+    let status = command.status().map_err(|error| cannot_start(command, &error))?;
+    End::of(status, settings, happened)
+}
+
+/// Runs the program with one seed after the other, and shows what it says with the first one that does not end with 0.
+fn each_seed(
+    command: &mut Command,
+    settings: &AclSettings,
+    count: u64,
+    happened: &Path,
+) -> Result<End, Failure> {
+    let first = settings.seed.unwrap_or(0);
+    let last = first.checked_add(count - 1).ok_or_else(|| {
+        Failure::usage(format!(
+            "there are no {count} seeds from {first} on; begin with a lower one"
+        ))
+    })?;
+    command.stdin(Stdio::null());
+    for seed in first..=last {
+        // The faults of the run before.
+        match std::fs::remove_file(happened) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(Failure::internal(format!(
+                    "cannot forget which faults happened: {error}"
+                )));
+            }
+            _ => {}
+        }
+        command.env(SEED, seed.to_string());
+        let output = command.output().map_err(|error| cannot_start(command, &error))?;
+        let end = End::of(output.status, settings, happened)?;
+        if matches!(end, End::Own(0)) {
+            continue;
+        }
+        let shown = std::io::stdout().write_all(&output.stdout);
+        shown.and_then(|()| std::io::stderr().write_all(&output.stderr)).unwrap_or_default();
+        let passed = Counted(seed - first, "seed");
+        eprintln!(
+            "pto: seed {seed} fails, after {passed} that passed; --seed {seed} without --seeds repeats it"
+        );
+        return Ok(end);
+    }
+    println!("{} passed, from {first} on", Counted(count, "seed"));
+    Ok(End::Own(0))
+}
+
+fn cannot_start(command: &Command, error: &std::io::Error) -> Failure {
+    let program = Path::new(command.get_program()).display();
+    Failure::usage(format!("cannot start '{program}': {error}"))
 }
 
 /// The faults that are not in the file of those that happened. A fault that is asked for twice happens twice.
@@ -188,7 +262,7 @@ fn variables(args: &AclSettings) -> Vec<(&'static str, OsString)> {
     settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string().into())));
     settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string().into())));
     if args.is_virtual {
-        settings.push(("PTO_ACL_SEED", args.seed.unwrap_or(0).to_string().into()));
+        settings.push((SEED, args.seed.unwrap_or(0).to_string().into()));
     }
     settings.extend(args.kernel_us.map(|time| ("PTO_ACL_KERNEL_US", time.to_string().into())));
     if args.check || args.strict {

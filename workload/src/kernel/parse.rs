@@ -21,6 +21,24 @@ impl TileKernel {
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         kernel_alone(text)
     }
+
+    /// Reads a text of several kernels, one after the other.
+    ///
+    /// # Errors
+    /// Where the text is no kernel, a kernel is wrong, or two have one name.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, ParseError> {
+        let mut lexer = Lexer::new(text)?;
+        let mut kernels: Vec<Self> = Vec::new();
+        while kernels.is_empty() || *lexer.peek() != Token::End {
+            let found = kernel(&mut lexer)?;
+            if kernels.iter().any(|known| known.name() == found.name()) {
+                let message = format!("there are two kernels `{}`", found.name());
+                return Err(lexer.error_before(message));
+            }
+            kernels.push(found);
+        }
+        Ok(kernels)
+    }
 }
 
 /// A text that is a kernel and nothing else.

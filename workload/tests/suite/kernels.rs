@@ -44,6 +44,27 @@ kernel scale(x: in f32[8, 64], y: out f16[8, 64], s: f32) {
 }
 
 #[test]
+fn a_text_of_several_kernels() {
+    let kernel = |name: &str| {
+        format!(
+            "kernel {name}(x: inout f32[1, 8]) {{\n  %0 = load x : f32[1, 8]\n  store x, %0\n}}\n"
+        )
+    };
+    let text = format!("# Two.\n{}\n# The other one.\n{}", kernel("a"), kernel("b"));
+    let names = TileKernel::parse_all(&text).unwrap();
+    let names: Vec<&str> = names.iter().map(TileKernel::name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let refused = |text: &str| TileKernel::parse_all(text).unwrap_err().to_string();
+    assert!(refused(&text.replace(" b(", " a(")).contains("there are two kernels `a`"));
+    assert!(refused("").contains("kernel"));
+    assert!(
+        refused(&format!("{text} store")).contains("line 12"),
+        "{}",
+        refused(&format!("{text} store"))
+    );
+}
+
+#[test]
 fn loads_and_moves_stand_where_the_clock_counts_them() {
     let mut k = KernelBuilder::new("both");
     let a = k.tensor("a", Direction::In, F32, [4, 4]).unwrap();

@@ -15,8 +15,8 @@ const BAD_ARGUMENT: i32 = 100_000;
 /// A value that cannot be.
 const BAD_VALUE: i32 = 107_000;
 
-/// What a plug-in of this project does beside a refusal: it counts the call, for those who ask for the n-th to fail, writes the log, and tells the
-/// validation layer. It returns 0, or another code, whose message it has kept.
+/// What a plug-in of this project does with a refusal: it keeps the message for the thread, counts the call, for those who ask for the n-th to fail, writes the
+/// log, and tells the validation layer. It returns the code of the call: that of the refusal, or of what comes before it.
 pub(crate) type Told = extern "C" fn(*const c_char, i32, *const c_char) -> i32;
 
 static TELL: OnceLock<Told> = OnceLock::new();
@@ -37,9 +37,8 @@ pub(crate) fn refuse(row: &Row, target: *mut c_void, words: &[usize; CHECKED]) -
     let Some(check) = broken else { return BAD_ARGUMENT };
     let (code, text) = reason(check, words[check.place]);
     let as_c = CString::new(&*text).unwrap_or_default();
-    let other = TELL.get().map_or(0, |told| told(row.name.as_ptr(), code, as_c.as_ptr()));
-    if other != 0 {
-        return other;
+    if let Some(told) = TELL.get() {
+        return told(row.name.as_ptr(), code, as_c.as_ptr());
     }
     errors::keep(row.name, code, &text);
     code

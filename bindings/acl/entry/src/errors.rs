@@ -1,7 +1,8 @@
-//! Errors of the calling thread: those of calls that this library refused itself, and those that the plug-in keeps.
+//! Errors of the calling thread. A plug-in of this project keeps all of them, also those of calls that this library refuses itself: it is told of them. The
+//! vendor's library cannot be told, so that beside it those are kept here.
 //!
-//! The newest message is told first. So when a call is refused here, the messages that the plug-in has then are taken over: they are older. What it has when
-//! somebody asks is newer.
+//! The newest message is told first. So when a call is refused here, the messages that the vendor's library has then are taken over: they are older. What it
+//! has when somebody asks is newer.
 //!
 //! What is kept stands behind a key of the operating system, and not in thread-local variables: a library that is loaded late gets no room for those on some
 //! systems.
@@ -27,7 +28,7 @@ struct Errors {
     told: CString,
 }
 
-/// Keeps why a call was refused here.
+/// Keeps why a call was refused here, in front of the vendor's library.
 pub(crate) fn keep(call: &CStr, code: i32, text: &str) {
     let older = recent_of_plugin();
     // What the entry point itself refuses does not count as the thread's last error.

@@ -5,7 +5,7 @@
 //! the program -> libascendcl.so -> libpto_acl_a2a3sim.so   a simulated device
 //!                               -> the vendor's library    a real one, whose names are looked up in its own files first
 //! ```
-//! It keeps the errors of a thread. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.
+//! Beside the vendor's library it keeps the errors of the calls that it refuses itself. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.
 
 mod checks;
 mod entries;
@@ -15,6 +15,7 @@ mod plugin;
 mod refusing;
 mod row;
 mod table;
+mod tile_code;
 
 /// The loader of the system calls this before the program can call anything.
 #[used]

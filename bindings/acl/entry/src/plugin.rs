@@ -19,6 +19,7 @@ use super::loader::{Library, Names, is_own, own_file};
 use super::refusing;
 use super::row::Row;
 use super::table::{self, ROWS};
+use super::tile_code;
 
 const DEVICE: &str = "PTO_ACL_DEVICE";
 const HOME: &str = "ASCEND_HOME_PATH";
@@ -108,7 +109,9 @@ fn vendor() -> Result<(), String> {
         match open_vendor(&file) {
             Ok(library) => {
                 tell_missing(&library, &file);
-                fill(|row| library.symbol(row.name).unwrap_or_else(|| refusing::lacking(row)));
+                let vendors =
+                    |row: &Row| library.symbol(row.name).unwrap_or_else(|| refusing::lacking(row));
+                fill(|row| tile_code::watch(row, vendors(row)));
                 return Ok(());
             }
             Err(why) => tried.push(why),

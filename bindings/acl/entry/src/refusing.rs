@@ -7,7 +7,8 @@ use super::row::Row;
 
 /// The code of a library that cannot work.
 const INTERNAL: i32 = 507_000;
-const UNSUPPORTED: i32 = 207_000;
+/// The code of what a device cannot do.
+pub(crate) const UNSUPPORTED: i32 = 207_000;
 
 /// Why there is no plug-in.
 static WHY: OnceLock<CString> = OnceLock::new();

@@ -28,7 +28,7 @@ const RUNTIME: &[&str] = &[
 ];
 
 /// The version of the table of functions between the library of entry points and a plug-in.
-pub const PLUGIN_VERSION: u32 = 2;
+pub const PLUGIN_VERSION: u32 = 3;
 
 /// Functions that have no way to say that they failed, and why.
 const NEVER_FAIL: &[(&str, &str)] = &[

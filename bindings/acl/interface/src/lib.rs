@@ -1,12 +1,14 @@
 //! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, the
-//! checks of arguments, the faults that a user can ask for, and what a record of calls looks like.
+//! checks of arguments, the faults that a user can ask for, what a record of calls looks like, and how files in tile IR begin.
 
 mod calls;
 mod checks;
 mod faults;
 mod functions;
+mod tile_code;
 
 pub use calls::{Argument, Call, HEADER, Memory, Unreadable, Value, read};
 pub use checks::{CHECKED, Check, Rule, checks};
 pub use faults::{Fault, Strike, Unsound, list};
 pub use functions::{Function, PLUGIN_VERSION, all, runtime};
+pub use tile_code::TileCode;

@@ -31,7 +31,7 @@ api! {
         })?;
         let sizes = sizes.list("sizes", count)?;
         let function = checked(function)?;
-        let name = function.kernel.name();
+        let name = function.name();
         function.declaration.declare(name, Parameters::of(name, &sizes)?)
     }
 

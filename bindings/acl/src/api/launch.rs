@@ -62,8 +62,8 @@ api! {
     fn aclrtLaunchKernelWithConfig(function: Handle, blocks: u32, stream: Handle, config: In<Config>, arguments: Handle, reserve: Address) {
         require(reserve.number() == 0, || Refusal::argument("reserve is not null; pass NULL"))?;
         check_config(&config)?;
-        let arguments = launches::of_parts(&*list(arguments)?)?;
-        launch(function, blocks, arguments, stream)
+        let passed = launches::of_parts(looked_up(function)?, &*list(arguments)?)?;
+        launch(function, blocks, passed, stream)
     }
 
     fn aclrtKernelArgsInit(function: Handle, arguments: Out<Handle>) {
@@ -110,7 +110,7 @@ api! {
     fn aclrtFunctionGetParamCount(function: Handle, count: Out<usize>) {
         let place = count.place("count")?;
         let function = looked_up(function)?;
-        place.set(function.declaration.get(function.kernel.name())?.count());
+        place.set(function.declaration.get(function.name())?.count());
         Ok(())
     }
 
@@ -120,7 +120,7 @@ api! {
             Refusal::argument("offset and size are null; pass a pointer for one of them")
         })?;
         let function = looked_up(function)?;
-        let (offset, size) = function.declaration.get(function.kernel.name())?.place(index)?;
+        let (offset, size) = function.declaration.get(function.name())?.place(index)?;
         if let Some(place) = places.0 {
             place.set(offset);
         }
@@ -133,7 +133,7 @@ api! {
     fn aclrtGetFunctionName(function: Handle, room: u32, name: Out<u8>) {
         let place = name.place("name")?;
         let function = checked(function)?;
-        crate::common::argument::put_text(&place, room as usize, function.kernel.name())
+        crate::common::argument::put_text(&place, room as usize, function.name())
     }
 }
 
@@ -174,7 +174,7 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
 
 /// The words that a kernel's arguments are, where the program passes a pointer to each of them.
 fn words_of_array(function: &Function, arguments: &In<usize>) -> Answer<Vec<u64>> {
-    let parameters = function.declaration.get(function.kernel.name())?;
+    let parameters = function.declaration.get(function.name())?;
     let places = arguments.list("arguments", parameters.count())?;
     parameters.gather(|index, size| {
         In::<u8>::at(places[index]).list(&format!("arguments[{index}]"), size)
@@ -224,6 +224,7 @@ fn from_device(
         Refusal::argument("arguments is null; pass memory of the device")
     })?;
     let function = checked(function)?;
+    check_blocks(blocks)?;
     let count = launches::check_words_on_device(at, bytes)?;
     launches::launch_from(&*current::submitting(stream)?, function, blocks, at, count)
 }

@@ -122,16 +122,12 @@ fn refuse(call: &'static str, refusal: &Refusal) -> i32 {
     refusal.code
 }
 
-/// The library of entry points has refused a call by its arguments alone. 0, or the code of what comes before that: a fault that a user asks for, a child of
+/// The library of entry points has refused a call by its arguments alone. Its code, or that of what comes before it: a fault that a user asks for, a child of
 /// `fork`.
 pub(crate) fn refused_above(call: &'static str, refusal: &Refusal) -> i32 {
     match watched(call, || Ok(())) {
         Err(first) => refuse(call, &first),
-        Ok(()) => {
-            checks::refused(refusal);
-            log::refused(call, refusal);
-            0
-        }
+        Ok(()) => refuse(call, refusal),
     }
 }
 

@@ -8,7 +8,7 @@ use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, fleet, model, places};
+use super::{callbacks, fleet, model, places, tile};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
@@ -139,6 +139,7 @@ pub(crate) fn reset_device(device: i32) -> Answer {
     let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
     if !left {
         model::forget_all(device);
+        tile::forget_all(device);
         places::free_all(device);
     }
     Ok(())
@@ -169,6 +170,7 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
         }
     }
     model::forget_all(device);
+    tile::forget_all(device);
     places::free_all(device);
     Ok(())
 }

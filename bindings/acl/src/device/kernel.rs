@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::{CoreKind, FuncId};
+use pto_host::workloads::TileKernel;
 use pto_host::{Kernel, KernelFn};
 use pto_native::kernels::{self, KernelSource};
 
 use super::fleet;
 use super::lane::Lane;
 use super::open::Open;
-use super::parameters::{Declaration, MAX_PARAMETERS};
+use super::parameters::{Declaration, MAX_PARAMETERS, Parameters};
 use super::settings::{MOST_DEVICES, Machine, settings};
+use super::tile::{self, TileFunction};
 use crate::common::codes;
+use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Lasting, Table};
 
@@ -23,10 +26,9 @@ pub(crate) static BINARIES: Table<Binary> = Table::new(Kind::Binary);
 pub(crate) static FUNCTIONS: Lasting<Function> = Lasting::new(Kind::Function);
 pub(crate) static ARGUMENTS: Table<Arguments> = Table::new(Kind::Arguments);
 
-/// Code with kernels in it: a shared or relocatable object.
+/// Code with kernels in it.
 pub(crate) struct Binary {
-    bytes: Vec<u8>,
-    name: String,
+    object: Object,
     kind: CoreKind,
     functions: Mutex<Vec<(String, Handle)>>,
 }
@@ -47,25 +49,38 @@ impl Cores {
     }
 }
 
-/// A shared or a relocatable object, as far as its first bytes say.
+/// Code with kernels in it, before it is loaded.
 pub(crate) struct Object {
     bytes: Vec<u8>,
     name: String,
+    form: Form,
+}
+
+/// What kind of code it is.
+enum Form {
+    /// A shared or a relocatable object, as far as its first bytes say.
+    Machine,
+    /// Kernels in tile IR. Their instructions say which cores they are for.
+    Tiles(Vec<TileKernel>),
 }
 
 impl Object {
-    /// Takes bytes that are an object; `name` is what messages call it.
+    /// Takes bytes that are code; `name` is what messages call it.
     pub(crate) fn of(bytes: Vec<u8>, name: String) -> Answer<Self> {
-        require(bytes.starts_with(b"\x7FELF"), || {
+        if bytes.starts_with(b"\x7FELF") {
+            return Ok(Self { bytes, name, form: Form::Machine });
+        }
+        let kernels = tile::read(&bytes, &name)?.ok_or_else(|| {
             let text = format!(
-                "{name} is no ELF object; pass a shared or a relocatable object with kernels for this machine"
+                "{name} is no ELF object, no program file and no text of tile kernels; pass a shared or a relocatable object with kernels for this machine, or \
+                 kernels in tile IR"
             );
             Refusal::new(codes::INVALID_FILE, text)
         })?;
-        Ok(Self { bytes, name })
+        Ok(Self { bytes, name, form: Form::Tiles(kernels) })
     }
 
-    /// Reads the object in a file.
+    /// Reads the code in a file.
     pub(crate) fn read(path: String) -> Answer<Self> {
         let bytes = std::fs::read(&path).map_err(|error| {
             Refusal::new(codes::FILE_OPEN, format!("{path} cannot be read: {error}"))
@@ -74,10 +89,9 @@ impl Object {
     }
 }
 
-/// Takes an object with kernels for these cores.
+/// Takes code with kernels for these cores.
 pub(crate) fn load(object: Object, cores: Cores) -> Handle {
-    let Object { bytes, name } = object;
-    BINARIES.open(Binary { bytes, name, kind: cores.kind(), functions: Mutex::default() })
+    BINARIES.open(Binary { object, kind: cores.kind(), functions: Mutex::default() })
 }
 
 /// Makes a kernel of a function of the program.
@@ -98,9 +112,24 @@ pub(crate) fn of_function(name: &str, entry: usize, cores: Cores) -> Answer<Hand
 
 /// A kernel that can be launched.
 pub(crate) struct Function {
-    pub(crate) handle: Handle,
-    pub(crate) kernel: Kernel,
     pub(crate) declaration: Declaration,
+    code: Code,
+}
+
+/// What a launch runs.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "functions are few and stay where they are; a launch of machine code finds its number without one more pointer"
+)]
+enum Code {
+    Machine(MachineFunction),
+    Tile(Box<TileFunction>),
+}
+
+/// A kernel in machine code.
+struct MachineFunction {
+    handle: Handle,
+    kernel: Kernel,
     /// The address of its code.
     entry: usize,
     /// The number that it has on each device, from its first launch there on.
@@ -111,9 +140,9 @@ pub(crate) struct Function {
 const NO_NUMBER: u32 = u32::MAX;
 
 impl Binary {
-    /// The object as it was loaded.
+    /// The code as it was loaded.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.object.bytes
     }
 
     /// The function of this name.
@@ -122,21 +151,40 @@ impl Binary {
         if let Some((_, known)) = functions.iter().find(|(name, _)| name == symbol) {
             return Ok(*known);
         }
-        let declaration = Declaration::of_object(&self.bytes, &self.name, symbol);
-        if settings().machine == Machine::Virt {
-            let handle = add(of_machine(symbol)?, NO_ENTRY, declaration?);
-            functions.push((symbol.to_owned(), handle));
-            return Ok(handle);
-        }
-        let source = KernelSource { name: symbol, symbol, kind: self.kind };
-        let entry = kernels::entry_of(&self.bytes, source).map_err(|failure| {
-            Refusal::new(codes::NO_SYMBOL, format!("{}: {failure}", self.name))
-        })?;
-        // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
-        let kernel = unsafe { kernels::from_pointer(entry, source) };
-        let handle = add(kernel, entry.as_ptr().expose_provenance(), declaration?);
+        let handle = match &self.object.form {
+            Form::Machine => self.of_machine_code(symbol)?,
+            Form::Tiles(kernels) => self.of_tiles(kernels, symbol)?,
+        };
         functions.push((symbol.to_owned(), handle));
         Ok(handle)
+    }
+
+    fn of_machine_code(&self, symbol: &str) -> Answer<Handle> {
+        let Object { bytes, name, .. } = &self.object;
+        let declaration = Declaration::of_object(bytes, name, symbol);
+        if settings().machine == Machine::Virt {
+            return Ok(add(of_machine(symbol)?, NO_ENTRY, declaration?));
+        }
+        let source = KernelSource { name: symbol, symbol, kind: self.kind };
+        let entry = kernels::entry_of(bytes, source)
+            .map_err(|failure| Refusal::new(codes::NO_SYMBOL, format!("{name}: {failure}")))?;
+        // SAFETY: what the object calls a kernel is one; its author vouches for it, as for any code that is loaded.
+        let kernel = unsafe { kernels::from_pointer(entry, source) };
+        Ok(add(kernel, entry.as_ptr().expose_provenance(), declaration?))
+    }
+
+    fn of_tiles(&self, kernels: &[TileKernel], name: &str) -> Answer<Handle> {
+        let found = kernels.iter().find(|kernel| kernel.name() == name);
+        let kernel = found.ok_or_else(|| {
+            let known: Vec<&str> = kernels.iter().map(TileKernel::name).collect();
+            let (file, known) = (&self.object.name, known.join(", "));
+            let text = format!("{file} has no tile kernel {name}; it has [{known}]");
+            Refusal::new(codes::NO_SYMBOL, text)
+        })?;
+        let parameters = Parameters::of(name, &TileFunction::sizes(kernel))?;
+        let declaration = Declaration::from(parameters);
+        let code = |handle| Code::Tile(Box::new(TileFunction::new(handle, kernel.clone())));
+        Ok(add_code(declaration, code))
     }
 }
 
@@ -156,7 +204,18 @@ fn of_machine(name: &str) -> Answer<Kernel> {
 /// Makes a function of a kernel.
 fn add(kernel: Kernel, entry: usize, declaration: Declaration) -> Handle {
     let numbers = [const { AtomicU32::new(NO_NUMBER) }; MOST_DEVICES];
-    FUNCTIONS.open_with(|handle| Function { handle, kernel, declaration, entry, numbers }).handle
+    let code = |handle| Code::Machine(MachineFunction { handle, kernel, entry, numbers });
+    add_code(declaration, code)
+}
+
+/// Makes a function of what `code` gives for its handle.
+fn add_code(declaration: Declaration, code: impl FnOnce(Handle) -> Code) -> Handle {
+    let mut given = 0;
+    FUNCTIONS.open_with(|handle| {
+        given = handle;
+        Function { declaration, code: code(handle) }
+    });
+    given
 }
 
 /// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;
@@ -172,9 +231,8 @@ unsafe extern "C" fn fetch(args: *const u64) {
     let address = |index| usize::try_from(word(index)).unwrap_or(0);
     let count = address(2).min(MAX_PARAMETERS - 1);
     let mut held = [0_u64; MAX_PARAMETERS];
-    let from = std::ptr::with_exposed_provenance::<u64>(address(1));
     // SAFETY: `launch_from` has these words looked up in a live block.
-    unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
+    unsafe { copy_words(address(1), &mut held[..count]) };
     if address(3) == 1 {
         held[count] = word(4);
     }
@@ -185,13 +243,88 @@ unsafe extern "C" fn fetch(args: *const u64) {
     unsafe { entry(held.as_ptr()) };
 }
 
+/// Copies words from an address, which need not be one of words.
+///
+/// # Safety
+/// As many words can be read there.
+unsafe fn copy_words(from: usize, to: &mut [u64]) {
+    let from = std::ptr::with_exposed_provenance::<u8>(from);
+    // SAFETY: the caller promises the words; those of a slice are no memory of a device.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr().cast(), size_of_val(to)) };
+}
+
 /// The handle that `fetch` is registered under: no function has it.
 const FETCH: Handle = 1;
 
 impl Function {
+    pub(crate) fn name(&self) -> &str {
+        match &self.code {
+            Code::Machine(machine) => machine.kernel.name(),
+            Code::Tile(tile) => tile.name(),
+        }
+    }
+
     /// Launches it in a lane.
     #[inline]
     pub(crate) fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
+        match &self.code {
+            Code::Machine(machine) => machine.launch(lane, blocks, words),
+            Code::Tile(tile) => tile.launch(lane, blocks, words),
+        }
+    }
+
+    /// Refuses what cannot be launched, as far as its words say.
+    pub(crate) fn check(&self, open: &Open, blocks: u32, words: &[u64]) -> Answer {
+        match &self.code {
+            Code::Machine(_) => Ok(()),
+            Code::Tile(tile) => tile.check(open, blocks, words),
+        }
+    }
+
+    /// Refuses a parameter of another size than the kernel's, where the kernel knows it. A whole word is one for every scalar.
+    pub(crate) fn check_size(&self, index: usize, bytes: usize) -> Answer {
+        let Code::Tile(tile) = &self.code else { return Ok(()) };
+        let (_, wanted) = self.declaration.get(tile.name())?.place(index)?;
+        require(bytes == wanted || bytes == size_of::<u64>(), || {
+            let name = tile.name();
+            Refusal::value(format!(
+                "parameter {index} of the kernel {name} has {wanted} bytes, and {bytes} were passed"
+            ))
+        })
+    }
+
+    /// The memory that a launch uses, where the kernel says it.
+    pub(crate) fn touches(&self, blocks: u32, words: &[u64]) -> Option<Vec<Touch>> {
+        match &self.code {
+            Code::Machine(_) => None,
+            Code::Tile(tile) => Some(tile.touches(blocks, words)),
+        }
+    }
+
+    /// Launches it with `count` words at `at` in memory of the device.
+    pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        match &self.code {
+            Code::Machine(machine) if machine.entry != NO_ENTRY => {
+                machine.launch_from(lane, blocks, at, count)
+            }
+            Code::Machine(_) | Code::Tile(_) => self.launch_after(lane, blocks, at, count),
+        }
+    }
+
+    /// As `launch_from`, where no function of this process can fetch the words: the host waits for the turn, and reads them itself.
+    fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
+        lane.synchronize(None)?;
+        let mut held = vec![0_u64; count];
+        // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
+        unsafe { copy_words(at, &mut held) };
+        self.launch(lane, blocks, &held)
+    }
+}
+
+impl MachineFunction {
+    /// Launches it in a lane.
+    #[inline]
+    fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
         let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
         Ok(())
@@ -214,11 +347,8 @@ impl Function {
         Ok(id)
     }
 
-    /// Launches it with `count` words at `at` in memory of the device.
-    pub(crate) fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
-        if self.entry == NO_ENTRY {
-            return self.launch_after(lane, blocks, at, count);
-        }
+    /// Launches it with `count` words at `at` in memory of the device: a function of this process fetches them.
+    fn launch_from(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
         let kernel =
             Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
@@ -226,16 +356,6 @@ impl Function {
         let words = [self.entry as u64, at as u64, count as u64, several];
         lane.stream().launch_blocks(id, blocks, &words)?;
         Ok(())
-    }
-
-    /// As `launch_from`, where no function of this process can fetch the words: the host waits for the turn, and reads them itself.
-    fn launch_after(&self, lane: &Lane, blocks: u32, at: usize, count: usize) -> Answer {
-        lane.synchronize(None)?;
-        let mut held = vec![0_u64; count];
-        let from = std::ptr::with_exposed_provenance::<u64>(at);
-        // SAFETY: the words were looked up in a live block, and the caller frees it behind the launch.
-        unsafe { std::ptr::copy_nonoverlapping(from, held.as_mut_ptr(), count) };
-        self.launch(lane, blocks, &held)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use pto_acl_interface::Strike;
+use pto_host::SessionError;
 use pto_host::session::{Event as Point, OnFailure, Stream, StreamOptions};
 
 use super::callbacks::Exception;
@@ -200,10 +201,15 @@ impl Lane {
                 return Ok(());
             }
         };
-        let exception = Exception::of_next_command(self.id, self.open.index, code);
+        let exception = self.exception(code);
         self.call(move || {
             exception.raise(&format!("failed because PTO_ACL_FAIL asks for it: {what}"))
         })
+    }
+
+    /// An exception of the command that is submitted to it just now.
+    pub(crate) fn exception(&self, code: i32) -> Exception {
+        Exception::of_next_command(self.id, self.open.index, code)
     }
 
     /// What it is stuck at.
@@ -329,14 +335,21 @@ impl Lane {
             held.map_or(Ok(()), |stuck| stuck.refuse_to_wait())?;
             self.check_words()?;
         }
+        let mut failed = None;
         for stream in self.stopping.get().into_iter().chain([&self.normal]) {
-            match limit {
-                Some(limit) => stream.synchronize_within(limit)?,
-                None => stream.synchronize()?,
+            let waited = match limit {
+                Some(limit) => stream.synchronize_within(limit),
+                None => stream.synchronize(),
+            };
+            match waited {
+                Ok(()) => {}
+                // All other commands are over as well.
+                Err(failure @ SessionError::Failed(_)) => failed = failed.or(Some(failure)),
+                Err(error) => return Err(error.into()),
             }
         }
         races::ended(self.number);
-        Ok(())
+        Ok(failed.map_or(Ok(()), Err)?)
     }
 
     /// Whether everything is over.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::kernel::{Arguments, Function, Part};
 use super::lane::{Engine, Lane};
-use super::parameters::words;
+use super::parameters::{words, words_in};
 use super::settings::{Machine, settings};
 use super::stream::Stream;
 use super::{places, profile};
@@ -46,16 +46,19 @@ pub(crate) fn with_places(
     Ok(passed)
 }
 
-/// Arguments that were put together step by step.
-pub(crate) fn of_parts(arguments: &Arguments) -> Answer<Passed> {
+/// Arguments that were put together step by step, for this function.
+pub(crate) fn of_parts(function: &Function, arguments: &Arguments) -> Answer<Passed> {
     let parts = arguments.lock();
     require(parts.is_final, || {
         Refusal::value("the arguments are not final; call aclrtKernelArgsFinalize first")
     })?;
     let mut passed = Passed::default();
-    for part in &parts.parameters {
+    for (index, part) in parts.parameters.iter().enumerate() {
         match part {
-            Part::Bytes(bytes) => passed.words.extend(words(bytes)?),
+            Part::Bytes(bytes) => {
+                function.check_size(index, bytes.len())?;
+                passed.words.extend(words(bytes)?);
+            }
             Part::Buffer(buffer) => {
                 let buffer = Arc::new(buffer.clone());
                 passed.words.push(buffer.as_ptr().expose_provenance() as u64);
@@ -68,12 +71,13 @@ pub(crate) fn of_parts(arguments: &Arguments) -> Answer<Passed> {
 
 /// How many words so many bytes of arguments in memory of a device are.
 pub(crate) fn check_words_on_device(at: usize, bytes: usize) -> Answer<usize> {
-    require(bytes == 0 || places::device_of(at, bytes)?.is_some(), || {
+    let count = words_in(bytes)?;
+    require(count == 0 || places::device_of(at, 8 * count)?.is_some(), || {
         Refusal::value(format!(
             "the arguments at {at:#x} are not in memory of a device; use aclrtLaunchKernelWithHostArgs"
         ))
     })?;
-    Ok(words(&vec![0; bytes])?.len())
+    Ok(count)
 }
 
 /// Launches a kernel whose `count` words lie at `at` in memory of the device: they are read when the launch's turn comes.
@@ -85,14 +89,17 @@ pub(crate) fn launch_from(
     count: usize,
 ) -> Answer {
     let named = Arc::clone(&function);
-    let label = || named.kernel.name().to_owned();
+    let label = || named.name().to_owned();
     let touches = [Touch::new(Use::Reads, at, 8 * count)];
     let work = move |lane: &Lane| function.launch_from(lane, blocks, at, count);
     stream.take_labelled(Engine::Cores, "kernel", label, &touches, work)
 }
 
-/// The memory of devices that a kernel gets addresses of.
-fn addresses(held: &[u64]) -> Vec<Touch> {
+/// The memory of devices that a launch uses: what the kernel says, or else what it gets addresses of.
+fn touched_by(function: &Function, blocks: u32, held: &[u64]) -> Vec<Touch> {
+    if let Some(touches) = function.touches(blocks, held) {
+        return touches;
+    }
     let address =
         |word: &u64| usize::try_from(*word).ok().filter(|at| places::block_at(*at).is_some());
     held.iter().filter_map(address).map(|at| Touch::new(Use::Passes, at, 1)).collect()
@@ -124,9 +131,13 @@ pub(crate) fn launch(
         let text = "place holders are memory of the host, which kernels on the device virt do not see; copy it to the device, and pass its address";
         Refusal::unsupported(text)
     })?;
-    let touches = if checks::is_on() { addresses(&words) } else { Vec::new() };
+    if stream.is_captured() {
+        function.check(&stream.context.open, blocks, &words)?;
+    }
+    let is_told = checks::is_on();
+    let touches = if is_told { touched_by(&function, blocks, &words) } else { Vec::new() };
     let named = Arc::clone(&function);
-    let label = || named.kernel.name().to_owned();
+    let label = || named.name().to_owned();
     let work = move |lane: &Lane| {
         function.launch(lane, blocks, &words)?;
         if kept.is_empty() {

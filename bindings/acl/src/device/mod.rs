@@ -36,6 +36,7 @@ pub(crate) mod starts;
 pub(crate) mod stream;
 pub(crate) mod stream_config;
 pub(crate) mod struck;
+pub(crate) mod tile;
 pub(crate) mod timeline;
 pub(crate) mod transfer;
 pub(crate) mod virtual_memory;

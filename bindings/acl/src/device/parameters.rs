@@ -17,21 +17,23 @@ const PREFIX: &str = "pto_parameters_";
 /// Bytes of a word of arguments; each parameter begins with one.
 const WORD: usize = 8;
 
+/// How many words so many bytes of arguments are.
+pub(crate) fn words_in(bytes: usize) -> Answer<usize> {
+    require(bytes <= WORD * MAX_PARAMETERS, || {
+        Refusal::value(format!("{bytes} bytes of arguments; a kernel takes {MAX_PARAMETERS} words"))
+    })?;
+    Ok(bytes.div_ceil(WORD))
+}
+
 /// Bytes of arguments as the words that a kernel takes.
 pub(crate) fn words(bytes: &[u8]) -> Answer<Vec<u64>> {
-    require(bytes.len() <= 8 * MAX_PARAMETERS, || {
-        Refusal::value(format!(
-            "{} bytes of arguments; a kernel takes {} words",
-            bytes.len(),
-            MAX_PARAMETERS
-        ))
-    })?;
+    words_in(bytes.len())?;
     let word = |part: &[u8]| {
-        let mut whole = [0; 8];
+        let mut whole = [0; WORD];
         whole[..part.len()].copy_from_slice(part);
         u64::from_ne_bytes(whole)
     };
-    Ok(bytes.chunks(8).map(word).collect())
+    Ok(bytes.chunks(WORD).map(word).collect())
 }
 
 /// The parameters of a kernel.
@@ -104,6 +106,12 @@ impl Parameters {
 #[derive(Debug, Default)]
 pub(crate) struct Declaration {
     held: OnceLock<Parameters>,
+}
+
+impl From<Parameters> for Declaration {
+    fn from(parameters: Parameters) -> Self {
+        Self { held: OnceLock::from(parameters) }
+    }
 }
 
 impl Declaration {

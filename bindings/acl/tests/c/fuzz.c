@@ -13,7 +13,7 @@
 
 #include "acl/acl.h"
 
-enum { ARGUMENTS = 12, HANDLES = 16, PLACE = 1 << 20 };
+enum { ARGUMENTS = 12, HANDLES = 24, PLACE = 1 << 20 };
 
 static char now[512];
 static uint64_t state;
@@ -22,6 +22,8 @@ static void *device;
 /* `pinned` is registered and not allocated: a call that frees it must not give pages away that a later call writes. */
 static _Alignas(4096) unsigned char place[PLACE], other[PLACE], pinned[PLACE];
 static char text[5000];
+static const char KERNEL[] = "kernel add(x: inout f32[8, 16], s: f32) {\n  %0 = load x : f32[8, 16]\n  %1 = scalar s : f32\n"
+                             "  %2 = add %0, %1 by one : f32[8, 16]\n  store x, %2\n}\n";
 
 static uint64_t below(uint64_t most) {
     state ^= state << 13;
@@ -45,6 +47,14 @@ static void make_handles(void) {
     aclrtStream stream, dead;
     aclrtEvent event;
     aclrtNotify notify;
+    aclrtContext context = NULL;
+    aclrtBinHandle binary = NULL;
+    aclrtFuncHandle function = NULL;
+    aclrtArgsHandle list = NULL;
+    aclrtParamHandle parameter;
+    aclrtDrvMemHandle pages = NULL;
+    aclmdlRI graph = NULL;
+    aclrtPhysicalMemProp property = {.location = {.id = 0, .type = ACL_MEM_LOCATION_TYPE_DEVICE}, .memAttr = ACL_HBM_MEM_HUGE};
     aclrtSetDevice(0);
     aclrtCreateStream(&stream);
     aclrtCreateStream(&dead);
@@ -53,9 +63,24 @@ static void make_handles(void) {
     aclrtCreateNotify(&notify, 0);
     aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtHostRegisterV2(pinned, PLACE, 0);
+    /* A tile kernel: a kernel in machine code could follow a bad address. */
+    aclrtBinaryLoadFromData(KERNEL, sizeof KERNEL - 1, NULL, &binary);
+    aclrtBinaryGetFunction(binary, "add", &function);
+    aclrtKernelArgsInit(function, &list);
+    aclrtKernelArgsAppend(list, &device, 8, &parameter);
+    aclrtKernelArgsAppend(list, &device, 4, &parameter);
+    aclrtMallocPhysical(&pages, 2 << 20, &property, 0);
+    if (aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED) == 0) {
+        uint64_t words[2] = {(uint64_t)device, 1};
+        aclrtLaunchKernelWithHostArgs(function, 1, stream, NULL, words, sizeof words, NULL, 0);
+        aclmdlRICaptureEnd(stream, &graph);
+    }
+    aclrtGetCurrentContext(&context);
     uint64_t made[] = {0, 0x1238, UINT64_MAX, (uint64_t)stream, (uint64_t)dead, (uint64_t)event, (uint64_t)notify,
                        (uint64_t)aclmdlCreateDesc(), (uint64_t)aclmdlCreateDataset(), (uint64_t)aclCreateDataBuffer(device, 64),
-                       (uint64_t)stream + 16, 1, 0x5A00000000000000, (uint64_t)device, (uint64_t)place, (uint64_t)event ^ 8};
+                       (uint64_t)stream + 16, 1, 0x5A00000000000000, (uint64_t)device, (uint64_t)place, (uint64_t)event ^ 8,
+                       (uint64_t)context, (uint64_t)binary, (uint64_t)function, (uint64_t)function, (uint64_t)list, (uint64_t)pages, (uint64_t)graph,
+                       (uint64_t)aclrtAllocatorCreateDesc()};
     memcpy(handles, made, sizeof handles);
 }
 

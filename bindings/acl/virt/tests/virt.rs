@@ -96,7 +96,7 @@ fn a_program_runs_on_the_emulated_machine() {
     };
     assert_eq!(run(&mut machine(&home)), "machine: ok\n");
     // The conformance suite, without what needs pages and kernels of the program.
-    let suite = ["main", "basics", "streams", "memory", "order", "kernels", "rest"];
+    let suite = ["main", "basics", "streams", "memory", "order", "kernels", "tiles", "rest"];
     let source = |name: &str| here().join(format!("../tests/c/conformance/{name}.c"));
     let conformance = folder.path().join("conformance");
     build(&suite.map(source), &conformance);

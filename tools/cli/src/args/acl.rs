@@ -33,7 +33,7 @@ pub(crate) struct AclRunArgs {
     #[command(flatten)]
     pub(crate) settings: AclSettings,
     /// Writes every call of the program to a file, which `pto acl replay` reads
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
     pub(crate) record: Option<PathBuf>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
@@ -71,6 +71,9 @@ pub(crate) struct AclSettings {
     /// Chooses the order of commands that are ready at the same time, in virtual time [default: 0]
     #[arg(long, value_name = "SEED", requires = "is_virtual", value_parser = whole(0, u64::MAX))]
     pub(crate) seed: Option<u64>,
+    /// Tries so many seeds, one after the other, from --seed on, and ends with the first under which the program does not end with 0
+    #[arg(long, value_name = "N", requires = "is_virtual", conflicts_with = "trace", value_parser = whole(1_u64, 1_000_000))]
+    pub(crate) seeds: Option<u64>,
     /// Microseconds that a kernel of the program takes, in virtual time [default: 5]
     #[arg(long, value_name = "US", requires = "is_virtual", value_parser = whole(1_u64, 1_000_000_000))]
     pub(crate) kernel_us: Option<u64>,

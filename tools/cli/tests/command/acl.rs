@@ -99,6 +99,36 @@ fn a_fault_that_did_not_happen_fails_the_program() {
     assert_eq!(run(&happen("", 42), &[]), (Some(42), String::new()));
 }
 
+/// The first seed under which the program fails is named, with what the program says then; of the others nothing is shown.
+#[test]
+fn seeds_are_tried_one_after_the_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tries = |options: &[&str], script: &str| {
+        let mut run = command(&["acl", "run", "--virtual", "--library"]);
+        run.arg(library(&folder)).args(options);
+        let answer = answer(run.args(["--", "/bin/sh", "-c", script]));
+        (answer.code, answer.stdout, answer.stderr)
+    };
+    let passed = (Some(0), "100 seeds passed, from 5 on\n".to_owned(), String::new());
+    assert_eq!(tries(&["--seed", "5", "--seeds", "100"], "echo seed $PTO_ACL_SEED"), passed);
+    let script = "echo seed $PTO_ACL_SEED; echo why >&2; [ $PTO_ACL_SEED -lt 17 ] || exit 42";
+    let (code, said, errors) = tries(&["--seeds", "100"], script);
+    assert_eq!((code, &*said), (Some(42), "seed 17\n"));
+    let why = "why\npto: seed 17 fails, after 17 seeds that passed; --seed 17 without --seeds repeats it\n";
+    assert_eq!(errors, why);
+    // Each run has faults of its own.
+    let fails = ["--seeds", "3", "--fail", "stuck-stream:1"];
+    let happens = "[ $PTO_ACL_SEED = 1 ] || echo stuck-stream:1 >> $PTO_ACL_HAPPENED";
+    let (code, _, errors) = tries(&fails, happens);
+    assert!(
+        code == Some(1) && errors.contains("seed 1 fails") && errors.contains("not tested"),
+        "{errors}"
+    );
+    refused(&["acl", "run", "--seeds", "3", "true"], 2, &["--virtual"]);
+    let trace = ["acl", "run", "--virtual", "--seeds", "3", "--trace", "x.json", "true"];
+    refused(&trace, 2, &["--trace"]);
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     refused(&["acl", "run", "--library", "/no/such.so", "true"], 2, &["no library '/no/such.so'"]);

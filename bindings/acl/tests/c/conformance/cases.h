@@ -55,6 +55,7 @@ void notify_cases(void);
 void capture_cases(void);
 void callback_cases(void);
 void kernel_cases(const char *object);
+void tile_cases(void);
 void limit_cases(void);
 void value_cases(void);
 void sharing_cases(void);

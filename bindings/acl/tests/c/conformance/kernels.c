@@ -147,6 +147,12 @@ void kernel_cases(const char *object) {
     IS(VALUE, aclrtLaunchKernel(function, 1, words, 24, stream));
     OK(aclrtLaunchKernelV2(function, 1, on_device, 24, &config, stream));
     OK(aclrtSynchronizeStream(stream));
+    words[2] = 22;
+    OK(aclrtMemcpy((char *)on_device + 12, 24, words, 24, ACL_MEMCPY_HOST_TO_DEVICE));
+    OK(aclrtLaunchKernel(function, 1, (char *)on_device + 12, 24, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtMemcpy(result, sizeof result, device, sizeof result, ACL_MEMCPY_DEVICE_TO_HOST));
+    IS(22, result[5]);
     OK(aclrtMemset(device, sizeof result, 0, sizeof result));
     words[0] = (uintptr_t)device;
     OK(aclrtMemcpy(on_device, 64, words, 8, ACL_MEMCPY_HOST_TO_DEVICE));

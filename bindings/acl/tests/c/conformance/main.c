@@ -24,6 +24,7 @@ int main(int count, char **arguments) {
     value_cases();
     if (!is_machine) sharing_cases();
     rest_cases(is_machine);
+    tile_cases();
     if (count > 1 && !is_machine) kernel_cases(arguments[1]);
     printf("%d cases, %d failed\n", cases, failures);
     return failures != 0;
