@@ -1,11 +1,15 @@
-//! Exchanges, as plans ask for them: each is a call of the communicator.
+//! Exchanges and crossings, as plans ask for them.
 
 use pto_abi::fault::Fault;
+use pto_abi::ids::TaskId;
 
+use super::calls::{bytes_of, submit_after};
 use super::choice::Options;
 use super::communicator::Communicator;
-use crate::exchange::{Exchange, ExchangeKind};
+use super::transfer::{Transfer, TransferKind};
+use crate::exchange::{Crossing, Exchange, ExchangeKind};
 use crate::stream::StreamBuilder;
+use crate::tensor_task::Arg;
 
 impl Communicator {
     /// Submits the transfers of an exchange.
@@ -30,5 +34,34 @@ impl Communicator {
             }
             _ => self.all_gather(stream, tensor, &options),
         }
+    }
+
+    /// A pipeline begins whose processes are on several ranks: it is a call, so that its crossings meet those of the same pipeline at the others.
+    /// This rank, and how many there are.
+    pub const fn begin_crossings(&mut self) -> (u32, u32) {
+        self.calls += 1;
+        (self.rank(), self.size())
+    }
+
+    /// Submits a side of a crossing.
+    ///
+    /// # Errors
+    /// `TRANSFER_RANK`, `TRANSFER_TENSOR`, and those of a submission.
+    pub fn cross<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        crossing: &Crossing<'_>,
+    ) -> Result<TaskId, Fault> {
+        let Crossing { kind, tile, peer, number, after } = crossing;
+        let is_sent = *kind == ExchangeKind::SEND;
+        let kind = if is_sent { TransferKind::SEND } else { TransferKind::RECEIVE };
+        let mut transfer = Transfer::new(kind, self.world_rank(*peer)?);
+        transfer.tag = self.call_tag((number >> 16, *number));
+        let Some(tile) = tile else {
+            return submit_after(stream, &transfer, Arg::Scalar(0), after);
+        };
+        (transfer.bytes, transfer.stamp) = (bytes_of(tile), tile.element().get().into());
+        let local = if is_sent { Arg::In(tile) } else { Arg::Out(tile) };
+        submit_after(stream, &transfer, local, after)
     }
 }

@@ -48,6 +48,8 @@ mod explored;
 mod local;
 mod member;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod plans;
 mod progress;
 mod ranks;
