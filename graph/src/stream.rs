@@ -122,11 +122,13 @@ pub trait StreamBuilder: GraphBuilder {
     }
 
     /// A pipeline begins whose processes are on several ranks: this rank, and how many there are. Its [crossings](Self::cross) are those of one call
-    /// that all ranks make. A device that has no group is rank 0 of 1.
+    /// that all ranks make. `print` is the same at all ranks whose pipelines are; if it is not, the run ends with an error that names two of them. A
+    /// device that has no group is rank 0 of 1.
     ///
     /// # Errors
-    /// `TRANSFER_WORDS`: the group's words are damaged.
-    fn begin_crossings(&mut self) -> Result<(u32, u32), Fault> {
+    /// `TRANSFER_WORDS`: the group's words are damaged; those of a submission.
+    fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
+        let _ = print;
         Ok((0, 1))
     }
 

@@ -255,11 +255,11 @@ impl StreamBuilder for Stream<'_> {
         submitted
     }
 
-    fn begin_crossings(&mut self) -> Result<(u32, u32), Fault> {
+    fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
         let mut comm = self.take_communicator()?;
-        let begun = comm.begin_crossings();
+        let begun = comm.begin_crossings(self, print);
         self.1 = Some(comm);
-        Ok(begun)
+        begun
     }
 
     fn cross(&mut self, crossing: &Crossing<'_>) -> Result<TaskId, Fault> {

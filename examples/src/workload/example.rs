@@ -8,7 +8,9 @@ use pto_host::Device;
 use super::file::WorkloadFile;
 use super::job;
 use crate::host::job::Prepared;
-use crate::host::{Error, Example, Inputs, Needs, ParamSpec, Params, Program, Sizes, TensorSpec};
+use crate::host::{
+    Error, Example, Inputs, Member, Needs, ParamSpec, Params, Program, Sizes, TensorSpec,
+};
 
 impl Example for WorkloadFile {
     fn name(&self) -> &'static str {
@@ -64,6 +66,24 @@ impl Example for WorkloadFile {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        job::prepare(self, params, inputs, device)
+        job::prepare(self, Member::ALONE, (params, inputs), device)
+    }
+
+    /// A pipeline whose processes are on ranks.
+    fn is_for_groups(&self) -> bool {
+        self.checked.workload().is_on_ranks()
+    }
+
+    fn prepare_member(
+        &self,
+        member: Member,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        if !self.is_for_groups() {
+            member.must_be_alone(self.name())?;
+        }
+        job::prepare(self, member, (params, inputs), device)
     }
 }

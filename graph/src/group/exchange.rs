@@ -6,7 +6,7 @@ use pto_abi::ids::TaskId;
 use super::calls::{bytes_of, submit_after};
 use super::choice::Options;
 use super::communicator::Communicator;
-use super::transfer::{Transfer, TransferKind};
+use super::transfer::{PIPELINE_STAMP, Transfer, TransferKind};
 use crate::exchange::{Crossing, Exchange, ExchangeKind};
 use crate::stream::StreamBuilder;
 use crate::tensor_task::Arg;
@@ -37,10 +37,26 @@ impl Communicator {
     }
 
     /// A pipeline begins whose processes are on several ranks: it is a call, so that its crossings meet those of the same pipeline at the others.
-    /// This rank, and how many there are.
-    pub const fn begin_crossings(&mut self) -> (u32, u32) {
+    /// This rank, and how many there are. Each rank shows its `print` to the next one, which has the same.
+    ///
+    /// # Errors
+    /// Those of a submission.
+    pub fn begin_crossings<G: StreamBuilder>(
+        &mut self,
+        stream: &mut G,
+        print: u32,
+    ) -> Result<(u32, u32), Fault> {
         self.calls += 1;
-        (self.rank(), self.size())
+        let (rank, size) = (self.rank(), self.size());
+        let around = |by: u32| rank.wrapping_add(by).checked_rem(size).unwrap_or(0);
+        let sides = [(TransferKind::SEND, around(1)), (TransferKind::RECEIVE, around(size - 1))];
+        for (kind, peer) in sides.into_iter().filter(|_| size > 1) {
+            let mut transfer = Transfer::new(kind, self.world_rank(peer)?);
+            transfer.tag = self.call_tag((u32::MAX, u32::MAX));
+            transfer.stamp = PIPELINE_STAMP | u64::from(print) << 32;
+            submit_after(stream, &transfer, Arg::Scalar(0), &[])?;
+        }
+        Ok((rank, size))
     }
 
     /// Submits a side of a crossing.

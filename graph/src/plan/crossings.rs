@@ -87,6 +87,17 @@ pub(super) fn load<'g>(load: &mut Load, given: impl Iterator<Item = &'g Given>) 
     })
 }
 
+/// What is the same at all ranks that have the same plan and the same numbers.
+pub(super) fn print_of(words: &[u32], numbers: impl Iterator<Item = u64>) -> u32 {
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01B3).rotate_left(29);
+    let plan = words.iter().fold(0xCBF2_9CE4_8422_2325, |hash, word| step(hash, (*word).into()));
+    let [low, high] = {
+        let hash = numbers.fold(plan, step);
+        [hash & 0xFFFF_FFFF, hash >> 32]
+    };
+    u32::try_from(low ^ high).unwrap_or(0)
+}
+
 /// The ranks of a pipeline, and what its tokens bring along.
 pub(super) struct Ranks {
     /// This rank.
@@ -112,8 +123,12 @@ impl Ranks {
     }
 
     /// Those of the group that the run belongs to.
-    pub(super) fn begin<G: StreamBuilder>(&mut self, stream: &mut G) -> Result<(), Fault> {
-        let (here, size) = stream.begin_crossings()?;
+    pub(super) fn begin<G: StreamBuilder>(
+        &mut self,
+        stream: &mut G,
+        print: u32,
+    ) -> Result<(), Fault> {
+        let (here, size) = stream.begin_crossings(print)?;
         let fits = u16::try_from(here).ok().zip(u16::try_from(size).ok());
         (self.here, self.size) = fits.ok_or(Fault::TRANSFER_RANK)?;
         if self.are_several() {

@@ -14,7 +14,7 @@ use pto_abi::fault::Fault;
 
 use super::accept::places_of;
 use super::channels::{Channel, Completed, Mark, Marks, Moment, Places, Token};
-use super::crossings::Ranks;
+use super::crossings::{self, Ranks};
 use super::cursor::Cursor;
 use super::expression::eval_signed;
 use super::heads::{self, Loop};
@@ -105,7 +105,10 @@ impl Pipeline {
         if self.processes.iter().all(|process| process.rank == 0) {
             return Ok(());
         }
-        self.ranks.begin(walk.stream)?;
+        let [symbols, ..] = walk.plan.counts();
+        let numbers = (0..symbols).map(|number| walk.values.symbol(number));
+        let print = crossings::print_of(walk.plan.words(), numbers);
+        self.ranks.begin(walk.stream, print)?;
         self.processes.iter_mut().for_each(|process| process.rank = self.ranks.of(process.rank));
         Ok(())
     }

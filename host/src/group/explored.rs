@@ -139,10 +139,20 @@ fn compare(
 
 fn explored(
     size: u32,
+    call: (u64, Algorithm),
+    faults: NetFaults,
+) -> Result<GroupExploration, GroupError> {
+    explored_in(2_000, size, call, faults)
+}
+
+/// In so many runs at most.
+fn explored_in(
+    runs: u64,
+    size: u32,
     (what, algorithm): (u64, Algorithm),
     faults: NetFaults,
 ) -> Result<GroupExploration, GroupError> {
-    group(size, faults).explore(2_000, |group| {
+    group(size, faults).explore(runs, |group| {
         run(group, "call", &[what, algorithm.get().into()])?;
         let tensor = u64::from(what == ALL_TO_ALL);
         compare(group, tensor, |rank, at| Some(expected(what, (rank, size), at)))
@@ -165,6 +175,17 @@ fn small_collectives_are_clean_in_every_order() {
         assert_eq!(found.failure, None, "{size} ranks, call {what}, {}", algorithm.name());
         assert!(found.is_complete && found.orders > 1, "{found:?}");
     }
+}
+
+/// The longest one of those that are small: see the decision for how long it takes.
+#[test]
+#[ignore = "takes minutes"]
+fn a_ring_of_three_is_clean_in_every_order() {
+    let begun = std::time::Instant::now();
+    let found = explored_in(1_000_000, 3, (ALL_REDUCE, Algorithm::RING), NetFaults::default());
+    let found = found.unwrap();
+    println!("{found:?} in {:?}", begun.elapsed());
+    assert!(found.is_complete && found.failure.is_none(), "{found:?}");
 }
 
 #[test]

@@ -191,3 +191,126 @@ fn a_pipeline_on_ranks_has_the_bits_of_one_device() {
         }
     }
 }
+
+/// What each rank's epitaph says after a run.
+fn told(ranks: &[Rank]) -> Vec<String> {
+    let said = ranks.iter().map(|rank| rank.run.fault().unwrap());
+    said.map(|fault| fault.map(|fault| fault.to_string()).unwrap_or_default()).collect()
+}
+
+/// A sender whose receiver is slower: how long the rank of the sender is at work, with a channel of this depth.
+fn sender_time(depth: u64) -> Duration {
+    let text = format!(
+        "{}
+  do pipeline {{
+    process sender on 1 produces rows {{
+      each i in dense 24 {{
+        send rows quick[i](x = X[i * 2 for 2], row = ROWS[i * 2 for 2])
+      }}
+    }}
+    process receiver consumes rows {{
+      consume rows as t {{
+        sequential {{
+          each turn in dense 8 {{ slow[t](x = ROWS[t * 2 for 2], row = SUM) }}
+        }}
+      }}
+    }}
+  }}
+}}",
+        text(depth).split("  do pipeline").next().unwrap().replace("channel sums depth 0", "")
+    );
+    let mut group = group(2, seeded(0));
+    let ranks = bind(&group, &text);
+    let report = run(&mut group, &ranks, Duration::from_secs(60)).unwrap();
+    report.ranks[1].run.makespan
+}
+
+/// The receiver gives its places back by news to the rank of the sender, which does not run ahead without them.
+#[test]
+fn a_sender_waits_for_room_on_another_rank() {
+    let [shallow, deeper, deep] = [1, 8, 24].map(sender_time);
+    assert!(shallow > deeper && deeper > deep * 2, "{shallow:?}, {deeper:?}, {deep:?}");
+}
+
+/// Every rank sees it, and says the same.
+#[test]
+fn processes_of_two_ranks_that_wait_for_each_other_are_told() {
+    let head = text(1).replace("depth 0", "depth 1");
+    let text = format!(
+        "{}
+  do pipeline {{
+    process a consumes sums produces rows {{
+      consume sums as t {{ send rows quick[t](x = X[t * 2 for 2], row = ROWS[t * 2 for 2]) }}
+    }}
+    process b on 1 consumes rows produces sums {{
+      sequential {{
+        each t in dense 3 {{ send sums quick[t](x = X[t * 2 for 2], row = SUM) }}
+        each t in dense 3 {{ send sums quick[t](x = X[t * 2 for 2], row = SUM) }}
+        consume rows as t {{ quick[t](x = ROWS[t * 2 for 2], row = LOG[t]) }}
+      }}
+    }}
+  }}
+}}",
+        head.split("  do pipeline").next().unwrap()
+    );
+    let waits = "a waits until b on rank 1 takes a token of rows; b on rank 1 waits until a takes a token of sums";
+    for hosting in [POOL, seeded(3)] {
+        let mut group = group(2, hosting);
+        let ranks = bind(&group, &text);
+        let failed = run(&mut group, &ranks, Duration::from_secs(60)).unwrap_err().to_string();
+        assert!(failed.contains("PLAN_DEADLOCK"), "{failed}");
+        let told = told(&ranks);
+        assert!(
+            told.iter().any(|told| told.contains(&format!("in a deadlock: {waits}."))),
+            "{told:?}"
+        );
+        assert!(told.iter().all(|told| told.is_empty() || told.contains(waits)), "{told:?}");
+    }
+}
+
+/// A transfer that the network loses, whichever it is, ends the run with its ranks.
+#[test]
+fn a_token_that_the_network_loses_is_told() {
+    for lost in [0, 1, 2, 7, 30, 100] {
+        let faults = NetFaults { lost: Some(lost), ..NetFaults::default() };
+        let mut group = group_with(4, seeded(lost), faults);
+        let ranks = bind(&group, &text(2));
+        let failed = run(&mut group, &ranks, Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(failed.contains("the network has lost") && failed.contains("to rank"), "{failed}");
+    }
+}
+
+/// Ranks that do not have the same pipeline: no one hangs, and ranks are named.
+#[test]
+fn ranks_whose_pipelines_differ_are_told() {
+    for hosting in [POOL, seeded(4)] {
+        let mut group = group(4, hosting);
+        let other = text(2).replace("each i in dense 16", "each i in dense 15");
+        let mut ranks = bind(&group, &text(2));
+        ranks[1] = bind(&group, &other).swap_remove(1);
+        let failed = run(&mut group, &ranks, Duration::from_secs(2)).unwrap_err().to_string();
+        assert!(failed.contains("rank 1 has 0 bytes of a pipeline with the print"), "{failed}");
+    }
+}
+
+/// Several pipelines of one run do not take each other's tokens: each rank expands the same plan twice.
+#[test]
+fn two_pipelines_of_a_run_keep_their_tokens_apart() {
+    let text = text(2);
+    let expected = reference(&text);
+    for hosting in [POOL, seeded(5)] {
+        let mut group = group(4, hosting);
+        let both = [bind(&group, &text), bind(&group, &text)];
+        let args = |rank: u32| {
+            let words = both.iter().flat_map(|ranks| ranks[rank as usize].run.orch_args());
+            words.copied().collect()
+        };
+        let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+        group.run(&GroupWork { builder: BUILDER, args: &args }, &options).unwrap();
+        for ranks in &both {
+            let log: Vec<f32> = ranks[3].tensors[3].read().unwrap();
+            let log: Vec<u32> = log.into_iter().map(f32::to_bits).collect();
+            assert!(log == expected[3]);
+        }
+    }
+}

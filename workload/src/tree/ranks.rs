@@ -43,6 +43,32 @@ pub(super) fn check(workload: &Workload, processes: &[Process]) -> Result<(), St
     Ok(())
 }
 
+impl Workload {
+    /// Whether processes of it are on another rank than the first one.
+    #[must_use]
+    pub fn is_on_ranks(&self) -> bool {
+        matches!(&self.root, Node::Pipeline(processes) if processes.iter().any(|process| process.rank > 0))
+    }
+
+    /// Whether a rank of a group of `size` has all of a tensor after a run: what tasks of other ranks write of it comes with their tokens.
+    #[must_use]
+    pub fn is_whole_at(&self, tensor: usize, (rank, size): (u32, u32)) -> bool {
+        let Node::Pipeline(processes) = &self.root else { return true };
+        let is_here = |process: &Process| u32::from(process.rank).checked_rem(size) == Some(rank);
+        let mut calls = Vec::new();
+        for process in processes.iter().filter(|process| !is_here(process)) {
+            calls_of(&process.body, process, &mut calls);
+        }
+        let takers =
+            |channel| processes.iter().filter(move |process| takes(&process.body, channel));
+        calls.iter().all(|(_, task, channel)| {
+            let written = tensors(self, task, |direction| direction != Direction::In);
+            !written.contains(&tensor)
+                || channel.is_some_and(|channel| takers(channel).all(is_here))
+        })
+    }
+}
+
 impl Process {
     fn called_in_full(&self) -> String {
         format!("{} on rank {}", self.name, self.rank)

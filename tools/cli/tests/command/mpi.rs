@@ -84,6 +84,25 @@ fn results_over_mpi_are_those_of_one_process_bit_for_bit() {
     }
 }
 
+/// Channels between processes of a pipeline on four ranks.
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn a_pipeline_over_mpi_has_the_bits_of_one_process() {
+    let file =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/fold_on_ranks.workload");
+    let words = |group: &str| ["run", file, group].map(str::to_owned).to_vec();
+    for launcher in launchers() {
+        let told = job(launcher, 4, &words("--group=mpi")).output().expect("it starts");
+        let text = String::from_utf8_lossy(&told.stdout).into_owned();
+        let stderr = String::from_utf8_lossy(&told.stderr);
+        assert!(told.status.success(), "{}: {text}{stderr}", launcher.0);
+        let mut local = Command::new(env!("CARGO_BIN_EXE_pto"));
+        let local = local.args(words("--group=local:4")).output().expect("it starts");
+        let local = String::from_utf8_lossy(&local.stdout).into_owned();
+        assert_eq!(digest(&text), digest(&local), "{}", launcher.0);
+    }
+}
+
 #[test]
 #[ignore = "needs an MPI: cargo xtask mpi"]
 fn collectives_over_mpi_are_measured_beside_those_of_mpi() {
