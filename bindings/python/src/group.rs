@@ -247,7 +247,7 @@ impl Group {
         })?;
         ran.map_err(|ended| match ended {
             Ended::Group(error) => raised_from_group(error),
-            other => invalid(other.to_string()),
+            Ended::Refused(why) => invalid(why),
         })
     }
 

@@ -13,20 +13,22 @@ use pto_host::{DeviceBuffer, RunOptions};
 pub(crate) type Arrays<'a> = BTreeMap<String, &'a mut [u8]>;
 
 /// Why there is no result.
-#[derive(Debug, thiserror::Error)]
 pub(crate) enum Ended {
     /// The workload is none, or the arrays do not fit it.
-    #[error("{0}")]
     Refused(String),
-    #[error(transparent)]
-    Group(#[from] GroupError),
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
+    /// The run failed.
+    Group(GroupError),
+}
+
+impl From<WorkloadError> for Ended {
+    fn from(error: WorkloadError) -> Self {
+        Self::Refused(error.to_string())
+    }
 }
 
 impl From<pto_host::Error> for Ended {
     fn from(error: pto_host::Error) -> Self {
-        Self::Workload(error.into())
+        Self::Refused(error.to_string())
     }
 }
 

@@ -3,6 +3,7 @@
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
+use super::small::SmallRun;
 use super::{
     Group, GroupError, GroupExploration, GroupOptions, GroupWork, NetFaults, NetworkProfile,
 };
@@ -85,14 +86,9 @@ fn group(size: u32, faults: NetFaults) -> Group {
 }
 
 fn options() -> RunOptions {
-    let mut options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    options.stall_budget = std::time::Duration::from_millis(50);
-    options.capacities.tasks = 256;
-    options.capacities.stream.window = 64;
-    options.capacities.stream.map_entries = 256;
-    options.capacities.stream.heap_rings = 4;
-    options.capacities.stream.heap_bytes = 16 << 10;
-    options
+    let stall_budget = std::time::Duration::from_millis(50);
+    let (tasks, window, heap_bytes) = (256, 64, 16 << 10);
+    SmallRun { aicpu_instances: 2, stall_budget, tasks, window, heap_bytes }.options()
 }
 
 fn value(rank: u32, at: u64) -> i32 {

@@ -55,6 +55,7 @@ mod progress;
 mod ranks;
 mod report;
 mod seated;
+mod small;
 mod sessions;
 pub mod soak;
 #[cfg(test)]

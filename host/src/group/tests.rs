@@ -6,6 +6,7 @@ use std::time::Duration;
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
+use super::small::SmallRun;
 use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile, TransferError};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
@@ -159,14 +160,8 @@ fn group(size: u32, ranks_per_node: u32, hosting: Hosting) -> Group {
 const BYTES: u64 = 4096;
 
 fn options() -> RunOptions {
-    let mut options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    options.stall_budget = Duration::from_secs(20);
-    options.capacities.tasks = 1024;
-    options.capacities.stream.window = 256;
-    options.capacities.stream.map_entries = 4096;
-    options.capacities.stream.heap_rings = 4;
-    options.capacities.stream.heap_bytes = 1 << 20;
-    options
+    let (stall_budget, tasks, window, heap_bytes) = (Duration::from_secs(20), 1024, 256, 1 << 20);
+    SmallRun { aicpu_instances: 2, stall_budget, tasks, window, heap_bytes }.options()
 }
 
 fn run(group: &mut Group, builder: &str, words: [u64; 6]) -> Result<(), GroupError> {
