@@ -173,15 +173,13 @@ fn small_collectives_are_clean_in_every_order() {
     }
 }
 
-/// The longest one of those that are small: see the decision for how long it takes.
+/// The longest one of those that are small: 34,650 orders.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "takes most of a minute"]
 fn a_ring_of_three_is_clean_in_every_order() {
-    let begun = std::time::Instant::now();
     let found = explored_in(1_000_000, 3, (ALL_REDUCE, Algorithm::RING), NetFaults::default());
     let found = found.unwrap();
-    println!("{found:?} in {:?}", begun.elapsed());
-    assert!(found.is_complete && found.failure.is_none(), "{found:?}");
+    assert!(found.is_complete && found.failure.is_none() && found.orders == 34_650, "{found:?}");
 }
 
 #[test]

@@ -55,8 +55,8 @@ mod progress;
 mod ranks;
 mod report;
 mod seated;
-mod small;
 mod sessions;
+mod small;
 pub mod soak;
 #[cfg(test)]
 mod submitters;

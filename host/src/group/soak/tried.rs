@@ -57,7 +57,8 @@ fn open(setting: &Setting) -> Result<Group, GroupError> {
 }
 
 pub(super) fn options(setting: &Setting) -> RunOptions {
-    let (stall_budget, tasks, window, heap_bytes) = (Duration::from_millis(50), 4096, 256, 64 << 10);
+    let (stall_budget, tasks, window, heap_bytes) =
+        (Duration::from_millis(50), 4096, 256, 64 << 10);
     SmallRun { aicpu_instances: setting.aicpu, stall_budget, tasks, window, heap_bytes }.options()
 }
 
