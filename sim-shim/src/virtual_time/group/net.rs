@@ -81,6 +81,14 @@ impl Ord for OnItsWay {
     }
 }
 
+/// How soon ranks have an effect on each other.
+struct Soonest {
+    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
+    lookahead_ns: Vec<u64>,
+    /// What the shortest transfer of each rank takes on the wire at least; zero while it may build shorter ones.
+    wire_ns: Vec<u64>,
+}
+
 struct Shared {
     exchange: Exchange,
     links: Links,
@@ -95,10 +103,7 @@ struct Shared {
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
     serial: u64,
-    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
-    lookahead_ns: Vec<u64>,
-    /// What the shortest transfer of each rank takes on the wire at least; zero while it may build shorter ones.
-    wire_ns: Vec<u64>,
+    soonest: Soonest,
     /// When the rank that runs could have the first answer to the transfer that it starts.
     answer_ns: u64,
     moves: u64,
@@ -172,8 +177,10 @@ impl VirtualNet {
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
             serial: 0,
-            lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
-            wire_ns: vec![0; count],
+            soonest: Soonest {
+                lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
+                wire_ns: vec![0; count],
+            },
             answer_ns: NEVER,
             moves: 0,
             failures: vec![None; count],
@@ -214,7 +221,7 @@ impl VirtualNet {
             shared.exchange.begin(rank, run);
             let at = rank as usize;
             shared.next_ns[at] = 0;
-            shared.wire_ns[at] = 0;
+            shared.soonest.wire_ns[at] = 0;
             shared.effects[at].clear();
             shared.failures[at] = None;
             shared.counts[at] = (0, 0, 0);
@@ -285,7 +292,7 @@ impl VirtualNet {
         let me = rank as usize;
         let mut shared = self.shared();
         shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
-        shared.wire_ns[me] = wire_ns;
+        shared.soonest.wire_ns[me] = wire_ns;
         let mut given = shared.hand_over(me);
         while shared.running != me {
             drop(shared);
@@ -440,7 +447,7 @@ impl Shared {
     /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
     fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
         let at = a as usize * self.next_ns.len() + b as usize;
-        self.lookahead_ns.get(at).copied().unwrap_or(0)
+        self.soonest.lookahead_ns.get(at).copied().unwrap_or(0)
     }
 
     /// Before this moment nothing comes to a rank that is not on its way yet.
@@ -449,8 +456,8 @@ impl Shared {
             return deliveries.epoch_ns();
         }
         let ranks = self.next_ns.len();
-        let ways = self.lookahead_ns.get(me * ranks..).unwrap_or_default();
-        let others = self.next_ns.iter().zip(ways).zip(&self.wire_ns).enumerate();
+        let ways = self.soonest.lookahead_ns.get(me * ranks..).unwrap_or_default();
+        let others = self.next_ns.iter().zip(ways).zip(&self.soonest.wire_ns).enumerate();
         let others = others.filter(|(other, _)| *other != me);
         let soonest = |((next, way), wire): ((&u64, &u64), &u64)| next.saturating_add(way + wire);
         others.map(|(_, of)| soonest(of)).min().unwrap_or(NEVER)
@@ -466,7 +473,7 @@ impl Shared {
         let at = rank as usize;
         if at != self.running {
             let running = u32::try_from(self.running).unwrap_or(u32::MAX);
-            let way_ns = self.lookahead_ns(rank, running) + self.wire_ns[at];
+            let way_ns = self.lookahead_ns(rank, running) + self.soonest.wire_ns[at];
             let answer_ns = at_ns.saturating_add(way_ns);
             self.answer_ns = self.answer_ns.min(answer_ns);
         }
