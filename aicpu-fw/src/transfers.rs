@@ -15,7 +15,6 @@
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::Epitaph;
 use pto_abi::sync::Ordering::Relaxed;
-use pto_abi::task::Task;
 use pto_abi::{CoreKind, Fault, TaskId};
 
 use crate::block_shapes::List;
@@ -61,25 +60,13 @@ impl<'a> TransferPort<'a> {
         let slot = self.state.shapes?.take(List::TRANSFERS)?;
         let task = self.state.task(slot)?;
         task.state.store(TaskState::DISPATCHED.get(), Relaxed);
-        let words = self.words_of(task);
-        let generation = task.generation.load(Relaxed);
-        Some(Posted { task: TaskId { slot, generation }, words })
-    }
-
-    /// The words of a transfer that has been added, whether or not it is ready; `None`: the task is none.
-    #[must_use]
-    pub fn look_at(&self, slot: u32) -> Option<[u64; TRANSFER_WORDS]> {
-        let task = self.state.task(slot)?;
-        self.state.is_transfer(slot).then(|| self.words_of(task))
-    }
-
-    fn words_of(&self, task: &Task) -> [u64; TRANSFER_WORDS] {
         let mut words = [0; TRANSFER_WORDS];
         let first = task.payload.load(Relaxed) as usize;
         let count = usize::from(task.arg_count.load(Relaxed));
         let args = self.state.payloads.get(first..).unwrap_or_default();
         words.iter_mut().zip(args).take(count).for_each(|(word, arg)| *word = arg.load(Relaxed));
-        words
+        let generation = task.generation.load(Relaxed);
+        Some(Posted { task: TaskId { slot, generation }, words })
     }
 
     /// A transfer that was taken is over. Nothing of it is touched from then on.

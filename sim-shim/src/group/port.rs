@@ -2,7 +2,7 @@
 
 use pto_abi::{Fault, TaskId};
 use pto_aicpu_fw::Launch;
-use pto_aicpu_fw::transfers::{Posted, TRANSFER_WORDS, TransferPort};
+use pto_aicpu_fw::transfers::{Posted, TransferPort};
 
 use crate::clock;
 
@@ -22,11 +22,6 @@ impl RunPort {
     #[must_use]
     pub fn take(&self) -> Option<Posted> {
         self.port.take()
-    }
-
-    /// The words of a transfer that has been added; `None`: the task is none.
-    pub(crate) fn look_at(&self, slot: u32) -> Option<[u64; TRANSFER_WORDS]> {
-        self.port.look_at(slot)
     }
 
     /// A transfer that was taken is over.

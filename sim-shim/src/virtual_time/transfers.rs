@@ -31,8 +31,8 @@ impl World {
             None if limit_ns == u64::MAX - 1 => return false,
             due_ns => due_ns.map_or(limit_ns, |due_ns| due_ns.min(limit_ns)),
         };
-        let (beats, is_built) = (&self.beats, self.launch.state.build_is_done());
-        let leave = seat.turn(next_ns, is_built, || {
+        let beats = &self.beats;
+        let leave = seat.turn(next_ns, || {
             for beat in beats.iter() {
                 beat.turn();
                 beat.no_core();

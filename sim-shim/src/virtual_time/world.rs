@@ -344,9 +344,6 @@ impl World {
         let Some(task) = state.task(slot) else { return };
         self.trace.add(now_ns, EventKind::Published, instance, slot);
         self.tracer.instance(instance, now_ns, TraceKind::PUBLISHED, (slot, 0));
-        if let Some(seat) = self.seat.as_mut().filter(|_| is_shaped(task)) {
-            seat.published(slot);
-        }
         let number = self.ledger.published;
         if self.ledger.publish(slot, now_ns, task.edges_in.load(Relaxed)) {
             self.became_ready(slot, task, instance, now_ns);

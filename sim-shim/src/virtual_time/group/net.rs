@@ -4,10 +4,8 @@
 //! - One machine runs at a time: the one in `running`. All others wait for their turn. Who gets the turn is told after the lock is free,
 //!   so that it does not wake up to wait for it; it looks at `running` itself, because a word can come late.
 //! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
-//! - An effect on another rank comes at least their [`lookahead`](NetworkProfile::lookahead_ns) after the moment at which it was caused, and later by
-//!   what the shortest transfer takes on the wire that the causing rank has, once it has built all of them. That of two ranks is at most the sum of
-//!   those of any way over others, so that it bounds what a third rank does in answer, too. What becomes of a rank's run may be told earlier:
-//!   whoever is further on hears it then.
+//! - An effect on another rank comes at least their [`lookahead`](NetworkProfile::lookahead_ns) after the moment at which it was caused. That of
+//!   two ranks is at most the sum of those of any way over others, so that it bounds what a third rank does in answer, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -81,14 +79,6 @@ impl Ord for OnItsWay {
     }
 }
 
-/// How soon ranks have an effect on each other.
-struct Soonest {
-    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
-    lookahead_ns: Vec<u64>,
-    /// What the shortest transfer of each rank takes on the wire at least; zero while it may build shorter ones.
-    wire_ns: Vec<u64>,
-}
-
 struct Shared {
     exchange: Exchange,
     links: Links,
@@ -103,7 +93,8 @@ struct Shared {
     running: usize,
     effects: Vec<BinaryHeap<Reverse<OnItsWay>>>,
     serial: u64,
-    soonest: Soonest,
+    /// The shortest time in which a transfer of one rank has an effect on another: by rank, for all ranks one after the other.
+    lookahead_ns: Vec<u64>,
     /// When the rank that runs could have the first answer to the transfer that it starts.
     answer_ns: u64,
     moves: u64,
@@ -177,10 +168,7 @@ impl VirtualNet {
             running: count,
             effects: (0..count).map(|_| BinaryHeap::new()).collect(),
             serial: 0,
-            soonest: Soonest {
-                lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
-                wire_ns: vec![0; count],
-            },
+            lookahead_ns: between.map(|(a, b)| profile.lookahead_ns(a, b)).collect(),
             answer_ns: NEVER,
             moves: 0,
             failures: vec![None; count],
@@ -221,7 +209,6 @@ impl VirtualNet {
             shared.exchange.begin(rank, run);
             let at = rank as usize;
             shared.next_ns[at] = 0;
-            shared.soonest.wire_ns[at] = 0;
             shared.effects[at].clear();
             shared.failures[at] = None;
             shared.counts[at] = (0, 0, 0);
@@ -287,12 +274,11 @@ impl VirtualNet {
         }
     }
 
-    /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own. Its shortest transfer takes `wire_ns` at least.
-    pub(super) fn turn(&self, rank: u32, (next_ns, wire_ns): (u64, u64), beat: impl Fn()) -> Leave {
+    /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own.
+    pub(super) fn turn(&self, rank: u32, next_ns: u64, beat: impl Fn()) -> Leave {
         let me = rank as usize;
         let mut shared = self.shared();
         shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
-        shared.soonest.wire_ns[me] = wire_ns;
         let mut given = shared.hand_over(me);
         while shared.running != me {
             drop(shared);
@@ -447,7 +433,7 @@ impl Shared {
     /// From `a` to `b`; of ranks that there are not, which nobody asks for: none.
     fn lookahead_ns(&self, a: u32, b: u32) -> u64 {
         let at = a as usize * self.next_ns.len() + b as usize;
-        self.soonest.lookahead_ns.get(at).copied().unwrap_or(0)
+        self.lookahead_ns.get(at).copied().unwrap_or(0)
     }
 
     /// Before this moment nothing comes to a rank that is not on its way yet.
@@ -456,11 +442,9 @@ impl Shared {
             return deliveries.epoch_ns();
         }
         let ranks = self.next_ns.len();
-        let ways = self.soonest.lookahead_ns.get(me * ranks..).unwrap_or_default();
-        let others = self.next_ns.iter().zip(ways).zip(&self.soonest.wire_ns).enumerate();
-        let others = others.filter(|(other, _)| *other != me);
-        let soonest = |((next, way), wire): ((&u64, &u64), &u64)| next.saturating_add(way + wire);
-        others.map(|(_, of)| soonest(of)).min().unwrap_or(NEVER)
+        let ways = self.lookahead_ns.get(me * ranks..).unwrap_or_default();
+        let others = self.next_ns.iter().zip(ways).enumerate().filter(|(other, _)| *other != me);
+        others.map(|(_, (next, way))| next.saturating_add(*way)).min().unwrap_or(NEVER)
     }
 
     fn first_effect_ns(&self, rank: usize) -> u64 {
@@ -473,8 +457,7 @@ impl Shared {
         let at = rank as usize;
         if at != self.running {
             let running = u32::try_from(self.running).unwrap_or(u32::MAX);
-            let way_ns = self.lookahead_ns(rank, running) + self.soonest.wire_ns[at];
-            let answer_ns = at_ns.saturating_add(way_ns);
+            let answer_ns = at_ns.saturating_add(self.lookahead_ns(rank, running));
             self.answer_ns = self.answer_ns.min(answer_ns);
         }
         self.effects[at].push(Reverse(OnItsWay { at_ns, serial, effect }));
@@ -495,9 +478,6 @@ impl Shared {
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
                 let at_ns = now_ns + self.lookahead_ns(from, to);
-                // Nobody is told anything in the past.
-                let known_ns = self.next_ns.get(rank as usize).copied().filter(|ns| *ns != NEVER);
-                let at_ns = at_ns.max(known_ns.unwrap_or(0));
                 self.push(rank, at_ns, Effect::Failed(lost));
             }
             return;
@@ -507,10 +487,7 @@ impl Shared {
             deliveries.send(found, number);
             return;
         }
-        // The rank that runs is the one that was furthest back.
-        let past_ns = self.next_ns.get(self.running).copied().unwrap_or(0).min(now_ns);
-        let times = (now_ns, past_ns);
-        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, times);
+        let at_ns = self.links.arrival_ns((from, to), found.source.bytes, now_ns);
         // When they leave, and not when they arrive: the sender, which may write to the bytes then, can be ahead of the receiver by that
         // time. Both sides have given the spans away until the transfer is over.
         self.carry(&found, number);

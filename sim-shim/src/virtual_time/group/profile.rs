@@ -81,13 +81,6 @@ impl NetworkProfile {
         (self.start_ns + self.between(a, b).latency_ns).max(1)
     }
 
-    /// What so many bytes take at least on any of its links.
-    #[must_use]
-    pub(super) fn least_wire_ns(&self, bytes: u64) -> u64 {
-        let fastest = self.tiers.iter().map(|tier| tier.bytes_per_us).max().unwrap_or(1);
-        bytes.saturating_mul(1_000) / fastest.max(1)
-    }
-
     /// What collectives choose their algorithms by, with the hops on the devices: dispatch and completion, 3 us.
     #[must_use]
     pub fn figures(&self, ranks: u32) -> NetworkFigures {

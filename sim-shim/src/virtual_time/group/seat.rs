@@ -6,7 +6,7 @@ use pto_abi::{Fault, TaskId};
 
 use super::contributions::{Reduced, Submitted};
 use super::net::{Leave, VirtualNet};
-use crate::group::{Posted, RunPort, Span, Transfer, TransferError, TransferKind};
+use crate::group::{Posted, RunPort, Span, Transfer, TransferError};
 use crate::virtual_time::digest::Keyed;
 
 /// Which rank a machine is, of which group.
@@ -18,9 +18,6 @@ pub struct SeatOf {
     pub rank: u32,
 }
 
-/// How much further others may go on because this rank's transfers are long, at most: what becomes of its run, they hear that much later.
-const MOST_WIRE_NS: u64 = 20_000;
-
 /// See the file.
 pub(in crate::virtual_time) struct GroupSeat {
     of: SeatOf,
@@ -30,15 +27,12 @@ pub(in crate::virtual_time) struct GroupSeat {
     next: u64,
     failure: Option<TransferError>,
     follows: bool,
-    /// Bytes of the smallest transfer that has been published.
-    least_bytes: u64,
 }
 
 impl GroupSeat {
     pub(in crate::virtual_time) fn new(of: SeatOf, port: RunPort) -> Self {
         let (under_way, follows) = (Keyed::default(), of.net.follows());
-        let least_bytes = u64::MAX;
-        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows, least_bytes }
+        Self { of, port, horizon_ns: 0, under_way, next: 0, failure: None, follows }
     }
 
     /// Whether it is followed whose values elements have.
@@ -63,36 +57,9 @@ impl GroupSeat {
         self.horizon_ns
     }
 
-    /// A task has been published.
-    pub(in crate::virtual_time) fn published(&mut self, slot: u32) {
-        let Some(words) = self.port.look_at(slot) else { return };
-        let bytes = match Transfer::of_words(&words) {
-            Some(Transfer {
-                kind: TransferKind::SEND | TransferKind::RECEIVE,
-                bytes,
-                count: None,
-                ..
-            }) => bytes,
-            // A signal has no bytes, and a count can be zero.
-            _ => 0,
-        };
-        self.least_bytes = self.least_bytes.min(bytes);
-    }
-
-    /// Gives the others their turn, and waits for its own. `next_ns`: when the machine's next event is. `is_built`: all of its transfers
-    /// have been published.
-    pub(in crate::virtual_time) fn turn(
-        &mut self,
-        next_ns: u64,
-        is_built: bool,
-        beat: impl Fn(),
-    ) -> Leave {
-        let net = &self.of.net;
-        let least_wire_ns = net.profile().least_wire_ns(self.least_bytes).min(MOST_WIRE_NS);
-        // Those of a graph's image are loaded, and nothing is known of them here.
-        let is_known = is_built && self.least_bytes != u64::MAX;
-        let wire_ns = if is_known { least_wire_ns } else { 0 };
-        let leave = net.turn(self.of.rank, (next_ns, wire_ns), beat);
+    /// Gives the others their turn, and waits for its own. `next_ns`: when the machine's next event is.
+    pub(in crate::virtual_time) fn turn(&mut self, next_ns: u64, beat: impl Fn()) -> Leave {
+        let leave = self.of.net.turn(self.of.rank, next_ns, beat);
         self.horizon_ns = leave.horizon_ns;
         leave
     }
