@@ -7,10 +7,8 @@ use std::time::Duration;
 use super::activity::Activity;
 use super::engine::MemberEngine;
 
-/// Turns without anything to do before the thread sleeps, each of which gives the processor away: about 100 us where nobody else wants it. That is longer than
-/// what a hop takes, a transfer of some KiB and the kernel behind it: a nap in each hop would be most of the time of a short collective. After a nap nothing but
-/// work gives new patience.
-const PATIENCE: u32 = 400;
+/// Turns without anything to do before the thread sleeps.
+const PATIENCE: u32 = 20;
 /// How long it sleeps while a run is on: as long as an idle thread of a pool.
 const NAP: Duration = Duration::from_micros(50);
 
