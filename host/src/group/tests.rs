@@ -343,7 +343,8 @@ fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
 #[test]
 fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
     let mut group = group(4, 0, POOL);
-    let of = |algorithm, count| words(ElementType::I32, count, (Reduction::SUM, algorithm, Order::ANY));
+    let of =
+        |algorithm, count| words(ElementType::I32, count, (Reduction::SUM, algorithm, Order::ANY));
     let args = |rank: u32| match rank {
         3 => of(Algorithm::HALVING, 32).to_vec(),
         _ => of(Algorithm::RING, 36).to_vec(),
@@ -352,7 +353,10 @@ fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
     options.stall_budget = Duration::from_millis(300);
     let failed = group.run(&GroupWork { builder: "all_reduce", args: &args }, &options);
     let text = failed.unwrap_err().to_string();
-    assert!(text.contains("36 i32") && text.contains("32 i32") && text.contains("rank 3"), "{text}");
+    assert!(
+        text.contains("36 i32") && text.contains("32 i32") && text.contains("rank 3"),
+        "{text}"
+    );
 }
 
 #[test]

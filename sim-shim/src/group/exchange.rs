@@ -237,7 +237,8 @@ impl Exchange {
         let mut calls: BTreeMap<u64, Side> = BTreeMap::new();
         let waiting = self.sends.iter().chain(&self.receives);
         for (meeting, waiting) in waiting.filter(|(meeting, _)| meeting.run == run) {
-            let Some(Waiting { side, .. }) = waiting.front().filter(|_| is_of_call(meeting.tag)) else {
+            let Some(Waiting { side, .. }) = waiting.front().filter(|_| is_of_call(meeting.tag))
+            else {
                 continue;
             };
             let first = *calls.entry(meeting.tag >> 32).or_insert(*side);
