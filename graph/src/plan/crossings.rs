@@ -194,10 +194,13 @@ impl Ranks {
         let mut brought = None;
         for carried in &load {
             let count = carried.rows_at_once(bindings);
-            for first in (0..carried.extents[0]).step_by(count as usize) {
+            // No iterator of steps: in an image a step of zero would be a panic.
+            let mut first = 0;
+            while first < carried.extents[0] {
                 let part = carried.rows(bindings, (first, count)).ok_or(Fault::TRANSFER_TENSOR)?;
                 // The send waits for the task, by its tile: so whoever has one of the tiles knows that the task is complete.
                 brought = Some(self.cross(stream, Some(part), (mark.rank, to), &[])?);
+                first += count.max(1);
             }
         }
         match brought {
