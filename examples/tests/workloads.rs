@@ -19,6 +19,8 @@ const SOFTMAX: &str = include_str!("../workloads/softmax.workload");
 const SHORT: &str = include_str!("../workloads/short_kernels.workload");
 const CHAINS: &str = include_str!("../workloads/short_chains.workload");
 const PRODUCERS: &str = include_str!("../workloads/two_producers.workload");
+const FOLDS: &str = include_str!("../workloads/fold_on_ranks.workload");
+const HANDED_ON: &str = include_str!("../workloads/handed_on.workload");
 const ATTENTION: &str = include_str!("../workloads/ragged_attention.workload");
 
 /// Lengths of sequences: partial blocks, whole ones, and one key alone.
@@ -31,7 +33,7 @@ struct Case {
     inputs: Inputs,
 }
 
-fn cases() -> [Case; 5] {
+fn cases() -> [Case; 7] {
     let read = |text| WorkloadFile::read(text).expect("the file holds a workload");
     let mut ragged = Inputs::default();
     ragged.insert("LEN", Tensor::i32(vec![5, 1], LENGTHS.to_vec()));
@@ -43,6 +45,8 @@ fn cases() -> [Case; 5] {
         Case { file: read(ATTENTION), params: &[("sequences", "5")], inputs: ragged },
         Case { file: read(PRODUCERS), params: &[], inputs: Inputs::default() },
         Case { file: read(CHAINS), params: &[], inputs: Inputs::default() },
+        Case { file: read(FOLDS), params: &[], inputs: Inputs::default() },
+        Case { file: read(HANDED_ON), params: &[], inputs: Inputs::default() },
     ]
 }
 

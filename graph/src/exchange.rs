@@ -1,7 +1,9 @@
 //! An exchange of a whole tensor with the other ranks of a group, as plans ask for it: a transfer, or a collective.
-//! [`Communicator::exchange`](crate::group::Communicator::exchange) submits it.
+//! [`Communicator::exchange`](crate::group::Communicator::exchange) submits it. A [`Crossing`] is what a pipeline moves where its processes are on
+//! several ranks.
 
 use pto_abi::closed_set;
+use pto_abi::ids::TaskId;
 
 use crate::reduction::Reduction;
 use crate::tensor::TensorView;
@@ -59,4 +61,19 @@ pub struct Exchange<'v> {
     pub peer: u32,
     /// By which a send and a receive meet.
     pub tag: u32,
+}
+
+/// One side of what goes from a process of a pipeline to one on another rank: a tile, or the news alone that tasks have completed.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'v> {
+    /// [`SEND`](ExchangeKind::SEND) or [`RECEIVE`](ExchangeKind::RECEIVE).
+    pub kind: ExchangeKind,
+    /// The tile.
+    pub tile: Option<TensorView<'v>>,
+    /// The other rank.
+    pub peer: u32,
+    /// Which of the pipeline's crossings it is. Both sides count alike.
+    pub number: u32,
+    /// Tasks that it waits for beside those that the tile says.
+    pub after: &'v [TaskId],
 }

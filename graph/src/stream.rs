@@ -15,7 +15,7 @@ use crate::builder::GraphBuilder;
 use crate::chain::Chain;
 use crate::collective::CollectiveCall;
 use crate::element::ElementType;
-use crate::exchange::Exchange;
+use crate::exchange::{Crossing, Exchange};
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
@@ -118,6 +118,26 @@ pub trait StreamBuilder: GraphBuilder {
     /// `TRANSFER_NO_ENGINE`: this device has no transfers; those of the [`Communicator`](crate::group::Communicator)'s calls.
     fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
         let _ = exchange;
+        Err(Fault::TRANSFER_NO_ENGINE)
+    }
+
+    /// A pipeline begins whose processes are on several ranks: this rank, and how many there are. Its [crossings](Self::cross) are those of one call
+    /// that all ranks make. `print` is the same at all ranks whose pipelines are; if it is not, the run ends with an error that names two of them. A
+    /// device that has no group is rank 0 of 1.
+    ///
+    /// # Errors
+    /// `TRANSFER_WORDS`: the group's words are damaged; those of a submission.
+    fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
+        let _ = print;
+        Ok((0, 1))
+    }
+
+    /// Submits a side of a crossing of the pipeline that was begun last. It is complete when the transfer is over on this rank.
+    ///
+    /// # Errors
+    /// `TRANSFER_NO_ENGINE`: this device has no transfers; `TRANSFER_RANK`, `TRANSFER_TENSOR`, and those of a submission.
+    fn cross(&mut self, crossing: &Crossing<'_>) -> Result<TaskId, Fault> {
+        let _ = crossing;
         Err(Fault::TRANSFER_NO_ENGINE)
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
-use pto_graph::group::{CollectiveCall, Communicator, Exchange};
+use pto_graph::group::{CollectiveCall, Communicator, Crossing, Exchange};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
     Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder, plan,
@@ -151,6 +151,11 @@ impl<'s> Stream<'s> {
     fn of(stream: &'s mut dyn HostedStream) -> Self {
         Self(stream, None)
     }
+
+    /// The communicator of the run, to be put back after a call that needs the builder as well.
+    fn take_communicator(&mut self) -> Result<Communicator, Fault> {
+        self.1.take().map_or_else(|| Communicator::of(self.0.orch_args()), Ok)
+    }
 }
 
 /// Each call of a builder is the same call of the builder behind the table.
@@ -244,11 +249,22 @@ impl StreamBuilder for Stream<'_> {
     }
 
     fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
-        let mut comm = match self.1.take() {
-            Some(comm) => comm,
-            None => Communicator::of(self.0.orch_args())?,
-        };
+        let mut comm = self.take_communicator()?;
         let submitted = comm.exchange(self, exchange);
+        self.1 = Some(comm);
+        submitted
+    }
+
+    fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
+        let mut comm = self.take_communicator()?;
+        let begun = comm.begin_crossings(self, print);
+        self.1 = Some(comm);
+        begun
+    }
+
+    fn cross(&mut self, crossing: &Crossing<'_>) -> Result<TaskId, Fault> {
+        let comm = self.take_communicator()?;
+        let submitted = comm.cross(self, crossing);
         self.1 = Some(comm);
         submitted
     }

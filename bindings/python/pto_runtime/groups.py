@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
 from ._native import Group as _Devices
 
@@ -47,6 +47,13 @@ class Group:
     def size(self) -> int:
         """How many ranks there are."""
         return self._devices.size
+
+    def workload(self, text: str, arrays: Sequence[Mapping[str, Any]], **numbers: int) -> None:
+        """Runs a workload on all ranks, whose pipeline may have processes on each (`process p on 1 ..`).
+
+        `arrays` has a dictionary for each rank: its arrays, by the names of the tensors, which are changed in place. `numbers` are
+        sizes and symbols."""
+        self.seconds = self._devices.workload(text, [dict(one) for one in arrays], numbers)
 
     def coordinates(self, rank: int) -> tuple[int, ...]:
         """Where a rank is in the mesh."""

@@ -58,8 +58,11 @@ Event = Channel
 class Process:
     """A process: what it consumes, what it produces, and what it does."""
 
-    def __init__(self, name: str, consumes: Sequence[Channel], produces: Sequence[Channel], body: Workload) -> None:
+    def __init__(
+        self, name: str, consumes: Sequence[Channel], produces: Sequence[Channel], body: Workload, rank: int = 0
+    ) -> None:
         self.name = name
+        self.rank = rank
         self.consumes = list(consumes)
         self.produces = list(produces)
         self.body = body
@@ -75,6 +78,14 @@ class ProcessBuilder:
         self.name = name
         self._consumes: list[Channel] = []
         self._produces: list[Channel] = []
+        self._rank = 0
+
+    def on(self, rank: int) -> ProcessBuilder:
+        """The rank of a group that has it: ours. Without a group one device has all processes."""
+        if not isinstance(rank, int) or not 0 <= rank < 1 << 16:
+            raise ValueError(f"Process {self.name}: there is no rank {rank!r}.")
+        self._rank = rank
+        return self
 
     def consumes(self, *channels: Channel) -> ProcessBuilder:
         """Takes tokens from these channels."""
@@ -88,7 +99,8 @@ class ProcessBuilder:
 
     def body(self, workload: Workload) -> Process:
         """The process, which does this."""
-        return Process(self.name, self._consumes, self._produces, _workload(workload, "The body of a process"))
+        body = _workload(workload, "The body of a process")
+        return Process(self.name, self._consumes, self._produces, body, self._rank)
 
 
 def process(name: str) -> ProcessBuilder:
@@ -146,7 +158,7 @@ def replicate(one: Process, n: int) -> list[Process]:
     """So many processes that do the same; they share its channels."""
     if not isinstance(n, int) or n < 1:
         raise ValueError(f"replicate({one.name}, {n!r}): at least one process is needed.")
-    return [Process(f"{one.name}_{number}", one.consumes, one.produces, one.body) for number in range(n)]
+    return [Process(f"{one.name}_{number}", one.consumes, one.produces, one.body, one.rank) for number in range(n)]
 
 
 def record(event: Channel) -> None:

@@ -313,7 +313,7 @@ class Lowering:
             name = unique(plain(process.name), taken)
             taken.add(name)
             self.place.append(f"process {name}")
-            ends = ""
+            ends = f" on {process.rank}" if process.rank else ""
             for keyword, channels in (("consumes", process.consumes), ("produces", process.produces)):
                 if channels:
                     ends += f" {keyword} " + ", ".join(self.channel(one, node) for one in channels)

@@ -1,5 +1,6 @@
 //! `Group`: devices of this process with ranks, in real or in virtual time, and the collectives that Python calls on arrays.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use pto_host::graph::ElementType;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 use crate::array::Bytes;
 use crate::failure::{invalid, raised, unknown};
 use crate::group_program::{Call, Calls, KINDS, REDUCTIONS};
+use crate::group_workload::{self, Arrays, Ended};
 
 /// Bytes of the first window; each further one has at least twice as many, so that 16 suffice.
 const FIRST_WINDOW: u64 = 1 << 20;
@@ -214,6 +216,39 @@ impl Group {
         let axis = (stride, extent);
         let call = Call { kind, element, count, reduction, root, axis, window: 0 };
         self.with(py, |state| state.collective(call, &from, &mut to))
+    }
+
+    /// Runs a workload on all ranks. `arrays` are those of each rank by the names of the tensors; they are contiguous, and changed in place. `numbers`
+    /// are sizes and symbols, the same at every rank. Returns the seconds that it took.
+    fn workload(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        arrays: Vec<BTreeMap<String, Bound<'_, PyAny>>>,
+        numbers: BTreeMap<String, u64>,
+    ) -> PyResult<f64> {
+        let size = self.size(py)? as usize;
+        if arrays.len() != size {
+            return Err(invalid(format!(
+                "{} dictionaries of arrays for {size} ranks: give one for every rank",
+                arrays.len()
+            )));
+        }
+        let compiled = group_workload::compiled(text).map_err(invalid)?;
+        let write = |(name, array): (&String, &Bound<'_, PyAny>)| {
+            // SAFETY: the arrays are held by this call, and Python does not give them to others meanwhile by itself; the caller gives
+            // arrays that are apart from each other.
+            Ok((name.clone(), unsafe { Bytes::of(array)?.write() }?))
+        };
+        let of_rank = |rank: &BTreeMap<String, Bound<'_, PyAny>>| rank.iter().map(write).collect();
+        let mut arrays = arrays.iter().map(of_rank).collect::<PyResult<Vec<Arrays<'_>>>>()?;
+        let ran = self.with(py, |state| {
+            Ok(group_workload::run(&mut state.devices, &compiled, &numbers, &mut arrays))
+        })?;
+        ran.map_err(|ended| match ended {
+            Ended::Group(error) => raised_from_group(error),
+            Ended::Refused(why) => invalid(why),
+        })
     }
 
     /// Closes the devices.

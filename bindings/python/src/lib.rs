@@ -23,6 +23,7 @@ mod foreign_kernel;
 mod graph;
 mod group;
 mod group_program;
+mod group_workload;
 mod kernel_stream;
 mod memory;
 mod options;

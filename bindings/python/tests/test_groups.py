@@ -1,14 +1,15 @@
 """Groups: collectives and layouts move data as NumPy says that they must."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pto_runtime import Group
 from pto_wsp import (
-    DistributedTensor, LayoutIncompatibleError, TensorLayout, TensorReplicate, TensorShard, allgather, allreduce,
-    distribute, partial_results, reduce_scatter, relayout,
+    Channel, DistributedTensor, LayoutIncompatibleError, TensorLayout, TensorReplicate, TensorShard, allgather, allreduce,
+    distribute, partial_results, process, reduce_scatter, relayout,
 )  # fmt: skip
 
 R, S0, S1 = TensorReplicate(), TensorShard(0), TensorShard(1)
@@ -158,3 +159,33 @@ def test_a_tensor_without_elements_and_one_rank(four):
     with Group.local(1, **SMALL) as alone:
         same(alone.all_reduce(draw(1, (5,))), draw(1, (5,)))
         assert isinstance(distribute(alone, np.ones(4), TensorLayout((S0,))), DistributedTensor)
+
+
+FOLDS = Path(__file__).parents[3] / "examples" / "workloads" / "fold_on_ranks.workload"
+
+
+def test_processes_of_a_pipeline_are_on_their_ranks():
+    text, shapes = FOLDS.read_text(), {"X": (48, 16), "ROWS": (48, 16), "SUM": (2, 16), "LOG": (24, 2, 16)}
+    x = np.random.default_rng(1).standard_normal(shapes["X"], dtype=np.float32)
+    results = []
+    for devices in (Group.local(1, **SMALL), Group.local(4, **SMALL), Group.virtual(4, **SMALL)):
+        with devices as group:
+            arrays = [{name: np.zeros(shape, np.float32) for name, shape in shapes.items()} for _ in range(group.size)]
+            for one in arrays:
+                one["X"][:] = x
+            group.workload(text, arrays)
+            assert group.seconds > 0
+            results.append((arrays[0]["SUM"], arrays[3 % group.size]["LOG"]))
+    for found in results[1:]:
+        same(found, results[0])
+    assert results[0][0].any() and results[0][1].all(axis=(1, 2)).any()
+    with Group.local(2, **SMALL) as group, pytest.raises(ValueError, match="no array for the tensor LOG"):
+        group.workload(text, [{name: np.zeros(shapes[name], np.float32) for name in ("X", "ROWS", "SUM")}] * 2)
+
+
+def test_a_process_in_python_is_on_a_rank():
+    channel = Channel("rows", depth=2)
+    one = process("maker").on(3).produces(channel)
+    assert one._rank == 3
+    with pytest.raises(ValueError, match="no rank -1"):
+        process("maker").on(-1)

@@ -8,7 +8,7 @@ use pto_host::Device;
 use super::file::WorkloadFile;
 use super::job;
 use crate::host::job::Prepared;
-use crate::host::{Description, Error, Example, Inputs, Needs, Params, Sizes};
+use crate::host::{Description, Error, Example, Inputs, Member, Needs, Params, Sizes};
 
 impl Example for WorkloadFile {
     fn description(&self) -> Description {
@@ -47,6 +47,24 @@ impl Example for WorkloadFile {
         inputs: &Inputs,
         device: &Device,
     ) -> Result<Prepared, Error> {
-        job::prepare(self, params, inputs, device)
+        job::prepare(self, Member::ALONE, (params, inputs), device)
+    }
+
+    /// A pipeline whose processes are on ranks.
+    fn is_for_groups(&self) -> bool {
+        self.checked.workload().is_on_ranks()
+    }
+
+    fn prepare_member(
+        &self,
+        member: Member,
+        params: &Params,
+        inputs: &Inputs,
+        device: &Device,
+    ) -> Result<Prepared, Error> {
+        if !self.is_for_groups() {
+            member.must_be_alone(self.name())?;
+        }
+        job::prepare(self, member, (params, inputs), device)
     }
 }

@@ -10,7 +10,7 @@ use pto_abi::CoreKind;
 use pto_host::workloads::Workload;
 use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
 use pto_host::workloads::tile::Op;
-use pto_host::workloads::tree::{Argument, Checked, Node};
+use pto_host::workloads::tree::{Argument, Checked, Node, children};
 
 use super::memory::file_type;
 use crate::host::{DType, Error, ParamSpec, Program, TensorSpec};
@@ -89,18 +89,7 @@ impl WorkloadFile {
 
 /// Whether a node, or one inside of it, is such.
 fn any(node: &Node, is_such: &dyn Fn(&Node) -> bool) -> bool {
-    is_such(node)
-        || match node {
-            Node::ParallelFor(_, body) | Node::ForEach(_, body) | Node::Select(_, body) => {
-                any(body, is_such)
-            }
-            Node::Consume { body, .. } => any(body, is_such),
-            Node::Cond { then, otherwise, .. } => any(then, is_such) || any(otherwise, is_such),
-            Node::Combine(nodes) | Node::Sequential(nodes) => {
-                nodes.iter().any(|node| any(node, is_such))
-            }
-            _ => false,
-        }
+    is_such(node) || children(node).into_iter().any(|node| any(node, is_such))
 }
 
 /// The tensors that tasks write.
@@ -108,7 +97,7 @@ fn written(checked: &Checked) -> Vec<String> {
     let workload = checked.workload();
     let is_written = |number: usize| {
         any(&workload.root, &|node| {
-            let Node::Task(task) = node else { return false };
+            let (Node::Task(task) | Node::Send { task, .. }) = node else { return false };
             let params = workload.kernels[task.kernel].params();
             params.iter().zip(&task.arguments).any(|(param, argument)| {
                 let is_output = param.tensor().is_some_and(|(direction, _)| direction.is_written());

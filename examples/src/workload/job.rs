@@ -19,16 +19,17 @@ use super::memory::Memory;
 use crate::host::check::{Place, Verdict, index_of};
 use crate::host::error::invalid;
 use crate::host::job::{Check, GraphSize, Prepared};
-use crate::host::{Error, Inputs, Params, Tensor};
+use crate::host::{Error, Inputs, Member, Params, Tensor};
 
 /// Makes the tensors, runs the reference, and puts everything into the memory of `device`.
 pub(super) fn prepare(
     file: &WorkloadFile,
-    params: &Params,
-    inputs: &Inputs,
+    member: Member,
+    (params, inputs): (&Params, &Inputs),
     device: &Device,
 ) -> Result<Prepared, Error> {
     let compiled = &file.compiled;
+    let whole = whole_tensors(file, member)?;
     let arrays = arrays(compiled, inputs)?;
     let symbols = symbols(compiled, params)?;
     let before: Vec<Memory> = compiled
@@ -67,17 +68,33 @@ pub(super) fn prepare(
     }
     let run = WorkloadRun::bind(device, compiled.clone(), &bound).map_err(refused)?;
     let (words, size) = (run.orch_args().to_vec(), GraphSize::streamed(tasks));
-    let tensors = compiled.tensors().iter().zip(before).zip(after).zip(buffers);
-    let held = tensors.map(|(((tensor, before), after), buffer)| Held {
+    let tensors = compiled.tensors().iter().zip(before).zip(after).zip(buffers).zip(whole);
+    let held = tensors.map(|((((tensor, before), after), buffer), is_whole)| Held {
         tensor: tensor.clone(),
         name: super::file::kept(tensor.name.clone()),
         is_written: file.is_written(&tensor.name),
+        is_whole,
         before,
         after,
         buffer,
     });
     let check = WorkloadCheck { run, held: held.collect(), _arrays: array_buffers };
     Prepared::new(BUILDER, (words, &[]), size, Box::new(check))
+}
+
+/// Which tensors this member has all of after a run. Some member has each.
+fn whole_tensors(file: &WorkloadFile, Member { rank, size }: Member) -> Result<Vec<bool>, Error> {
+    let workload = file.checked.workload();
+    let of = |number, tensor: &WorkloadTensor| {
+        if (0..size).any(|rank| workload.is_whole_at(number, (rank, size))) {
+            return Ok(workload.is_whole_at(number, (rank, size)));
+        }
+        Err(invalid!(
+            "no rank has all of the tensor '{}' after a run, so that nothing can be compared; give each rank a tensor of its own to write",
+            tensor.name
+        ))
+    };
+    workload.tensors.iter().enumerate().map(|(number, tensor)| of(number, tensor)).collect()
 }
 
 fn refused(error: WorkloadError) -> Error {
@@ -158,6 +175,8 @@ struct Held {
     tensor: WorkloadTensor,
     name: &'static str,
     is_written: bool,
+    /// Whether all of it is on this device after a run: of a group, one device may have a part.
+    is_whole: bool,
     before: Memory,
     after: Memory,
     buffer: DeviceBuffer<u64>,
@@ -215,7 +234,7 @@ impl Check for WorkloadCheck {
             return Err(Error::Invalid(message));
         }
         let mut verdict = Verdict::exact(0, 0, None);
-        for held in &self.held {
+        for held in self.held.iter().filter(|held| held.is_whole) {
             verdict = verdict.and(held.verdict()?);
         }
         Ok(verdict)
@@ -223,7 +242,7 @@ impl Check for WorkloadCheck {
 
     fn outputs(&self) -> Result<Vec<(&'static str, Tensor)>, DeviceError> {
         let mut tensors = Vec::new();
-        for held in self.held.iter().filter(|held| held.is_written) {
+        for held in self.held.iter().filter(|held| held.is_written && held.is_whole) {
             tensors.extend(held.read()?.tensor(&held.tensor).map(|tensor| (held.name, tensor)));
         }
         Ok(tensors)

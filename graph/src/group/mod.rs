@@ -23,7 +23,7 @@ pub mod transfer;
 pub mod words;
 
 pub use crate::collective::{Collective, CollectiveCall, Holds};
-pub use crate::exchange::{Exchange, ExchangeKind};
+pub use crate::exchange::{Crossing, Exchange, ExchangeKind};
 pub use crate::reduction::Reduction;
 pub use choice::{Algorithm, Choice, NetworkFigures, Options, Order, TILE_BYTES};
 pub use communicator::{Communicator, RemotePlace, Signal};

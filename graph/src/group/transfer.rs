@@ -38,6 +38,8 @@ closed_set! {
 pub const NO_SLOT: u32 = u32::MAX;
 /// Signal slots of each rank. All are zero when a run begins.
 pub const SIGNAL_SLOTS: u32 = 256;
+/// The stamp of the transfer by which two ranks compare their pipelines; above it is a number of the pipeline.
+pub const PIPELINE_STAMP: u64 = 1 << 14;
 /// Words of a transfer.
 pub const WORDS: usize = 10;
 

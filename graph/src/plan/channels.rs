@@ -17,6 +17,8 @@ use super::turns::Traffic;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) process: u8,
+    /// The rank whose task `id` is.
+    pub(super) rank: u16,
     /// Counts the tasks of the pipeline.
     pub(super) number: u64,
     pub(super) id: TaskId,
@@ -104,6 +106,16 @@ impl Channel {
         self.traffic.enter();
         self.pending.pop_front();
         Some((!self.traffic.meets()).then_some(Completed { process, at }))
+    }
+
+    /// Which process the send that has waited longest is of, and the place that its token would get.
+    pub(super) fn entering(&self) -> Option<(usize, usize)> {
+        Some((usize::from(*self.pending.front()?), self.place(self.traffic.entering())))
+    }
+
+    /// Where the token stands that is taken next.
+    pub(super) fn leaving(&self) -> Option<usize> {
+        self.traffic.leaving().map(|number| self.place(number))
     }
 
     /// The token that is taken next.

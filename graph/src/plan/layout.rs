@@ -71,11 +71,16 @@ pub mod limits {
     pub const CHANNELS: usize = 16;
     /// Places for tokens in all channels together. A channel of depth 0 has one for each process.
     pub const TOKENS: usize = 128;
+    /// Tiles that a token brings along to another rank.
+    pub const CARRIED: usize = 4;
     /// Nodes inside of each other in a process.
     pub const PROCESS_DEPTH: u32 = 12;
     /// Dimensions of a tensor.
     pub const RANK: usize = pto_abi::limits::MAX_RANK;
 }
+
+/// Where the rank of a process stands in the word of the channels that it sends to.
+pub const RANK_SHIFT: u32 = 16;
 
 /// The codes of nodes.
 pub mod node {
@@ -98,8 +103,8 @@ pub mod node {
     /// [`KEY`](super::schedule::KEY) and [`PRIORITY`](super::schedule::PRIORITY), in this order.
     pub const SCHEDULE: u32 = 8;
     /// Processes that communicate; only as the root. Operand: how many; channels above 8 bits. Then the depth of each channel; the
-    /// cycles of each kernel on the `v9` clock, in two words; and each process: the words of its body, the channels that it sends to, a bit
-    /// for each, the body.
+    /// cycles of each kernel on the `v9` clock, in two words; and each process: the words of its body; the channels that it sends to, a bit
+    /// for each, and from [`RANK_SHIFT`](super::RANK_SHIFT) on its rank; the body.
     pub const PIPELINE: u32 = 9;
     /// A task, and then a token. Operand: the channel. Then the token, an expression; the [`TASK`].
     pub const SEND: u32 = 10;

@@ -7,16 +7,18 @@
 //! ```
 //! Nobody waits for a core here: what a send or a receive waits for in time becomes an edge between tasks. So a pipeline needs the memory of
 //! its processes and channels alone, and the order of its tokens is the same in every run: that of the `v9` clock, on which a task takes the
-//! cycles of its kernel on whole tiles. Tasks of a process run one after another; tiles order tasks of different processes as well.
+//! cycles of its kernel on whole tiles. Tasks of a process run one after another; tiles order tasks of different processes as well. Where processes
+//! are on several ranks, each rank goes through all of them and submits the tasks of its own; the rest is in `crossings.rs`.
 
 use pto_abi::fault::Fault;
 
 use super::accept::places_of;
-use super::channels::{Channel, Completed, Mark, Moment, Places, Token};
+use super::channels::{Channel, Completed, Mark, Marks, Moment, Places, Token};
+use super::crossings::{self, Ranks};
 use super::cursor::Cursor;
 use super::expression::eval_signed;
 use super::heads::{self, Loop};
-use super::layout::{limits, node};
+use super::layout::{RANK_SHIFT, limits, node};
 use super::processes::{Frame, Process, State};
 use super::stop::Stop;
 use super::tasks;
@@ -33,6 +35,7 @@ pub(super) fn run<G: StreamBuilder>(
 ) -> Result<(), Stop> {
     let at = cursor.at();
     let mut pipeline = Pipeline::read(&mut cursor, walk.plan.counts()[3]);
+    pipeline.begin(walk).map_err(|fault| Stop::new(fault, at))?;
     while let Some(number) = pipeline.next() {
         pipeline.go_on(walk, number)?;
     }
@@ -60,6 +63,7 @@ struct Pipeline {
     cycles: [u64; limits::KERNELS],
     /// Tasks so far.
     tasks: u64,
+    ranks: Ranks,
 }
 
 impl Pipeline {
@@ -74,6 +78,7 @@ impl Pipeline {
             sending: [Token::default(); limits::PROCESSES],
             cycles: [0; limits::KERNELS],
             tasks: 0,
+            ranks: Ranks::one(),
         };
         let mut first = 0;
         for _ in 0..channels {
@@ -86,11 +91,26 @@ impl Pipeline {
         read.cycles.iter_mut().take(kernels as usize).for_each(|cycles| *cycles = cursor.wide());
         for _ in 0..processes {
             let (body, sends) = (cursor.word(), cursor.word());
-            let _ = read.processes.push(Process::new(cursor.at(), sends));
+            let rank = u16::try_from(sends >> RANK_SHIFT).unwrap_or(u16::MAX);
+            let sends = sends & ((1 << RANK_SHIFT) - 1);
+            let _ = read.processes.push(Process::new(cursor.at(), sends, rank));
             cursor.skip(body);
             read.count_senders(sends, 1);
         }
         read
+    }
+
+    /// The processes come to their ranks.
+    fn begin<G: StreamBuilder>(&mut self, walk: &mut Walk<'_, G>) -> Result<(), Fault> {
+        if self.processes.iter().all(|process| process.rank == 0) {
+            return Ok(());
+        }
+        let [symbols, ..] = walk.plan.counts();
+        let numbers = (0..symbols).map(|number| walk.values.symbol(number));
+        let print = crossings::print_of(walk.plan.words(), numbers);
+        self.ranks.begin(walk.stream, print)?;
+        self.processes.iter_mut().for_each(|process| process.rank = self.ranks.of(process.rank));
+        Ok(())
     }
 
     /// So many processes more may send to these channels.
@@ -127,10 +147,7 @@ impl Pipeline {
     ) -> Result<(), Stop> {
         let state = self.processes.get(number).map_or(State::Done, |process| process.state);
         match state {
-            State::Takes(channel) => {
-                self.take(number, channel.into());
-                Ok(())
-            }
+            State::Takes(channel) => self.take(walk, number, channel.into()),
             _ => self.step(walk, number),
         }
     }
@@ -232,16 +249,20 @@ impl Pipeline {
                 Frame::Consume { channel, var: var.into(), at, body, after: body + words }
             }
             node::TASK => {
-                self.task(walk, number, &mut cursor, (at, operand))?;
+                self.task(walk, number, &mut cursor, (at, operand), false)?;
                 return self.end(number, cursor);
             }
             node::SEND => {
                 let value = eval_signed(&mut cursor, &walk.values)?;
                 let task_at = cursor.at();
                 let (_, kernel) = cursor.code();
-                let mark = self.task(walk, number, &mut cursor, (task_at, kernel))?;
-                self.send(number, (operand, at), value, mark);
+                let mark = self.task(walk, number, &mut cursor, (task_at, kernel), true)?;
+                self.send(walk, number, (operand, at), (value, mark))?;
                 return self.end(number, cursor);
+            }
+            // An element of a tensor is what it is on one rank alone.
+            node::SLOT_LOAD if self.ranks.are_several() => {
+                return Err(Stop::new(Fault::PLAN_CODE, at).detail(code.into(), 0));
             }
             _ => {
                 let mut cursor = walk.plan.from(at);
@@ -262,13 +283,14 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Submits a task of a process, after its last one and after what it has received.
+    /// Submits a task of a process, after its last one and after what it has received, if the process is on this rank. `is_sent`: a token goes with it.
     fn task<G: StreamBuilder>(
         &mut self,
         walk: &mut Walk<'_, G>,
         number: usize,
         cursor: &mut Cursor<'_>,
         (at, kernel): (usize, u32),
+        is_sent: bool,
     ) -> Result<Option<Mark>, Stop> {
         let Some(process) = self.processes.get_mut(number) else { return Ok(None) };
         let mut after = heapless::Vec::<_, { limits::PROCESSES }>::new();
@@ -276,10 +298,13 @@ impl Pipeline {
             // There is room for one of each process.
             let _ = after.push(mark.id);
         }
-        let id = tasks::submit_after(walk, cursor, (at, kernel), &after)?;
+        let rank = process.rank;
+        let after = self.ranks.is_here(rank).then_some(after.as_slice());
+        let load = if is_sent { self.ranks.sending(number) } else { None };
+        let id = tasks::submit_after(walk, cursor, (at, kernel), after, load)?;
         self.tasks = self.tasks.wrapping_add(1);
         let process_number = u8::try_from(number).unwrap_or(u8::MAX);
-        let mark = Mark { process: process_number, number: self.tasks, id };
+        let mark = Mark { process: process_number, rank, number: self.tasks, id };
         process.submitted(mark);
         let cycles = self.cycles.get(kernel as usize).copied().unwrap_or(0);
         process.time = process.time.saturating_add(cycles);
@@ -287,8 +312,14 @@ impl Pipeline {
     }
 
     /// Sends a token with the task that was submitted for it.
-    fn send(&mut self, number: usize, (channel, at): (u32, usize), value: i64, mark: Option<Mark>) {
-        let Some(process) = self.processes.get_mut(number) else { return };
+    fn send<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+        (channel, at): (u32, usize),
+        (value, mark): (i64, Option<Mark>),
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
         (process.state, process.waits_at) = (State::Sends, at);
         let sent = Moment { time: process.time, marks: [mark, None] };
         if let Some(sending) = self.sending.get_mut(number) {
@@ -297,41 +328,85 @@ impl Pipeline {
         if let Some(channel) = self.channels.get_mut(channel as usize) {
             channel.send(u8::try_from(number).unwrap_or(u8::MAX));
         }
-        self.admit(channel as usize);
+        self.admit(walk, channel as usize)
     }
 
     /// Lets those into a channel for whom there is room.
-    fn admit(&mut self, channel: usize) {
+    fn admit<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        channel: usize,
+    ) -> Result<(), Stop> {
         while let Some(channel) = self.channels.get_mut(channel)
+            && let Some((process, place)) = channel.entering()
             && let Some(admitted) = channel.admit(&self.sending, &mut self.places)
         {
-            self.complete(admitted);
+            self.ranks.placed(process, place);
+            self.complete(walk, admitted)?;
         }
+        Ok(())
     }
 
     /// A process whose send has completed goes on.
-    fn complete(&mut self, completed: Option<Completed>) {
-        let Some(Completed { process, at }) = completed else { return };
-        let Some(process) = self.processes.get_mut(usize::from(process)) else { return };
+    fn complete<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        completed: Option<Completed>,
+    ) -> Result<(), Stop> {
+        let Some(Completed { process, at }) = completed else { return Ok(()) };
+        let number = usize::from(process);
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
         process.state = State::Runs;
         process.time = process.time.max(at.time);
-        process.wait_for(at.marks);
+        self.wait(walk, number, at.marks)
+    }
+
+    /// The next task of a process waits for these as well, wherever they are.
+    fn wait<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+        marks: Marks,
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        for mark in marks.into_iter().flatten() {
+            if process.lacks(mark) {
+                let known = self.ranks.news(walk.stream, mark, process.rank);
+                process.wait_for(known.map_err(|fault| Stop::new(fault, process.waits_at + 1))?);
+            }
+        }
+        Ok(())
     }
 
     /// A process takes a token, or goes on behind the loop over tokens.
-    fn take(&mut self, number: usize, channel: usize) {
-        let Some(process) = self.processes.get_mut(number) else { return };
-        let Some(of) = self.channels.get_mut(channel) else { return };
+    fn take<G: StreamBuilder>(
+        &mut self,
+        walk: &mut Walk<'_, G>,
+        number: usize,
+        channel: usize,
+    ) -> Result<(), Stop> {
+        let Some(process) = self.processes.get_mut(number) else { return Ok(()) };
+        let Some(of) = self.channels.get_mut(channel) else { return Ok(()) };
         process.state = State::Runs;
-        let Some(Frame::Consume { var, body, after, .. }) = process.frames.last() else { return };
+        let frame = process.frames.last();
+        let Some(Frame::Consume { var, body, after, .. }) = frame else { return Ok(()) };
         let (var, body, after) = (*var, *body, *after);
-        let Some(token) = of.first(&self.places) else {
+        let first = of.first(&self.places).zip(of.leaving());
+        let Some((token, place)) = first else {
             let _ = process.frames.pop();
             process.end(after);
-            return;
+            return Ok(());
         };
         process.time = process.time.max(token.sent.time);
-        process.wait_for(token.sent.marks);
+        // A token has one mark: that of its task.
+        if let [Some(mark), _] = token.sent.marks {
+            let ways = (&mut *walk.stream, &walk.bindings);
+            let brought = self.ranks.bring(ways, (mark, place), process.rank);
+            let known = brought.map_err(|fault| Stop::new(fault, process.waits_at + 1))?;
+            if process.lacks(known) {
+                process.wait_for(known);
+            }
+        }
         let taken = process.now(u8::try_from(number).unwrap_or(u8::MAX));
         let met = of.take(taken, &mut self.places);
         if let Some(place) = process.vars.get_mut(var as usize) {
@@ -339,7 +414,7 @@ impl Pipeline {
         }
         process.var_count = var + 1;
         process.begin(body);
-        self.complete(met);
-        self.admit(channel);
+        self.complete(walk, met)?;
+        self.admit(walk, channel)
     }
 }

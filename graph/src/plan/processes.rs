@@ -1,6 +1,6 @@
 //! A process of a pipeline: where it is in its body, so that it can stop at any node and go on later.
 
-use super::channels::{Mark, Marks, Moment};
+use super::channels::{Mark, Moment};
 use super::heads::Loop;
 use super::layout::limits;
 use super::values::Vars;
@@ -43,6 +43,8 @@ pub(super) enum Frame {
 pub(super) struct Process {
     /// The channels that it sends to, a bit for each.
     pub(super) sends: u32,
+    /// The rank that has it.
+    pub(super) rank: u16,
     pub(super) state: State,
     /// Its time on the `v9` clock.
     pub(super) time: u64,
@@ -64,9 +66,10 @@ pub(super) struct Process {
 
 impl Process {
     /// Before its body, which begins at this word of the plan.
-    pub(super) const fn new(body: usize, sends: u32) -> Self {
+    pub(super) const fn new(body: usize, sends: u32, rank: u16) -> Self {
         Self {
             sends,
+            rank,
             state: State::Runs,
             time: 0,
             frames: heapless::Vec::new(),
@@ -79,21 +82,23 @@ impl Process {
         }
     }
 
-    /// Its next task waits for these as well.
-    pub(super) fn wait_for(&mut self, marks: Marks) {
-        for mark in marks.into_iter().flatten() {
-            if let Some(known) = self.after.get_mut(usize::from(mark.process))
-                && known.is_none_or(|known| known.number < mark.number)
-            {
-                *known = Some(mark);
-            }
+    /// Whether its next task does not wait for this task, or for a newer one of the same process, already.
+    pub(super) fn lacks(&self, mark: Mark) -> bool {
+        let known = self.after.get(usize::from(mark.process)).copied().flatten();
+        known.is_none_or(|known| known.number < mark.number)
+    }
+
+    /// Its next task waits for this one as well, which it [lacks](Self::lacks).
+    pub(super) fn wait_for(&mut self, mark: Mark) {
+        if let Some(known) = self.after.get_mut(usize::from(mark.process)) {
+            *known = Some(mark);
         }
     }
 
     /// A task of its own was submitted, after all that it has waited for.
     pub(super) fn submitted(&mut self, mark: Mark) {
         self.after = [None; limits::PROCESSES];
-        self.wait_for([Some(mark), None]);
+        self.wait_for(mark);
     }
 
     /// What its next task waits for.

@@ -6,6 +6,7 @@ use pto_abi::ids::TaskId;
 use super::accept::{KernelEntry, ParamEntry};
 use super::ahead;
 use super::bindings::Bindings;
+use super::crossings::{self, Load};
 use super::cursor::Cursor;
 use super::expression::eval;
 use super::grain::{Call, Run};
@@ -113,12 +114,14 @@ pub(super) fn operand<'w>(
     })
 }
 
-/// Submits the call at the cursor as a task that waits for others beside those that its tiles say, and goes behind it.
+/// Submits the call at the cursor as a task that waits for others beside those that its tiles say, and goes behind it. Without `after` the call is
+/// one of another rank, and is only looked at. `load` gets the tiles that it writes.
 pub(super) fn submit_after<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,
     (at, number): (usize, u32),
-    after: &[TaskId],
+    after: Option<&[TaskId]>,
+    load: Option<&mut Load>,
 ) -> Result<TaskId, Stop> {
     let kernel = walk.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
     let forms = cursor.wide();
@@ -130,6 +133,12 @@ pub(super) fn submit_after<G: StreamBuilder>(
         let found = operand((&walk.bindings, &walk.values), cursor, &mut params)?;
         let _ = given.push(found.resolve()?);
     }
+    if let Some(load) = load
+        && !crossings::load(load, given.iter())
+    {
+        return Err(Stop::new(Fault::TRANSFER_TENSOR, at));
+    }
+    let Some(after) = after else { return Ok(TaskId::NONE) };
     let mut args = Args::new();
     fill(&mut args, &head(&walk.bindings, (&kernel, number), forms), given.iter());
     let task = TensorTask::new(kernel.func, kernel.kind, &args).after(after);

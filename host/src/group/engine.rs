@@ -193,6 +193,9 @@ impl TransferEngine for MemberEngine {
         let mut state = self.state();
         let has_failed = state.run.take().is_some_and(|run| run.has_failed());
         state.under_way.clear();
+        if has_failed && state.failure.is_none() {
+            state.failure = self.transport.disagreement();
+        }
         let cause = state.failure.as_ref().map(ToString::to_string);
         let cause = cause.unwrap_or_else(|| "its run has ended with a fault".to_owned());
         match &mut state.session {

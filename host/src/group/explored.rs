@@ -3,6 +3,7 @@
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
+use super::small::SmallRun;
 use super::{
     Group, GroupError, GroupExploration, GroupOptions, GroupWork, NetFaults, NetworkProfile,
 };
@@ -85,14 +86,9 @@ fn group(size: u32, faults: NetFaults) -> Group {
 }
 
 fn options() -> RunOptions {
-    let mut options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    options.stall_budget = std::time::Duration::from_millis(50);
-    options.capacities.tasks = 256;
-    options.capacities.stream.window = 64;
-    options.capacities.stream.map_entries = 256;
-    options.capacities.stream.heap_rings = 4;
-    options.capacities.stream.heap_bytes = 16 << 10;
-    options
+    let stall_budget = std::time::Duration::from_millis(50);
+    let (tasks, window, heap_bytes) = (256, 64, 16 << 10);
+    SmallRun { aicpu_instances: 2, stall_budget, tasks, window, heap_bytes }.options()
 }
 
 fn value(rank: u32, at: u64) -> i32 {
@@ -139,10 +135,20 @@ fn compare(
 
 fn explored(
     size: u32,
+    call: (u64, Algorithm),
+    faults: NetFaults,
+) -> Result<GroupExploration, GroupError> {
+    explored_in(2_000, size, call, faults)
+}
+
+/// In so many runs at most.
+fn explored_in(
+    runs: u64,
+    size: u32,
     (what, algorithm): (u64, Algorithm),
     faults: NetFaults,
 ) -> Result<GroupExploration, GroupError> {
-    group(size, faults).explore(2_000, |group| {
+    group(size, faults).explore(runs, |group| {
         run(group, "call", &[what, algorithm.get().into()])?;
         let tensor = u64::from(what == ALL_TO_ALL);
         compare(group, tensor, |rank, at| Some(expected(what, (rank, size), at)))
@@ -165,6 +171,15 @@ fn small_collectives_are_clean_in_every_order() {
         assert_eq!(found.failure, None, "{size} ranks, call {what}, {}", algorithm.name());
         assert!(found.is_complete && found.orders > 1, "{found:?}");
     }
+}
+
+/// The longest one of those that are small: 34,650 orders.
+#[test]
+#[ignore = "takes most of a minute"]
+fn a_ring_of_three_is_clean_in_every_order() {
+    let found = explored_in(1_000_000, 3, (ALL_REDUCE, Algorithm::RING), NetFaults::default());
+    let found = found.unwrap();
+    assert!(found.is_complete && found.failure.is_none() && found.orders == 34_650, "{found:?}");
 }
 
 #[test]

@@ -122,6 +122,10 @@ impl Transport for Local {
         }
     }
 
+    fn disagreement(&self) -> Option<TransferError> {
+        self.net().exchange.disagreement(self.rank)
+    }
+
     fn end(&self, cause: Option<&str>) {
         let mut net = self.net();
         net.exchange.end(self.rank);

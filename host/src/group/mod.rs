@@ -48,12 +48,15 @@ mod explored;
 mod local;
 mod member;
 #[cfg(test)]
+mod pipelines;
+#[cfg(test)]
 mod plans;
 mod progress;
 mod ranks;
 mod report;
 mod seated;
 mod sessions;
+mod small;
 pub mod soak;
 #[cfg(test)]
 mod submitters;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
 
+use super::small::SmallRun;
 use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile, TransferError};
 use crate::{DeviceOptions, Hosting, RunOptions};
 
@@ -159,14 +160,8 @@ fn group(size: u32, ranks_per_node: u32, hosting: Hosting) -> Group {
 const BYTES: u64 = 4096;
 
 fn options() -> RunOptions {
-    let mut options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
-    options.stall_budget = Duration::from_secs(20);
-    options.capacities.tasks = 1024;
-    options.capacities.stream.window = 256;
-    options.capacities.stream.map_entries = 4096;
-    options.capacities.stream.heap_rings = 4;
-    options.capacities.stream.heap_bytes = 1 << 20;
-    options
+    let (stall_budget, tasks, window, heap_bytes) = (Duration::from_secs(20), 1024, 256, 1 << 20);
+    SmallRun { aicpu_instances: 2, stall_budget, tasks, window, heap_bytes }.options()
 }
 
 fn run(group: &mut Group, builder: &str, words: [u64; 6]) -> Result<(), GroupError> {
@@ -342,6 +337,26 @@ fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
     fill(&group, 16);
     run(&mut group, "all_reduce", words(ElementType::I32, 16, how)).unwrap();
     check_reduced(&group, 16, Reduction::SUM, "after a failure");
+}
+
+/// The last rank makes the call with another algorithm and another size, so that nobody meets it.
+#[test]
+fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
+    let mut group = group(4, 0, POOL);
+    let of =
+        |algorithm, count| words(ElementType::I32, count, (Reduction::SUM, algorithm, Order::ANY));
+    let args = |rank: u32| match rank {
+        3 => of(Algorithm::HALVING, 32).to_vec(),
+        _ => of(Algorithm::RING, 36).to_vec(),
+    };
+    let mut options = options();
+    options.stall_budget = Duration::from_millis(300);
+    let failed = group.run(&GroupWork { builder: "all_reduce", args: &args }, &options);
+    let text = failed.unwrap_err().to_string();
+    assert!(
+        text.contains("36 i32") && text.contains("32 i32") && text.contains("rank 3"),
+        "{text}"
+    );
 }
 
 #[test]

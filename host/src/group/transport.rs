@@ -62,6 +62,12 @@ pub trait Transport: Send + Sync {
     /// has transfers under way gets a completion without a number.
     fn poll(&self, over: &mut Vec<Completion>);
 
+    /// Two ranks whose transfers of one collective call do not agree, where that is known here and nobody has met them. Asked before [`end`](Self::end), of a
+    /// run that has failed.
+    fn disagreement(&self) -> Option<TransferError> {
+        None
+    }
+
     /// The run of this rank is over; what is under way is forgotten. `cause`: the run has failed, and the others are to be told why.
     fn end(&self, cause: Option<&str>);
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use pto_graph::ElementType;
+use pto_graph::group::transfer::PIPELINE_STAMP;
 use pto_graph::group::{Collective, Reduction};
 
 /// One side of a transfer.
@@ -28,6 +29,12 @@ impl fmt::Display for Side {
 pub fn stamp_words(stamp: u64) -> String {
     let [what, element, ..] = stamp.to_le_bytes();
     let element = ElementType::try_from(element & 0x7F).map_or("unknown", ElementType::name);
+    if stamp & 0xFFFF == PIPELINE_STAMP {
+        return format!(
+            "a pipeline with the print {:08x}, which is of its plan, its sizes and its numbers",
+            stamp >> 32
+        );
+    }
     if stamp & 1 << 15 == 0 {
         let [own, ..] = stamp.to_le_bytes();
         let own = ElementType::try_from(own).map_or("unknown", ElementType::name);

@@ -60,6 +60,11 @@ struct Meeting {
     run: u64,
 }
 
+/// Whether a tag is one of a collective call: all transfers of the call have the upper half in common.
+const fn is_of_call(tag: u64) -> bool {
+    tag >> 63 == 1
+}
+
 /// What is known of a rank.
 #[derive(Debug, Default)]
 struct RankState {
@@ -222,6 +227,26 @@ impl Exchange {
             |waiting: &VecDeque<Waiting>| waiting.iter().any(|send| send.span.bytes > 0);
         let (meeting, waiting) = sends.find(|(_, waiting)| with_bytes(waiting))?;
         waiting.front().map(|first| ended(first, meeting.to, "receive"))
+    }
+
+    /// Two ranks that wait in the same collective call of a rank's run and do not agree in what it is: with other sizes they may have taken other
+    /// algorithms, whose sends and receives do not meet.
+    #[must_use]
+    pub fn disagreement(&self, rank: u32) -> Option<TransferError> {
+        let run = self.ranks.get(rank as usize)?.run;
+        let mut calls: BTreeMap<u64, Side> = BTreeMap::new();
+        let waiting = self.sends.iter().chain(&self.receives);
+        for (meeting, waiting) in waiting.filter(|(meeting, _)| meeting.run == run) {
+            let Some(Waiting { side, .. }) = waiting.front().filter(|_| is_of_call(meeting.tag))
+            else {
+                continue;
+            };
+            let first = *calls.entry(meeting.tag >> 32).or_insert(*side);
+            if first.stamp != side.stamp && first.rank != side.rank {
+                return Some(TransferError::Mismatch { first, second: *side, tag: meeting.tag });
+            }
+        }
+        None
     }
 
     /// What is under way at a rank, for people.

@@ -159,10 +159,10 @@ impl<'w> Pipeline<'w> {
     /// Who waits for whom.
     fn waits(&self) -> String {
         let waits = self.running.iter().filter_map(|running| {
-            let name = &running.process.name;
+            let name = running.process.called();
             let who = |channel: usize, does: fn(&Process, usize) -> bool| {
                 let others = self.running.iter().filter(|other| does(other.process, channel));
-                others.map(|other| other.process.name.as_str()).collect::<Vec<_>>().join(" and ")
+                others.map(|other| other.process.called()).collect::<Vec<_>>().join(" and ")
             };
             match running.state {
                 State::Consumes(channel) => Some(format!(

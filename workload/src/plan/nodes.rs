@@ -1,6 +1,8 @@
 //! The tree as words.
 
-use pto_graph::plan::layout::{NO_DIMENSION, axis, expression, form, index, node, schedule};
+use pto_graph::plan::layout::{
+    NO_DIMENSION, RANK_SHIFT, axis, expression, form, index, node, schedule,
+};
 
 use crate::tree::{
     Argument, Axis, Dispatch, Exchange, Expr, Index, Loop, Node, Process, ScalarType, Schedule,
@@ -121,9 +123,10 @@ impl Writer<'_> {
         }
         for process in processes {
             self.places.enter(format!("process {}", process.name));
-            self.process.clone_from(&process.name);
+            self.process = process.called();
             let at = self.words.len();
-            self.words.extend([0, sent_by(&process.body, channels.len())]);
+            let rank = u32::from(process.rank) << RANK_SHIFT;
+            self.words.extend([0, sent_by(&process.body, channels.len()) | rank]);
             self.node(&process.body);
             self.measure(at, at + 2, 0);
             self.places.leave();
@@ -167,7 +170,7 @@ impl Writer<'_> {
     fn processes_that(&self, does: impl Fn(&Process) -> bool) -> String {
         let Node::Pipeline(processes) = &self.workload.root else { return String::new() };
         let found = processes.iter().filter(|process| does(process));
-        found.map(|process| process.name.as_str()).collect::<Vec<_>>().join(" and ")
+        found.map(Process::called).collect::<Vec<_>>().join(" and ")
     }
 
     /// The code of an axis, and its words.
@@ -319,7 +322,7 @@ pub(super) fn lanes(workload: &Workload) -> Option<[u32; 2]> {
 
 /// The channels that a node sends to, a bit for each.
 fn sent_by(node: &Node, channels: usize) -> u32 {
-    let sent = (0..channels.min(32)).filter(|channel| sends(node, *channel));
+    let sent = (0..channels.min(RANK_SHIFT as usize)).filter(|channel| sends(node, *channel));
     sent.fold(0, |bits, channel| bits | 1 << channel)
 }
 

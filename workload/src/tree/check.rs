@@ -8,7 +8,8 @@ use pto_aicore_kernels::tile::{Name, Param, ParamKind, TileType};
 use super::axis::Axis;
 use super::exact;
 use super::expr::{Expr, SLOTS, ScalarType};
-use super::node::{Argument, Exchange, Loop, Node, Process, Task};
+use super::node::{Argument, Exchange, Loop, Node, Process, Task, sends, takes};
+use super::ranks;
 use super::typing::{Scope, type_of};
 use super::view::{Index, View};
 use super::workload::Workload;
@@ -484,41 +485,10 @@ impl<'a> Checker<'a> {
                 return Err(self.error(format!("No process consumes the channel {name}.")));
             }
         }
-        Ok(())
+        ranks::check(self.workload, processes).map_err(|message| self.error(message))
     }
 }
 
 fn has_range(view: &View) -> bool {
     view.indices.iter().any(|index| matches!(index, Index::Range { .. }))
-}
-
-/// The nodes inside of a node.
-#[must_use]
-pub fn children(node: &Node) -> Vec<&Node> {
-    match node {
-        Node::ParallelFor(_, body)
-        | Node::ForEach(_, body)
-        | Node::Select(_, body)
-        | Node::Consume { body, .. } => vec![body],
-        Node::Cond { then, otherwise, .. } => vec![then, otherwise],
-        Node::Combine(nodes) | Node::Sequential(nodes) => nodes.iter().collect(),
-        Node::Pipeline(processes) => processes.iter().map(|process| &process.body).collect(),
-        Node::Empty
-        | Node::Task(_)
-        | Node::SlotSet { .. }
-        | Node::SlotLoad { .. }
-        | Node::Exchange(_)
-        | Node::Send { .. } => Vec::new(),
-    }
-}
-
-/// Whether a node sends to a channel.
-pub(crate) fn sends(node: &Node, channel: usize) -> bool {
-    matches!(node, Node::Send { channel: found, .. } if *found == channel)
-        || children(node).into_iter().any(|node| sends(node, channel))
-}
-
-fn takes(node: &Node, channel: usize) -> bool {
-    matches!(node, Node::Consume { channel: found, .. } if *found == channel)
-        || children(node).into_iter().any(|node| takes(node, channel))
 }

@@ -6,7 +6,8 @@
 //! - Every loop variable, tensor, kernel, slot and channel that the tree names exists; no variable hides another.
 //! - Every expression is typed. Every task has an argument for each parameter of its kernel, and no other.
 //! - Every view has at most two free dimensions, and its tile fits the tensor wherever indices are known.
-//! - A pipeline is the whole tree; each of its channels has a process that sends and one that consumes.
+//! - A pipeline is the whole tree; each of its channels has a process that sends and one that consumes. Of its processes on several ranks, each
+//!   reads what its own rank writes, or what tokens bring along.
 
 mod axis;
 mod check;
@@ -15,6 +16,7 @@ mod expr;
 mod node;
 mod parse;
 mod parse_expr;
+mod ranks;
 mod schedule;
 mod text;
 mod typing;
@@ -29,6 +31,6 @@ pub use schedule::{Dispatch, Schedule, Window, WindowMode};
 pub use view::{Index, Tensor, View};
 pub use workload::Workload;
 
-pub use check::children;
-pub(crate) use check::sends;
+pub use node::children;
+pub(crate) use node::sends;
 pub(crate) use typing::common;

@@ -64,12 +64,25 @@ pub struct Channel {
 pub struct Process {
     /// Its name.
     pub name: String,
+    /// The rank of a group that has it. In a group with fewer ranks it is on that rank modulo their number.
+    pub rank: u16,
     /// The channels that it takes from.
     pub consumes: Vec<usize>,
     /// The channels that it sends to.
     pub produces: Vec<usize>,
     /// What it does.
     pub body: Node,
+}
+
+impl Process {
+    /// Its name, and its rank where that is not the first one.
+    #[must_use]
+    pub fn called(&self) -> String {
+        match self.rank {
+            0 => self.name.clone(),
+            rank => format!("{} on rank {rank}", self.name),
+        }
+    }
 }
 
 /// A node.
@@ -167,4 +180,36 @@ impl Exchange {
     pub const fn of_all(kind: ExchangeKind, tensor: usize, reduction: Reduction) -> Self {
         Self { kind, tensor, reduction, peer: Expr::Int(0), tag: Expr::Int(0) }
     }
+}
+
+/// The nodes inside of a node.
+#[must_use]
+pub fn children(node: &Node) -> Vec<&Node> {
+    match node {
+        Node::ParallelFor(_, body)
+        | Node::ForEach(_, body)
+        | Node::Select(_, body)
+        | Node::Consume { body, .. } => vec![body],
+        Node::Cond { then, otherwise, .. } => vec![then, otherwise],
+        Node::Combine(nodes) | Node::Sequential(nodes) => nodes.iter().collect(),
+        Node::Pipeline(processes) => processes.iter().map(|process| &process.body).collect(),
+        Node::Empty
+        | Node::Task(_)
+        | Node::SlotSet { .. }
+        | Node::SlotLoad { .. }
+        | Node::Exchange(_)
+        | Node::Send { .. } => Vec::new(),
+    }
+}
+
+/// Whether a node sends to a channel.
+pub(crate) fn sends(node: &Node, channel: usize) -> bool {
+    matches!(node, Node::Send { channel: found, .. } if *found == channel)
+        || children(node).into_iter().any(|node| sends(node, channel))
+}
+
+/// Whether a node consumes a channel.
+pub(super) fn takes(node: &Node, channel: usize) -> bool {
+    matches!(node, Node::Consume { channel: found, .. } if *found == channel)
+        || children(node).into_iter().any(|node| takes(node, channel))
 }

@@ -279,10 +279,11 @@ impl Parser {
         let mut processes = Vec::new();
         while self.lexer.takes_name("process") {
             let name = self.lexer.name()?;
+            let rank = if self.lexer.takes_name("on") { self.lexer.unsigned()? } else { 0 };
             let consumes = self.channels("consumes")?;
             let produces = self.channels("produces")?;
             let body = *self.block(depth)?;
-            processes.push(Process { name, consumes, produces, body });
+            processes.push(Process { name, rank, consumes, produces, body });
         }
         self.lexer.mark("}")?;
         Ok(Node::Pipeline(processes))

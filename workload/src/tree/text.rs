@@ -176,6 +176,9 @@ impl Printer<'_> {
         for process in processes {
             self.line();
             write!(self.text, "process {}", process.name)?;
+            if process.rank > 0 {
+                write!(self.text, " on {}", process.rank)?;
+            }
             self.channels("consumes", &process.consumes)?;
             self.channels("produces", &process.produces)?;
             self.block([&process.body])?;

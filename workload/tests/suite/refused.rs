@@ -176,6 +176,42 @@ fn schedules_and_pipelines_are_checked() {
     }
 }
 
+/// Each rank has tensors of its own: what a process reads is written on its rank, or comes with a token.
+#[test]
+fn pipelines_on_ranks_read_what_comes() {
+    let sends = |process: &str| {
+        format!(
+            "process a {process} produces c {{ each t in dense 3 {{ send c copy[t](x = X[t], y = Y[t]) }} }}"
+        )
+    };
+    let takes = |rank: &str, body: &str| {
+        format!("process b {rank} consumes c {{ consume c as t {{ {body} }} }}")
+    };
+    let head = "channel c depth 1";
+    let pipeline = |parts: [String; 2]| format!("pipeline {{ {} }}", parts.join(" "));
+    let accepted = |root: String| {
+        let text = format!(
+            "workload w {{ {head} tensor X : f32[3, 4, 8] tensor Y : f32[3, 4, 8] tensor Z : f32[3, 4, 8] {COPY} do {root} }}"
+        );
+        Workload::parse(&text).unwrap().check().map(|checked| checked.workload().is_on_ranks())
+    };
+    let read = "copy[t](x = Y[t], y = Z[t])";
+    assert_eq!(accepted(pipeline([sends("on 1"), takes("on 2", read)])), Ok(true));
+    assert_eq!(accepted(pipeline([sends(""), takes("", read)])), Ok(false));
+    let plain = "each t in dense 3 { sequential { copy[t](x = X[t], y = Z[t]) send c copy[t](x = X[t], y = Y[t]) } }";
+    let other = format!("process a on 1 produces c {{ {plain} }}");
+    let refused = accepted(pipeline([other, takes("", "copy[t](x = Z[t], y = X[t])")]));
+    assert_eq!(
+        refused.unwrap_err().to_string(),
+        "Workload w: Process b on rank 0 reads the tensor Z, which process a on rank 1 writes in a task that sends no token there. Send one with that task, or put both on one rank."
+    );
+    let slot = "sequential { slot 1 from Y[t] at (0, 0) copy[t](x = Y[t], y = Z[t]) }";
+    let refused = accepted(pipeline([sends("on 1"), takes("", slot)])).unwrap_err().to_string();
+    assert!(refused.contains("Process b reads an element of a tensor into a slot"), "{refused}");
+    let error = Workload::parse("workload w { do pipeline { process a on 65536 { empty } } }");
+    assert!(error.is_err(), "there is no such rank");
+}
+
 #[test]
 fn names_are_names() {
     let refused = |workload: Workload| workload.check().unwrap_err().to_string();

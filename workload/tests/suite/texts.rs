@@ -110,6 +110,7 @@ fn random_workload(random: &mut Random) -> Workload {
     let root = if random.below(4) == 0 {
         let processes = (0..random.below(4)).map(|number| Process {
             name: format!("p{number}"),
+            rank: u16::try_from(random.below(3)).unwrap(),
             consumes: (0..random.below(3)).collect(),
             produces: (0..random.below(3)).collect(),
             body: node(random, 3),

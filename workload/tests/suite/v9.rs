@@ -419,6 +419,7 @@ fn square_pipeline(tiles: u64, depth: u64) -> Workload {
     let call = |kernel, from, to| task(kernel, at, &[(from, at), (to, at)]);
     let process = |name: &str, consumes: &[usize], produces: &[usize], body| Process {
         name: name.to_owned(),
+        rank: 0,
         consumes: consumes.to_vec(),
         produces: produces.to_vec(),
         body,

@@ -33,7 +33,7 @@ impl Communicator {
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
         let options = self.relayed(algorithm, &view, options);
         let call = self.call((Collective::BROADCAST, None), &view, &options);
-        let told = call.told(Collective::BROADCAST, &view, root);
+        let told = call.comm.told(Collective::BROADCAST, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::broadcast(&call, stream, &view, root),
             Algorithm::DIRECT => relay::broadcast(&call, stream, &view, root),
@@ -60,7 +60,7 @@ impl Communicator {
         let algorithm = self.algorithm(Collective::REDUCE, &view, options);
         let options = self.relayed(algorithm, &view, options);
         let call = self.call((Collective::REDUCE, Some(reduction)), &view, &options);
-        let told = call.told(Collective::REDUCE, &view, root);
+        let told = call.comm.told(Collective::REDUCE, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::reduce(&call, stream, &view, (root, reduction)),
             Algorithm::DIRECT => relay::reduce(&call, stream, &view, (root, reduction)),
@@ -88,7 +88,7 @@ impl Communicator {
             return self.two_level(stream, &view, reduction, options);
         }
         let call = self.call((Collective::ALL_REDUCE, Some(reduction)), &view, options);
-        let told = call.told(Collective::ALL_REDUCE, &view, 0);
+        let told = call.comm.told(Collective::ALL_REDUCE, &view, 0);
         watched(stream, &told, |stream| {
             if algorithm == Algorithm::TREE {
                 tree::reduce(&call, stream, &view, (0, reduction))?;
@@ -114,7 +114,7 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE_SCATTER, &view, options);
         let call = self.call((Collective::REDUCE_SCATTER, Some(reduction)), &view, options);
-        let told = call.told(Collective::REDUCE_SCATTER, &view, 0);
+        let told = call.comm.told(Collective::REDUCE_SCATTER, &view, 0);
         watched(stream, &told, |stream| {
             scatter::scatter(&call, stream, &view, (algorithm, reduction))
         })?;
@@ -134,7 +134,7 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::ALL_GATHER, &view, options);
         let call = self.call((Collective::ALL_GATHER, None), &view, options);
-        let told = call.told(Collective::ALL_GATHER, &view, 0);
+        let told = call.comm.told(Collective::ALL_GATHER, &view, 0);
         watched(stream, &told, |stream| gather::gather(&call, stream, &view, algorithm))
     }
 
@@ -150,7 +150,7 @@ impl Communicator {
     ) -> Result<(), Fault> {
         let (from, to) = self.exchanged(from, to)?;
         let call = self.call((Collective::ALL_TO_ALL, None), &from, options);
-        let told = call.told(Collective::ALL_TO_ALL, &to, 0);
+        let told = call.comm.told(Collective::ALL_TO_ALL, &to, 0);
         watched(stream, &told, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
     }
 

@@ -5,7 +5,7 @@ use core::ops::Range;
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 
-use crate::collective::{Collective, CollectiveCall};
+use crate::collective::Collective;
 use crate::group::calls::{bytes_of, submit, submit_after};
 use crate::group::communicator::Communicator;
 use crate::group::kernel::{self, MOST_PARTS, Parts, part_stride};
@@ -39,16 +39,6 @@ impl<'c> Call<'c> {
             | (view.elements() & 0xFFFF_FFFF) << 16
             | u64::from(comm.calls & 0xFFFF) << 48;
         Self { comm, stamp, tile_bytes }
-    }
-
-    /// The call, for those who watch: what it leaves in `result`, and the rank that all others give to or get from.
-    pub(super) fn told(
-        &self,
-        collective: Collective,
-        result: &TensorView<'_>,
-        root: u32,
-    ) -> CollectiveCall {
-        self.comm.told(collective, result, root)
     }
 
     pub(super) fn rank(&self) -> u32 {

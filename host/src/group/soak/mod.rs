@@ -72,6 +72,13 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::ops::ControlFlow;
 
+    /// A rank with another size takes another algorithm, and nobody meets its transfers: the ranks are told all the same.
+    #[test]
+    fn a_rank_whose_transfers_nobody_meets_is_told() {
+        let report = soak(5401..5402, NonZeroUsize::MIN, |_| ControlFlow::Continue(()));
+        assert!(report.failures.is_empty() && report.faulted == 1, "{}", report.failures[0]);
+    }
+
     #[test]
     fn seeds_pass_have_troubles_and_are_the_same_again() {
         let tried = |threads| {

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::group::error::GroupError;
 use crate::group::ranks::{Group, GroupOptions};
 use crate::group::report::GroupReport;
+use crate::group::small::SmallRun;
 use crate::options::{DeviceOptions, RunOptions};
 use pto_sim_shim::Hosting;
 use pto_sim_shim::group::TransferError;
@@ -56,14 +57,9 @@ fn open(setting: &Setting) -> Result<Group, GroupError> {
 }
 
 pub(super) fn options(setting: &Setting) -> RunOptions {
-    let mut options = RunOptions { aicpu_instances: setting.aicpu, ..RunOptions::default() };
-    options.stall_budget = Duration::from_millis(50);
-    options.capacities.tasks = 4096;
-    options.capacities.stream.window = 256;
-    options.capacities.stream.map_entries = 4096;
-    options.capacities.stream.heap_rings = 4;
-    options.capacities.stream.heap_bytes = 64 << 10;
-    options
+    let (stall_budget, tasks, window, heap_bytes) =
+        (Duration::from_millis(50), 4096, 256, 64 << 10);
+    SmallRun { aicpu_instances: setting.aicpu, stall_budget, tasks, window, heap_bytes }.options()
 }
 
 /// One run; what it gives is compared with what it must give. The outer error: that is not the same.

@@ -319,6 +319,9 @@ impl VirtualNet {
         if shared.next_ns[rank as usize] == NEVER {
             return;
         }
+        if cause.is_some() && shared.failures[rank as usize].is_none() {
+            shared.failures[rank as usize] = shared.exchange.disagreement(rank);
+        }
         shared.exchange.end(rank);
         let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
         for other in (0..size).filter(|other| *other != rank) {

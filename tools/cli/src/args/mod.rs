@@ -232,6 +232,9 @@ pub(crate) struct RunArgs {
     /// a network between them; mpi, one device in each process that mpirun has started
     #[arg(long, help_heading = "Device", value_name = "GROUP", value_parser = group)]
     pub(crate) group: Option<GroupTarget>,
+    /// With --group virtual:N: runs the example in every order in which its transfers can arrive, in so many runs at most. For small cases
+    #[arg(long, help_heading = "Device", value_name = "RUNS", requires = "group")]
+    pub(crate) explore: Option<std::num::NonZeroU64>,
     /// How the simulator uses the threads of this machine [default: pool]
     #[arg(long, help_heading = "Device", value_name = "MODE", value_enum)]
     pub(crate) hosting: Option<HostingMode>,

@@ -4,6 +4,7 @@
 mod bounds;
 pub(crate) mod comm;
 mod comm_table;
+mod explored;
 mod open;
 pub(crate) mod run;
 pub(crate) mod scaling;

@@ -7,18 +7,19 @@ use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, 
 use pto_host::group::{
     ContributionReport, GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns,
 };
-use pto_host::virtual_time::{Compute, VirtualOptions};
+use pto_host::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Error, Hosting, RunOptions};
 use pto_timeline::{Trace, ranks};
 use serde_json::{Value, json};
 
+use super::explored::Explored;
 use super::open::{Opened, cores};
 use crate::args::{DeviceChoice, RunArgs, VirtualArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
 use crate::output_file;
-use crate::program::example;
+use crate::program::Named;
 use crate::replay;
 use crate::request::request;
 use crate::text::{bytes, counted, duration, grouped};
@@ -27,11 +28,17 @@ use crate::timeline;
 /// Runs an example on a group.
 pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure> {
     refuse_others(args, target)?;
-    let example = example(&args.example)?;
+    let example: &dyn Example = match Named::find(&args.example)? {
+        Named::Example(example) => example,
+        Named::Workload(file) => file,
+        Named::Graph(_) => {
+            return Err(Failure::usage("a graph file is for one device; leave --group out"));
+        }
+    };
     if !example.is_for_groups() {
         let names = host::EXAMPLES.iter().filter(|one| one.is_for_groups()).map(|one| one.name());
         return Err(Failure::usage(format!(
-            "'{}' is a program for one device; leave --group out, or take one of {}",
+            "'{}' is a program for one device; leave --group out, or take a workload whose processes are on ranks, or one of {}",
             example.name(),
             names.collect::<Vec<_>>().join(", ")
         )));
@@ -40,6 +47,9 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
     let (params, inputs) = request(example, &args.params, &args.inputs)?;
     let options = GroupOptions { device: device(args, target), ..GroupOptions::default() };
     let mut job = Job::new(Opened::open(target, &options)?, example, &params, &inputs)?;
+    if let Some(runs) = args.explore {
+        return job.explore(args, runs.get(), example.name());
+    }
     let mut told = job.run(args)?;
     let written =
         args.trace.as_deref().map(|path| job.write_timeline(&mut told.report, path, args));
@@ -65,6 +75,19 @@ fn refuse_others(args: &RunArgs, target: &GroupTarget) -> Result<(), Failure> {
     let is_virtual = matches!(target, GroupTarget::Virtual(..));
     let of_virtual = VirtualArgs { no_compute: false, ..args.virtual_time.clone() };
     let of_virtual = if is_virtual { of_virtual } else { args.virtual_time.clone() };
+    let explores = args.explore.is_some();
+    if explores && !is_virtual {
+        return Err(Failure::usage(
+            "--explore chooses which transfer arrives next, which virtual time can; use --group virtual:N",
+        ));
+    }
+    let beside =
+        [("--trace", args.trace.is_some()), ("--no-compute", args.virtual_time.no_compute)];
+    if let Some((option, _)) = beside.into_iter().find(|(_, is_given)| explores && *is_given) {
+        return Err(Failure::usage(format!(
+            "{option} is for one run, and --explore makes many; leave one of them out"
+        )));
+    }
     match given.or_else(|| of_virtual.given()) {
         Some(option) => Err(Failure::usage(format!(
             "{option} is for a run of one device; leave it out, or leave --group out"
@@ -78,8 +101,15 @@ fn device(args: &RunArgs, target: &GroupTarget) -> DeviceOptions {
     let (usual, (aic, aiv)) = (GroupOptions::default().device.hosting, cores(target));
     let compute = Compute::Contributions;
     let follows = Hosting::Virtual(VirtualOptions { compute, ..VirtualOptions::default() });
+    // Between two arrivals every rank comes to rest, so that nothing takes long.
+    let (profile, costs) = (Profile::ideal(), KernelCosts::Constant(0));
+    let explores = Hosting::Virtual(VirtualOptions { profile, costs, ..VirtualOptions::default() });
     DeviceOptions {
-        hosting: if args.virtual_time.no_compute { follows } else { usual },
+        hosting: match (args.explore, args.virtual_time.no_compute) {
+            (Some(_), _) => explores,
+            (None, true) => follows,
+            (None, false) => usual,
+        },
         aic: args.aic.unwrap_or(aic),
         aiv: args.aiv.unwrap_or(aiv),
         gm_bytes: args.gm_bytes.unwrap_or(1 << 30),
@@ -146,6 +176,34 @@ impl Job {
             _ => failure,
         })?;
         self.judge(report)
+    }
+
+    /// Runs the example in every order in which its transfers can arrive, and tells what has been found.
+    fn explore(mut self, args: &RunArgs, runs: u64, example: &str) -> Result<Exit, Failure> {
+        let options = self.options(args);
+        let own: Vec<Vec<u64>> =
+            self.prepared.iter().map(|prepared| prepared.orch_args().to_vec()).collect();
+        let words = |rank: u32| own.get(rank as usize).cloned().unwrap_or_default();
+        let builder = self.prepared.first().map_or("", Prepared::builder);
+        let prepared = &mut self.prepared;
+        let found = self.opened.group.explore(runs, |group| {
+            let text = |error: &dyn std::fmt::Display| error.to_string();
+            prepared.iter_mut().try_for_each(Prepared::reset).map_err(|error| text(&error))?;
+            let ran = group.run(&GroupWork { builder, args: &words }, &options);
+            ran.map_err(|error| text(&error))?;
+            for (rank, prepared) in prepared.iter_mut().enumerate() {
+                let verdict = prepared.verify().map_err(|error| text(&error))?;
+                if !verdict.passed() {
+                    let place = verdict.place.map(|place| place.to_string()).unwrap_or_default();
+                    return Err(format!("rank {rank}: {} wrong; {place}", verdict.wrong));
+                }
+            }
+            Ok(())
+        });
+        let place = self.opened.place();
+        let explored = Explored { example, place, found: found.map_err(Failure::from)? };
+        let exit = explored.exit();
+        answer(Form::from(args.json), exit, || explored.text(), || explored.json())
     }
 
     /// Every member's result, and those of the other processes.

@@ -83,6 +83,27 @@ fn every_collective_is_measured_and_checked() {
     }
 }
 
+/// A pipeline whose processes are on ranks is a workload file like any other, and has the bits of one device in every order of arrivals.
+#[test]
+fn a_workload_on_ranks_is_run_and_explored() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
+    let file = |name: &str| format!("{folder}/{name}.workload");
+    let folds = file("fold_on_ranks");
+    for group in ["--group=local:4", "--group=virtual:4", "--group=virtual:3", "--group=local:1"] {
+        let told = pto(&["run", &folds, group, "--aic=1", "--aiv=2"], 0).stdout;
+        assert!(told.contains("fold_on_ranks on") && told.contains("passed"), "{told}");
+    }
+    refused(&["run", &file("two_producers"), "--group=local:2"], 2, &["one device", "on ranks"]);
+    let small = file("handed_on");
+    let explored = pto(&["run", &small, "--group=virtual:3", "--explore=5000"], 0).stdout;
+    assert!(explored.contains("passed in every order of arrivals"), "{explored}");
+    let few = pto(&["run", &small, "--group=virtual:3", "--explore=1"], 1).stdout;
+    assert!(few.contains("NOT all orders were tried"), "{few}");
+    refused(&["run", &small, "--group=local:2", "--explore=9"], 2, &["virtual:N"]);
+    let traced = ["run", &small, "--group=virtual:2", "--explore=9", "--trace=x.json"];
+    refused(&traced, 2, &["--trace", "one run"]);
+}
+
 /// The timeline of a group has a row for each core of each rank, and for its transfers; ranks that wrote a file each are merged.
 #[test]
 fn timelines_show_ranks_and_transfers_on_one_clock() {
