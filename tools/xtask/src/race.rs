@@ -121,6 +121,8 @@ impl Built {
             program.ok_or_else(|| format!("cargo has built no {} of {}", target.2, target.0))?;
         let mut command = Command::new(&program.file);
         command.current_dir(&program.folder).env("TSAN_OPTIONS", SANITIZER_OPTIONS);
+        // The cargo that has started us has put its own folder there, with libraries that know nothing of the sanitizer.
+        command.env_remove("LD_LIBRARY_PATH");
         Ok(command)
     }
 }
