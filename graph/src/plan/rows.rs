@@ -122,7 +122,7 @@ impl Row {
         let mut params = walk.plan.from(kernel.params_at);
         for _ in 0..kernel.params {
             let found = Moving::read(walk, (&mut cursor, &mut params), var);
-            if !found.is_some_and(|moving| self.operands.push(moving).is_ok()) {
+            if found.is_none_or(|moving| self.operands.push(moving).is_err()) {
                 return false;
             }
         }
