@@ -6,6 +6,8 @@ use core::mem;
 use super::dtype::{DType, with_type};
 use super::element::Element;
 use super::fault::Cause;
+#[cfg(target_arch = "x86_64")]
+use super::lines::Lines;
 
 /// A tile of a tensor. Every access is checked against the memory of the whole tensor.
 #[derive(Clone, Copy, Debug)]
@@ -240,6 +242,20 @@ impl<'a, T: Element> Elements<'a, T> {
             } else {
                 self.scattered(row).zip(from).for_each(|(to, from)| to.set(*from));
             }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a> Elements<'a, f32> {
+    /// Where they stand, if they do so as in a tile whose rows are `pitch` elements apart.
+    pub(super) fn lines(&self, pitch: usize) -> Option<Lines<'a>> {
+        let cells = self.cells.get(usize::try_from(self.first).ok()?..)?;
+        let is_as_in_tile = self.strides == [i64::try_from(pitch).ok()?, 1];
+        if is_as_in_tile {
+            Lines::of_cells(cells, pitch, self.extents.map(usize::from))
+        } else {
+            None
         }
     }
 }
