@@ -5,10 +5,11 @@
 //! in panels of as many columns as a block has, or where it is; a block of sums stays in registers, until it is rounded.
 
 use core::arch::x86_64::{
-    __m256d, __m512d, _mm_loadu_ps, _mm_storeu_ps, _mm256_add_pd, _mm256_cvtpd_ps, _mm256_cvtps_pd,
-    _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_set1_pd, _mm256_setzero_pd,
-    _mm256_storeu_ps, _mm512_add_pd, _mm512_cvtpd_ps, _mm512_cvtps_pd, _mm512_fmadd_pd,
-    _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd,
+    __m256d, __m512d, _MM_HINT_T1, _mm_loadu_ps, _mm_prefetch, _mm_storeu_ps, _mm256_add_pd,
+    _mm256_cvtpd_ps, _mm256_cvtps_pd, _mm256_fmadd_pd, _mm256_loadu_pd, _mm256_loadu_ps,
+    _mm256_set1_pd, _mm256_setzero_pd, _mm256_storeu_ps, _mm512_add_pd, _mm512_cvtpd_ps,
+    _mm512_cvtps_pd, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_set1_pd, _mm512_setzero_pd,
+    _mm512_storeu_pd,
 };
 
 use super::dtype::DType;
@@ -37,9 +38,10 @@ impl Out<'_> {
 /// A function that makes a block: of rows, one after the other, with the panel.
 type Block<const C: usize> = fn(&[f64], &[[f64; C]], Out<'_>);
 
-/// A function that makes a block of few rows, whose right operand is used once and therefore widened where it stands, from a column on. `false`: that is
-/// not for it.
-type Narrow = fn(&[f64], (&Lines<'_>, usize), Out<'_>) -> bool;
+/// What makes products of few rows, whose right operand is used once and therefore widened where it stands: from the rows of the left operand, and how many
+/// of them count. It has the memory of a panel. How many columns it has made, from the first one on.
+type Narrow<const C: usize> =
+    fn(&mut Out<'_>, (&[f64], usize), &Lines<'_>, &mut [[f64; C]]) -> usize;
 
 /// Whether this machine has blocks for products whose sums become elements of `S`.
 pub(super) fn fits<S: Element>(wide: Wide) -> bool {
@@ -53,6 +55,10 @@ pub(super) fn reads_in_place(wide: Wide) -> bool {
 
 /// Rows of the smaller of the blocks whose right operand is read where it stands.
 const FEW: usize = 4;
+/// Rows of the right operand that such a block goes down before the next columns have their turn: all of a row come into a cache together.
+const PIECE: usize = 32;
+/// From so many rows on, a right operand is read where it stands however far its rows are apart: of fewer, too many would be waited for.
+pub(super) const DEEP: usize = 4 * PIECE;
 
 /// `out = a b`, plus `acc` if there is one, where the product [`fits`]. Of AVX-512 sixteen of 32 registers hold sums, of AVX2 eight of
 /// sixteen. `lines`: the right operand, where it does not stand among the operands.
@@ -74,14 +80,11 @@ pub(super) fn product<T: Element, S: Element>(
         Wide::Target => {}
         Wide::Avx2 => wide.run(
             #[inline(always)]
-            || blocks::<T, 4, 8>((out, work), a, (b, lines), (block_256, [|_, _, _| false; 2])),
+            || blocks::<T, 4, 8>((out, work), a, (b, lines), (block_256, |_, _, _, _| 0)),
         ),
         Wide::Avx512 => wide.run_widest(
             #[inline(always)]
-            || {
-                let narrow: [Narrow; 2] = [narrow_512::<FEW>, narrow_512::<8>];
-                blocks::<T, 8, 16>((out, work), a, (b, lines), (block_512, narrow));
-            },
+            || blocks::<T, 8, 16>((out, work), a, (b, lines), (block_512, narrow_512)),
         ),
     }
 }
@@ -91,7 +94,7 @@ fn blocks<T: Element, const R: usize, const C: usize>(
     (mut out, work): (Out<'_>, &mut [f64]),
     (a, a_grid): (&[T], Grid),
     ((b, b_grid), lines): ((&[T], Grid), Option<Lines<'_>>),
-    (block, [few, narrow]): (Block<C>, [Narrow; 2]),
+    (block, narrow): (Block<C>, Narrow<C>),
 ) {
     const { assert!(R <= LARGEST[0] && C <= LARGEST[1]) };
     let depth = a_grid.cols;
@@ -102,20 +105,12 @@ fn blocks<T: Element, const R: usize, const C: usize>(
     let rows = &*rows;
     let panel = panel.as_chunks_mut::<C>().0;
     let is_narrow = a_grid.rows <= R && b_grid.rows == depth;
-    let narrow_lines = lines.as_ref().filter(|_| is_narrow);
-    for col in (0..b_grid.cols).step_by(C) {
+    let first = lines
+        .as_ref()
+        .filter(|_| is_narrow)
+        .map_or(0, |lines| narrow(&mut out, (rows, a_grid.rows), lines, panel));
+    for col in (first..b_grid.cols).step_by(C) {
         let cols = C.min(b_grid.cols - col);
-        let is_made = narrow_lines.filter(|_| cols == C).is_some_and(|lines| {
-            let (at, there) = ([0, col], [a_grid.rows, C]);
-            if a_grid.rows <= FEW {
-                place::<FEW, C>(&mut out, at, there, |out| few(rows, (lines, col), out))
-            } else {
-                place::<R, C>(&mut out, at, there, |out| narrow(rows, (lines, col), out))
-            }
-        });
-        if is_made {
-            continue;
-        }
         match &lines {
             Some(lines) => pack_lines(panel, lines, [b_grid.rows, col]),
             None => pack(panel, b, b_grid, col),
@@ -124,41 +119,36 @@ fn blocks<T: Element, const R: usize, const C: usize>(
             // Where nothing counts of the depth, the rows are empty and the sums are zero.
             let rows = rows.get(row * depth..(row + R) * depth).unwrap_or(&[]);
             let there = [R.min(a_grid.rows - row), cols];
-            place::<R, C>(&mut out, [row, col], there, |out| {
-                block(rows, panel, out);
-                true
-            });
+            place::<R, C>(&mut out, [row, col], there, |out| block(rows, panel, out));
         }
     }
 }
 
-/// Makes a block where it belongs; or, if less of it counts than it has, beside, and copies what counts. Whether it was made.
+/// Makes a block where it belongs; or, if less of it counts than it has, beside, and copies what counts.
 #[inline(always)]
 fn place<const R: usize, const C: usize>(
     out: &mut Out<'_>,
     [row, col]: [usize; 2],
     [rows, cols]: [usize; 2],
-    make: impl FnOnce(Out<'_>) -> bool,
-) -> bool {
+    make: impl FnOnce(Out<'_>),
+) {
     let (pitch, start) = (out.pitch, row * out.pitch + col);
-    let Some(elements) = out.elements.get_mut(start..) else { return false };
+    let Some(elements) = out.elements.get_mut(start..) else { return };
     let acc = out.acc.map(|acc| acc.get(start..).unwrap_or(&[]));
     if rows == R && cols == C {
-        return make(Out { elements, pitch, acc });
+        make(Out { elements, pitch, acc });
+        return;
     }
     let (mut beside, mut added) = ([[0.0; C]; R], [[0.0; C]; R]);
     let lines = acc.unwrap_or(&[]).chunks(pitch.max(1));
     for (to, from) in added.iter_mut().zip(lines).take(rows) {
         to.iter_mut().zip(from).take(cols).for_each(|(to, from)| *to = *from);
     }
-    let added = acc.map(|_| added.as_flattened());
-    if !make(Out { elements: beside.as_flattened_mut(), pitch: C, acc: added }) {
-        return false;
-    }
+    let acc = acc.map(|_| added.as_flattened());
+    make(Out { elements: beside.as_flattened_mut(), pitch: C, acc });
     for (to, from) in elements.chunks_mut(pitch.max(1)).zip(&beside).take(rows) {
         to.iter_mut().zip(from).take(cols).for_each(|(to, from)| *to = *from);
     }
-    true
 }
 
 /// The rows of the left operand; those that are not there are zero.
@@ -275,44 +265,120 @@ block!(block_256, block_256_inner, finish_256, "avx2,fma", __m256d, 4, 4 x 2,
     [_mm256_add_pd, _mm256_cvtps_pd, _mm_loadu_ps, _mm256_cvtpd_ps, _mm_storeu_ps]);
 
 /// See [`Narrow`].
-fn narrow_512<const R: usize>(
-    rows: &[f64],
-    (lines, col): (&Lines<'_>, usize),
-    out: Out<'_>,
-) -> bool {
-    if rows.len() < R * lines.rows() || !lines.have(col, 16) || !out.has([R, 16]) {
-        return false;
+fn narrow_512(
+    out: &mut Out<'_>,
+    (rows, count): (&[f64], usize),
+    lines: &Lines<'_>,
+    memory: &mut [[f64; 16]],
+) -> usize {
+    if count <= FEW {
+        columns_512::<FEW>(out, (rows, count), lines, memory)
+    } else {
+        columns_512::<8>(out, (rows, count), lines, memory)
     }
-    // SAFETY: `Wide` says that the machine has the instructions; both operands are as long as was seen, and there is room for what is written.
-    unsafe { narrow_512_inner::<R>(rows, (lines, col), out) }
-    true
 }
 
+/// Whole blocks of columns with `R` rows; the sums stand in `memory`, which may have room for some blocks only.
+fn columns_512<const R: usize>(
+    out: &mut Out<'_>,
+    (rows, count): (&[f64], usize),
+    lines: &Lines<'_>,
+    memory: &mut [[f64; 16]],
+) -> usize {
+    let (memory, _) = memory.as_chunks_mut::<R>();
+    let (mut col, depth) = (0, lines.rows());
+    if depth == 0 || memory.is_empty() || rows.len() < R * depth {
+        return 0;
+    }
+    while lines.have(col, 16) {
+        let blocks = memory.len().min((lines.cols() - col) / 16);
+        let sums = memory.get_mut(..blocks).unwrap_or_default();
+        // SAFETY: `Wide` says that the machine has the instructions; both operands are as long as was seen.
+        unsafe { columns_512_inner::<R>(rows, (lines, col), sums) };
+        for sums in sums {
+            place::<R, 16>(out, [0, col], [count, 16], |out| round_512(sums, out));
+            col += 16;
+        }
+    }
+    col
+}
+
+/// Goes down the lines in pieces, through all blocks of columns in each, while the next piece comes into a cache: the lines may stand far apart in memory.
+///
 /// # Safety
-/// `rows` has `R` times as many elements as there are lines; these have sixteen elements from the column on; `out` has `R` rows and sixteen columns.
+/// `rows` has `R` times as many elements as there are lines; from the column on these have sixteen for each of the sums, of which there are some.
 #[target_feature(enable = "avx512f")]
-unsafe fn narrow_512_inner<const R: usize>(
+unsafe fn columns_512_inner<const R: usize>(
     rows: &[f64],
     (lines, col): (&Lines<'_>, usize),
-    out: Out<'_>,
+    sums: &mut [[[f64; 16]; R]],
 ) {
-    let depth = lines.rows();
-    let mut sums = [[_mm512_setzero_pd(); 2]; R];
-    for p in 0..depth {
-        let mut columns = [_mm512_setzero_pd(); 2];
-        for (half, columns) in columns.iter_mut().enumerate() {
-            // SAFETY: the caller promises sixteen elements from here on; these are eight of them.
-            *columns =
-                _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(lines.pointer(p, col + 8 * half)) });
-        }
-        for (r, sums) in sums.iter_mut().enumerate() {
-            // SAFETY: `r` is below `R` and `p` below the depth.
-            let a = _mm512_set1_pd(unsafe { *rows.get_unchecked(r * depth + p) });
-            for (sum, b) in sums.iter_mut().zip(columns) {
-                *sum = _mm512_fmadd_pd(a, b, *sum);
+    let (depth, blocks) = (lines.rows(), sums.len());
+    for first in (0..depth).step_by(PIECE) {
+        let end = depth.min(first + PIECE);
+        let (mut ahead, mut ahead_block) = (end, 0);
+        for (block, sums) in sums.iter_mut().enumerate() {
+            let col_of_block = col + 16 * block;
+            let mut found = [[_mm512_setzero_pd(); 2]; R];
+            if first > 0 {
+                for (found, sums) in found.iter_mut().zip(&*sums) {
+                    for (found, sums) in found.iter_mut().zip(sums.as_chunks::<8>().0) {
+                        // SAFETY: the chunk has eight elements.
+                        *found = unsafe { _mm512_loadu_pd(sums.as_ptr()) };
+                    }
+                }
+            }
+            for p in first..end {
+                _mm_prefetch::<_MM_HINT_T1>(
+                    lines.pointer(ahead.min(depth - 1), col + 16 * ahead_block).cast(),
+                );
+                ahead_block += 1;
+                if ahead_block == blocks {
+                    (ahead, ahead_block) = (ahead + 1, 0);
+                }
+                let mut columns = [_mm512_setzero_pd(); 2];
+                for (half, columns) in columns.iter_mut().enumerate() {
+                    let from = lines.pointer(p, col_of_block + 8 * half);
+                    // SAFETY: the caller promises sixteen elements; these are eight of them.
+                    *columns = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(from) });
+                }
+                for (r, sums) in found.iter_mut().enumerate() {
+                    // SAFETY: `r` is below `R` and `p` below the depth.
+                    let a = _mm512_set1_pd(unsafe { *rows.get_unchecked(r * depth + p) });
+                    for (sum, b) in sums.iter_mut().zip(columns) {
+                        *sum = _mm512_fmadd_pd(a, b, *sum);
+                    }
+                }
+            }
+            for (sums, found) in sums.iter_mut().zip(found) {
+                for (sums, found) in sums.as_chunks_mut::<8>().0.iter_mut().zip(found) {
+                    // SAFETY: the chunk has eight elements.
+                    unsafe { _mm512_storeu_pd(sums.as_mut_ptr(), found) }
+                }
             }
         }
     }
+}
+
+/// Rounds sums to where they belong.
+fn round_512<const R: usize>(sums: &[[f64; 16]; R], out: Out<'_>) {
+    if out.has([R, 16]) {
+        // SAFETY: `Wide` says that the machine has the instructions; there is room, as was just seen.
+        unsafe { round_512_inner(sums, out) }
+    }
+}
+
+/// # Safety
+/// `out` has `R` rows and sixteen columns.
+#[target_feature(enable = "avx512f")]
+unsafe fn round_512_inner<const R: usize>(sums: &[[f64; 16]; R], out: Out<'_>) {
+    let mut found = [[_mm512_setzero_pd(); 2]; R];
+    for (found, sums) in found.iter_mut().zip(sums) {
+        for (found, sums) in found.iter_mut().zip(sums.as_chunks::<8>().0) {
+            // SAFETY: the chunk has eight elements.
+            *found = unsafe { _mm512_loadu_pd(sums.as_ptr()) };
+        }
+    }
     // SAFETY: the caller promises the rows and columns.
-    unsafe { finish_512(&sums, out) }
+    unsafe { finish_512(&found, out) }
 }

@@ -46,6 +46,11 @@ impl<'a> Lines<'a> {
         self.rows
     }
 
+    /// How many columns they have.
+    pub(super) const fn cols(&self) -> usize {
+        self.cols
+    }
+
     /// Whether they have so many columns from this one on.
     pub(super) fn have(&self, col: usize, count: usize) -> bool {
         col.checked_add(count).is_some_and(|end| end <= self.cols)

@@ -235,7 +235,7 @@ impl<'r> Run<'r> {
             return Ok(None);
         }
         let elements = self.view(param)?.elements::<f32>(offset)?;
-        Ok(elements.lines(value.tile.cols.into()))
+        Ok(elements.lines(value.tile.cols.into(), fused::DEEP))
     }
 
     /// A mask, of which as much counts as of the view.

@@ -248,15 +248,15 @@ impl<'a, T: Element> Elements<'a, T> {
 
 #[cfg(target_arch = "x86_64")]
 impl<'a> Elements<'a, f32> {
-    /// Where they stand, if they do so as in a tile whose rows are `pitch` elements apart.
-    pub(super) fn lines(&self, pitch: usize) -> Option<Lines<'a>> {
+    /// Where they stand, if their rows do so as in a tile with rows of `pitch` elements, or if there are `deep` of them.
+    pub(super) fn lines(&self, pitch: usize, deep: usize) -> Option<Lines<'a>> {
         let cells = self.cells.get(usize::try_from(self.first).ok()?..)?;
-        let is_as_in_tile = self.strides == [i64::try_from(pitch).ok()?, 1];
-        if is_as_in_tile {
-            Lines::of_cells(cells, pitch, self.extents.map(usize::from))
-        } else {
-            None
+        let [down, right] = self.strides;
+        let (extents, down) = (self.extents.map(usize::from), usize::try_from(down).ok()?);
+        if right != 1 || down != pitch && extents[0] < deep {
+            return None;
         }
+        Lines::of_cells(cells, down, extents)
     }
 }
 
