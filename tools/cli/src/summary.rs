@@ -357,7 +357,9 @@ impl Summary<'_> {
 fn facts(facts: &[(String, String)]) -> Vec<[String; 2]> {
     let first = facts.first().map_or("", |(name, _)| name);
     let row = |(name, value): &(String, String)| match name.strip_prefix(first) {
-        Some(rest) if !rest.is_empty() => [String::new(), format!("{}: {value}", rest.trim_start())],
+        Some(rest) if !rest.is_empty() => {
+            [String::new(), format!("{}: {value}", rest.trim_start())]
+        }
         _ => [name.clone(), value.clone()],
     };
     facts.iter().map(row).collect()
