@@ -9,6 +9,8 @@ use heapless::Vec;
 
 use super::bytes::{self, Header, OpBytes, ParamBytes};
 use super::frame;
+#[cfg(target_arch = "x86_64")]
+use super::in_place;
 use super::infer::{Mistake, infer};
 use super::op::{Op, TileType};
 use super::param::{Name, Param};
@@ -176,7 +178,12 @@ impl Kernel {
                 return Err(Rejected::Elements(number, tile.elements()));
             }
             result = u16::try_from(self.values.len()).ok();
-            let value = Value { tile, place: Place::default() };
+            let value = Value {
+                tile,
+                place: Place::default(),
+                #[cfg(target_arch = "x86_64")]
+                source: None,
+            };
             self.values.push(value).map_err(|_| Rejected::Ops(number + 1))?;
         }
         self.steps.push(Step { op, result }).map_err(|_| Rejected::Ops(number + 1))
@@ -188,6 +195,8 @@ impl Kernel {
         }
         self.frame_words = frame::place(&self.steps, &mut self.values);
         self.work_words = frame::work_words(&self.steps, &self.values);
+        #[cfg(target_arch = "x86_64")]
+        in_place::mark(&self.steps, &mut self.values);
         let words = self.scratch_words();
         if words > limits::FRAME_WORDS { Err(Rejected::Frame(words)) } else { Ok(self) }
     }

@@ -25,8 +25,12 @@ pub mod fault;
 mod frame;
 #[cfg(target_arch = "x86_64")]
 mod fused;
+#[cfg(target_arch = "x86_64")]
+mod in_place;
 mod infer;
 pub mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod lines;
 mod load;
 pub mod machine;
 pub mod math;

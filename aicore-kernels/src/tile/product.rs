@@ -7,8 +7,6 @@
 use super::arithmetic::{Number, Sum};
 use super::element::Element;
 use super::elementwise::Grid;
-#[cfg(target_arch = "x86_64")]
-use super::fused;
 use super::operands::{LARGEST, Operands, SumOf, finish};
 use super::reduce::summand;
 use super::wide::Wide;
@@ -24,10 +22,6 @@ pub(super) fn product<T: Element, S: Element>(wide: Wide, operands: Operands<T, 
 where
     S::Wide: Number,
 {
-    #[cfg(target_arch = "x86_64")]
-    if fused::fits::<S>(wide) {
-        return fused::product(wide, operands);
-    }
     wide.run(|| {
         let Operands { out, a: (a, a_grid), b: (b, b_grid), acc, out_pitch, work } = operands;
         let depth = a_grid.cols;

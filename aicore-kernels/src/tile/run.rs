@@ -11,13 +11,19 @@ use super::dtype::{DType, with_sum, with_type};
 use super::element::Element;
 use super::elementwise::{self, Grid};
 use super::fault::Cause;
+#[cfg(target_arch = "x86_64")]
+use super::fused;
 use super::kernel::Kernel;
+#[cfg(target_arch = "x86_64")]
+use super::lines::Lines;
 use super::meet::meet;
 use super::op::{Op, Reduce, Spread, Unary, ValueId};
 use super::operands::Operands;
 use super::param::ParamKind;
 use super::product;
 use super::slices::{EMPTY, grid, split};
+#[cfg(target_arch = "x86_64")]
+use super::step::Source;
 use super::step::{Step, Value, limits};
 use super::view::View;
 use super::wide::Wide;
@@ -207,6 +213,10 @@ impl<'r> Run<'r> {
         offset: [u16; 2],
         mask: Option<ValueId>,
     ) -> Result<(), Cause> {
+        #[cfg(target_arch = "x86_64")]
+        if self.in_place(value)?.is_some() {
+            return Ok(());
+        }
         let view = self.view(param)?;
         let mask = mask.map(|mask| self.mask(mask, view.extents())).transpose()?;
         let pitch = usize::from(value.tile.cols);
@@ -215,6 +225,17 @@ impl<'r> Run<'r> {
             let mask = mask.map(|mask| rest.tile::<u8>(mask)).transpose()?;
             load::load(load::Tile { elements, pitch }, view, offset, mask)
         })
+    }
+
+    /// Where a value stands in its tensor that is not loaded.
+    #[cfg(target_arch = "x86_64")]
+    fn in_place(&self, value: &Value) -> Result<Option<Lines<'r>>, Cause> {
+        let Some(Source { param, offset }) = value.source else { return Ok(None) };
+        if !fused::reads_in_place(self.wide) {
+            return Ok(None);
+        }
+        let elements = self.view(param)?.elements::<f32>(offset)?;
+        Ok(elements.lines(value.tile.cols.into(), fused::DEEP))
     }
 
     /// A mask, of which as much counts as of the view.
@@ -329,11 +350,19 @@ impl<'r> Run<'r> {
         let (a_grid, b_grid, wide) = (self.grid(a)?, self.grid(b)?, self.wide);
         let acc = acc.map(|acc| self.value(acc)).transpose()?;
         let (a, b, out_pitch) = (self.value(a)?, self.value(b)?, usize::from(value.tile.cols));
+        #[cfg(target_arch = "x86_64")]
+        let lines = self.in_place(b)?;
         with_sum!(a.tile.dtype, T, S => {
             let (out, rest) = split::<S>(self.frame, value)?;
             let (a, b) = ((rest.tile::<T>(a)?, a_grid), (rest.tile::<T>(b)?, b_grid));
             let acc = acc.map(|acc| rest.tile::<S>(acc)).transpose()?;
-            product::product(wide, Operands { out, a, b, acc, out_pitch, work: self.work });
+            let operands = Operands { out, a, b, acc, out_pitch, work: self.work };
+            #[cfg(target_arch = "x86_64")]
+            if fused::fits::<S>(wide) {
+                fused::product(wide, operands, lines);
+                return Ok(());
+            }
+            product::product(wide, operands);
             Ok(())
         })
     }

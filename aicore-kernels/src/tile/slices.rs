@@ -48,5 +48,9 @@ pub(super) const fn grid(tile: TileType, [rows, cols]: [u16; 2]) -> Grid {
 }
 
 /// A place of no words, for instructions that define nothing.
-pub(super) const EMPTY: Value =
-    Value { tile: TileType::tile(DType::U64, 0, 0), place: Place { start: 0, words: 0 } };
+pub(super) const EMPTY: Value = Value {
+    tile: TileType::tile(DType::U64, 0, 0),
+    place: Place { start: 0, words: 0 },
+    #[cfg(target_arch = "x86_64")]
+    source: None,
+};

@@ -26,6 +26,17 @@ pub(super) struct Step {
 pub(super) struct Value {
     pub(super) tile: TileType,
     pub(super) place: Place,
+    /// Where a machine may read it instead of loading it ([`super::in_place`]).
+    #[cfg(target_arch = "x86_64")]
+    pub(super) source: Option<Source>,
+}
+
+/// The parameter that a value is loaded from, and the offset.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) param: u8,
+    pub(super) offset: [u16; 2],
 }
 
 /// The words of a value.

@@ -6,6 +6,8 @@ use core::mem;
 use super::dtype::{DType, with_type};
 use super::element::Element;
 use super::fault::Cause;
+#[cfg(target_arch = "x86_64")]
+use super::lines::Lines;
 
 /// A tile of a tensor. Every access is checked against the memory of the whole tensor.
 #[derive(Clone, Copy, Debug)]
@@ -241,6 +243,20 @@ impl<'a, T: Element> Elements<'a, T> {
                 self.scattered(row).zip(from).for_each(|(to, from)| to.set(*from));
             }
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'a> Elements<'a, f32> {
+    /// Where they stand, if their rows do so as in a tile with rows of `pitch` elements, or if there are `deep` of them.
+    pub(super) fn lines(&self, pitch: usize, deep: usize) -> Option<Lines<'a>> {
+        let cells = self.cells.get(usize::try_from(self.first).ok()?..)?;
+        let [down, right] = self.strides;
+        let (extents, down) = (self.extents.map(usize::from), usize::try_from(down).ok()?);
+        if right != 1 || down != pitch && extents[0] < deep {
+            return None;
+        }
+        Lines::of_cells(cells, down, extents)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Matrix products on every type, with and without an addend.
 
 use pto_aicore_kernels::tile::op::Moves;
-use pto_aicore_kernels::tile::{DType, Op, TileType};
+use pto_aicore_kernels::tile::view::tensor_of;
+use pto_aicore_kernels::tile::{Call, DType, Direction, Kernel, Machine, Op, TileType, View};
 
 use crate::number::{Float, Integer, Number, Random, read, ulps, write};
-use crate::rig::{Small, V};
+use crate::rig::{Small, V, load, name, store, tensor};
 
 fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
     let mut next = || {
@@ -106,5 +107,64 @@ fn random_shapes() {
         let shape = [extent(), extent(), extent()];
         let dtype = DType::ALL[random.below(12)];
         check(dtype, shape, random.below(2) == 0, &mut random);
+    }
+}
+
+/// The product of a tile of `rows` x `depth` and a tile of `depth` x 40, whose rows are `pitch` apart; with `overwrites`, the right tensor is overwritten between
+/// its load and the product.
+fn product_of_tensors(
+    machine: Machine,
+    [rows, depth]: [u16; 2],
+    pitch: usize,
+    overwrites: bool,
+) -> Vec<f32> {
+    let tile = |[rows, cols]: [u16; 2]| TileType::tile(DType::F32, rows, cols);
+    let [left, right, sums] = [[rows, depth], [depth, 40], [rows, 40]].map(tile);
+    let params = [
+        tensor("a", Direction::In, left),
+        tensor("b", Direction::InOut, right),
+        tensor("c", Direction::Out, sums),
+    ];
+    let moves = Moves { left: false, right: false, result: false };
+    let mut ops = vec![load(0), load(1), Op::Zeros { dtype: DType::F32, shape: [depth, 40] }];
+    ops.extend(overwrites.then(|| store(1, 2)));
+    ops.extend([Op::Matmul { a: V(0), b: V(1), acc: None, moves }, store(2, 3)]);
+    let kernel = Kernel::check(name("overwrites"), &params, &ops).unwrap();
+    let number = |at: usize| (at * 37 % 101) as f32 / 7.0 - 3.0;
+    let [left_len, right_rows, sums_len] =
+        [usize::from(rows) * usize::from(depth), depth.into(), usize::from(rows) * 40];
+    let mut a: Vec<f32> = (0..left_len).map(number).collect();
+    // The last row ends with the tensor.
+    let mut b = vec![f32::NAN; (right_rows - 1) * pitch + 40];
+    for (row, line) in b.chunks_mut(pitch).enumerate() {
+        line.iter_mut().zip(0..40).for_each(|(to, col)| *to = number(row * 40 + col + 5));
+    }
+    let mut c = vec![0.0f32; sums_len];
+    let views = [
+        View::new(tensor_of(&mut a), 0, [depth.into(), 1], [rows, depth]),
+        View::new(tensor_of(&mut b), 0, [i64::try_from(pitch).unwrap(), 1], [depth, 40]),
+        View::new(tensor_of(&mut c), 0, [40, 1], [rows, 40]),
+    ];
+    let call = Call { tensors: &views, scalars: &[] };
+    machine.run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
+    assert_eq!(b[0] == 0.0, overwrites);
+    c
+}
+
+#[test]
+fn a_product_has_the_values_that_were_loaded() {
+    let target = Machine::all().next().unwrap();
+    // Some are deeper than what one piece of a product has, and deep enough to be read however far their rows are apart.
+    for shape in [[4, 16], [3, 33], [8, 64], [6, 150], [9, 150], [1, 290]] {
+        let expected = product_of_tensors(target, shape, 40, false);
+        assert!(expected.iter().all(|sum| *sum != 0.0 && sum.is_finite()));
+        for machine in Machine::all() {
+            for pitch in [40, 41, 64] {
+                for overwrites in [false, true] {
+                    let found = product_of_tensors(machine, shape, pitch, overwrites);
+                    assert_eq!(found, expected, "{machine:?}, {shape:?}, {pitch}, {overwrites}");
+                }
+            }
+        }
     }
 }

@@ -31,6 +31,7 @@ pub mod rings;
 mod scopes;
 mod storage;
 mod tasks;
+mod uses;
 mod window;
 
 pub use builder::Stream;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! call (tasks.rs) --> steps: for each operand a step, and for how many turns --> Run::go_on, which submits those calls
+//! body (rows.rs)  --> step: the same of one operand                          --> Row::turn, likewise
 //! ```
 //! Such a turn is never a fault: where an index would leave its dimension, a tile become partial or an expression have no value, the
 //! steps end before, and the call is made in the ordinary way. So is the first call of each such row.
@@ -109,17 +110,26 @@ pub(super) fn steps<G>(
     cursor.wide();
     let mut params = walk.plan.from(kernel.params_at);
     for _ in 0..kernel.params {
-        let param = ParamEntry::read(&mut params);
-        let found = match param.is_tensor() {
-            true => tile(&walk.bindings, cursor, (&walk.values, var), param),
-            false => line(cursor, &walk.values, var),
-        };
-        let Some(found) = found.filter(|found| found.turns > 0) else { return (steps, 0) };
+        let Some(found) = step(walk, (cursor, &mut params), var) else { return (steps, 0) };
         turns = turns.min(found.turns);
         // There is room for as many as a kernel has.
         let _ = steps.push(found.step.cast_signed());
     }
     (steps, turns)
+}
+
+/// How the operand at the cursor moves, whose parameter the other one is at; both go behind it. `None`: not by steps, not even for one turn.
+pub(super) fn step<G>(
+    walk: &Walk<'_, G>,
+    (cursor, params): (&mut Cursor<'_>, &mut Cursor<'_>),
+    var: u32,
+) -> Option<Line> {
+    let param = ParamEntry::read(params);
+    let found = match param.is_tensor() {
+        true => tile(&walk.bindings, cursor, (&walk.values, var), param),
+        false => line(cursor, &walk.values, var),
+    };
+    found.filter(|found| found.turns > 0)
 }
 
 /// The first element of the tile that the view at the cursor is, as long as as much counts of it as now.

@@ -144,7 +144,7 @@ impl<G: StreamBuilder> Walk<'_, G> {
             node::BLOCK => (0..operand).try_for_each(|_| self.node(cursor)),
             node::LOOP => self.around(cursor, (at, operand)),
             node::COND => self.branch(cursor, operand),
-            node::TASK => tasks::submit(self, cursor, (at, operand), false),
+            node::TASK => tasks::submit(self, cursor, (at, operand)),
             node::SLOT_SET => {
                 let value = eval(cursor, &self.values)?;
                 self.values.set_slot(operand, value);
@@ -172,18 +172,15 @@ impl<G: StreamBuilder> Walk<'_, G> {
         while around.turn(self)? {
             let elements = &mut around.elements;
             let is_kept = !calls.is_empty() && tries.count() && elements.known() > 1;
-            let [call] = calls.as_slice() else {
-                self.node(&mut body.clone())?;
-                if is_kept {
-                    let made = rows::go_on(self, &calls, (first, at), elements.known())?;
-                    tries.made(made);
-                    elements.skip(made);
-                }
-                continue;
-            };
-            tasks::submit(self, &mut call.0.clone(), (call.1, call.2), is_kept)?;
+            self.node(&mut body.clone())?;
             if is_kept {
-                let made = tasks::go_on(self, call, (first, at), elements.known())?;
+                let (var, known) = ((first, at), elements.known());
+                let made = match calls.as_slice() {
+                    [call] if !tasks::is_alone(self, self.measure(call.2)) => {
+                        tasks::go_on(self, call, var, known)?
+                    }
+                    _ => rows::go_on(self, &calls, var, known)?,
+                };
                 tries.made(made);
                 elements.skip(made);
             }

@@ -148,11 +148,11 @@ impl Run {
     }
 
     /// Makes `left` calls more, each of which moves its operands by these steps, and stays as regular as the last one; `left` counts down when
-    /// a call is reached. `is_alone`: each call is a task of its own.
+    /// a call is reached.
     pub(super) fn go_on<G: StreamBuilder>(
         &mut self,
         stream: &mut G,
-        (steps, is_alone): (&[i64], bool),
+        steps: &[i64],
         left: &mut u64,
     ) -> Result<(), Fault> {
         let mut most = self.most_by(steps);
@@ -172,9 +172,6 @@ impl Run {
             }
             self.begin_again(steps);
             goes_on = true;
-            if is_alone {
-                self.submit(stream)?;
-            }
         }
         Ok(())
     }

@@ -1,11 +1,14 @@
-//! The calls of a body with several tasks, many turns of its loop at once: each operand moves by its step, as [`super::ahead`] says.
+//! The calls of a body, many turns of its loop at once: each operand moves by its step, as [`super::ahead`] says. An operand whose steps have ended is
+//! evaluated again, and the others go on.
 //!
 //! Both ways of making calls give them to the same [run](super::grain), which puts short ones together.
 
 use super::ahead::{self, BodyCalls, MOST_CALLS};
+use super::cursor::Cursor;
 use super::grain::Call;
+use super::line::Line;
 use super::measure::Measure;
-use super::operand::{Args, Given, Next, Operand, fill};
+use super::operand::{Args, Given, Next, fill};
 use super::stop::Stop;
 use super::tasks::{has_room, head, hold, is_alone, operand, release};
 use super::walk::Walk;
@@ -19,6 +22,26 @@ const OPERANDS: usize = 48;
 struct Moving {
     given: Given,
     step: u64,
+    /// The last turn of the row that it moves to.
+    last: u64,
+    /// Where the plan has its expressions, and its parameter.
+    places: [usize; 2],
+}
+
+impl Moving {
+    /// The operand whose expressions and parameter are at the cursors, which go behind it, in this turn. `None`: it does not move by steps.
+    fn read<G>(
+        walk: &Walk<'_, G>,
+        (cursor, params): (&mut Cursor<'_>, &mut Cursor<'_>),
+        var: u32,
+    ) -> Option<Self> {
+        let places = [cursor.at(), params.at()];
+        let Line { step, turns, .. } = ahead::step(walk, (&mut cursor.clone(), params), var)?;
+        params.go_to(places[1]);
+        let found = operand((&walk.bindings, &walk.values), cursor, params).ok()?;
+        let given = if found.is_regular() { found.resolve().ok()? } else { return None };
+        Some(Self { given, step, last: turns, places })
+    }
 }
 
 impl Next for Moving {
@@ -60,13 +83,19 @@ pub(super) fn go_on<G: StreamBuilder>(
     most: u64,
 ) -> Result<u64, Stop> {
     let mut row = Row { calls: heapless::Vec::new(), operands: heapless::Vec::new() };
-    let mut turns = most;
-    for call in calls {
-        turns = turns.min(row.take(walk, call, (var, most)));
+    if !calls.iter().all(|call| row.take(walk, call, var)) {
+        return Ok(0);
     }
     let mut made = 0;
-    while made < turns {
-        let count = walk.turns_to_look().min(turns - made);
+    while made < most {
+        let last = row.last().min(most);
+        if made == last {
+            if row.renew(walk, var, made) {
+                continue;
+            }
+            break;
+        }
+        let count = walk.turns_to_look().min(last - made);
         for _ in 0..count {
             let next = walk.values.var(var).wrapping_add(1);
             walk.values.set_var(var, next);
@@ -79,26 +108,22 @@ pub(super) fn go_on<G: StreamBuilder>(
 }
 
 impl Row {
-    /// Takes a call in, with its operands in this turn; for how many turns they move by steps.
+    /// Takes a call in, with its operands in this turn; `false`: they do not move by steps.
     fn take<G: StreamBuilder>(
         &mut self,
         walk: &Walk<'_, G>,
         (cursor, at, number): &ahead::Call<'_>,
-        (var, most): (u32, u64),
-    ) -> u64 {
-        let Some(kernel) = walk.plan.kernel(*number) else { return 0 };
-        let (steps, turns) = ahead::steps(walk, &mut cursor.clone(), (*number, var), most);
+        var: u32,
+    ) -> bool {
+        let Some(kernel) = walk.plan.kernel(*number) else { return false };
         let first = self.operands.len();
         let mut cursor = *cursor;
         let forms = cursor.wide();
         let mut params = walk.plan.from(kernel.params_at);
-        // By reference: an iterator that owns them could panic when it is dropped.
-        for step in &steps {
-            let found = operand((&walk.bindings, &walk.values), &mut cursor, &mut params);
-            let found = found.ok().filter(Operand::is_regular);
-            let Some(given) = found.and_then(|found| found.resolve().ok()) else { return 0 };
-            if self.operands.push(Moving { given, step: step.cast_unsigned() }).is_err() {
-                return 0;
+        for _ in 0..kernel.params {
+            let found = Moving::read(walk, (&mut cursor, &mut params), var);
+            if found.is_none_or(|moving| self.operands.push(moving).is_err()) {
+                return false;
             }
         }
         let measure = walk.measure(*number);
@@ -106,11 +131,33 @@ impl Row {
         let is_alone = is_alone(walk, measure) || !has_room(own.iter().map(|moving| &moving.given));
         let call = Call { at: *at, kernel, head: head(&walk.bindings, (&kernel, *number), forms) };
         let operands = [first, self.operands.len()];
-        if self.calls.push(RowCall { call, measure, operands, is_alone }).is_ok() {
-            turns
-        } else {
-            0
-        }
+        self.calls.push(RowCall { call, measure, operands, is_alone }).is_ok()
+    }
+
+    /// The last turn that all operands move to.
+    fn last(&self) -> u64 {
+        self.operands.iter().fold(u64::MAX, |last, moving| last.min(moving.last))
+    }
+
+    /// Evaluates those operands again whose last turn was this one, as the next turn has them; `false`: one of them does not move by steps there, and
+    /// nothing may be made of the row any more.
+    fn renew<G: StreamBuilder>(&mut self, walk: &mut Walk<'_, G>, var: u32, made: u64) -> bool {
+        let now = walk.values.var(var);
+        walk.values.set_var(var, now.wrapping_add(1));
+        let mut ended = self.operands.iter_mut().filter(|moving| moving.last == made);
+        let is_renewed = ended.all(|moving| {
+            let [mut cursor, mut param] = moving.places.map(|at| walk.plan.from(at));
+            let Some(next) = Moving::read(walk, (&mut cursor, &mut param), var) else {
+                return false;
+            };
+            *moving = next;
+            // One step back: the turn moves it to where it is.
+            moving.given.move_to(moving.given.place().wrapping_sub(moving.step));
+            moving.last = moving.last.saturating_add(made + 1);
+            true
+        });
+        walk.values.set_var(var, now);
+        is_renewed
     }
 
     /// One turn of the loop.
@@ -131,7 +178,7 @@ impl Row {
             }
             let joined = walk.run.join(walk.stream, call.at, &*operands);
             if !joined.map_err(|fault| Stop::new(fault, walk.run.at()))? {
-                hold(walk, (call, *measure, false), given)?;
+                hold(walk, (call, *measure), given)?;
             }
         }
         Ok(())

@@ -25,13 +25,11 @@ use crate::tensor_task::TensorTask;
 type Operands<'t> = heapless::Vec<Operand<'t>, { limits::PARAMS }>;
 type AllGiven = heapless::Vec<Given, { limits::PARAMS }>;
 
-/// Submits the call at the cursor, or lets it join a run, and goes behind it. `at` is the call, `number` its kernel. `is_kept`: the
-/// calls that follow [go on](go_on) from this one.
+/// Submits the call at the cursor, or lets it join a run, and goes behind it. `at` is the call, `number` its kernel.
 pub(super) fn submit<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
     cursor: &mut Cursor<'_>,
     (at, number): (usize, u32),
-    is_kept: bool,
 ) -> Result<(), Stop> {
     let kernel = walk.plan.kernel(number).ok_or(Stop::new(Fault::PLAN_NAME, at))?;
     let forms = cursor.wide();
@@ -56,10 +54,8 @@ pub(super) fn submit<G: StreamBuilder>(
     let is_alone = is_alone(walk, measure);
     let can_be_held = operands.iter().all(Operand::is_regular) && has_room(given.iter());
     drop(operands);
-    if walk.pace.is_none() && (is_kept || !is_alone) && can_be_held {
-        hold(walk, (&call, measure, is_alone), given.iter())?;
-        let submitted = if is_alone { walk.run.submit(walk.stream) } else { Ok(()) };
-        return submitted.map_err(|fault| Stop::new(fault, at));
+    if walk.pace.is_none() && !is_alone && can_be_held {
+        return hold(walk, (&call, measure), given.iter());
     }
     release(walk)?;
     walk.run.forget();
@@ -79,7 +75,7 @@ pub(super) fn has_room<'g>(given: impl Iterator<Item = &'g Given>) -> bool {
 /// Puts a call that can be in a run, and did not join the one before it as it goes on, to those before it or to none.
 pub(super) fn hold<'g, G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
-    (call, measure, is_alone): (&Call, Measure, bool),
+    (call, measure): (&Call, Measure),
     given: impl Iterator<Item = &'g Given> + Clone,
 ) -> Result<(), Stop> {
     let mut all: heapless::Vec<&Given, { limits::PARAMS }> = heapless::Vec::new();
@@ -87,7 +83,7 @@ pub(super) fn hold<'g, G: StreamBuilder>(
         // There is room for as many as a kernel has; to collect them could panic.
         let _ = all.push(given);
     }
-    if !is_alone && walk.run.add(call, &all, measure) {
+    if walk.run.add(call, &all, measure) {
         return Ok(());
     }
     release(walk)?;
@@ -145,7 +141,7 @@ pub(super) fn submit_after<G: StreamBuilder>(
     walk.stream.submit_tensors(&task).map_err(|fault| Stop::new(fault, at))
 }
 
-/// Makes calls after the one that was submitted last, while a variable counts up, `most` of them at most; how many. The variable has
+/// Makes calls after the last one of the run, while a variable counts up, `most` of them at most; how many. The variable has
 /// the value of the last one then.
 pub(super) fn go_on<G: StreamBuilder>(
     walk: &mut Walk<'_, G>,
@@ -157,12 +153,11 @@ pub(super) fn go_on<G: StreamBuilder>(
         return Ok(0);
     }
     let (steps, turns) = ahead::steps(walk, &mut cursor.clone(), (*number, var), most);
-    let is_alone = is_alone(walk, walk.measure(*number));
     let mut made = 0;
     while made < turns {
         let count = walk.turns_to_look().min(turns - made);
         let mut left = count;
-        let went = walk.run.go_on(walk.stream, (&steps, is_alone), &mut left);
+        let went = walk.run.go_on(walk.stream, &steps, &mut left);
         let reached = walk.values.var(var).wrapping_add((count - left).cast_signed());
         walk.values.set_var(var, reached);
         went.map_err(|fault| Stop::new(fault, *at))?;

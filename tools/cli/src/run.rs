@@ -317,15 +317,16 @@ impl Job<'_> {
             }
         })?;
         let wall = start.elapsed();
+        let facts = self.prepared.facts()?;
         if let Some(trace) = &mut report.trace {
-            trace.run.extend(self.prepared.facts()?);
+            trace.run.extend(facts.iter().cloned());
         }
         logging::show(&report.logs, report.logs_dropped);
         let verdict = match self.checks {
             Checks::Results => Some(self.judge()?),
             Checks::Off => None,
         };
-        Ok(Round { report, verdict, wall })
+        Ok(Round { report, verdict, facts, wall })
     }
 }
 

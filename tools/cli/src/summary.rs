@@ -204,6 +204,9 @@ impl Summary<'_> {
                 row(if index == 0 { "rings" } else { "" }, line);
             }
         }
+        for [name, value] in self.rounds.last().map_or(Vec::new(), |round| facts(&round.facts)) {
+            row(&name, value);
+        }
         for (index, warning) in self.inputs.iter().filter_map(GivenInput::warning).enumerate() {
             row(if index == 0 { "inputs" } else { "" }, warning);
         }
@@ -348,6 +351,18 @@ impl Summary<'_> {
             "trace_hash": self.virtual_run().map(|run| run.trace_hash()),
         })
     }
+}
+
+/// Facts as rows. Those whose names begin with that of the first one stand below it, with the rest of their names.
+fn facts(facts: &[(String, String)]) -> Vec<[String; 2]> {
+    let first = facts.first().map_or("", |(name, _)| name);
+    let row = |(name, value): &(String, String)| match name.strip_prefix(first) {
+        Some(rest) if !rest.is_empty() => {
+            [String::new(), format!("{}: {value}", rest.trim_start())]
+        }
+        _ => [name.clone(), value.clone()],
+    };
+    facts.iter().map(row).collect()
 }
 
 fn dropped(trace: &Trace) -> String {

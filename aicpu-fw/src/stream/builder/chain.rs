@@ -1,7 +1,7 @@
 //! Chains of a streaming run: tasks whose words are the chain's, and whose edges the program states, or the tensors of its links
 //! say.
 //!
-//! A chain is one task to the tensor map: it does what its kernels do, each link with as few accesses as its variations allow.
+//! A chain is one task to the tensor map: it does what its kernels do, each link with as few accesses as its variations allow, and links that go through a tensor side by side with one ([`Uses`]).
 //! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain stand in one span of the
 //! ring of argument words, which runs on behind the ring's end for as many as a task has arguments at most.
 
@@ -10,20 +10,16 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Chain, DependencyMode, Predicate, TaskSpec, TensorTask, TensorView};
+use pto_graph::{Chain, DependencyMode, Predicate, TaskSpec, TensorTask};
 
 use super::super::accesses::{access_of, view_blame};
-use super::super::map::{Access, AccessKind, Hide};
+use super::super::map::{Access, Hide};
 use super::super::region::Region;
+use super::super::uses::Uses;
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory, chain};
 use crate::fanout::FanoutPolicy;
-
-/// Parts of tensors that stand on the stack from the check of a chain to the derivation of its edges: most chains have no more.
-const KEPT: usize = 4;
-/// The number of an argument, what is done to its tensor, and the part.
-type Uses<'c> = heapless::Vec<(u32, AccessKind, TensorView<'c>), KEPT>;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a chain, of one kernel too.
@@ -31,9 +27,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
         let spec = self.check_chain(chain)?;
-        let mut kept = Uses::new();
-        let accesses = self.check_tensors(chain, &mut kept)?;
-        let entries = accesses * Access::MAX_ENTRIES;
+        let mut uses = Uses::new();
+        self.check_tensors(chain, &mut uses)?;
+        uses.join();
+        let entries = uses.count() * Access::MAX_ENTRIES;
         let count = chain.words();
         self.tasks.make_room(count)?;
         self.tasks.make_room_in(RingKind::MAP, entries)?;
@@ -43,65 +40,60 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let number = self.tasks.storage().window().next();
         let id = self.tasks.open_slot(&spec, CHAIN_KERNEL, count)?;
         self.tasks.chain_newest(id.slot, chain.kernels());
-        if accesses == kept.len() as u64 {
-            let derives = self.tasks.scopes().mode() == DependencyMode::DERIVED;
-            for (index, kind, view) in &kept {
-                self.use_view(derives, (view, *kind), (number, *index))?;
+        match uses.all() {
+            Some(mut all) => {
+                all.try_for_each(|(index, access)| self.use_access(&access, (number, index)))?
             }
-        } else if accesses > 0 {
-            self.use_tensors(chain, number)?;
+            None => self.use_tensors(chain, number)?,
         }
         Ok(id)
     }
 
-    /// Every part of a tensor that a chain names can be used; how many of them it reads or writes, and the first of these.
-    fn check_tensors<'c>(&mut self, chain: &Chain<'c>, kept: &mut Uses<'c>) -> Result<u64, Fault> {
+    /// Every part of a tensor that a chain names can be used; what it does to them goes to `uses`.
+    fn check_tensors(&mut self, chain: &Chain<'_>, uses: &mut Uses) -> Result<(), Fault> {
         let is_manual = self.tasks.scopes().mode() == DependencyMode::MANUAL;
-        let mut accesses = 0;
         for link in chain.links() {
             for (index, arg) in (0_u32..).zip(link.args()) {
+                if arg.tensor().is_none() {
+                    continue;
+                }
                 for view in link.views(index as usize) {
                     if view.defect().is_some() || !self.is_alive(view.heap()) {
                         let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
                         return Err(self.tasks.refuse_next(&task, view_blame(&view, index)));
                     }
-                    let access = access_of(arg).filter(|_| !is_manual);
-                    if let Some((_, kind)) = access {
-                        accesses += 1;
-                        // Where there is no room, all are worked out again.
-                        let _ = kept.push((index, kind, view));
+                    if let Some((_, kind)) = access_of(arg).filter(|_| !is_manual) {
+                        uses.add(index, (&view, kind));
                     }
                 }
             }
         }
-        Ok(accesses)
+        Ok(())
     }
 
-    /// Derives the edges of the newest task, which is a chain, or notes what it does.
+    /// Derives the edges of the newest task, which is a chain, or notes what it does: from the tensors of its links.
+    #[cold]
     fn use_tensors(&mut self, chain: &Chain<'_>, number: u64) -> Result<(), Fault> {
-        let derives = self.tasks.scopes().mode() == DependencyMode::DERIVED;
         for (index, arg, view) in chain.uses() {
             let Some((_, kind)) = access_of(arg) else { continue };
-            self.use_view(derives, (&view, kind), (number, index))?;
+            let region = Region::of(&view);
+            let access = Access::new(view.base().0, kind, &region);
+            self.use_access(&access, (number, index))?;
         }
         Ok(())
     }
 
-    fn use_view(
+    fn use_access(
         &mut self,
-        derives: bool,
-        (view, kind): (&TensorView<'_>, AccessKind),
+        access: &Access<'_>,
         (number, index): (u64, u32),
     ) -> Result<(), Fault> {
-        let region = Region::of(view);
-        let simple = Access::simple(view, kind);
-        let access = simple.unwrap_or_else(|| Access::new(view.base().0, kind, &region));
-        if derives {
-            return self.derive_one(&access, number, index);
+        if self.tasks.scopes().mode() == DependencyMode::DERIVED {
+            return self.derive_one(access, number, index);
         }
         let map = self.tasks.storage().map();
-        if let Some(place) = map.place(&access) {
-            map.note(&place, &access, (number, Hide::Nothing));
+        if let Some(place) = map.place(access) {
+            map.note(&place, access, (number, Hide::Nothing));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use pto_graph::TensorView;
 
-use super::super::region::{Region, tile};
+use super::super::region::{HALF, Region, tile};
 use super::divisor::Divisor;
 
 /// Whether an access changes the tensor.
@@ -22,7 +22,7 @@ pub struct Access<'r> {
     /// What it does.
     pub(super) kind: AccessKind,
     /// The first byte, and the one behind the last one.
-    pub(super) low: u64,
+    pub(in crate::stream) low: u64,
     pub(super) high: u64,
     /// [`Region::rows`]; `MANY`: the region has none.
     pub(super) rows: u64,
@@ -57,6 +57,34 @@ impl<'r> Access<'r> {
         Some(Self { base, kind, low, high, rows, region: None })
     }
 
+    /// An access to a region that keeps nothing of it; `None`: the region has more than one stride, or larger ones.
+    pub(in crate::stream) fn of_rows(
+        base: u64,
+        kind: AccessKind,
+        region: &Region,
+    ) -> Option<Access<'static>> {
+        let rows = region.rows()?;
+        Some(Access { base, kind, low: region.low, high: region.high, rows, region: None })
+    }
+
+    /// Whether it is to as many rows as another one, as long and as far apart, of the same tensor, and does the same.
+    pub(in crate::stream) fn is_beside(&self, other: &Self) -> bool {
+        (self.base, self.kind, self.rows) == (other.base, other.kind, other.rows)
+            && self.high.wrapping_sub(self.low) == other.high.wrapping_sub(other.low)
+    }
+
+    /// Whether it does the same to the same rows.
+    pub(in crate::stream) fn is_same(&self, other: &Self) -> bool {
+        self.low == other.low && self.is_beside(other)
+    }
+
+    /// The same rows and those between them, at this distance; those of the last one begin at `last`.
+    pub(in crate::stream) fn denser(self, distance: u64, last: u64) -> Self {
+        let (run, high) = (self.rows & HALF, self.high.wrapping_add(last.wrapping_sub(self.low)));
+        let rows = if run < distance { distance << 32 | run } else { 0 };
+        Self { high, rows, ..self }
+    }
+
     /// An access to all bytes from `low` up to `high`.
     #[must_use]
     pub const fn run(base: u64, kind: AccessKind, low: u64, high: u64) -> Self {
@@ -70,7 +98,7 @@ impl<'r> Access<'r> {
 
     /// Bytes from one row to the next; `None`: it has no rows, or none that are told by one word.
     #[inline]
-    pub(super) const fn stride(&self) -> Option<u64> {
+    pub(in crate::stream) const fn stride(&self) -> Option<u64> {
         if self.rows == 0 || self.rows == MANY { None } else { Some(self.rows >> 32) }
     }
 
@@ -81,7 +109,7 @@ impl<'r> Access<'r> {
             (0, _) => Some((1, self.high - self.low)),
             // Strides of 2^32 and more are not among the rows, and make no grid.
             (rows, stride) if stride == pitch.get() && rows != MANY => {
-                let run = rows & 0xFFFF_FFFF;
+                let run = rows & HALF;
                 Some((pitch.divide(self.high - self.low - run).0 + 1, run))
             }
             _ => None,
@@ -89,7 +117,7 @@ impl<'r> Access<'r> {
     }
 
     /// The bytes.
-    pub(super) fn region(&self) -> Region {
+    pub(in crate::stream) fn region(&self) -> Region {
         match self.region {
             Some(region) => *region,
             None => Region::of_rows(self.low, self.high, self.rows),

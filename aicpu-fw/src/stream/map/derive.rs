@@ -18,6 +18,16 @@ use super::tensor_map::{Cells, HAS_GRID, NO_GRID, Place, QUIET, TensorMap};
 /// about as much as what a grid costs a submission.
 const MISSES: u32 = 24;
 
+/// What an access may meet.
+enum Usual<'a> {
+    /// What this row holds, and nothing else; the row is of the access's region.
+    Row(&'a MapRow),
+    /// Nothing: it reads a tensor whose accesses are not sorted, and which nobody under way writes. It is noted among the readers at this row.
+    OnlyRead(&'a MapRow),
+    /// That has to be looked for.
+    No,
+}
+
 impl<'a> TensorMap<'a> {
     /// Where to look for what an access meets, and to note it.
     #[inline]
@@ -97,8 +107,13 @@ impl<'a> TensorMap<'a> {
         mut found: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let now = self.now(number);
-        let Some(row) = self.usual_row(access, now) else {
-            return self.derive_slowly(access, number, undecided, found);
+        let row = match self.usual_row(access, now) {
+            Usual::Row(row) => row,
+            Usual::OnlyRead(row) => {
+                self.entries.insert(&row.read_chain, access, number);
+                return Ok(());
+            }
+            Usual::No => return self.derive_slowly(access, number, undecided, found),
         };
         if access.kind == AccessKind::Write {
             return row.write(now, found);
@@ -112,32 +127,36 @@ impl<'a> TensorMap<'a> {
         Ok(())
     }
 
-    /// The row that holds all that the access may meet, and nothing else; `None`: there is none. A call of it would cost as much as
-    /// a sixth of what it does.
+    /// What the access may meet, in the usual cases. A call of it would cost as much as a sixth of what it does.
     #[inline(always)]
-    fn usual_row(&self, access: &Access<'_>, now: Now) -> Option<&'a MapRow> {
-        let (tensor, _) = self.tensor_of(access.base)?;
+    fn usual_row(&self, access: &Access<'_>, now: Now) -> Usual<'a> {
+        let Some((tensor, _)) = self.tensor_of(access.base) else { return Usual::No };
         let grid = tensor.link.load(Relaxed);
         let row = match grid {
             NO_GRID => tensor,
-            QUIET => self.corner_of(access)?.0,
-            _ => return None,
+            QUIET => match self.corner_of(access) {
+                Some((cell, _)) => cell,
+                None => return Usual::No,
+            },
+            _ => return Usual::No,
         };
         // Who reads does not meet readers.
         if self.entries.is_live(row.write_chain.load(Relaxed))
             || access.kind == AccessKind::Write
                 && self.entries.is_live(row.read_chain.load(Relaxed))
         {
-            return None;
+            return Usual::No;
         }
         if !row.is_of(access) {
-            let is_free = grid == NO_GRID && access.rows != MANY && row.is_free(now);
-            if !is_free {
-                return None;
+            let may_begin = grid == NO_GRID && access.rows != MANY;
+            if !may_begin || !row.is_free(now) {
+                let is_read = grid == NO_GRID && access.kind == AccessKind::Read;
+                let meets_nothing = is_read && now.is_gone(&row.writer);
+                return if meets_nothing { Usual::OnlyRead(row) } else { Usual::No };
             }
             row.begin(access, now);
         }
-        Some(row)
+        Usual::Row(row)
     }
 
     #[inline(never)]

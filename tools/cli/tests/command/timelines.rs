@@ -55,7 +55,10 @@ fn the_timeline_of_a_workload_has_its_cycles() {
       do parallel i in dense 3 { copy[i](x = X[i * 4 for 4], y = Y[i * 4 for 4]) }
     }";
     fs::write(&workload, text).expect("the folder is there");
-    pto(&["run", &workload, "--hosting=virtual", "--trace", &trace], 0);
+    let answer = pto(&["run", &workload, "--hosting=virtual", "--trace", &trace], 0);
+    let told = answer.stdout.split_once("v9 cycles").expect("the report has them").1;
+    let told: Vec<&str> = told.lines().map(str::trim).take(2).collect();
+    assert_eq!(told, ["80", "of copy: 32 on whole tiles"]);
     let run = &json(&folder.read("t.json"))["pto"]["run"];
     // Two whole tiles, and one of two rows.
     assert_eq!(run["v9 cycles"], "80", "{run}");
