@@ -20,14 +20,21 @@ pub(super) struct Uses {
     simple: heapless::Vec<(u32, Access<'static>), SIMPLE>,
     /// The number of an argument, its tensor, what is done to it, and the part.
     others: heapless::Vec<(u32, u64, AccessKind, Region), OTHERS>,
-    /// Accesses that there was no room for.
-    beyond: u64,
+    /// How many were added.
+    added: u64,
+    /// There was no room for one of them: it is not here.
+    is_short: bool,
 }
 
 impl Uses {
     /// None.
     pub(super) const fn new() -> Self {
-        Self { simple: heapless::Vec::new(), others: heapless::Vec::new(), beyond: 0 }
+        Self {
+            simple: heapless::Vec::new(),
+            others: heapless::Vec::new(),
+            added: 0,
+            is_short: false,
+        }
     }
 
     /// Argument `index` is used like this.
@@ -39,12 +46,13 @@ impl Uses {
             Some(access) => self.simple.push((index, access)).is_ok(),
             None => self.others.push((index, base, kind, region)).is_ok(),
         };
-        self.beyond += u64::from(!is_kept);
+        self.added += 1;
+        self.is_short |= !is_kept;
     }
 
-    /// How many accesses there are.
+    /// How many accesses there are: of those that are worked out again, because not all of them are here, each one counts.
     pub(super) fn count(&self) -> u64 {
-        self.simple.len() as u64 + self.others.len() as u64 + self.beyond
+        if self.is_short { self.added } else { self.simple.len() as u64 + self.others.len() as u64 }
     }
 
     /// All of them, with the numbers of their arguments; `None`: there are more than have room.
@@ -52,7 +60,7 @@ impl Uses {
         let others = self.others.iter();
         let others =
             others.map(|(index, base, kind, region)| (*index, Access::new(*base, *kind, region)));
-        (self.beyond == 0).then(|| self.simple.iter().copied().chain(others))
+        (!self.is_short).then(|| self.simple.iter().copied().chain(others))
     }
 
     /// Joins accesses that lie side by side.
@@ -174,10 +182,14 @@ mod tests {
     fn more_than_have_room_are_counted() {
         let whole = TensorView::dense(GmAddr(0), ElementType::U8, &[4096]);
         let mut uses = Uses::new();
-        for index in 0..13 {
-            assert!(uses.all().is_some());
-            uses.add(index, (&whole.slice(0, index, 1), AccessKind::Write));
+        let rows = |first| whole.slice(0, first, 1).repeated(12, 5).unwrap();
+        for index in 0..12 {
+            uses.add(index, (&rows(index), AccessKind::Write));
+            uses.add(index, (&rows(index), AccessKind::Write));
         }
-        assert_eq!((uses.count(), uses.all().is_none()), (13, true));
+        assert_eq!((uses.count(), uses.all().is_some()), (12, true));
+        uses.add(12, (&whole.slice(0, 100, 1), AccessKind::Write));
+        uses.join();
+        assert_eq!((uses.count(), uses.all().is_none()), (25, true));
     }
 }
