@@ -191,7 +191,7 @@ fn pipelines_on_ranks_read_what_comes() {
     let pipeline = |parts: [String; 2]| format!("pipeline {{ {} }}", parts.join(" "));
     let accepted = |root: String| {
         let text = format!(
-            "workload w {{ {head} tensor X : f32[3, 4, 8] tensor Y : f32[3, 4, 8] tensor Z : f32[3, 4, 8] {COPY} do {root} }}"
+            "workload w {{ tensor X : f32[3, 4, 8] tensor Y : f32[3, 4, 8] tensor Z : f32[3, 4, 8] {head} {COPY} do {root} }}"
         );
         Workload::parse(&text).unwrap().check().map(|checked| checked.workload().is_on_ranks())
     };
@@ -200,7 +200,7 @@ fn pipelines_on_ranks_read_what_comes() {
     assert_eq!(accepted(pipeline([sends(""), takes("", read)])), Ok(false));
     let plain = "each t in dense 3 { sequential { copy[t](x = X[t], y = Z[t]) send c copy[t](x = X[t], y = Y[t]) } }";
     let other = format!("process a on 1 produces c {{ {plain} }}");
-    let refused = accepted(pipeline([other, takes("", "copy[t](x = Z[t], y = X[t])")]));
+    let refused = accepted(pipeline([other, takes("", "copy[t](x = Z[t], y = Y[t])")]));
     assert_eq!(
         refused.unwrap_err().to_string(),
         "Workload w: Process b on rank 0 reads the tensor Z, which process a on rank 1 writes in a task that sends no token there. Send one with that task, or put both on one rank."
