@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pto_runtime import Group
+from pto_runtime.errors import HostError
 from pto_wsp import (
     Channel, DistributedTensor, LayoutIncompatibleError, TensorLayout, TensorReplicate, TensorShard, allgather, allreduce,
     distribute, partial_results, process, reduce_scatter, relayout,
@@ -179,7 +180,7 @@ def test_processes_of_a_pipeline_are_on_their_ranks():
     for found in results[1:]:
         same(found, results[0])
     assert results[0][0].any() and results[0][1].all(axis=(1, 2)).any()
-    with Group.local(2, **SMALL) as group, pytest.raises(ValueError, match="no array for the tensor LOG"):
+    with Group.local(2, **SMALL) as group, pytest.raises(HostError, match="no array for the tensor LOG"):
         group.workload(text, [{name: np.zeros(shapes[name], np.float32) for name in ("X", "ROWS", "SUM")}] * 2)
 
 
