@@ -26,13 +26,13 @@ fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let home = target.join("python-home");
     let images = target.join("aarch64-unknown-none/firmware");
     let image = |name: &str| images.join(name).display().to_string();
+    // The tests of the command have built it, with the features of the whole workspace: nothing is compiled here behind them.
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let build = ["test", "--quiet", "--workspace", "--test", "command", "--no-run"];
+    run(Command::new(cargo).args(build).current_dir(root))?;
     let pto = |arguments: &[&str]| {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        // In the profile of the tests, which have compiled it already.
-        command.args(["run", "--quiet", "--profile", "test", "-p", "pto-cli", "--"]);
-        command.args(arguments);
-        run(command.env("PTO_HOME", &home).current_dir(root))
+        let mut command = Command::new(target.join("debug/pto"));
+        run(command.args(arguments).env("PTO_HOME", &home).current_dir(root))
     };
     pto(&["fw", "build", "--release"])?;
     let (firmware, kernels) = (image("pto-fw-virt.img"), image("pto-kernels-blob.img"));
