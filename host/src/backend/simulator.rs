@@ -78,9 +78,7 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
 
     fn on_chip_costs(&self) -> Option<OnChip> {
         let Hosting::Virtual(options) = self.hosting else { return None };
-        let [start_ns, mib_ns] = [options.profile.on_chip_start_ns, options.profile.on_chip_mib_ns]
-            .map(|span| span.mean());
-        Some(OnChip { start_ns, mib_ns })
+        Some(options.profile.on_chip())
     }
 
     fn mark_on_chip(&self, addresses: Range<u64>) -> Option<OnChipMark> {

@@ -15,63 +15,7 @@ use crate::{DeviceBuffer, DeviceOptions, Hosting, RunOptions};
 
 /// Two producers of different speed, so that the order of the tokens decides the sum; its halves are columns, which are not dense. The writer keeps
 /// what it has got. Each of the four is on a rank of its own, and all tensors but `X` are written on one rank alone.
-const FOLD: &str = "workload fold_on_ranks {
-  tensor X : f32[48, 16]
-  tensor ROWS : f32[48, 16]
-  tensor SUM : f32[2, 16]
-  tensor LOG : f32[24, 2, 16]
-  channel rows depth ROOM
-  channel sums depth 0
-  kernel quick(x: in f32[2, 16], row: out f32[2, 16]) {
-    %0 = load x : f32[2, 16]
-    store row, %0
-  }
-  kernel slow(x: in f32[2, 16], row: out f32[2, 16]) {
-    %0 = load x : f32[2, 16]
-    %1 = exp %0 : f32[2, 16]
-    %2 = exp %1 : f32[2, 16]
-    %3 = tanh %2 : f32[2, 16]
-    store row, %3
-  }
-  kernel fold(row: in f32[2, 8], sum: inout f32[2, 8]) {
-    %0 = load row : f32[2, 8]
-    %1 = load sum : f32[2, 8]
-    %2 = constant 0.5 : f32
-    %3 = mul %1, %2 by one : f32[2, 8]
-    %4 = add %3, %0 : f32[2, 8]
-    store sum, %4
-  }
-  kernel write(sum: in f32[2, 8], line: out f32[2, 8]) {
-    %0 = load sum : f32[2, 8]
-    store line, %0
-  }
-  do pipeline {
-    process even on 1 produces rows {
-      each i in dense 16 {
-        send rows quick[i](x = X[i * 2 for 2], row = ROWS[i * 2 for 2])
-      }
-    }
-    process odd on 2 produces rows {
-      each i in dense 8 {
-        send rows slow[i + 16](x = X[i * 2 + 32 for 2], row = ROWS[i * 2 + 32 for 2])
-      }
-    }
-    process folder consumes rows produces sums {
-      consume rows as t {
-        sequential {
-          slot 7 = t * 2
-          send sums fold[slot_i64(7)](row = ROWS[t * 2 for 2, 0 for 8], sum = SUM[0 for 2, 0 for 8])
-          send sums fold[slot_i64(7) + 1](row = ROWS[t * 2 for 2, 8 for 8], sum = SUM[0 for 2, 8 for 8])
-        }
-      }
-    }
-    process writer on 3 consumes sums {
-      consume sums as t {
-        write[t](sum = SUM[0 for 2, t % 2 * 8 for 8], line = LOG[t / 2, 0 for 2, t % 2 * 8 for 8])
-      }
-    }
-  }
-}";
+const FOLD: &str = include_str!("../../../examples/workloads/fold_on_ranks.workload");
 const ROWS: usize = 48;
 const COLUMNS: usize = 16;
 
@@ -93,7 +37,7 @@ fn values(elements: usize) -> Vec<f32> {
 }
 
 fn text(depth: u64) -> String {
-    FOLD.replace("ROOM", &depth.to_string())
+    FOLD.replace("channel rows depth 2", &format!("channel rows depth {depth}"))
 }
 
 fn group_with(size: u32, hosting: Hosting, faults: NetFaults) -> Group {

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use pto_aicore_kernels::cost::OnChip;
+
 /// A cost in nanoseconds, drawn uniformly from `low ..= high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -145,6 +147,12 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl Profile {
+    /// What a transfer between a core and the fast region takes, in the mean.
+    #[must_use]
+    pub const fn on_chip(&self) -> OnChip {
+        OnChip { start_ns: self.on_chip_start_ns.mean(), mib_ns: self.on_chip_mib_ns.mean() }
+    }
+
     /// The names of the profiles that come with the machine.
     pub const NAMES: &'static [&'static str] = &["a2a3", "a5", "ideal"];
 

@@ -39,9 +39,7 @@ impl FastRegions {
         let is_there = |bytes: &Range<u64>| {
             regions.iter().any(|region| region.start <= bytes.start && bytes.end <= region.end)
         };
-        let [start_ns, mib_ns] =
-            [profile.on_chip_start_ns, profile.on_chip_mib_ns].map(|span| span.mean());
-        saved_ps(kernel, words, OnChip { start_ns, mib_ns }, is_there) / 1_000
+        saved_ps(kernel, words, profile.on_chip(), is_there) / 1_000
     }
 }
 
