@@ -8,6 +8,7 @@ use std::process::Command;
 
 use pto_toolchain::packages;
 
+use crate::cargo::cargo;
 use crate::race::succeed;
 
 /// The variable by which cargo starts tests through another program.
@@ -39,13 +40,13 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
 
 /// Tests of `pto-field` whose programs have the sanitizer's calls.
 fn tests(root: &Path, libraries: &str, which: &[&str]) -> Command {
-    let mut tests = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut tests = cargo(root);
     // Of the workspace, and not of the package alone, so that nothing is compiled again with fewer features.
     tests.args(["test", "--workspace", "--test", "field", "--"]).args(which);
     // Not `LD_PRELOAD` for cargo: the compiler would get it too.
     tests.env(RUNNER, format!("env LD_PRELOAD={libraries}"));
     tests.env("ASAN_OPTIONS", SANITIZER_OPTIONS);
-    tests.env("PTO_FIELD_CXXFLAGS", "-fsanitize=address -g").current_dir(root);
+    tests.env("PTO_FIELD_CXXFLAGS", "-fsanitize=address -g");
     tests
 }
 

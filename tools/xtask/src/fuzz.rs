@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::cargo::cargo;
 use crate::race::succeed;
 
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
@@ -57,8 +58,7 @@ fn usage(root: &Path, what: &str) -> String {
 }
 
 fn build(root: &Path, target: &Path) -> Command {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo(root);
     command.args([
         "build",
         "--release",
@@ -69,7 +69,7 @@ fn build(root: &Path, target: &Path) -> Command {
         "--bin",
         "pto-fuzz-long",
     ]);
-    command.args(["--target", TRIPLE, "--target-dir"]).arg(target).current_dir(root);
+    command.args(["--target", TRIPLE, "--target-dir"]).arg(target);
     command
         .env("RUSTC_BOOTSTRAP", "1")
         .env("RUSTFLAGS", FLAGS)

@@ -32,6 +32,7 @@ mod acceptance_field;
 mod acceptance_headers;
 mod address;
 mod book;
+mod cargo;
 mod fuzz;
 mod generate;
 mod lane;

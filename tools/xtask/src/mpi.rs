@@ -8,6 +8,7 @@ use std::process::Command;
 
 use pto_toolchain::packages::{self, LIBCLANG, OPENMPI};
 
+use crate::cargo::cargo;
 use crate::steps::Ran;
 
 /// The MPIs that a plug-in is built with: the name in its file, and the compiler wrapper. The first one is installed where it is missing.
@@ -53,13 +54,6 @@ fn build(root: &Path, target: &Path, (name, compiler): (&str, &str)) -> Result<(
 fn run_tests(root: &Path) -> Result<Ran, String> {
     let arguments = "test --workspace --test command -- --ignored --nocapture --test-threads=1 mpi";
     succeed(cargo(root).args(arguments.split(' '))).map(|()| Ran::Whole)
-}
-
-fn cargo(folder: &Path) -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
-    command.current_dir(folder);
-    command
 }
 
 fn succeed(command: &mut Command) -> Result<(), String> {

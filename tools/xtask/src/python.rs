@@ -5,6 +5,8 @@ use std::process::Command;
 
 use pto_toolchain::{ToolError, packages};
 
+use crate::cargo::cargo;
+
 /// What the environment gets from PyPI.
 const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdist"];
 
@@ -27,9 +29,8 @@ fn flash_virt(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let images = target.join("aarch64-unknown-none/firmware");
     let image = |name: &str| images.join(name).display().to_string();
     // The tests of the command have built it, with the features of the whole workspace: nothing is compiled here behind them.
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let build = ["test", "--quiet", "--workspace", "--test", "command", "--no-run"];
-    run(Command::new(cargo).args(build).current_dir(root))?;
+    run(cargo(root).args(build))?;
     let pto = |arguments: &[&str]| {
         let mut command = Command::new(target.join("debug/pto"));
         run(command.args(arguments).env("PTO_HOME", &home).current_dir(root))

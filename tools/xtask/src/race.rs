@@ -14,6 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use cargo_metadata::Message;
 use pto_toolchain::{packages, provide_std_source};
 
+use crate::cargo::cargo;
 use crate::steps::Ran;
 
 /// Where the sanitizer works, and the only machine that this repository builds on.
@@ -175,14 +176,14 @@ fn functions() -> Result<PathBuf, String> {
 
 /// Builds with the sanitizer, and tells what was built.
 fn sanitized(root: &Path, folder: &Path) -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = cargo(root);
     cargo.args(["build", "--profile", "test", "--target", TRIPLE]);
     cargo.arg("--message-format=json-render-diagnostics");
     cargo.args(["-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(folder);
     // Objects in C++ find the functions of the sanitizer in the program.
     let flags = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic";
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
-    cargo.env("CARGO_INCREMENTAL", "0").current_dir(root);
+    cargo.env("CARGO_INCREMENTAL", "0");
     cargo
 }
 

@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
+use crate::cargo::cargo;
 use crate::race::succeed;
 
 /// The example, and the folder that it gets.
@@ -171,18 +171,18 @@ fn behind_the_rows(table: &str, row: &str) -> Option<String> {
 fn run_in(copy: &Path, build: &Path, extent: Extent) -> Result<(), String> {
     let whole_runs =
         ["run", "--quiet", "-p", "pto-examples", "--example", "whole_runs", "--", EXAMPLE];
-    cargo(copy, build, &whole_runs)?;
+    run_cargo(copy, build, &whole_runs)?;
     if extent == Extent::Suite {
-        cargo(copy, build, &["run", "--quiet", "-p", "xtask", "--", "generate", "--check"])?;
-        cargo(copy, build, &["test", "--workspace", "--no-fail-fast"])?;
+        run_cargo(copy, build, &["run", "--quiet", "-p", "xtask", "--", "generate", "--check"])?;
+        run_cargo(copy, build, &["test", "--workspace", "--no-fail-fast"])?;
     }
     Ok(())
 }
 
 /// Runs cargo in the copy.
-fn cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(arguments).current_dir(copy);
+fn run_cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = cargo(copy);
+    command.args(arguments);
     command.env("CARGO_TARGET_DIR", build).env("CARGO_INCREMENTAL", "0");
     let what = format!(
         "with a kernel and an example, added as docs/hacking.md says, `cargo {}`",

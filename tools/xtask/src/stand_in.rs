@@ -8,7 +8,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Command;
+
+use crate::cargo::cargo;
 
 const LIBRARY: &str = "libpto_cann_stand_in.so";
 const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
@@ -19,9 +20,9 @@ const LINKER: (&str, &str) =
 
 /// Builds everything, lays it out, and says how it is used.
 pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
-    cargo(root, target, &["--package", "pto-cann-stand-in"])?;
+    build(root, target, &["--package", "pto-cann-stand-in"])?;
     let of_device = ["--package", EMULATOR, "--bin", EMULATOR, "--target", TRIPLE, "--release"];
-    cargo(root, target, &of_device)?;
+    build(root, target, &of_device)?;
     let folder = target.join("stand-in");
     lay_out(target, &folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     println!("{}", folder.display());
@@ -29,9 +30,9 @@ pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn cargo(root: &Path, target: &Path, arguments: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    command.current_dir(root).arg("build").args(arguments).arg("--target-dir").arg(target);
+fn build(root: &Path, target: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = cargo(root);
+    command.arg("build").args(arguments).arg("--target-dir").arg(target);
     let status = command.env(LINKER.0, LINKER.1).status();
     let status = status.map_err(|error| format!("cargo cannot be started: {error}"))?;
     status

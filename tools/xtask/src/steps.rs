@@ -2,8 +2,9 @@
 //! results of the steps after it. Where this machine cannot have what a step needs, the step says so, and so does the
 //! summary ([`Ran::Not`]).
 
-use std::process::Command;
 use std::time::{Duration, Instant};
+
+use crate::cargo::cargo;
 
 /// One step of a suite.
 pub(crate) struct Step {
@@ -23,8 +24,8 @@ pub(crate) enum Ran {
 }
 
 enum Action {
-    /// A program with its arguments and environment.
-    Run { program: String, arguments: Vec<String>, environment: Vec<(String, String)> },
+    /// Cargo, with its arguments and environment.
+    Run { arguments: Vec<String>, environment: Vec<(String, String)> },
     /// A function of ours.
     Call(Check),
 }
@@ -32,10 +33,8 @@ enum Action {
 impl Step {
     /// `cargo` with these arguments, in the folder of the workspace.
     pub(crate) fn cargo(name: &'static str, arguments: &str) -> Self {
-        // The cargo that started us, so that `cargo +toolchain xtask` stays with its toolchain.
-        let program = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
-        Self { name, action: Action::Run { program, arguments, environment: Vec::new() } }
+        Self { name, action: Action::Run { arguments, environment: Vec::new() } }
     }
 
     /// Sets a variable for the step's program.
@@ -66,7 +65,7 @@ impl Step {
     fn command_line(&self) -> String {
         match &self.action {
             Action::Call(_) => format!("({})", self.name),
-            Action::Run { program: _, arguments, environment } => {
+            Action::Run { arguments, environment } => {
                 let set = environment.iter().map(|(name, value)| format!("{name}='{value}' "));
                 format!("{}cargo {}", set.collect::<String>(), arguments.join(" "))
             }
@@ -76,14 +75,13 @@ impl Step {
     fn run(&self) -> Result<Ran, String> {
         match &self.action {
             Action::Call(check) => check(),
-            Action::Run { program, arguments, environment } => {
+            Action::Run { arguments, environment } => {
                 let environment = environment.iter().map(|(name, value)| (name, value));
-                let status = Command::new(program)
+                let status = cargo(&crate::root::root())
                     .args(arguments)
                     .envs(environment)
-                    .current_dir(crate::root::root())
                     .status()
-                    .map_err(|error| format!("{program} cannot be started: {error}"))?;
+                    .map_err(|error| format!("cargo cannot be started: {error}"))?;
                 if status.success() { Ok(Ran::Whole) } else { Err(status.to_string()) }
             }
         }

@@ -1,9 +1,10 @@
 //! What the suite needs beside the compiler in use: targets, cross tools, emulators; brought where they are missing.
 
 use std::path::Path;
-use std::process::Command;
 
 use pto_toolchain::{BARE_METAL, LINUX, Source, ToolError, Toolchain, packages};
+
+use crate::cargo::cargo;
 
 /// Crates that run on the device.
 const DEVICE_CRATES: [&str; 3] = ["pto-abi", "pto-aicpu-fw", "pto-aicore-kernels"];
@@ -40,10 +41,9 @@ pub(crate) fn provide_programs() -> Result<(), String> {
 /// Builds the device crates for the bare machine.
 pub(crate) fn build_without_std(root: &Path) -> Result<(), String> {
     let toolchain = Toolchain::provide(BARE_METAL, Source::Any, &say).map_err(because)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+    let mut command = cargo(root);
     command.arg("build").args(DEVICE_CRATES.iter().flat_map(|name| ["-p", name]));
-    command.args(["--target", BARE_METAL]).current_dir(root);
+    command.args(["--target", BARE_METAL]);
     toolchain.equip(&mut command);
     let status = command.status().map_err(|error| format!("cargo cannot be started: {error}"))?;
     if status.success() { Ok(()) } else { Err(status.to_string()) }
