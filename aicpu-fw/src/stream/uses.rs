@@ -50,7 +50,7 @@ impl Uses {
         self.is_short |= !is_kept;
     }
 
-    /// How many accesses there are: of those that are worked out again, because not all of them are here, each one counts.
+    /// How many accesses the chain makes. If not all of them are here, the builder works them out again one by one, so that each one counts.
     pub(super) fn count(&self) -> u64 {
         if self.is_short { self.added } else { self.simple.len() as u64 + self.others.len() as u64 }
     }
