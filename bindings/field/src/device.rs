@@ -316,7 +316,10 @@ fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Resu
     let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
     let Some(mut build) = take() else { return Err(BuildError::Failed(-1)) };
     let Some(stream) = graph.as_stream() else { return Err(BuildError::Failed(-1)) };
-    enter_program(&mut Seat { build: &mut build, stream });
+    let shared: *const Shared = &raw const *build.shared;
+    // SAFETY: it is of the build, in a box of its own, and what changes in it is atomic or behind a lock.
+    let shared = unsafe { &*shared };
+    shared.building(|| enter_program(&mut Seat { build: &mut build, stream }));
     let error = build.fault.map(BuildError::Fault);
     let is_over = build.is_over();
     waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, build);

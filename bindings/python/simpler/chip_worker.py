@@ -74,9 +74,11 @@ def _budgets():
 class ChipWorker:
     """A device of the simulator that stays open. Its runs come one after the other, whichever thread asks."""
 
-    def __init__(self, platform, runtime, device_id=0):
+    def __init__(self, platform, runtime, device_id=0, *, is_one_of_several=False):
         check_target(platform, runtime)
         self.platform, self.runtime, self.device_id = platform, runtime, device_id
+        # Its kernels may wait for what other devices, or functions of Python, write.
+        self._waits_for_outside = bool(is_one_of_several)
         self.load_count = 0
         # Whose rule decides which task waits for which: ours or the field's.
         self.edges = os.environ.get("PTO_FIELD_EDGES", "ours")
@@ -124,7 +126,7 @@ class ChipWorker:
         diagnostics = Diagnostics(config, self.platform)
         with self._one_run:
             start = time.perf_counter_ns()
-            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config)}
+            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "waits_for_outside": self._waits_for_outside}
             outcome = self._open_device().run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )
