@@ -48,6 +48,13 @@ def test_a_file_runs_its_cases_and_compares():
     assert python("test_scene.py", "-p", "a2a3sim", "--case", "nothing").returncode == 2
 
 
+@pytest.mark.parametrize("hosting", ["threads", "pool", "serial", "virtual"])
+def test_groups_of_2_and_4_ranks_exchange_tensors(hosting):
+    done = python("collectives.py", "-p", "a2a3sim", PTO_FIELD_HOSTING=hosting)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": PASSED") == 10, done.stdout
+
+
 def test_a_folder_becomes_a_table(tmp_path):
     table = tmp_path / "table.json"
     run = ("-m", "simpler_setup.folder", FOLDER, "--pto-isa", tmp_path, "--work", tmp_path / "work", "--table", table)
