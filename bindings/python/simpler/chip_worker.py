@@ -21,6 +21,8 @@ _CONFIG = "aicpu_orchestration_config"
 _LEVELS = ("error", "warn", "timing", "info", "debug")
 # Programs spin on one another, on machines with few processors: only what does not move at all is taken for a stall.
 _BUDGET_SECONDS = 60
+# How often a run says how far it is.
+_PROGRESS_SECONDS = 10
 # What a ring of the field holds, unless a program asks for a size.
 _FIELD_RING = 16384
 _ROLES = {
@@ -69,6 +71,20 @@ def _budgets():
     asked = os.environ.get("SIMPLER_SCHEDULER_TIMEOUT_MS")
     seconds = int(asked) / 1000 if asked else _BUDGET_SECONDS
     return {"task_budget": seconds, "stall_budget": seconds}
+
+
+class _Progress:
+    """Says now and then how far a run is that takes long."""
+
+    def __init__(self, seconds=_PROGRESS_SECONDS, clock=time.monotonic):
+        self._clock, self._seconds = clock, seconds
+        self._begin = self._told = clock()
+
+    def __call__(self, completed, added):
+        now = self._clock()
+        if now - self._told >= self._seconds:
+            self._told = now
+            _log.write("timing", f"progress: {completed:,} of {added:,} tasks so far are completed after {now - self._begin:.0f} s")
 
 
 class ChipWorker:
@@ -126,7 +142,8 @@ class ChipWorker:
         diagnostics = Diagnostics(config, self.platform)
         with self._one_run:
             start = time.perf_counter_ns()
-            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "waits_for_outside": self._waits_for_outside}
+            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "progress": _Progress()}
+            options["waits_for_outside"] = self._waits_for_outside
             outcome = self._open_device().run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simpler.chip_worker import check_target
+from simpler.chip_worker import _Progress, check_target
 from simpler.task_interface import CallConfig, ChipCallable, DataType, TaskArgs, TensorArgType, scalar_to_uint64
 from simpler.failure import WorkerStateError
 from simpler.worker import Worker
@@ -298,6 +298,19 @@ def test_handles_count_and_capacity_is_named(worker):
 def test_what_cannot_be_is_refused_and_says_why(make, words):
     with pytest.raises((ValueError, TypeError, AttributeError, RuntimeError, ConfigError), match=words):
         make()
+
+
+def test_a_long_run_says_how_far_it_is(capfd):
+    now = [0.0]
+    progress = _Progress(10, lambda: now[0])
+    for second in range(0, 26):
+        now[0] = float(second)
+        progress(100 * second, 5000)
+    said = [line for line in capfd.readouterr().err.splitlines() if "progress:" in line]
+    assert said == [
+        "[TIMING] progress: 1,000 of 5,000 tasks so far are completed after 10 s",
+        "[TIMING] progress: 2,000 of 5,000 tasks so far are completed after 20 s",
+    ]
 
 
 def test_scalars_are_words():
