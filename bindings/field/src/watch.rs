@@ -81,8 +81,8 @@ impl Looks {
     const NONE: Self =
         Self { seen: [None; WORDS], next: 0, again: 0, looks_at_clock_alone: true, waiting: None };
 
-    /// Whether the look showed something new.
-    fn is_news(&mut self, look: Look) -> bool {
+    /// Remembers what a look showed; whether it was something new.
+    fn learns(&mut self, look: Look) -> bool {
         if self.seen.contains(&Some(look)) {
             return false;
         }
@@ -106,7 +106,7 @@ impl Looks {
 
     /// The kernel looks at a word; whether the run is stuck.
     fn look(&mut self, watch: &Watch, look: Look) -> bool {
-        if self.is_news(look) {
+        if self.learns(look) {
             self.resume(watch);
             return false;
         }
@@ -177,7 +177,7 @@ impl Watch {
     /// The same for a look that comes some milliseconds behind the last one.
     pub(crate) fn look_slowly(&self, look: Look) -> bool {
         LOOKS.with_borrow_mut(|looks| {
-            if looks.is_news(look) {
+            if looks.learns(look) {
                 looks.resume(self);
                 return false;
             }
@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn news_are_another_value_or_a_place_that_was_long_not_looked_at() {
+    fn new_is_another_value_or_a_place_that_was_long_not_looked_at() {
         let mut looks = Looks::NONE;
         let at = |place, value| Look { place, value };
-        assert!(looks.is_news(at(64, 0)) && !looks.is_news(at(64, 0)));
-        assert!(looks.is_news(at(64, 1)) && !looks.is_news(at(64, 1)));
+        assert!(looks.learns(at(64, 0)) && !looks.learns(at(64, 0)));
+        assert!(looks.learns(at(64, 1)) && !looks.learns(at(64, 1)));
         for _ in 0..3 {
             for place in 0..100 {
-                assert!(looks.is_news(at(place, 0)), "a kernel that reads an array computes");
+                assert!(looks.learns(at(place, 0)), "a kernel that reads an array computes");
             }
         }
     }
