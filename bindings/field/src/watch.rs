@@ -199,10 +199,12 @@ mod tests {
         let (mut looks, begin) = (Looks::NONE, Instant::now());
         looks.look(watch, look);
         looks.look(watch, look);
-        (0..2_000).find(|step| {
+        let found = (0..2_000).find(|step| {
             between(*step);
             looks.step(watch, begin + Duration::from_millis(10) * *step)
-        })
+        });
+        looks.resume(watch);
+        found
     }
 
     const WORD: Look = Look { place: 64, value: 0 };
