@@ -6,7 +6,7 @@
 //! ```text
 //! computing --looks again, nothing new--> waiting --something new, or returned--> computing
 //! ```
-//! A run is stuck when all of its kernels wait, the orchestration has no thread to submit more, and nothing has begun or ended for a while. Nobody
+//! A run is stuck when all of its kernels wait, the orchestration has no thread to submit more, and none has begun for a while. Nobody
 //! could change what they wait for then. Loops that look without these functions are not seen: the budget of the task ends them.
 
 use std::cell::{Cell, RefCell};
@@ -41,12 +41,13 @@ impl Look {
     }
 }
 
-/// What the kernels of a run do.
+/// What the kernels of a run do. In a line of its own: all threads write it.
 #[derive(Default)]
+#[repr(align(64))]
 pub(crate) struct Watch {
     running: AtomicU32,
     waiting: AtomicU32,
-    /// Kernels that have begun or ended.
+    /// Kernels that have begun.
     changes: AtomicU64,
     /// The orchestration may submit tasks: it runs, and on no thread that is in a kernel.
     builds: AtomicBool,
@@ -62,6 +63,7 @@ impl Watch {
 /// What one kernel has looked at.
 struct Looks {
     seen: [Option<Look>; WORDS],
+    /// How many words were new; 0: it has not looked.
     next: usize,
     /// Without news.
     again: u32,
@@ -88,8 +90,8 @@ impl Looks {
         }
         let known = self.seen.iter().position(|seen| seen.is_some_and(|s| s.place == look.place));
         let at = known.unwrap_or_else(|| {
-            self.next = (self.next + 1) % WORDS;
-            self.next
+            self.next += 1;
+            self.next % WORDS
         });
         self.seen[at] = Some(look);
         true
@@ -101,6 +103,14 @@ impl Looks {
         self.looks_at_clock_alone = true;
         if self.waiting.take().is_some() {
             watch.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The kernel has returned. Most have looked at nothing.
+    fn forget(&mut self, watch: &Watch) {
+        if self.next != 0 {
+            self.resume(watch);
+            *self = Self::NONE;
         }
     }
 
@@ -160,9 +170,8 @@ impl Watch {
         self.running.fetch_add(1, Ordering::Relaxed);
         self.changes.fetch_add(1, Ordering::Relaxed);
         let ended = kernel();
-        LOOKS.replace(Looks::NONE).resume(self);
+        LOOKS.with_borrow_mut(|looks| looks.forget(self));
         self.running.fetch_sub(1, Ordering::Relaxed);
-        self.changes.fetch_add(1, Ordering::Relaxed);
         if is_above_builder {
             self.builds.store(true, Ordering::Relaxed);
         }
