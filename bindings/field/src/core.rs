@@ -365,6 +365,8 @@ impl Conditions {
                     return fail(100);
                 }
                 if since.elapsed().as_secs() > PATIENCE_S {
+                    let has_fewer_threads = !shared.has_own_threads && !shared.hands_over;
+                    shared.waited_alone.store(has_fewer_threads, Ordering::Relaxed);
                     return fail(100);
                 }
                 std::thread::yield_now();

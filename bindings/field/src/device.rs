@@ -360,7 +360,7 @@ fn enter_program(seat: &mut Seat<'_>) {
 }
 
 /// What to do about a completion that waited where nobody else could run.
-const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here one kernel at a time runs: open the \
+const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here fewer kernels than the device has cores run at a time: open the \
                             device with hosting mode `threads` or `virtual`, or give the task edges from those that notify it.";
 
 /// What became of a run.
