@@ -17,6 +17,8 @@ struct pto_field_sim_ops {
     void (*count)(const pto_field_instruction *instruction);
     void (*raise)(uint32_t mode, uint32_t flag);
     void (*wait)(uint32_t flag);
+    // From version 3 on.
+    void (*look)(uint64_t place, uint64_t value);
 };
 
 extern "C" {
@@ -35,6 +37,14 @@ __attribute__((weak, visibility("default"), used)) void *pto_sim_get_pipe_shared
 // The clock of a core, in ticks of 20 ns.
 static inline uint64_t get_sys_cnt(void) { return pto_field_sim_table == nullptr ? 0 : pto_field_sim_table->ticks(); }
 
+// Tells the runtime that the kernel has looked at a word which others may write. A kernel that does nothing else waits: where no other kernel can run
+// meanwhile, the run ends there, and names the hosting mode that it needs.
+static inline void pto_field_look(const volatile void *place, uint64_t value) {
+    if (pto_field_sim_table != nullptr && pto_field_sim_table->version >= 3) {
+        pto_field_sim_table->look(reinterpret_cast<uint64_t>(place), value);
+    }
+}
+
 // Stores and loads that pass the cache.
 template <typename T>
 static inline void st_dev(T value, T *place, int64_t offset = 0) {
@@ -43,8 +53,22 @@ static inline void st_dev(T value, T *place, int64_t offset = 0) {
 template <typename T>
 static inline T ld_dev(const T *place, int64_t offset = 0) {
     T value;
-    __atomic_load(reinterpret_cast<const T *>(reinterpret_cast<const char *>(place) + offset), &value, __ATOMIC_ACQUIRE);
+    const T *from = reinterpret_cast<const T *>(reinterpret_cast<const char *>(place) + offset);
+    __atomic_load(from, &value, __ATOMIC_ACQUIRE);
+    uint64_t seen = 0;
+    __builtin_memcpy(&seen, &value, sizeof value < sizeof seen ? sizeof value : sizeof seen);
+    pto_field_look(from, seen);
     return value;
+}
+
+// A line goes out of the cache: whoever waits for a word of it does that before each look. PTO-ISA's simulator has functions of this name, which
+// take any pointer and do nothing; these fit better.
+template <typename T, typename... More>
+static inline void dcci(T *line, int, More...) {
+    const uint64_t place = reinterpret_cast<uint64_t>(line) & ~static_cast<uint64_t>(3);
+    if (place != 0) {
+        pto_field_look(line, __atomic_load_n(reinterpret_cast<const uint32_t *>(place), __ATOMIC_ACQUIRE));
+    }
 }
 
 // Flags between the cores of a task. The word that raises one has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 0 is for all

@@ -18,6 +18,7 @@ use crate::flags::{Crew, Mode, Seat};
 use crate::frames::Frame;
 use crate::lines::Before;
 use crate::shared::{Crash, Ran, Shared};
+use crate::watch::Look;
 use crate::wire::{
     AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
 };
@@ -198,14 +199,14 @@ impl Part {
         COUNTED.set(None);
         let kept = shared.keeps().then(|| shared.begins(task.task));
         let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
-        // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
-        let called = unsafe {
-            call_guarded_often(call_kernel, (kernel, words.as_mut_ptr().cast()), c"a kernel")
-        };
-        match called {
-            Ok(_) => conditions.wait(shared),
-            Err(signal) => tell_crash(shared, task, entry, signal),
-        }
+        shared.running(|| {
+            let arguments = (kernel, words.as_mut_ptr().cast());
+            // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
+            match unsafe { call_guarded_often(call_kernel, arguments, c"a kernel") } {
+                Ok(_) => conditions.wait(shared),
+                Err(signal) => tell_crash(shared, task, entry, signal),
+            }
+        });
         if let Some((lines, before)) = shared.lines().zip(written) {
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
             // SAFETY: as above.
@@ -358,11 +359,14 @@ impl Conditions {
                 return fail(101);
             }
             while !condition.holds() {
-                if shared.runs_one && !shared.hands_over {
+                let is_alone = shared.runs_one && !shared.hands_over;
+                if is_alone || shared.is_stuck(condition.look()) {
                     shared.waited_alone.store(true, Ordering::Relaxed);
                     return fail(100);
                 }
                 if since.elapsed().as_secs() > PATIENCE_S {
+                    let has_fewer_threads = !shared.has_own_threads && !shared.hands_over;
+                    shared.waited_alone.store(has_fewer_threads, Ordering::Relaxed);
                     return fail(100);
                 }
                 std::thread::yield_now();
@@ -372,6 +376,10 @@ impl Conditions {
 }
 
 impl Condition {
+    fn look(&self) -> Look {
+        Look { place: self.address, value: 0 }
+    }
+
     fn holds(&self) -> bool {
         let counter = std::ptr::with_exposed_provenance_mut(pointer_word(self.address));
         // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
@@ -391,11 +399,12 @@ pub(crate) struct SimTable {
     count: unsafe extern "C" fn(*const Instruction),
     raise: extern "C" fn(u32, u32),
     wait: extern "C" fn(u32),
+    look: extern "C" fn(u64, u64),
 }
 
 /// What the loader gives to kernels.
 pub(crate) static SIM_TABLE: SimTable =
-    SimTable { version: 2, subblock, pipe, ticks, count, raise, wait };
+    SimTable { version: 3, subblock, pipe, ticks, count, raise, wait, look };
 
 /// The kernel on this thread, if it is one of a task: its run, its task, its core and the others of it.
 fn core_of_task<'r>(running: &Running) -> Option<(&'r Shared, &'r Frame, Seat, Crew)> {
@@ -444,7 +453,9 @@ extern "C" fn wait(flag: u32) {
     // Where lines are looked for, the kernels of a task run one behind the other.
     let is_alone = !shared.has_own_threads && shared.meetings().is_none();
     let nobody_comes = crew.cores() == 1 || is_alone;
-    if shared.flags.wait(seat, flag, || nobody_comes || shared.has_crashed()) {
+    let is_over =
+        || nobody_comes || shared.has_crashed() || shared.is_stuck_slowly(Look::flag(flag));
+    if shared.flags.wait(seat, flag, is_over) {
         return;
     }
     let why = format!("waits for flag {flag}, which no core of its task raises");
@@ -501,7 +512,45 @@ extern "C" fn pipe(key: u64, bytes: usize) -> *mut u64 {
 
 /// The clock of a core, in ticks of 20 ns.
 extern "C" fn ticks() -> u64 {
+    let running = RUNNING.get();
+    look_at(&running, Look::CLOCK);
     // SAFETY: as above.
-    let nanoseconds = unsafe { RUNNING.get().shared.as_ref() }.map_or(0, Shared::now);
+    let nanoseconds = unsafe { running.shared.as_ref() }.map_or(0, Shared::now);
     nanoseconds / 20
+}
+
+/// The kernel on this thread has looked at a word that others may write.
+extern "C" fn look(place: u64, value: u64) {
+    look_at(&RUNNING.get(), Look { place, value });
+}
+
+/// Ends a kernel that waits for what no other kernel can do meanwhile.
+fn look_at(running: &Running, look: Look) {
+    // SAFETY: null, or the shared state of the run whose kernel is on this thread.
+    let Some(shared) = (unsafe { running.shared.as_ref() }) else { return };
+    if shared.is_stuck(look) {
+        refuse_wait(running, shared, look);
+    }
+}
+
+#[cold]
+fn refuse_wait(running: &Running, shared: &Shared, look: Look) {
+    if let Some((_, task, ..)) = core_of_task(running) {
+        let what = if look == Look::CLOCK { "the clock" } else { "memory" };
+        let place = Place { file: task.file, line: task.line, reserved: 0 };
+        shared.crashed(Crash {
+            what: format!(
+                "{}: a kernel of task {} looks at {what} again and again, and all kernels that run wait: those that could write what they wait for have no thread here",
+                place.describe(),
+                task.task & 0x7FFF_FFFF
+            ),
+            hint: if shared.lines().is_some() {
+                "If it waits for another task, run it without the report of shared lines, which needs one kernel at a time."
+            } else {
+                "If it waits for another task, open the device with hosting mode `threads`, or `virtual`."
+            },
+        });
+    }
+    // SAFETY: the kernel's guard takes the signal and leaves the kernel; the frames between the two hold nothing.
+    unsafe { libc::raise(libc::SIGABRT) };
 }

@@ -316,7 +316,10 @@ fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Resu
     let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
     let Some(mut build) = take() else { return Err(BuildError::Failed(-1)) };
     let Some(stream) = graph.as_stream() else { return Err(BuildError::Failed(-1)) };
-    enter_program(&mut Seat { build: &mut build, stream });
+    let shared: *const Shared = &raw const *build.shared;
+    // SAFETY: it is of the build, in a box of its own, and what changes in it is atomic or behind a lock.
+    let shared = unsafe { &*shared };
+    shared.building(|| enter_program(&mut Seat { build: &mut build, stream }));
     let error = build.fault.map(BuildError::Fault);
     let is_over = build.is_over();
     waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, build);
@@ -357,7 +360,7 @@ fn enter_program(seat: &mut Seat<'_>) {
 }
 
 /// What to do about a completion that waited where nobody else could run.
-const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here one kernel at a time runs: open the \
+const WAITED_ALONE: &str = "Its task waits for notifications of tasks that it has no edge from, and here fewer kernels than the device has cores run at a time: open the \
                             device with hosting mode `threads` or `virtual`, or give the task edges from those that notify it.";
 
 /// What became of a run.

@@ -10,7 +10,8 @@
 //! calls.rs     what the program calls               build.rs    its state: submit.rs, tensors.rs, scopes.rs, rule.rs, limits.rs
 //! diary.rs     what a run did (entry.rs: its tasks), for the field's files (formats.rs, timed_formats.rs): swimlane.rs when kernels ran (spans.rs), counters.rs how long pipes were busy, dump.rs what arguments were
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
-//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs
+//! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs,
+//!              watch.rs (which kernels wait for nothing that can come)
 //! ```
 
 mod build;
@@ -47,6 +48,7 @@ mod swimlane;
 mod tensors;
 mod timed_formats;
 mod views;
+mod watch;
 pub mod wire;
 
 pub use build::LogLine;

@@ -70,6 +70,9 @@ pub struct CallOptions {
     pub their_limits: Option<TheirLimits>,
     /// What of the run is kept for files.
     pub keeps: Keeps,
+    /// Kernels wait for what is written from outside of the run: by other devices, or by the host. Where one OS thread runs several cores, a run
+    /// whose kernels all wait ends at once unless this is set.
+    pub waits_for_outside: bool,
     /// Messages of the program that are kept: those up to this level.
     pub log_level: i32,
 }

@@ -15,6 +15,7 @@ use crate::lines::Lines;
 use crate::meetings::Meetings;
 use crate::options::CallOptions;
 use crate::spans::Span;
+use crate::watch::{Look, Watch};
 
 /// What all tasks of a run share.
 pub(crate) struct Shared {
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) hands_over: bool,
     /// Where the program submits the first task whose kernel went on.
     went_on: Mutex<Option<String>>,
+    /// What its kernels wait for; `None`: each has a thread of its own, or others than kernels may write it.
+    watch: Option<Watch>,
     /// Flags between the cores of a task.
     pub(crate) flags: Flags,
     /// What a kernel did that ended it, and what to do about it: the first one.
@@ -90,6 +93,7 @@ impl Shared {
         let keeps = options.keeps;
         // An OS thread runs several cores.
         let has_fewer_threads = !matches!(hosting, Hosting::Threads);
+        let hands_over = matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines;
         let slot = || [AtomicU64::new(u64::MAX), AtomicU64::new(0)];
         Self {
             failed: AtomicI32::new(0),
@@ -97,7 +101,9 @@ impl Shared {
             runs_one: runs_one(hosting),
             timing: std::array::from_fn(|_| slot()),
             has_own_threads: !has_fewer_threads,
-            hands_over: matches!(hosting, Hosting::Virtual(_)) && !options.finds_shared_lines,
+            hands_over,
+            watch: (has_fewer_threads && !hands_over && !options.waits_for_outside)
+                .then(Watch::default),
             went_on: Mutex::new(None),
             flags: Flags::default(),
             crash: Mutex::new(None),
@@ -127,6 +133,34 @@ impl Shared {
     /// What [`goes_on`](Self::goes_on) was told first.
     pub(crate) fn went_on(&self) -> Option<String> {
         self.went_on.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Calls the orchestration.
+    pub(crate) fn building<R>(&self, build: impl FnOnce() -> R) -> R {
+        match &self.watch {
+            Some(watch) => watch.building(build),
+            None => build(),
+        }
+    }
+
+    /// Calls a kernel, with what waits for its conditions.
+    #[inline]
+    pub(crate) fn running<R>(&self, kernel: impl FnOnce() -> R) -> R {
+        match &self.watch {
+            Some(watch) => watch.running(kernel),
+            None => kernel(),
+        }
+    }
+
+    /// The kernel on this thread looks at a word again and again; whether nobody can write it meanwhile.
+    #[inline]
+    pub(crate) fn is_stuck(&self, look: Look) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.look(look))
+    }
+
+    /// The same, for looks that are some milliseconds apart.
+    pub(crate) fn is_stuck_slowly(&self, look: Look) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.look_slowly(look))
     }
 
     /// Whether a kernel has done what ends the run.

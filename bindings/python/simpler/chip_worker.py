@@ -21,6 +21,8 @@ _CONFIG = "aicpu_orchestration_config"
 _LEVELS = ("error", "warn", "timing", "info", "debug")
 # Programs spin on one another, on machines with few processors: only what does not move at all is taken for a stall.
 _BUDGET_SECONDS = 60
+# How often a run says how far it is.
+_PROGRESS_SECONDS = 10
 # What a ring of the field holds, unless a program asks for a size.
 _FIELD_RING = 16384
 _ROLES = {
@@ -71,12 +73,28 @@ def _budgets():
     return {"task_budget": seconds, "stall_budget": seconds}
 
 
+class _Progress:
+    """Says now and then how far a run is that takes long."""
+
+    def __init__(self, seconds=_PROGRESS_SECONDS, clock=time.monotonic):
+        self._clock, self._seconds = clock, seconds
+        self._begin = self._told = clock()
+
+    def __call__(self, completed, added):
+        now = self._clock()
+        if now - self._told >= self._seconds:
+            self._told = now
+            _log.write("timing", f"progress: {completed:,} of {added:,} tasks so far are completed after {now - self._begin:.0f} s")
+
+
 class ChipWorker:
     """A device of the simulator that stays open. Its runs come one after the other, whichever thread asks."""
 
-    def __init__(self, platform, runtime, device_id=0):
+    def __init__(self, platform, runtime, device_id=0, *, is_one_of_several=False):
         check_target(platform, runtime)
         self.platform, self.runtime, self.device_id = platform, runtime, device_id
+        # Its kernels may wait for what other devices, or functions of Python, write.
+        self._waits_for_outside = bool(is_one_of_several)
         self.load_count = 0
         # Whose rule decides which task waits for which: ours or the field's.
         self.edges = os.environ.get("PTO_FIELD_EDGES", "ours")
@@ -124,7 +142,8 @@ class ChipWorker:
         diagnostics = Diagnostics(config, self.platform)
         with self._one_run:
             start = time.perf_counter_ns()
-            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config)}
+            options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "progress": _Progress()}
+            options["waits_for_outside"] = self._waits_for_outside
             outcome = self._open_device().run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )

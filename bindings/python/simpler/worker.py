@@ -117,7 +117,7 @@ class Worker:
             raise TypeError(f"prewarm_config is a {type(prewarm_config).__name__}: give a CallConfig")
         _log.write("info", f"AicpuExecutor: Initializing {len(self.device_ids)} device(s) of {self.platform}")
         for number in self.device_ids:
-            device = ChipWorker(self.platform, self.runtime, number)
+            device = ChipWorker(self.platform, self.runtime, number, is_one_of_several=self.level == 3)
             self.chips.append(Chip(device, ThreadPoolExecutor(1, thread_name_prefix=f"device-{number}")))
         self._runs = ThreadPoolExecutor(1, thread_name_prefix="runs")
         if self.num_sub_workers:

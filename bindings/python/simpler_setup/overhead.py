@@ -12,8 +12,16 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+# Their package names types that Debian's torch does not have. Its interpreter finds this where it starts, and programs that use none of them run.
+_TYPES = """
+import torch
+for name in ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e8m0fnu"):
+    if not hasattr(torch, name):
+        setattr(torch, name, object())
+"""
 # What both write to standard error behind each run.
 _SPAN = re.compile(r"name=chip\.run\.runner_run\.device_wall ts=\d+ dur=(\d+)")
 _ENDED = re.compile(r"(\w+::\w+):? (?:PASSED|FAILED)")
@@ -39,11 +47,12 @@ def _run(interpreter, program, folder, environment, options):
     return spans
 
 
-def measured(values):
-    """Nanoseconds by case: theirs and ours, from rounds in turn."""
+def measured(values, types):
+    """Nanoseconds by case: theirs and ours, from rounds in turn. `types` is a folder for what their interpreter starts with."""
     options = ["--rounds", str(values.runs), *values.option]
     theirs = Path(values.theirs).resolve()
-    folders = [str(theirs / "python"), str(theirs), *filter(None, [os.environ.get("THEIR_PYTHONPATH")])]
+    (Path(types) / "sitecustomize.py").write_text(_TYPES)
+    folders = [str(theirs / "python"), str(theirs), types, *filter(None, [os.environ.get("THEIR_PYTHONPATH")])]
     own = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     both = {}
     for _ in range(values.rounds):
@@ -70,7 +79,8 @@ def main(given=None):
     parser.add_argument("--rounds", type=int, default=3, help="how often each side is started, in turn (default 3)")
     parser.add_argument("--runs", type=int, default=4, help="runs in each start; the first one is left out (default 4)")
     parser.add_argument("--option", action="append", default=[], help="an option for the program on both sides: --option=--manual=include")
-    both = measured(parser.parse_args(given))
+    with tempfile.TemporaryDirectory() as types:
+        both = measured(parser.parse_args(given), types)
     print(f"{'case':<40} {'theirs ms':>12} {'ours ms':>12} {'times':>8}")
     for case, sides in both.items():
         theirs, ours = (statistics.median(sides[side]) / 1e6 for side in ("theirs", "ours"))

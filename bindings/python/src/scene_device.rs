@@ -78,8 +78,9 @@ impl FieldDevice {
     /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
     /// the edges of a pool that a program asked for, and fails where it would fail there. `reports` may have "races", what the
     /// field's runtime would do otherwise, and "lines", which kernels write parts of one line. `keeps` says what is kept for the field's files:
-    /// the graph, when kernels ran, and how many arguments (0 none, 1 marked ones, 2 all, 3 all, with contents of marked ones).
-    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", reports = Vec::new(), their_limits = None, keeps = (false, false, 0), **options))]
+    /// the graph, when kernels ran, and how many arguments (0 none, 1 marked ones, 2 all, 3 all, with contents of marked ones). With `waits_for_outside`
+    /// kernels may wait for what other devices or the host write.
+    #[pyo3(signature = (callable, tensors, scalars, rings, edges = "ours", reports = Vec::new(), their_limits = None, keeps = (false, false, 0), waits_for_outside = false, **options))]
     #[expect(clippy::too_many_arguments, reason = "they are the keywords of one call in Python")]
     fn run(
         &self,
@@ -92,6 +93,7 @@ impl FieldDevice {
         reports: Vec<String>,
         their_limits: Option<(u32, u32)>,
         keeps: (bool, bool, u8),
+        waits_for_outside: bool,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<FieldOutcome> {
         let asked = Asked::from_keywords(options)?;
@@ -104,6 +106,7 @@ impl FieldDevice {
             edges: rule(edges)?,
             compares_rules,
             finds_shared_lines,
+            waits_for_outside,
             keeps: Keeps { graph: keeps.0, spans: keeps.1, arguments: keeps.2 },
             their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
             ..CallOptions::default()

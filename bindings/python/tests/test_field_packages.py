@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from simpler.chip_worker import check_target
+from simpler.chip_worker import _Progress, check_target
 from simpler.task_interface import CallConfig, ChipCallable, DataType, TaskArgs, TensorArgType, scalar_to_uint64
 from simpler.failure import WorkerStateError
 from simpler.worker import Worker
@@ -46,6 +46,13 @@ def test_a_file_runs_its_cases_and_compares():
     assert done.returncode == 1
     assert "64 of 64 elements differ; the largest error is 64 at [63]: 128.0, golden 192.0" in done.stdout
     assert python("test_scene.py", "-p", "a2a3sim", "--case", "nothing").returncode == 2
+
+
+@pytest.mark.parametrize("hosting", ["threads", "pool", "serial", "virtual"])
+def test_groups_of_2_and_4_ranks_exchange_tensors(hosting):
+    done = python("collectives.py", "-p", "a2a3sim", PTO_FIELD_HOSTING=hosting)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(": PASSED") == 10, done.stdout
 
 
 def test_a_folder_becomes_a_table(tmp_path):
@@ -291,6 +298,19 @@ def test_handles_count_and_capacity_is_named(worker):
 def test_what_cannot_be_is_refused_and_says_why(make, words):
     with pytest.raises((ValueError, TypeError, AttributeError, RuntimeError, ConfigError), match=words):
         make()
+
+
+def test_a_long_run_says_how_far_it_is(capfd):
+    now = [0.0]
+    progress = _Progress(10, lambda: now[0])
+    for second in range(0, 26):
+        now[0] = float(second)
+        progress(100 * second, 5000)
+    said = [line for line in capfd.readouterr().err.splitlines() if "progress:" in line]
+    assert said == [
+        "[TIMING] progress: 1,000 of 5,000 tasks so far are completed after 10 s",
+        "[TIMING] progress: 2,000 of 5,000 tasks so far are completed after 20 s",
+    ]
 
 
 def test_scalars_are_words():

@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 33] = [
+const KERNELS: [(u32, &str); 35] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -40,6 +40,8 @@ const KERNELS: [(u32, &str); 33] = [
     (24, "k_all_meet"),
     (25, "k_lonely"),
     (26, "k_handshake"),
+    (27, "k_handshake_by_prelude"),
+    (28, "k_reads_for_long"),
     (32, "k_matmul"),
     (33, "k_mark_cube"),
     (34, "k_scores"),

@@ -108,6 +108,35 @@ fn tasks_that_wait_for_each_other_run_where_both_can() {
     assert!(error.hint.contains("hosting mode `threads`, or `virtual`"), "{error}");
 }
 
+/// Where one OS thread runs several cores, kernels that look at memory through the prelude while nobody can write it end the run at once. Kernels that
+/// see something new do not.
+#[test]
+fn kernels_that_look_for_what_cannot_come_are_refused_at_once() {
+    let [_, threads, machine] = modes();
+    let two = Hosting::Pool { os_threads: 2.try_into().unwrap() };
+    let one = Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN };
+    for entry in ["wait_by_ld_dev", "wait_by_dcci"] {
+        for mode in [threads, machine] {
+            let (outcome, found) = run_on(&device(mode), entry, &CallOptions::default());
+            assert_eq!((outcome.code, &outcome.error), (0, &None), "{entry}, {mode:?}");
+            assert_eq!(found.counts[..4], [1, 1, 1, 1], "{entry}, {mode:?}");
+        }
+        for mode in [one, two] {
+            let (outcome, found) = run_on(&device(mode), entry, &CallOptions::default());
+            let Some(error) = outcome.error else {
+                // Each of the two threads may have come to run one of the kernels.
+                assert_eq!((mode == two, &found.counts[..4]), (true, &[1, 1, 1, 1][..]), "{entry}");
+                continue;
+            };
+            assert_eq!(error.code.0, 100, "{error}");
+            assert!(error.detail.contains("looks at memory again and again"), "{error}");
+            assert!(error.hint.contains("hosting mode `threads`, or `virtual`"), "{error}");
+        }
+    }
+    let (outcome, found) = run_on(&device(one), "reads_for_long", &CallOptions::default());
+    assert_eq!((outcome.error, found.counts[0]), (None, 1), "it computes");
+}
+
 #[test]
 fn programs_run_under_the_rule_of_the_field() {
     let options = CallOptions { edges: EdgeRule::Theirs, ..CallOptions::default() };

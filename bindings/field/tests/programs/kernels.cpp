@@ -199,6 +199,29 @@ void k_handshake(int64_t *args) {
     }
     counts[2 + own] = 1;
 }
+// The same through the functions of the prelude, and without an end of its own. The scalar says with which.
+void k_handshake_by_prelude(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const int64_t own = args[1] & 1, with = args[1] >> 1;
+    st_dev(1, &counts[own]);
+    if (with == 0) {
+        while (ld_dev(&counts[1 - own]) == 0) sched_yield();
+    } else {
+        while (__atomic_load_n(&counts[1 - own], __ATOMIC_RELAXED) == 0) dcci(&counts[1 - own], 0);
+    }
+    counts[2 + own] = 1;
+}
+// Reads the same elements for 3 s through ld_dev, and waits for nobody: it counts them in another word.
+void k_reads_for_long(int64_t *args) {
+    int32_t *counts = at<int32_t>(args, 0);
+    const uint64_t begin = get_sys_cnt();
+    int32_t sum = 0;
+    for (int32_t turn = 0; get_sys_cnt() - begin < 3u * 50000000u; turn++) {
+        for (int at = 0; at < 64; at++) sum += ld_dev(&counts[at]);
+        st_dev(turn, &counts[63]);
+    }
+    counts[0] = 1;
+}
 void k_lonely(int64_t *) { wait_flag_dev(4); }
 // out[i] = the scalar words as they are
 void k_words(int64_t *args) {

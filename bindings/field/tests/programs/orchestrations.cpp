@@ -10,7 +10,8 @@ namespace {
 
 enum Kernel {
     ADD, MUL, ADD_SCALAR, BUMP, FILL, COPY, ACCUMULATE, BLOCKS, MARK_VECTOR, MEET, WORDS, DESCRIBE, NOTIFY, AWAIT,
-    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, FOLLOW = 23, ALL_MEET, LONELY, HANDSHAKE,
+    AWAIT_TOO_MUCH, SLOW, CRASH, PATTERN, SOFTEN, UPDATE, TILE_OF_BLOCK, PONG, FOLLOW = 23, ALL_MEET, LONELY, HANDSHAKE, HANDSHAKE_BY_PRELUDE,
+    READS_FOR_LONG,
     MATMUL = 32, MARK_CUBE, SCORES, WEIGH, PING, LEAD,
 };
 const uint32_t N = 1024;
@@ -570,6 +571,22 @@ void tasks_that_wait(const ChipTaskArgs &args) {
     behind.add_inout(out_of(args));
     behind.add_scalar(1.0f);
     rt_submit_aiv_task(BUMP, behind);
+}
+// The same, with the functions of the prelude that a kernel looks with.
+static void wait_by(const ChipTaskArgs &args, int64_t with) {
+    for (int64_t own = 0; own < 2; own++) {
+        CoreTaskArgs task;
+        task.add_no_dep(counts_of(args));
+        task.add_scalar(own + 2 * with);
+        rt_submit_aiv_task(HANDSHAKE_BY_PRELUDE, task);
+    }
+}
+void wait_by_ld_dev(const ChipTaskArgs &args) { wait_by(args, 0); }
+void wait_by_dcci(const ChipTaskArgs &args) { wait_by(args, 1); }
+void reads_for_long(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    rt_submit_aiv_task(READS_FOR_LONG, task);
 }
 void bad_flag(const ChipTaskArgs &args) {
     CoreTaskArgs task;

@@ -6,12 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::rules;
+use super::{reach, rules};
 use crate::errors::Failure;
 
 /// Words by which a Python file is known as a program of the field.
 const PROGRAM: [&str; 3] = ["scene_test(", "simpler.worker", "simpler.task_interface"];
 const SIMULATORS: [&str; 4] = ["\"a2a3sim\"", "\"a5sim\"", "'a2a3sim'", "'a5sim'"];
+/// Words behind which a program names its platforms.
+const PLATFORMS: [&str; 2] = ["\"platforms\"", "mark.platforms("];
 /// Folders that hold no programs.
 const SKIPPED: [&str; 4] = [".git", "build", "target", "__pycache__"];
 
@@ -19,6 +21,8 @@ const SKIPPED: [&str; 4] = [".git", "build", "target", "__pycache__"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Runs,
+    /// Some of its tests do.
+    Partly,
     /// It names devices, and no simulator.
     Hardware,
     Stops,
@@ -28,6 +32,7 @@ impl Verdict {
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::Runs => "runs",
+            Self::Partly => "runs in part",
             Self::Hardware => "hardware only",
             Self::Stops => "does not run",
         }
@@ -45,6 +50,8 @@ pub(super) struct Reason {
 pub(super) struct Program {
     pub(super) path: PathBuf,
     names_simulator: bool,
+    /// Whether some of its tests run whatever the reasons are.
+    spares_some: bool,
     pub(super) reasons: Vec<Reason>,
 }
 
@@ -52,6 +59,7 @@ impl Program {
     pub(super) fn verdict(&self) -> Verdict {
         match (self.reasons.is_empty(), self.names_simulator) {
             (true, true) => Verdict::Runs,
+            (false, true) if self.spares_some => Verdict::Partly,
             (true, false) => Verdict::Hardware,
             (false, _) => Verdict::Stops,
         }
@@ -65,7 +73,7 @@ pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
     files.sort();
     let mut programs = Vec::new();
     let mut claimed = BTreeSet::new();
-    for file in files.iter().filter(|file| is(file, &["py"])) {
+    for file in files.iter().filter(|file| is(file, &["py"]) && !is_beside_programs(file)) {
         let text = read(file)?;
         if PROGRAM.iter().any(|word| text.contains(word)) {
             programs.push(python_program(file, &text, &files, &mut claimed)?);
@@ -75,7 +83,12 @@ pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
         let text = read(file)?;
         if text.contains("pto_orchestration_api.h") || text.contains("kernel_entry") {
             let reasons = reasons(file, &text);
-            programs.push(Program { path: file.clone(), names_simulator: true, reasons });
+            programs.push(Program {
+                path: file.clone(),
+                names_simulator: true,
+                spares_some: false,
+                reasons,
+            });
         }
     }
     if programs.is_empty() {
@@ -94,14 +107,24 @@ fn python_program(
     claimed: &mut BTreeSet<PathBuf>,
 ) -> Result<Program, Failure> {
     let mut found = reasons(file, text);
+    let lines: Vec<usize> = found.iter().map(|reason| reason.line).collect();
+    let mut spares_some = reach::spares_some(text, &lines);
     let kernels = file.with_file_name("kernels");
     for source in files.iter().filter(|source| is_source(source) && source.starts_with(&kernels)) {
-        found.extend(reasons(source, &read(source)?));
+        let of_source = reasons(source, &read(source)?);
+        spares_some &= of_source.is_empty();
+        found.extend(of_source);
         claimed.insert(source.clone());
     }
-    let names_simulator =
-        SIMULATORS.iter().any(|name| text.contains(name)) || !text.contains("\"platforms\"");
-    Ok(Program { path: file.to_path_buf(), names_simulator, reasons: found })
+    let names_platforms = PLATFORMS.iter().any(|word| text.contains(word));
+    let names_simulator = SIMULATORS.iter().any(|name| text.contains(name)) || !names_platforms;
+    Ok(Program { path: file.to_path_buf(), names_simulator, spares_some, reasons: found })
+}
+
+/// What pytest and the programs beside it import.
+fn is_beside_programs(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name == "conftest.py" || name.starts_with('_')
 }
 
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Failure> {

@@ -1,8 +1,10 @@
 //! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason stands.
 //!
-//! Nothing is compiled or run: [`rules`] are about words in lines, [`files`] finds programs and what belongs to them.
+//! Nothing is compiled or run: [`rules`] are about words in lines, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
+//! file run all the same.
 
 mod files;
+mod reach;
 mod rules;
 
 use serde_json::{Value, json};
@@ -38,11 +40,14 @@ fn text(programs: &[Program]) -> String {
             text += &format!("    {place}: {}\n", reason.sentence);
         }
     }
-    let [runs, hardware, stops] =
-        [Verdict::Runs, Verdict::Hardware, Verdict::Stops].map(|verdict| count(programs, verdict));
+    let [runs, partly, hardware, stops] =
+        [Verdict::Runs, Verdict::Partly, Verdict::Hardware, Verdict::Stops]
+            .map(|verdict| count(programs, verdict));
+    let partly = if partly == 0 { String::new() } else { format!("; in part: {partly}") };
+    let try_them = if hardware == 0 { "" } else { " (--hardware tries them)" };
     text + &format!(
-        "{}. Run here: {runs}; do not: {stops}; name no simulator: {hardware}. \
-         To run them: python -m simpler_setup.folder PATH --pto-isa DIR\n",
+        "{}. Run here: {runs}{partly}; do not: {stops}; name no simulator: {hardware}. \
+         To run them: python -m simpler_setup.folder PATH --pto-isa DIR{try_them}\n",
         counted(programs.len() as u64, "program")
     )
 }

@@ -30,8 +30,14 @@ const PYTHON: &[Rule] = &[
             "_run_slot_with_pipeline_lease",
             "arena_bank_",
             "retained_temp_addr",
+            ".pipeline_depth",
+            "_OFF_ACCEPTED",
         ],
         "It looks into the memory of the field's own workers, which ours do not have.",
+    ),
+    rule(
+        &["/proc/self/maps"],
+        "It looks for files that the field's runtime maps into the process; ours maps none.",
     ),
     rule(
         &["goldens.qwen3", "goldens.deepseek", "goldens.mx_fp"],

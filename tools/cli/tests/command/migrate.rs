@@ -46,6 +46,25 @@ fn programs_are_judged_line_by_line() {
     assert_eq!(all_run["exit_code"], Value::from(0));
 }
 
+/// A line in one test keeps that test from running; what pytest imports is no program; platforms may stand in a mark.
+#[test]
+fn tests_beside_the_one_that_stops_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tests = "from simpler.worker import Worker\ndef test_one(w):\n    assert w.pipeline_depth == 2\ndef test_two():\n    Worker()\n";
+    write(&folder, "test_a.py", tests);
+    write(&folder, "conftest.py", "import simpler.worker\n");
+    let marked = "from simpler.worker import Worker\n@pytest.mark.platforms([\"a2a3\"])\ndef test_b():\n    Worker()\n";
+    write(&folder, "test_b.py", marked);
+    let path = folder.path().to_str().expect("a path");
+    let answer = answers("migrate", &["migrate", path]);
+    let programs = answer["programs"].as_array().expect("a list");
+    let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["runs in part", "hardware only"]);
+    assert_eq!(programs[0]["reasons"][0]["line"], 3);
+    let text = pto(&["migrate", path], 1).stdout;
+    assert!(text.contains("Run here: 0; in part: 1; do not: 0; name no simulator: 1."), "{text}");
+}
+
 #[test]
 fn a_folder_without_programs_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-// Orchestrations of the tests: three additions, an exchange between two ranks, an error.
+// Orchestrations of the tests: three additions, an exchange between two ranks, operations of more ranks, an error.
 #include "aicpu/worker_chip_message_queue.h"
 #include "pto_orchestration_api.h"
 
@@ -27,6 +27,15 @@ void exchange(const ChipTaskArgs &args) {
     task.add_inout(args.tensor(2).ref(), args.tensor(3).ref());
     task.add_scalar(args.scalar(0));
     rt_submit_aiv_task(1, task);
+}
+
+void collective(const ChipTaskArgs &args) {
+    CoreTaskArgs task;
+    task.add_input(args.tensor(0).ref());
+    task.add_output(args.tensor(1).ref());
+    task.add_inout(args.tensor(2).ref(), args.tensor(3).ref());
+    task.add_scalar(args.scalar(0), args.scalar(1));
+    rt_submit_aiv_task(2, task);
 }
 
 void gives_up(const ChipTaskArgs &) { rt_report_fatal(9, "the program gives up after %d steps", 3); }
