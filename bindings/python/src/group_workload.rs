@@ -99,7 +99,7 @@ pub(crate) fn run(
     Ok(report.makespan().as_secs_f64())
 }
 
-/// A name that is none of the workload's is a mistake: what it was meant for would keep its default.
+/// A name that is none of the workload's is a mistake: nobody would read what it stands for.
 fn refuse_unknown<'n>(
     found: std::fmt::Arguments<'_>,
     mut names: impl Iterator<Item = &'n String>,
