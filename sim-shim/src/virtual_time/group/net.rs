@@ -52,8 +52,8 @@ pub(super) enum Effect {
     Arrived(Box<Move>),
     /// A transfer of this rank is over.
     Over(u64),
-    /// Its transfers cannot go on.
-    Failed(TransferError),
+    /// Its transfers cannot go on. In a box: many effects are on their way, and change places in their queue.
+    Failed(Box<TransferError>),
 }
 
 /// An effect on its way: when it comes, and the order in which effects were caused.
@@ -330,7 +330,7 @@ impl VirtualNet {
                 // Nobody is told anything in the past.
                 let at_ns = now_ns + shared.lookahead_ns(rank, other);
                 let at_ns = at_ns.max(shared.next_ns[other as usize]);
-                shared.push(other, at_ns, Effect::Failed(error));
+                shared.push(other, at_ns, Effect::Failed(Box::new(error)));
             }
         }
         shared.next_ns[rank as usize] = NEVER;
@@ -367,7 +367,7 @@ impl VirtualNet {
             && let Some((_, error)) = shared.exchange.orphan(rank)
         {
             let at_ns = now_ns + shared.lookahead_ns(rank, transfer.peer);
-            shared.push(rank, at_ns, Effect::Failed(error));
+            shared.push(rank, at_ns, Effect::Failed(Box::new(error)));
         }
         Ok((shared.first_effect_ns(rank as usize), shared.answer_ns))
     }
@@ -381,7 +381,7 @@ impl VirtualNet {
             let Some(Reverse(found)) = shared.effects[rank as usize].pop() else { break };
             match found.effect {
                 Effect::Over(number) => numbers.push(number),
-                Effect::Failed(error) => failure = Some(error),
+                Effect::Failed(error) => failure = Some(*error),
                 Effect::Arrived(found) => shared.arrive(rank, &found, now_ns, &mut numbers),
             }
         }
@@ -478,7 +478,7 @@ impl Shared {
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
                 let at_ns = now_ns + self.lookahead_ns(from, to);
-                self.push(rank, at_ns, Effect::Failed(lost));
+                self.push(rank, at_ns, Effect::Failed(Box::new(lost)));
             }
             return;
         }
