@@ -110,7 +110,9 @@ fn refuse_unknown<'n>(
         [] => format!("it has no {what}s"),
         known => format!("its {what}s are {}", known.join(", ")),
     };
-    Err(Ended::Refused(format!("{found} for '{unknown}', which the workload does not have; {there_is}")))
+    Err(Ended::Refused(format!(
+        "{found} for '{unknown}', which the workload does not have; {there_is}"
+    )))
 }
 
 /// The failure of a run, with what the first rank says of its workload, if one says something.

@@ -113,7 +113,8 @@ impl Communicator {
     ) -> Result<Option<TensorView<'t>>, Fault> {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE_SCATTER, &view, options);
-        let call = self.call((Collective::REDUCE_SCATTER, Some(reduction), algorithm), &view, options);
+        let call =
+            self.call((Collective::REDUCE_SCATTER, Some(reduction), algorithm), &view, options);
         let told = call.comm.told(Collective::REDUCE_SCATTER, &view, 0);
         watched(stream, &told, |stream| {
             scatter::scatter(&call, stream, &view, (algorithm, reduction))
@@ -191,7 +192,8 @@ impl Communicator {
     ) -> Result<(), Fault> {
         // The ranks may guard tensors of different sizes.
         let none = TensorView::default();
-        let call = self.call((Collective::BARRIER, None, Algorithm::AUTO), &none, &Options::default());
+        let call =
+            self.call((Collective::BARRIER, None, Algorithm::AUTO), &none, &Options::default());
         exchange::barrier(&call, stream, guarded)
     }
 
