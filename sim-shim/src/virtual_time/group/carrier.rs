@@ -118,7 +118,7 @@ impl Carrier {
     }
 
     /// Another thread than the carrier's has changed who is to run.
-    pub(super) fn has_changed(&self) {
+    pub(super) fn tell_change(&self) {
         drop(self.state());
         self.changed.notify_all();
     }

@@ -287,7 +287,7 @@ impl VirtualNet {
         self.leave(rank, now_ns, Some(cause.to_owned()));
         if !is_inside {
             Carrier::abandon(self, me);
-            self.carrier.has_changed();
+            self.carrier.tell_change();
         }
     }
 
