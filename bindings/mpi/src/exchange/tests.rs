@@ -138,9 +138,8 @@ fn ranks_that_wait_in_different_calls_are_told() {
     for (differs, is_found) in [(3, true), (9, false)] {
         let mut ranks = Ranks::open(3);
         let mut bytes = [vec![0; 8], vec![0; 8], vec![0; 8]];
-        for (rank, bytes) in bytes.iter_mut().enumerate() {
+        for ((rank, peer), bytes) in [1, 2, 0].into_iter().enumerate().zip(&mut bytes) {
             let stamp = if rank == 2 { differs } else { 9 };
-            let peer = (rank as u32 + 1) % 3;
             let receive =
                 Transfer { tag: CALL, stamp, ..transfer(TransferKind::RECEIVE, peer, bytes) };
             ranks.0[rank].start(1, &receive).unwrap();
