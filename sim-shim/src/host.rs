@@ -7,6 +7,7 @@ use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
 use crate::doorbell::Doorbell;
+use crate::group::TransferEngine;
 
 /// What keeps GM mapped; every OS thread that may touch it holds one.
 pub(crate) type Memory = Arc<dyn Any + Send + Sync>;
@@ -21,6 +22,9 @@ pub(crate) trait Host: Send {
 
     /// What those who submit to a resident firmware ring while the thread that feeds it sleeps; where no thread does, nobody hears it.
     fn hang(&mut self, _doorbell: &Arc<Doorbell>) {}
+
+    /// Who moves the transfers of all further runs: threads that wait help.
+    fn attach(&mut self, _engine: &Arc<dyn TransferEngine>) {}
 
     /// The names of the builders.
     fn builders(&self) -> Vec<String>;

@@ -15,13 +15,30 @@ thread_local! {
 }
 
 /// What this thread logs from now on happens at this virtual time; `None`: at the time of the clock.
+#[inline(never)]
 pub(crate) fn set_virtual_time(time_ns: Option<u64>) {
     VIRTUAL_NS.set(time_ns);
 }
 
 /// What this thread logs from now on goes to `ring`; `None`: to the program's logger.
+#[inline(never)]
 pub(crate) fn set_ring(ring: Option<LogRing<'static>>) {
     RING.with(|cell| cell.set(ring));
+}
+
+/// Where a thread logs to, and at which time: that of one machine, where several share the thread.
+#[derive(Default)]
+pub(crate) struct Destination {
+    ring: Option<LogRing<'static>>,
+    virtual_ns: Option<u64>,
+}
+
+impl Destination {
+    /// Changes places with what this thread has.
+    pub(crate) fn exchange(&mut self) {
+        self.ring = RING.replace(self.ring);
+        self.virtual_ns = VIRTUAL_NS.replace(self.virtual_ns);
+    }
 }
 
 /// Sends what device threads log to the device's rings, and the rest to `program`.

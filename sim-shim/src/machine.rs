@@ -84,6 +84,7 @@ impl Machine {
 
     /// Has the transfers of all further runs moved by `engine`.
     pub fn attach(&mut self, engine: Arc<dyn TransferEngine>) {
+        self.host.as_host_mut().attach(&engine);
         self.engine = Some(engine);
     }
 

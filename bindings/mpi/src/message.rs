@@ -3,7 +3,7 @@
 //! ```text
 //! Hello (process, name of the host) · Meet (round, word) · Ended · Beat · Failed (root, text) · Leave
 //! Send (tag, stamp, bytes [contents]) · Put (window, offset, bytes, slot, value [contents]) · Get (window, offset, bytes) · Signal (slot, value)
-//! Done (number) · Refused (number, reason)
+//! Done (number) · Refused (number, reason) · Ask · Waits (tag, stamp, bytes)
 //! ```
 //! Contents that fit stand in the frame. Longer ones follow on [`Lane::Payload`](crate::table::Lane) under the tag that the header names.
 
@@ -32,10 +32,12 @@ pub(crate) enum Kind {
     Signal,
     Done,
     Refused,
+    Ask,
+    Waits,
 }
 
 impl Kind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Hello,
         Self::Meet,
         Self::Ended,
@@ -48,6 +50,8 @@ impl Kind {
         Self::Signal,
         Self::Done,
         Self::Refused,
+        Self::Ask,
+        Self::Waits,
     ];
 }
 

@@ -16,6 +16,8 @@ use crate::wire::Wire;
 
 /// How long the other ranks are given to hear that this one has failed.
 const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the other ranks are given to say what they wait for, when a run has failed.
+const ANSWERS: Duration = Duration::from_millis(500);
 /// How long a rank waits at the end for all others to be there.
 const LEAVE: Duration = Duration::from_secs(30);
 /// After the launcher has asked this process to end, how long a better reason is waited for.
@@ -149,6 +151,23 @@ impl<W: Wire> Transport for WireTransport<W> {
         let mut inner = self.inner();
         inner.listen();
         inner.step(over);
+    }
+
+    fn disagreement(&self) -> Option<TransferError> {
+        let mut inner = self.inner();
+        let (start, mut idle) = (Instant::now(), Idle::default());
+        if inner.exchange.failed().is_none() {
+            inner.exchange.ask();
+        }
+        while !inner.exchange.has_answers()
+            && inner.exchange.failed().is_none()
+            && start.elapsed() < ANSWERS
+        {
+            inner.step(&mut Vec::new());
+            idle.pause();
+        }
+        // Another rank may have found it, and ended with it.
+        inner.exchange.disagreement().or_else(|| inner.exchange.failed().cloned())
     }
 
     fn end(&self, cause: Option<&str>) {

@@ -46,6 +46,13 @@ pub(crate) fn run(
     numbers: &BTreeMap<String, u64>,
     arrays: &mut [Arrays<'_>],
 ) -> Result<f64, Ended> {
+    let known = compiled.tensors().iter().map(|tensor| tensor.name.as_str()).collect();
+    for (rank, arrays) in arrays.iter().enumerate() {
+        let found = format_args!("rank {rank} has an array");
+        refuse_unknown(found, arrays.keys(), ("tensor", &known))?;
+    }
+    let known = compiled.symbols().iter().map(|(name, _)| name.as_str()).collect();
+    refuse_unknown(format_args!("there is a number"), numbers.keys(), ("number", &known))?;
     let mut ranks = Vec::new();
     for (member, arrays) in group.members().iter().zip(&*arrays) {
         let mut bound = WorkloadBindings::new();
@@ -90,6 +97,22 @@ pub(crate) fn run(
         }
     }
     Ok(report.makespan().as_secs_f64())
+}
+
+/// A name that is none of the workload's is a mistake: nobody would read what it stands for.
+fn refuse_unknown<'n>(
+    found: std::fmt::Arguments<'_>,
+    mut names: impl Iterator<Item = &'n String>,
+    (what, known): (&str, &Vec<&str>),
+) -> Result<(), Ended> {
+    let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let there_is = match known.as_slice() {
+        [] => format!("it has no {what}s"),
+        known => format!("its {what}s are {}", known.join(", ")),
+    };
+    Err(Ended::Refused(format!(
+        "{found} for '{unknown}', which the workload does not have; {there_is}"
+    )))
 }
 
 /// The failure of a run, with what the first rank says of its workload, if one says something.

@@ -184,6 +184,19 @@ def test_processes_of_a_pipeline_are_on_their_ranks():
         group.workload(text, [{name: np.zeros(shapes[name], np.float32) for name in ("X", "ROWS", "SUM")}] * 2)
 
 
+def test_names_that_a_workload_does_not_have_are_refused():
+    text, shapes = FOLDS.read_text(), {"X": (48, 16), "ROWS": (48, 16), "SUM": (2, 16), "LOG": (24, 2, 16)}
+    arrays = [{name: np.zeros(shape, np.float32) for name, shape in shapes.items()} for _ in range(2)]
+    with Group.local(2, **SMALL) as group:
+        with pytest.raises(HostError, match="a number for 'rows', which the workload does not have; it has no numbers"):
+            group.workload(text, arrays, rows=3)
+        arrays[1]["SUMM"] = np.zeros(3, np.float32)
+        with pytest.raises(HostError, match="rank 1 has an array for 'SUMM', .* its tensors are X, ROWS, SUM, LOG"):
+            group.workload(text, arrays)
+        del arrays[1]["SUMM"]
+        group.workload(text, arrays)
+
+
 def test_a_process_in_python_is_on_a_rank():
     channel = Channel("rows", depth=2)
     one = process("maker").on(3).produces(channel)

@@ -6,9 +6,11 @@
 //! - A task in `under_way` was taken and is not finished.
 //! - In a session the device makes many runs, which are one run of the group: the transport is told of the end when the session is closed, or
 //!   when a run fails. After that the session has no transfers any more.
-//! - The engine never waits: a turn takes what is there, polls, and returns.
+//! - The engine never waits: a turn takes what is there, polls, and returns. One thread at a time takes a turn: that of the transfers, or one of the
+//!   device that waits.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::{Fault, TaskId};
@@ -29,6 +31,8 @@ pub(super) struct MemberEngine {
     memory: Arc<Memory>,
     activity: Arc<Activity>,
     state: Mutex<State>,
+    /// How often threads of the device have moved its transfers.
+    helped: AtomicU64,
 }
 
 #[derive(Default)]
@@ -56,7 +60,8 @@ impl MemberEngine {
         memory: Arc<Memory>,
         activity: Arc<Activity>,
     ) -> Self {
-        Self { rank, transport, memory, activity, state: Mutex::default() }
+        let (state, helped) = (Mutex::default(), AtomicU64::new(0));
+        Self { rank, transport, memory, activity, state, helped }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -89,10 +94,18 @@ impl MemberEngine {
         self.activity.one_less();
     }
 
+    /// How often threads of the device have moved its transfers. Where that goes on, nobody else needs to.
+    pub(super) fn helped(&self) -> u64 {
+        self.helped.load(Ordering::Relaxed)
+    }
+
     /// One turn. Whether anything moved.
     pub(super) fn turn(&self) -> bool {
-        let mut state = self.state();
-        let State { run, under_way, next, over, failure, counts, session } = &mut *state;
+        self.move_all(&mut self.state())
+    }
+
+    fn move_all(&self, state: &mut State) -> bool {
+        let State { run, under_way, next, over, failure, counts, session } = state;
         let Some(run) = run else {
             if session.is_some() {
                 // Nothing is under way: the others are to hear that this rank is there.
@@ -187,6 +200,13 @@ impl TransferEngine for MemberEngine {
         *state = State { run: Some(run), session, counts, ..State::default() };
         drop(state);
         self.activity.one_more();
+    }
+
+    fn help(&self) -> bool {
+        // Who is at it already moves what there is.
+        let Ok(mut state) = self.state.try_lock() else { return false };
+        self.helped.fetch_add(1, Ordering::Relaxed);
+        self.move_all(&mut state)
     }
 
     fn end(&self) {

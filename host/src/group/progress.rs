@@ -1,4 +1,4 @@
-//! The thread that gives the engines of a process their turns while a run is on.
+//! The thread that gives the engines of a process their turns while a run is on, and their devices have no thread that waits and does so itself.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -45,10 +45,21 @@ impl Drop for Progress {
 
 fn serve(activity: &Activity, engines: &[Arc<MemberEngine>]) {
     let mut idle = 0;
+    let mut seen = vec![0; engines.len()];
     while activity.wait() {
         let mut worked = false;
-        for engine in engines {
-            worked |= engine.turn();
+        let mut is_needed = false;
+        for (engine, seen) in engines.iter().zip(&mut seen) {
+            let helped = engine.helped();
+            if std::mem::replace(seen, helped) == helped {
+                is_needed = true;
+                worked |= engine.turn();
+            }
+        }
+        if !is_needed {
+            // Threads of all devices wait for transfers, and move them. Should they begin to compute, this thread sees it after a nap.
+            std::thread::park_timeout(NAP);
+            continue;
         }
         idle = if worked { 0 } else { idle + 1 };
         if idle > PATIENCE {

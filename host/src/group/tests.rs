@@ -131,6 +131,18 @@ fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// The program of rank 1 never returns; the others wait for it.
+fn one_hangs<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    comm.all_reduce(stream, &tensor, reduction, &options)?;
+    while comm.rank() == 1 {
+        std::thread::sleep(Duration::from_secs(60));
+    }
+    comm.all_reduce(stream, &tensor, reduction, &options)?;
+    Ok(())
+}
+
 builder_set! {
     struct Programs {}
     stream {
@@ -140,6 +152,7 @@ builder_set! {
         "exchange" => exchange,
         "neighbours" => neighbours,
         "disagree" => disagree,
+        "one_hangs" => one_hangs,
         "one_fails" => one_fails,
         "tiled" => tiled,
         "tiled_to_root" => tiled_to_root,
@@ -447,6 +460,24 @@ fn faults_of_the_network_and_of_ranks_are_told() {
     let faults = NetFaults { slow: Some((0, 1, 100_000)), ..NetFaults::default() };
     let makespan = |faults| hashes(&mut virtual_group(3, faults), ordinary)[0].1;
     assert!(makespan(faults) > makespan(NetFaults::default()));
+}
+
+/// The thread that carries the machines is stuck in the program of rank 1: another one goes on with those of the others.
+#[test]
+fn a_program_in_virtual_time_that_never_returns_is_told_and_the_other_ranks_end() {
+    let mut group = virtual_group(3, NetFaults::default());
+    let how = (Reduction::SUM, Algorithm::RING, Order::ANY);
+    let short = Duration::from_millis(100);
+    let options = RunOptions { task_budget: short, bring_up_budget: short, ..options() };
+    let words = words(ElementType::I32, 16, how);
+    let work = GroupWork { builder: "one_hangs", args: &|_| words.to_vec() };
+    let Err(GroupError::Failed { failures }) = group.run(&work, &options) else {
+        panic!("it was not noticed");
+    };
+    let ranks: Vec<u32> = failures.iter().map(|failure| failure.rank).collect();
+    let text = GroupError::failed(failures).to_string();
+    assert!(text.starts_with("rank 1 on the machine in virtual time"), "{text}");
+    assert!(text.contains("STALL_INSTANCE") && ranks.len() == 3, "{text}");
 }
 
 /// What one collective of so many bytes takes in virtual time on 8 ranks, in microseconds.

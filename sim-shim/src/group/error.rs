@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pto_graph::ElementType;
 use pto_graph::group::transfer::PIPELINE_STAMP;
-use pto_graph::group::{Collective, Reduction};
+use pto_graph::group::{Algorithm, Collective, Reduction};
 
 /// One side of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,8 @@ impl fmt::Display for Side {
 #[must_use]
 pub fn stamp_words(stamp: u64) -> String {
     let [what, element, ..] = stamp.to_le_bytes();
-    let element = ElementType::try_from(element & 0x7F).map_or("unknown", ElementType::name);
+    let algorithm = Algorithm::try_from(element >> 4 & 0x7).ok();
+    let element = ElementType::try_from(element & 0xF).map_or("unknown", ElementType::name);
     if stamp & 0xFFFF == PIPELINE_STAMP {
         return format!(
             "a pipeline with the print {:08x}, which is of its plan, its sizes and its numbers",
@@ -44,7 +45,9 @@ pub fn stamp_words(stamp: u64) -> String {
     let reduction = Reduction::try_from(what >> 4).map_or("", Reduction::name);
     let (elements, call) = (stamp >> 16 & 0xFFFF_FFFF, stamp >> 48);
     let space = if reduction.is_empty() { "" } else { " " };
-    format!("collective call {call}: {collective}{space}{reduction} of {elements} {element}")
+    let way = algorithm.filter(|algorithm| *algorithm != Algorithm::AUTO);
+    let way = way.map_or_else(String::new, |way| format!(" ({})", way.name()));
+    format!("collective call {call}: {collective}{space}{reduction}{way} of {elements} {element}")
 }
 
 /// Why a transfer fails.
@@ -149,13 +152,13 @@ mod tests {
 
     #[test]
     fn a_mismatch_names_both_ranks_and_what_they_do() {
-        // all_reduce, max, f16, 100 elements, call 3; and a program's own transfer of i32.
-        let stamp = 2 | 1 << 4 | 1 << 8 | 1 << 15 | 100 << 16 | 3 << 48;
+        // all_reduce, max, f16, ring, 100 elements, call 3; and a program's own transfer of i32.
+        let stamp = 2 | 1 << 4 | 1 << 8 | 2 << 12 | 1 << 15 | 100 << 16 | 3 << 48;
         let first = Side { rank: 1, bytes: 200, stamp };
         let second = Side { rank: 5, bytes: 64, stamp: 7 };
         let text = TransferError::Mismatch { first, second, tag: 9 }.to_string();
         for part in [
-            "rank 1 has 200 bytes of collective call 3: all_reduce max of 100 f16",
+            "rank 1 has 200 bytes of collective call 3: all_reduce max (ring) of 100 f16",
             "rank 5",
             "i32",
         ] {

@@ -53,6 +53,10 @@ pub trait TransferEngine: Send + Sync {
     /// A run begins: its transfers can be taken.
     fn begin(&self, run: RunPort);
 
+    /// A thread of the device waits, perhaps for a transfer: it moves transfers meanwhile, which is sooner than to wake up a thread that does. Whether
+    /// anything moved.
+    fn help(&self) -> bool;
+
     /// The run is over, or given up: nothing of it is touched after this call.
     fn end(&self);
 }

@@ -29,7 +29,11 @@ pub(super) struct Hands<'r, B> {
 
 impl<'r, B> Hands<'r, B> {
     pub(super) fn new(run: &'r PoolRun<B>, me: usize) -> Self {
-        let backoff = Backoff::new(Patience::for_threads(run.os_threads));
+        let patience = match run.has_transfers() {
+            true => Patience::FOR_TRANSFERS,
+            false => Patience::for_threads(run.os_threads),
+        };
+        let backoff = Backoff::new(patience);
         Self { run, me, own: [0; 2], kernels_to_look: 1, backoff }
     }
 
@@ -39,12 +43,12 @@ impl<'r, B> Hands<'r, B> {
         self.run.cores.beat(self.me);
     }
 
-    /// Helps others where there are any; goes to sleep for a while when there is nothing to do for long.
+    /// Helps others where there are any, and the transfers; goes to sleep for a while when there is nothing to do for long.
     pub(super) fn rest(&mut self, mut worked: bool) {
         if self.run.os_threads > 1 {
             worked |= self.help(worked);
         }
-        if worked {
+        if worked || self.run.help_transfers() {
             self.backoff.reset();
         } else if self.backoff.wait_or_give_up() {
             std::thread::park_timeout(NAP);

@@ -23,6 +23,7 @@ use pto_aicpu_fw::Launch;
 use pto_graph::BuilderSet;
 
 use crate::doorbell::Doorbell;
+use crate::group::TransferEngine;
 use crate::host::{Host, Memory};
 use crate::logging;
 use crate::patience::expect_soon;
@@ -38,6 +39,7 @@ pub(crate) struct Pool<B> {
     memory: Memory,
     builders: Arc<B>,
     doorbell: Arc<Doorbell>,
+    engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
     is_lost: bool,
 }
@@ -56,7 +58,8 @@ struct Job<B> {
 impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
-        Self { os_threads, memory, builders, doorbell, threads: Vec::new(), is_lost: false }
+        let (engine, threads) = (None, Vec::new());
+        Self { os_threads, memory, builders, doorbell, engine, threads, is_lost: false }
     }
 
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
@@ -95,7 +98,8 @@ impl<B: BuilderSet> Host for Pool<B> {
         let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
         let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats)));
         let role = Mutex::new(role::of_launch(launch, &cores));
-        let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell));
+        let engine = self.engine.clone();
+        let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
         let run = PoolRun::new(launch.clone(), of_pool, cores, os_threads, Arc::clone(&finish));
         let job = Arc::new(Job { run, role });
         if self.threads.is_empty() {
@@ -119,6 +123,10 @@ impl<B: BuilderSet> Host for Pool<B> {
 
     fn hang(&mut self, doorbell: &Arc<Doorbell>) {
         self.doorbell = Arc::clone(doorbell);
+    }
+
+    fn attach(&mut self, engine: &Arc<dyn TransferEngine>) {
+        self.engine = Some(Arc::clone(engine));
     }
 
     fn builders(&self) -> Vec<String> {

@@ -7,6 +7,7 @@ use pto_aicpu_fw::Launch;
 
 use super::cores::Cores;
 use crate::doorbell::{Doorbell, longest_sleep};
+use crate::group::TransferEngine;
 use crate::supervisor::Finish;
 
 /// One run. Who schedules it is beside it.
@@ -16,6 +17,8 @@ pub(super) struct PoolRun<B> {
     pub(super) cores: Arc<Cores>,
     pub(super) os_threads: usize,
     doorbell: Arc<Doorbell>,
+    /// Who moves its transfers, if the device is in a group.
+    engine: Option<Arc<dyn TransferEngine>>,
     /// Instances that have returned.
     returned: AtomicU32,
     pub(super) finish: Arc<Finish>,
@@ -25,18 +28,28 @@ impl<B> PoolRun<B> {
     /// A run whose instances have all yet to return.
     pub(super) fn new(
         launch: Launch<'static>,
-        (builders, doorbell): (Arc<B>, Arc<Doorbell>),
+        (builders, doorbell, engine): (Arc<B>, Arc<Doorbell>, Option<Arc<dyn TransferEngine>>),
         cores: Arc<Cores>,
         os_threads: usize,
         finish: Arc<Finish>,
     ) -> Self {
         let returned = AtomicU32::new(0);
-        Self { launch, builders, cores, os_threads, doorbell, returned, finish }
+        Self { launch, builders, cores, os_threads, doorbell, engine, returned, finish }
     }
 
     /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
     pub(super) fn doze(&self) -> bool {
         self.doorbell.sleep(longest_sleep(&self.launch))
+    }
+
+    /// Whether it may have transfers.
+    pub(super) fn has_transfers(&self) -> bool {
+        self.engine.is_some()
+    }
+
+    /// Moves transfers while there is nothing else to do. Whether anything moved.
+    pub(super) fn help_transfers(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.help())
     }
 
     /// Whether every instance of the run has returned.

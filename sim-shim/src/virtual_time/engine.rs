@@ -31,7 +31,7 @@ use super::digest::Digest;
 use super::group::GroupSeat;
 use super::image::ImageNotes;
 use super::inject::Trouble;
-use super::options::VirtualOptions;
+use super::options::{Compute, VirtualOptions};
 use super::platform::VirtualPlatform;
 use super::report::InstanceReport;
 use super::state::Builder;
@@ -78,6 +78,10 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
         World::new(launch.clone().with_block_shapes(), options, chooser, Arc::clone(beats));
     world.fast = around.fast;
     world.seat = around.seat.map(|of| GroupSeat::new(of, RunPort::new(launch)));
+    if world.seat.is_some() && options.compute != Compute::Run {
+        // Nobody asks for the path of one rank: transfers are not on it.
+        world.ledger.forget_paths();
+    }
     let fails = world.builder_trouble().filter(|found| found.trouble == Trouble::BuilderFails);
     let told = if world.chooser.searches_states() { Told::Kept } else { Told::Forgotten };
     tap::reset(fails.map(|found| found.at), told);

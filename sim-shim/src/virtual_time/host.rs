@@ -14,13 +14,14 @@ use super::around::Around;
 use super::chooser::Chooser;
 use super::cost::FastRegions;
 use super::engine;
-use super::group::SeatOf;
+use super::group::{Locals, Machine, SeatOf, Stack};
 use super::ledger::Rule;
 use super::options::VirtualOptions;
 use super::report::{InstanceReport, KindReport, VirtualReport};
+use super::tap::Noted;
 use super::world::World;
 use crate::host::{Host, Memory};
-use crate::logging;
+use crate::logging::{self, Destination};
 use crate::supervisor::{self, Beat, Finish};
 
 /// Runs a launch, on the calling thread, with choices from `chooser`; gives the chooser back, so that a search
@@ -159,29 +160,85 @@ impl<B: BuilderSet> Virtual<B> {
     }
 }
 
-fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
-    while let Ok(job) = jobs.recv() {
-        let chooser = Chooser::seeded(options.seed);
-        let chooser = (chooser, job.around.clone());
-        let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
-        match std::panic::catch_unwind(part) {
-            Ok(report) => {
-                // A trouble happens once in the life of a machine.
-                options.injection = options.injection.filter(|_| report.injections == 0);
-                // The caller may have given up.
-                job.reports.send(report).unwrap_or_default();
-            }
-            Err(_) => {
-                supervisor::raise_panic(&job.launch);
-                if let Some(SeatOf { net, rank }) = &job.around.seat {
-                    net.give_up(*rank, "host code of it has panicked");
-                }
-            }
-        }
-        logging::set_ring(None);
-        logging::set_virtual_time(None);
-        job.finish.returned();
+/// The thread-local state of a machine.
+#[derive(Default)]
+struct OfMachine {
+    noted: Noted,
+    logs: Destination,
+}
+
+impl Locals for OfMachine {
+    fn exchange(&mut self) {
+        self.noted.exchange();
+        self.logs.exchange();
     }
+}
+
+fn serve<B: BuilderSet>(jobs: &Receiver<Job>, mut options: VirtualOptions, builders: &Arc<B>) {
+    let mut stack = None;
+    while let Ok(job) = jobs.recv() {
+        let finish = Arc::clone(&job.finish);
+        let injections = match job.around.seat.clone() {
+            None => serve_one(&job, options, builders),
+            Some(seat) => serve_rank(job, options, builders, (&seat, &mut stack)),
+        };
+        // A trouble happens once in the life of a machine.
+        options.injection = options.injection.filter(|_| injections == 0);
+        finish.returned();
+    }
+}
+
+/// One run, on this thread; how many troubles it had.
+fn serve_one<B: BuilderSet>(job: &Job, options: VirtualOptions, builders: &Arc<B>) -> u32 {
+    let chooser = (Chooser::seeded(options.seed), job.around.clone());
+    let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
+    let report = std::panic::catch_unwind(part);
+    logging::set_ring(None);
+    logging::set_virtual_time(None);
+    let Ok(report) = report else {
+        supervisor::raise_panic(&job.launch);
+        if let Some(SeatOf { net, rank }) = &job.around.seat {
+            net.give_up(*rank, "host code of it has panicked");
+        }
+        return 0;
+    };
+    let injections = report.injections;
+    // The caller may have given up.
+    job.reports.send(report).unwrap_or_default();
+    injections
+}
+
+/// One run of a rank, in its turns; how many troubles it had.
+fn serve_rank<B: BuilderSet>(
+    job: Job,
+    options: VirtualOptions,
+    builders: &Arc<B>,
+    (SeatOf { net, rank }, kept): (&SeatOf, &mut Option<Stack>),
+) -> u32 {
+    let launch = job.launch.clone();
+    let refused = |what: &str| {
+        supervisor::raise_panic(&launch);
+        net.give_up(*rank, what);
+        0
+    };
+    let Some(stack) = kept.take().or_else(|| Stack::new().ok()) else {
+        return refused("its process gets no memory for a stack");
+    };
+    let (told, injections) = channel();
+    let (builders, beats) = (Arc::clone(builders), Arc::clone(&job.beats));
+    let body = move || told.send(serve_one(&job, options, &builders)).unwrap_or_default();
+    let machine = Machine { body: Box::new(body), locals: Box::<OfMachine>::default(), stack };
+    let beat = || {
+        for beat in beats.iter() {
+            beat.turn();
+            beat.no_core();
+        }
+    };
+    match net.run(*rank, machine, beat) {
+        Ok(stack) => *kept = stack,
+        Err(_) => return refused("its process gets no further thread"),
+    }
+    injections.try_recv().unwrap_or(0)
 }
 
 impl<B: BuilderSet> Host for Virtual<B> {

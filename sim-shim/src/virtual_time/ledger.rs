@@ -128,6 +128,11 @@ impl Ledger {
         Self { paths: Some(Paths::default()), ..Self::default() }
     }
 
+    /// From now on paths go along the edges that were added alone.
+    pub(super) fn forget_paths(&mut self) {
+        self.paths = None;
+    }
+
     /// Hashes where each task is.
     pub(super) fn hash_state(&self, into: &mut impl Hasher) {
         (&self.pages, self.published, self.completed, self.violation_count).hash(into);

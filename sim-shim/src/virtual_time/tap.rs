@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::Hash;
+use std::mem;
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
@@ -100,17 +101,40 @@ pub(super) fn take_collectives(take: impl FnMut(&Submitted)) {
     });
 }
 
+/// What a thread has noted: that of one machine, where several share the thread.
+#[derive(Default)]
+pub(super) struct Noted {
+    notes: Vec<Note>,
+    fail_at: Option<u32>,
+    has_failed: bool,
+    collectives: Option<(Vec<Submitted>, usize)>,
+    told: Option<Digest>,
+}
+
+impl Noted {
+    /// Changes places with what this thread has.
+    pub(super) fn exchange(&mut self) {
+        NOTES.with_borrow_mut(|notes| mem::swap(notes, &mut self.notes));
+        self.fail_at = FAIL_AT.replace(self.fail_at);
+        self.has_failed = HAS_FAILED.replace(self.has_failed);
+        COLLECTIVES.with_borrow_mut(|noted| mem::swap(noted, &mut self.collectives));
+        self.told = TOLD.replace(self.told);
+    }
+}
+
 /// Whether the builder was made to fail since the last call.
 pub(super) fn take_failure() -> bool {
     HAS_FAILED.take()
 }
 
 /// Hands the notes to `take`, in order, and forgets them.
+#[inline(never)]
 pub(super) fn drain(take: impl FnMut(Note)) {
     NOTES.with_borrow_mut(|notes| notes.drain(..).for_each(take));
 }
 
 /// What the program has been told so far, as one number.
+#[inline(never)]
 pub(super) fn told() -> u128 {
     TOLD.get().map_or(0, Digest::number)
 }

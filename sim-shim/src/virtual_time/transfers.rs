@@ -31,13 +31,7 @@ impl World {
             None if limit_ns == u64::MAX - 1 => return false,
             due_ns => due_ns.map_or(limit_ns, |due_ns| due_ns.min(limit_ns)),
         };
-        let beats = &self.beats;
-        let leave = seat.turn(next_ns, || {
-            for beat in beats.iter() {
-                beat.turn();
-                beat.no_core();
-            }
-        });
+        let leave = seat.turn(next_ns);
         self.engine_is_due(leave.effect_ns);
         if leave.dies {
             supervisor::raise_cancelled(&self.launch, next_ns);

@@ -61,6 +61,12 @@ impl Matching {
         of.find_map(|(_, waiting)| waiting.front().copied())
     }
 
+    /// The messages that wait for a receive: from whom, with which tag.
+    pub(crate) fn unreceived(&self) -> impl Iterator<Item = (u32, u64, &Announced)> {
+        let all = self.announced.iter();
+        all.filter_map(|((from, tag), waiting)| Some((*from, *tag, waiting.front()?)))
+    }
+
     /// A run begins: nobody waits any more. How many messages nobody has received.
     pub(crate) fn clear(&mut self) -> usize {
         self.posted.clear();

@@ -10,6 +10,7 @@
 //! ```
 //! Invariants: a transfer in `open` is not over yet; the exchange fails once, and stays so.
 
+mod disagreement;
 mod lane;
 mod matching;
 mod ranks;
@@ -77,6 +78,8 @@ pub(crate) struct Exchange<W> {
     is_running: bool,
     /// Which ranks have ended this run.
     ended: Vec<u32>,
+    /// What others have answered that they wait for in this run: the tag, and their side.
+    answers: Vec<(u64, Side)>,
 }
 
 /// Tags of payloads. Those of even halves are chosen by who sends, those of odd ones by who gets.
@@ -123,6 +126,7 @@ impl<W: Wire> Exchange<W> {
             run: 0,
             is_running: false,
             ended: Vec::new(),
+            answers: Vec::new(),
         }
     }
 
@@ -442,6 +446,7 @@ impl<W: Wire> Exchange<W> {
         }
         self.slots.clear();
         self.ended.clear();
+        self.answers.clear();
         self.open.clear();
         self.over.clear();
         self.run = run;

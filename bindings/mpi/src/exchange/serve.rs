@@ -1,6 +1,6 @@
 //! What a frame of another rank asks of this one.
 
-use crate::group::{NO_SLOT, TransferError};
+use crate::group::{NO_SLOT, Side, TransferError};
 use crate::message::{Header, Kind};
 use crate::processes::Identity;
 use crate::wire::{Wire, WireError, fill};
@@ -26,6 +26,8 @@ impl<W: Wire> Exchange<W> {
             Kind::Put => return self.serve_put(from, &header, contents),
             Kind::Get => return self.serve_get(from, &header),
             Kind::Signal => return self.serve_signal(&header),
+            Kind::Ask => return self.serve_ask(from, &header),
+            Kind::Waits => self.serve_waits(from, &header),
             Kind::Done => self.close(header.number, Ok(())),
             Kind::Refused => {
                 let refusal = Refusal::of(header.value).unwrap_or(Refusal::NoWindow);
@@ -123,6 +125,25 @@ impl<W: Wire> Exchange<W> {
         if header.run == self.run {
             self.ended.push(from);
             self.miss_message(from);
+        }
+    }
+
+    /// A rank whose run has failed asks what this one waits for.
+    fn serve_ask(&mut self, from: u32, header: &Header) -> Result<(), WireError> {
+        let own = self.waits_in_call().filter(|_| header.run == self.run);
+        let waits = own.map_or(Header::new(Kind::Waits), |(tag, side)| Header {
+            tag,
+            bytes: side.bytes,
+            stamp: side.stamp,
+            ..Header::new(Kind::Waits)
+        });
+        self.frames.send(&mut self.wire, from, Header { run: header.run, ..waits }.frame(&[]))
+    }
+
+    fn serve_waits(&mut self, from: u32, header: &Header) {
+        let Header { run, tag, bytes, stamp, .. } = *header;
+        if run == self.run {
+            self.answers.push((tag, Side { rank: from, bytes, stamp }));
         }
     }
 

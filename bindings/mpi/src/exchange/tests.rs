@@ -131,6 +131,32 @@ fn ranks_that_disagree_are_told() {
     assert!(matches!(error, TransferError::Mismatch { .. }), "{error}");
 }
 
+/// Rank 2 waits in another call than the others, and nobody has sent anything.
+#[test]
+fn ranks_that_wait_in_different_calls_are_told() {
+    const CALL: u64 = 1 << 63 | 7 << 32;
+    for (differs, is_found) in [(3, true), (9, false)] {
+        let mut ranks = Ranks::open(3);
+        let mut bytes = [vec![0; 8], vec![0; 8], vec![0; 8]];
+        for ((rank, peer), bytes) in [1, 2, 0].into_iter().enumerate().zip(&mut bytes) {
+            let stamp = if rank == 2 { differs } else { 9 };
+            let receive =
+                Transfer { tag: CALL, stamp, ..transfer(TransferKind::RECEIVE, peer, bytes) };
+            ranks.0[rank].start(1, &receive).unwrap();
+        }
+        ranks.0[1].ask();
+        assert!(!ranks.0[1].has_answers());
+        ranks.step();
+        assert!(ranks.0[1].has_answers());
+        let found = ranks.0[1].disagreement();
+        let (Some(TransferError::Mismatch { first, second, .. }), true) = (&found, is_found) else {
+            assert!(found.is_none() && !is_found, "{found:?}");
+            continue;
+        };
+        assert_eq!((first.rank, first.stamp, second.rank, second.stamp), (0, 9, 2, 3));
+    }
+}
+
 #[test]
 fn a_failure_ends_everything_that_is_under_way_at_every_rank() {
     let mut ranks = Ranks::open(3);

@@ -32,7 +32,7 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
         let options = self.relayed(algorithm, &view, options);
-        let call = self.call((Collective::BROADCAST, None), &view, &options);
+        let call = self.call((Collective::BROADCAST, None, algorithm), &view, &options);
         let told = call.comm.told(Collective::BROADCAST, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::broadcast(&call, stream, &view, root),
@@ -59,7 +59,7 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE, &view, options);
         let options = self.relayed(algorithm, &view, options);
-        let call = self.call((Collective::REDUCE, Some(reduction)), &view, &options);
+        let call = self.call((Collective::REDUCE, Some(reduction), algorithm), &view, &options);
         let told = call.comm.told(Collective::REDUCE, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::reduce(&call, stream, &view, (root, reduction)),
@@ -87,7 +87,7 @@ impl Communicator {
         if algorithm == Algorithm::TWO_LEVEL {
             return self.two_level(stream, &view, reduction, options);
         }
-        let call = self.call((Collective::ALL_REDUCE, Some(reduction)), &view, options);
+        let call = self.call((Collective::ALL_REDUCE, Some(reduction), algorithm), &view, options);
         let told = call.comm.told(Collective::ALL_REDUCE, &view, 0);
         watched(stream, &told, |stream| {
             if algorithm == Algorithm::TREE {
@@ -113,7 +113,8 @@ impl Communicator {
     ) -> Result<Option<TensorView<'t>>, Fault> {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE_SCATTER, &view, options);
-        let call = self.call((Collective::REDUCE_SCATTER, Some(reduction)), &view, options);
+        let call =
+            self.call((Collective::REDUCE_SCATTER, Some(reduction), algorithm), &view, options);
         let told = call.comm.told(Collective::REDUCE_SCATTER, &view, 0);
         watched(stream, &told, |stream| {
             scatter::scatter(&call, stream, &view, (algorithm, reduction))
@@ -133,7 +134,7 @@ impl Communicator {
     ) -> Result<(), Fault> {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::ALL_GATHER, &view, options);
-        let call = self.call((Collective::ALL_GATHER, None), &view, options);
+        let call = self.call((Collective::ALL_GATHER, None, algorithm), &view, options);
         let told = call.comm.told(Collective::ALL_GATHER, &view, 0);
         watched(stream, &told, |stream| gather::gather(&call, stream, &view, algorithm))
     }
@@ -149,7 +150,7 @@ impl Communicator {
         options: &Options,
     ) -> Result<(), Fault> {
         let (from, to) = self.exchanged(from, to)?;
-        let call = self.call((Collective::ALL_TO_ALL, None), &from, options);
+        let call = self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), &from, options);
         let told = call.comm.told(Collective::ALL_TO_ALL, &to, 0);
         watched(stream, &told, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
     }
@@ -176,7 +177,7 @@ impl Communicator {
         self.all_to_all(stream, (from_counts, to_counts), options)?;
         let (from, to) = self.exchanged(from, to)?;
         let (from_counts, to_counts) = (flat(from_counts)?, flat(to_counts)?);
-        let call = self.call((Collective::ALL_TO_ALL, None), &from, options);
+        let call = self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), &from, options);
         exchange::counted(&call, stream, (&from, &from_counts), (&to, &to_counts), unit)
     }
 
@@ -191,7 +192,8 @@ impl Communicator {
     ) -> Result<(), Fault> {
         // The ranks may guard tensors of different sizes.
         let none = TensorView::default();
-        let call = self.call((Collective::BARRIER, None), &none, &Options::default());
+        let call =
+            self.call((Collective::BARRIER, None, Algorithm::AUTO), &none, &Options::default());
         exchange::barrier(&call, stream, guarded)
     }
 
@@ -264,7 +266,7 @@ impl Communicator {
 
     fn call(
         &mut self,
-        what: (Collective, Option<Reduction>),
+        what: (Collective, Option<Reduction>, Algorithm),
         view: &TensorView<'_>,
         options: &Options,
     ) -> Call<'_> {

@@ -7,6 +7,7 @@ use pto_abi::ids::TaskId;
 
 use crate::collective::Collective;
 use crate::group::calls::{bytes_of, submit, submit_after};
+use crate::group::choice::Algorithm;
 use crate::group::communicator::Communicator;
 use crate::group::kernel::{self, MOST_PARTS, Parts, part_stride};
 use crate::group::tiles::{parts, range, tile, tiles_of};
@@ -25,16 +26,17 @@ pub(super) struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    /// The next call of a communicator, on a tensor of so many elements.
+    /// The next call of a communicator, on a tensor of so many elements. [`Algorithm::AUTO`] stands for the only way that a collective has.
     pub(super) fn new(
         comm: &'c Communicator,
-        (collective, reduction): (Collective, Option<Reduction>),
+        (collective, reduction, algorithm): (Collective, Option<Reduction>, Algorithm),
         view: &TensorView<'_>,
         tile_bytes: u64,
     ) -> Self {
         let how = reduction.map_or(0xF, |reduction| u64::from(reduction.get()));
         let what = u64::from(collective.get()) | how << 4 | u64::from(view.element().get()) << 8;
         let stamp = what
+            | u64::from(algorithm.get()) << 12
             | 1 << 15
             | (view.elements() & 0xFFFF_FFFF) << 16
             | u64::from(comm.calls & 0xFFFF) << 48;

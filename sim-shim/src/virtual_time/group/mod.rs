@@ -7,12 +7,14 @@
 //!                                                            |-- contributions.rs  whose values an element has, where nothing is computed
 //!                                                            '-- deliveries.rs     in a search: which transfer arrives next
 //! ```
-//! Each machine has an OS thread of its own, because a builder program may be on its stack, but one of them runs at a time: the one
+//! Each machine is a coroutine, because a builder program may be on its stack, and one of them runs at a time, on one thread (carrier.rs): the one
 //! whose next event is earliest. It may go on up to the *horizon*: the earliest event of the others, plus the shortest time in which
 //! a transfer has an effect elsewhere. A transfer that it starts meanwhile brings the horizon nearer: whoever gets it can answer. So no
 //! effect comes too late, and the same seeds give the same run.
 
+mod carrier;
 mod contributions;
+mod coroutine;
 mod deliveries;
 mod intervals;
 mod links;
@@ -20,8 +22,10 @@ mod net;
 mod profile;
 mod seat;
 
+pub(super) use carrier::{Locals, Machine};
 pub use contributions::{ContributionReport, WrongContribution};
 pub(super) use contributions::{Reduced, Submitted};
+pub(super) use coroutine::Stack;
 pub use net::{NetFaults, NetSearch, VirtualNet};
 pub use profile::{NetworkProfile, Tier};
 pub(super) use seat::GroupSeat;

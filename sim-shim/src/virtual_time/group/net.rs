@@ -1,18 +1,19 @@
 //! What the machines of a group share: whose turn it is, and what is on its way between them.
 //!
 //! Invariants:
-//! - One machine runs at a time: the one in `running`. All others wait for their turn. Who gets the turn is told after the lock is free,
-//!   so that it does not wake up to wait for it; it looks at `running` itself, because a word can come late.
+//! - One machine runs at a time: the one in `running`. All others wait for their turn, as coroutines of one thread (`carrier.rs`).
 //! - `next_ns[rank]` is not later than the rank's next event, and than the first effect on its way to it.
 //! - An effect on another rank comes at least their [`lookahead`](NetworkProfile::lookahead_ns) after the moment at which it was caused. That of
 //!   two ranks is at most the sum of those of any way over others, so that it bounds what a third rank does in answer, too.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::carrier::{Carrier, Machine, Turns};
 use super::contributions::{ContributionReport, Contributions, Reduced, Submitted};
+use super::coroutine::{self, Stack};
 use super::deliveries::Deliveries;
 use super::links::Links;
 use super::profile::NetworkProfile;
@@ -51,8 +52,8 @@ pub(super) enum Effect {
     Arrived(Box<Move>),
     /// A transfer of this rank is over.
     Over(u64),
-    /// Its transfers cannot go on.
-    Failed(TransferError),
+    /// Its transfers cannot go on. In a box: many effects are on their way, and change places in their queue.
+    Failed(Box<TransferError>),
 }
 
 /// An effect on its way: when it comes, and the order in which effects were caused.
@@ -102,38 +103,16 @@ struct Shared {
     counts: Vec<(u64, u64, u64)>,
 }
 
-/// Where a machine sleeps until it is told that it is its turn.
-#[derive(Default)]
-struct Bed {
-    told: Mutex<bool>,
-    signal: Condvar,
-}
-
-impl Bed {
-    fn tell(&self) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.signal.notify_one();
-    }
-
-    /// Sleeps until it is told, for [`BEAT`] at most.
-    fn sleep(&self) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let slept = self.signal.wait_timeout_while(told, BEAT, |told| !*told);
-        *slept.unwrap_or_else(PoisonError::into_inner).0 = false;
-    }
-}
-
 /// See the file.
 pub struct VirtualNet {
     shared: Mutex<Shared>,
-    beds: Vec<Bed>,
+    size: u32,
+    carrier: Carrier,
     profile: NetworkProfile,
 }
 
 /// No event.
 const NEVER: u64 = u64::MAX;
-/// How long a machine sleeps at most before it shows that it is there.
-const BEAT: Duration = Duration::from_millis(500);
 
 /// What a machine may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,8 +153,7 @@ impl VirtualNet {
             failures: vec![None; count],
             counts: vec![(0, 0, 0); count],
         };
-        let beds = (0..count).map(|_| Bed::default()).collect();
-        Arc::new(Self { shared: Mutex::new(shared), beds, profile })
+        Arc::new(Self { shared: Mutex::new(shared), size, carrier: Carrier::default(), profile })
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -196,11 +174,11 @@ impl VirtualNet {
     /// A run of all ranks begins, before any machine runs.
     pub fn begin(&self, run: u64) {
         let mut shared = self.shared();
-        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
+        let size = self.size;
         shared.links = Links::new(self.profile, size, shared.faults.slow);
         (shared.running, shared.serial, shared.moves) = (0, 0, 0);
         if let Some(contributions) = &mut shared.contributions {
-            *contributions = Contributions::new(self.beds.len());
+            *contributions = Contributions::new(size as usize);
         }
         if let Some(deliveries) = &mut shared.deliveries {
             deliveries.begin();
@@ -232,7 +210,7 @@ impl VirtualNet {
     /// `choices` the order that an earlier search has named.
     pub fn begin_search(&self, choices: Option<Vec<u32>>) {
         let chooser = choices.map_or_else(Chooser::search_states, Chooser::replay);
-        self.shared().deliveries = Some(Deliveries::new(chooser.listing(), self.beds.len()));
+        self.shared().deliveries = Some(Deliveries::new(chooser.listing(), self.size as usize));
     }
 
     /// How far the search is; `None`: there is none.
@@ -275,18 +253,14 @@ impl VirtualNet {
     }
 
     /// A machine whose next event is at `next_ns` gives others their turn, and waits for its own.
-    pub(super) fn turn(&self, rank: u32, next_ns: u64, beat: impl Fn()) -> Leave {
+    pub(super) fn turn(&self, rank: u32, next_ns: u64) -> Leave {
         let me = rank as usize;
         let mut shared = self.shared();
         shared.next_ns[me] = next_ns.min(shared.first_effect_ns(me));
-        let mut given = shared.hand_over(me);
+        shared.hand_over(me);
         while shared.running != me {
             drop(shared);
-            if let Some(next) = given.take() {
-                self.beds[next].tell();
-            }
-            beat();
-            self.beds[me].sleep();
+            coroutine::suspend();
             shared = self.shared();
         }
         let horizon_ns = shared.horizon_ns(me);
@@ -300,17 +274,35 @@ impl VirtualNet {
 
     /// A rank will not run, or its machine has ended without saying so: the others do not wait for it. Does nothing, if it has.
     /// It is told in the rank's turn: how far the others have come by then does not depend on the threads of this machine.
-    pub fn give_up(&self, rank: u32, cause: &str) {
+    pub fn give_up(self: &Arc<Self>, rank: u32, cause: &str) {
         let me = rank as usize;
-        let mut shared = self.shared();
-        while shared.running != me && shared.next_ns[me] != NEVER {
-            drop(shared);
-            self.beds[me].sleep();
-            shared = self.shared();
+        let is_inside = coroutine::is_inside();
+        if !is_inside {
+            self.carrier.wait(|| {
+                let shared = self.shared();
+                shared.running == me || shared.next_ns[me] == NEVER
+            });
         }
-        let now_ns = shared.next_ns[me];
-        drop(shared);
+        let now_ns = self.shared().next_ns[me];
         self.leave(rank, now_ns, Some(cause.to_owned()));
+        if !is_inside {
+            Carrier::abandon(self, me);
+            self.carrier.tell_change();
+        }
+    }
+
+    /// Runs the machine of a rank in its turns, and waits until it is over; what it ran on, if it is. While it waits for its turn, `beat` says
+    /// that it is there.
+    ///
+    /// # Errors
+    /// The process gets no further thread.
+    pub(in crate::virtual_time) fn run(
+        self: &Arc<Self>,
+        rank: u32,
+        machine: Machine,
+        beat: impl Fn(),
+    ) -> io::Result<Option<Stack>> {
+        Carrier::run(self, rank as usize, machine, beat)
     }
 
     /// The run of a machine is over, at `now_ns`.
@@ -323,8 +315,7 @@ impl VirtualNet {
             shared.failures[rank as usize] = shared.exchange.disagreement(rank);
         }
         shared.exchange.end(rank);
-        let size = u32::try_from(self.beds.len()).unwrap_or(u32::MAX);
-        for other in (0..size).filter(|other| *other != rank) {
+        for other in (0..self.size).filter(|other| *other != rank) {
             if shared.next_ns[other as usize] == NEVER {
                 continue;
             }
@@ -339,16 +330,12 @@ impl VirtualNet {
                 // Nobody is told anything in the past.
                 let at_ns = now_ns + shared.lookahead_ns(rank, other);
                 let at_ns = at_ns.max(shared.next_ns[other as usize]);
-                shared.push(other, at_ns, Effect::Failed(error));
+                shared.push(other, at_ns, Effect::Failed(Box::new(error)));
             }
         }
         shared.next_ns[rank as usize] = NEVER;
         shared.effects[rank as usize].clear();
-        let given = shared.hand_over(rank as usize);
-        drop(shared);
-        if let Some(next) = given {
-            self.beds[next].tell();
-        }
+        shared.hand_over(rank as usize);
     }
 
     /// A rank starts a transfer at `now_ns`. When the first effect comes to it, and how far it may go on at most: another rank on which
@@ -380,7 +367,7 @@ impl VirtualNet {
             && let Some((_, error)) = shared.exchange.orphan(rank)
         {
             let at_ns = now_ns + shared.lookahead_ns(rank, transfer.peer);
-            shared.push(rank, at_ns, Effect::Failed(error));
+            shared.push(rank, at_ns, Effect::Failed(Box::new(error)));
         }
         Ok((shared.first_effect_ns(rank as usize), shared.answer_ns))
     }
@@ -394,7 +381,7 @@ impl VirtualNet {
             let Some(Reverse(found)) = shared.effects[rank as usize].pop() else { break };
             match found.effect {
                 Effect::Over(number) => numbers.push(number),
-                Effect::Failed(error) => failure = Some(error),
+                Effect::Failed(error) => failure = Some(*error),
                 Effect::Arrived(found) => shared.arrive(rank, &found, now_ns, &mut numbers),
             }
         }
@@ -405,19 +392,29 @@ impl VirtualNet {
     }
 }
 
+impl Turns for VirtualNet {
+    fn carrier(&self) -> &Carrier {
+        &self.carrier
+    }
+
+    fn running(&self) -> Option<usize> {
+        let shared = self.shared();
+        let is_left = shared.next_ns.get(shared.running).is_some_and(|next| *next != NEVER);
+        is_left.then_some(shared.running)
+    }
+}
+
 impl Shared {
-    /// The machine with the earliest event runs next, of several the one with the lowest rank: who is to be told, unless it is the one that
-    /// has run.
-    #[must_use]
-    fn hand_over(&mut self, me: usize) -> Option<usize> {
+    /// The machine with the earliest event runs next, of several the one with the lowest rank, if this one has run.
+    fn hand_over(&mut self, me: usize) {
         if self.running != me {
-            return None;
+            return;
         }
         self.deliver();
         let ranks = self.next_ns.iter().enumerate().filter(|(_, next)| **next != NEVER);
-        let (first, _) = ranks.min_by_key(|(rank, next)| (**next, *rank))?;
-        self.running = first;
-        (first != me).then_some(first)
+        if let Some((first, _)) = ranks.min_by_key(|(rank, next)| (**next, *rank)) {
+            self.running = first;
+        }
     }
 
     /// In a search: lets a transfer arrive, if nobody has anything to do before.
@@ -481,7 +478,7 @@ impl Shared {
             for rank in [from, to] {
                 let lost = TransferError::Lost { from, to, what: what.clone() };
                 let at_ns = now_ns + self.lookahead_ns(from, to);
-                self.push(rank, at_ns, Effect::Failed(lost));
+                self.push(rank, at_ns, Effect::Failed(Box::new(lost)));
             }
             return;
         }

@@ -58,8 +58,8 @@ impl GroupSeat {
     }
 
     /// Gives the others their turn, and waits for its own. `next_ns`: when the machine's next event is.
-    pub(in crate::virtual_time) fn turn(&mut self, next_ns: u64, beat: impl Fn()) -> Leave {
-        let leave = self.of.net.turn(self.of.rank, next_ns, beat);
+    pub(in crate::virtual_time) fn turn(&mut self, next_ns: u64) -> Leave {
+        let leave = self.of.net.turn(self.of.rank, next_ns);
         self.horizon_ns = leave.horizon_ns;
         leave
     }

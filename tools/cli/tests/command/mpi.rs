@@ -116,6 +116,30 @@ fn collectives_over_mpi_are_measured_beside_those_of_mpi() {
     }
 }
 
+/// One rank reduces in a ring, and the other one directly: their sends and receives do not meet.
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn ranks_that_disagree_over_mpi_are_told_what_each_of_them_calls() {
+    let words = |algorithm: &str| {
+        let words = "comm bench --group mpi -b 4K -e 4K --rounds 1 --repeats 1 --algorithm";
+        words.split(' ').chain([algorithm]).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for launcher in launchers() {
+        let mut both = job(launcher, 1, &words("ring"));
+        both.args([":", "-n", "1", env!("CARGO_BIN_EXE_pto")]).args(words("direct"));
+        let told = both.output().expect("it starts");
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&told.stdout),
+            String::from_utf8_lossy(&told.stderr)
+        );
+        assert!(!told.status.success(), "{}: {said}", launcher.0);
+        for part in ["rank 0 has", "rank 1 has", "(ring)", "(direct)"] {
+            assert!(said.contains(part), "{}: no '{part}': {said}", launcher.0);
+        }
+    }
+}
+
 /// The processes of a job's ranks.
 fn ranks_of(child: &Child) -> Vec<u32> {
     let mut found = Vec::new();
