@@ -226,8 +226,7 @@ impl Mapping {
         let (offset, length) = (usize::try_from(pages.start).ok()?, usize::try_from(bytes).ok()?);
         let place = self.start.as_ptr().wrapping_add(offset).cast();
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags =
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the pages are of this mapping, and hold plain bytes that the caller wants to be zeros.
         let start = unsafe { libc::mmap(place, length, protection, flags, -1, 0) };
         (start == place).then_some(pages)

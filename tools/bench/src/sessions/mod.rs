@@ -24,12 +24,12 @@ const STREAMS: u32 = 64;
 /// How often that is measured.
 const THROUGHPUTS: u32 = 15;
 /// How often a single launch is waited for, awake and asleep.
-const AWAKE: u32 = 2_000;
+const AWAKE: u32 = 20_000;
 const ASLEEP: u32 = 100;
 /// After it, everybody sleeps.
 const PAUSE: Duration = Duration::from_millis(2);
-/// How often each recording is launched.
-const REPLAYS: u32 = 300;
+/// How often each recording is launched: for longer than the system needs to give two threads a CPU each that have slept.
+const REPLAYS: u32 = 3_000;
 
 /// Measures the costs on each of these hostings, and how long stitched programs take in virtual time. With `commands`, runs a session
 /// of so many commands on each of the hostings instead.
@@ -79,10 +79,6 @@ fn on(hosting: Hosting) -> Result<Vec<SessionCost>, SessionError> {
 }
 
 fn median(times: &[f64]) -> f64 {
-    let mut t = times.to_vec();
-    t.sort_by(f64::total_cmp);
-    let q = |p: f64| t[((t.len() - 1) as f64 * p) as usize];
-    eprintln!("n {} q0 {:.2} q1 {:.2} q10 {:.2} q25 {:.2} q50 {:.2} q75 {:.2} q90 {:.2} q99 {:.2} max {:.2}", t.len(), q(0.), q(0.01), q(0.1), q(0.25), q(0.5), q(0.75), q(0.9), q(0.99), q(1.));
     Spread::of(times).map_or(f64::NAN, |spread| spread.median)
 }
 
