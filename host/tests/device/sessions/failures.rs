@@ -213,7 +213,6 @@ fn a_stream_finds_a_kernel_in_time_in_virtual_time() {
 fn a_budget_of_kernels_that_nothing_could_keep_is_refused() {
     let session = impatient();
     for budget in [0, 999, 31_000_000].map(Duration::from_nanos) {
-        let budget = Duration::from_millis(budget_ms);
         let kernel_budget = Some(budget);
         let refused =
             session.stream_with(StreamOptions { kernel_budget, ..StreamOptions::default() });
