@@ -378,6 +378,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.platform.relax();
     }
 
+    fn linger(&mut self) {
+        self.host.linger();
+        self.platform.relax();
+    }
+
     fn doze(&mut self) -> bool {
         self.host.doze()
     }
@@ -535,6 +540,10 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
 
     fn relax(&mut self) {
         self.0.relax();
+    }
+
+    fn linger(&mut self) {
+        self.0.linger();
     }
 
     fn doze(&mut self) -> bool {

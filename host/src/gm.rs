@@ -7,6 +7,7 @@
 //! Pages cost nothing until they are touched (`MAP_NORESERVE`), so that a device may have gigabytes.
 
 use std::io;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
 #[cfg(any(feature = "virt", feature = "a2a3"))]
 use std::sync::Arc;
@@ -103,18 +104,30 @@ impl Gm {
 
     /// Zeros a range, the copy of it on this side as well.
     pub(crate) fn zero(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
-        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         #[cfg(feature = "a2a3")]
         if let (Self::Remote(remote), true) = (self, bytes > 0) {
             remote.dma.fill(at, bytes, 0)?;
         }
-        let (mut offset, window) = (self.offset(at, bytes)?, self.window());
-        let end = offset + bytes;
+        let start = self.offset(at, bytes)?;
+        let end = start + bytes;
+        if let Self::Own(mapping) = self
+            && let Some(pages) = mapping.renew(start..end)
+        {
+            self.write_zeros(at, start..pages.start)?;
+            return self.write_zeros(at, pages.end..end);
+        }
+        self.write_zeros(at, start..end)
+    }
+
+    /// Zeros these bytes of a range at `at` by writing them.
+    fn write_zeros(&self, at: GmAddr, bytes: Range<u64>) -> Result<(), Error> {
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        let (window, Range { start: mut offset, end }) = (self.window(), bytes);
         while offset < end {
             let step = (end - offset).min(ZEROS.len() as u64);
             let zeros = usize::try_from(step).ok().and_then(|step| ZEROS.get(..step));
             let written = zeros.and_then(|zeros| window.write_bytes(offset, zeros));
-            written.ok_or_else(|| outside(at, bytes))?;
+            written.ok_or_else(|| outside(at, end - offset))?;
             offset += step;
         }
         Ok(())
@@ -165,6 +178,11 @@ fn outside(address: GmAddr, bytes: u64) -> Error {
     Error::CopyOutOfRange { address, bytes, place: Place::OutsideGm }
 }
 
+/// A page. A system with larger ones refuses what is not aligned to them.
+const PAGE: u64 = 4096;
+/// From this size on new pages are cheaper than zeros: much of so large a block is never touched.
+const LARGE: u64 = 4 << 20;
+
 /// A mapping, unmapped on drop.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -195,6 +213,23 @@ impl Mapping {
         let start = NonNull::new(start.cast::<u8>());
         let start = start.ok_or_else(|| refused(io::ErrorKind::AddrNotAvailable.into()))?;
         Ok(Self { start, bytes: length })
+    }
+
+    /// Puts new pages of zeros, which take no memory before they are touched, in the place of those that lie in this range as a whole. Which they
+    /// are; `None`: that is not worth it, or the system refuses.
+    fn renew(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let pages = range.start.next_multiple_of(PAGE)..range.end / PAGE * PAGE;
+        let bytes = pages.end.checked_sub(pages.start).filter(|bytes| *bytes >= LARGE)?;
+        if cfg!(miri) || range.end > self.bytes as u64 {
+            return None;
+        }
+        let (offset, length) = (usize::try_from(pages.start).ok()?, usize::try_from(bytes).ok()?);
+        let place = self.start.as_ptr().wrapping_add(offset).cast();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the pages are of this mapping, and hold plain bytes that the caller wants to be zeros.
+        let start = unsafe { libc::mmap(place, length, protection, flags, -1, 0) };
+        (start == place).then_some(pages)
     }
 
     /// # Safety
@@ -237,6 +272,20 @@ mod tests {
         window.write(8, &7_u64).unwrap();
         assert_eq!(window.read::<u64>(8), Some(7));
         assert!(window.read::<u64>((1 << 20) - 7).is_none());
+    }
+
+    #[test]
+    fn a_large_range_is_zero_again_and_nothing_beside_it() {
+        let gm = Gm::map(16 << 20).unwrap();
+        let ones = vec![1_u8; 16 << 20];
+        gm.write(gm.address(), &ones).unwrap();
+        let (start, bytes) = (4096 - 3, (8 << 20) + 5);
+        gm.zero(gm.address().offset(start), bytes).unwrap();
+        let mut found = vec![7_u8; 16 << 20];
+        gm.read(gm.address(), &mut found).unwrap();
+        for (at, byte) in (0..).zip(&found) {
+            assert_eq!(*byte, u8::from(!(start..start + bytes).contains(&at)), "byte {at}");
+        }
     }
 
     #[test]

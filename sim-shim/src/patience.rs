@@ -74,6 +74,12 @@ impl Backoff {
         self.idle = 0;
     }
 
+    /// Nothing was found, and that for more than `looks` times in a row.
+    pub(crate) const fn has_looked(&mut self, looks: u32) -> bool {
+        self.idle = self.idle.saturating_add(1);
+        self.idle > looks
+    }
+
     /// Nothing was found: spins or yields; `true`: it is time to park.
     pub(crate) fn wait_or_give_up(&mut self) -> bool {
         self.idle = self.idle.saturating_add(1);

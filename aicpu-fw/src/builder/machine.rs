@@ -73,6 +73,13 @@ pub trait BuilderHost {
     #[inline]
     fn relax(&mut self) {}
 
+    /// As [`relax`](Self::relax), of a builder that has nothing to do and expects something soon: a host whose thread naps in `relax` stays
+    /// awake here.
+    #[inline]
+    fn linger(&mut self) {
+        self.relax();
+    }
+
     /// The builder has nothing to do, and sleeps until somebody rings for it. `false`: nobody has, for as long as this machine lets a
     /// builder sleep, which may be no time at all.
     fn doze(&mut self) -> bool {

@@ -136,11 +136,20 @@ impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHos
             if !self.launches.has_any() {
                 return Ok(true);
             }
-        } else if !self.launches.has_any() && self.may_sleep() {
-            return Ok(!self.doze());
+        } else if !self.launches.has_any() {
+            if self.may_sleep() {
+                return Ok(!self.doze());
+            }
+            self.linger();
+            return Ok(false);
         }
         self.relax();
         Ok(false)
+    }
+
+    fn linger(&mut self) {
+        self.turns = 0;
+        self.launches.host().linger();
     }
 
     fn relax(&mut self) {

@@ -49,8 +49,8 @@ pub(super) struct Driver {
 /// How long somebody who waits looks by himself, before he asks to be told: about what being told costs, which is a nap of the service
 /// and two threads that wake up.
 const LOOKS: Duration = Duration::from_micros(100);
-/// From this time on he lets other threads have his CPU between two looks.
-const LOOKS_ALONE: Duration = Duration::from_micros(20);
+/// From this time on he lets other threads have his CPU between two looks: the one that he waits for may have no other one.
+const LOOKS_ALONE: Duration = Duration::from_micros(2);
 /// Looks between two looks at the clock.
 const LOOKS_A_CLOCK: u32 = 16;
 

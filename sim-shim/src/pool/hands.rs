@@ -16,6 +16,8 @@ use crate::patience::{Backoff, Patience};
 
 /// How long an idle thread sleeps between two looks.
 const NAP: Duration = Duration::from_micros(50);
+/// Looks of a thread that expects something soon, before it yields between two of them: about 2 us.
+const LOOKS_ALONE: u32 = 20;
 
 /// The cores, as one thread of the pool runs them.
 pub(super) struct Hands<'r, B> {
@@ -44,15 +46,32 @@ impl<'r, B> Hands<'r, B> {
     }
 
     /// Helps others where there are any, and the transfers; goes to sleep for a while when there is nothing to do for long.
-    pub(super) fn rest(&mut self, mut worked: bool) {
-        if self.run.os_threads > 1 {
-            worked |= self.help(worked);
-        }
-        if worked || self.run.help_transfers() {
+    pub(super) fn rest(&mut self, worked: bool) {
+        if self.has_worked(worked) {
             self.backoff.reset();
         } else if self.backoff.wait_or_give_up() {
             std::thread::park_timeout(NAP);
         }
+    }
+
+    /// As `rest`, of a thread that expects something soon: it does not sleep, because nobody wakes it from a nap; and it soon lets others have its CPU
+    /// between two looks, because whoever is about to submit something may wait for that.
+    pub(super) fn linger(&mut self, worked: bool) {
+        if self.has_worked(worked) {
+            self.backoff.reset();
+        } else if self.backoff.has_looked(LOOKS_ALONE) {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Whether there was something to do, also for others and for the transfers.
+    fn has_worked(&mut self, mut worked: bool) -> bool {
+        if self.run.os_threads > 1 {
+            worked |= self.help(worked);
+        }
+        worked || self.run.help_transfers()
     }
 
     /// Runs the cores that were rung, or keeps them until the thread schedules no more. Whether there are any.

@@ -292,6 +292,14 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         self.hands.rest(worked);
     }
 
+    fn linger(&mut self) {
+        if self.turn_every == NO_TURN {
+            return;
+        }
+        let worked = self.step_others() | self.hands.run_kept();
+        self.hands.linger(worked);
+    }
+
     fn doze(&mut self) -> bool {
         self.hands.run.doze()
     }

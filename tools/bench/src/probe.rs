@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::stats::Spread;
+
 /// A line of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -50,6 +52,36 @@ pub fn round_trip_ns() -> f64 {
 #[must_use]
 pub fn mailbox_ns(slots: usize) -> f64 {
     mailboxes(slots, 5_000, 20)
+}
+
+/// From waking a thread that has slept for `pause` to its answer, in us: the median of `times`. The floor of whatever wakes one.
+#[must_use]
+pub fn wake_us(pause: Duration, times: u32) -> f64 {
+    let (asked, answered) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let (theirs, answers) = (Arc::clone(&asked), Arc::clone(&answered));
+    let sleeper = thread::spawn(move || {
+        let mut seen = 0;
+        while seen < u64::from(times) {
+            thread::park();
+            // Acquire: pairs with the Release store of the other thread.
+            seen = theirs.load(Ordering::Acquire);
+            // Release: pairs with the Acquire load of the other thread.
+            answers.store(seen, Ordering::Release);
+        }
+    });
+    let mut found = Vec::new();
+    for number in 1..=u64::from(times) {
+        thread::sleep(pause);
+        let start = Instant::now();
+        // Release: pairs with the Acquire load of the sleeper.
+        asked.store(number, Ordering::Release);
+        sleeper.thread().unpark();
+        // Acquire: pairs with the Release store of the answer.
+        wait_for(|| Some(answered.load(Ordering::Acquire)).filter(|seen| *seen == number));
+        found.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    sleeper.join().expect("the sleeper does not panic");
+    Spread::of(&found).map_or(f64::NAN, |spread| spread.median)
 }
 
 /// No number: the answering thread ends.

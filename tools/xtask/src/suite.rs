@@ -60,15 +60,14 @@ pub(crate) fn tests_apart(root: &Path) -> Vec<Step> {
         ),
         checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-handles"),
         checker("shuttle tests", "shuttle", "-p pto-aicpu-fw"),
-        Step::cargo("mutants", "test -p pto-aicpu-fw --test firmware --test stream mutants")
-            .with("RUSTFLAGS", "--cfg pto_mutants")
-            .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
-        // One after the other: which mutant is chosen, is so for the whole process.
+        // One after the other: which mutant is chosen, is so for the whole process. Not optimised: they take longer to compile than to run.
         Step::cargo(
-            "mutants of shaped tasks",
-            "test -p pto-sim-shim --test simulator -- --test-threads=1 virtual_time::block_shapes virtual_time::gate",
+            "mutants",
+            "test -p pto-aicpu-fw -p pto-sim-shim --test firmware --test stream --test simulator -- \
+             --test-threads=1 mutants virtual_time::block_shapes virtual_time::gate",
         )
         .with("RUSTFLAGS", "--cfg pto_mutants")
+        .with("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         race_detector(root),
     ]

@@ -5,13 +5,14 @@ use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::{HostGraph, RunOptions, func};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use pto_host::session::{
     CommandKind, HostBuffer, Reduction, SessionError, SessionOptions, Stream, ValueTest,
 };
 use pto_host::workloads::tile::DType;
 
-use super::support::{LONG, device, on_each, options, pool, session};
+use super::support::{LONG, device, far_beyond, on_each, options, pool, session};
 
 #[test]
 fn a_recording_of_two_streams_is_launched_again_and_again() {
@@ -115,12 +116,13 @@ fn the_firmware_stays_up_for_recordings() {
 /// A fault in a recording is that command's, with its post-mortem; what is behind it goes on.
 #[test]
 fn a_recording_that_fails_is_told_as_one_command() {
-    let run = RunOptions { task_budget: std::time::Duration::from_millis(30), ..options().run };
+    let budget = Duration::from_millis(30);
+    let run = RunOptions { task_budget: budget, ..options().run };
     let session = device(pool()).session(SessionOptions { run, ..options() }).unwrap();
     let stream = session.stream().unwrap();
     stream.begin_capture().unwrap();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
-    stream.launch(func::SPIN_AIV, &[2_000_000_000]).unwrap();
+    stream.launch(func::SPIN_AIV, &[far_beyond(budget)]).unwrap();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
     let recording = stream.end_capture().unwrap();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();

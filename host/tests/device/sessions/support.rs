@@ -1,7 +1,8 @@
 //! A session for tests.
 
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use pto_host::graph::NoBuilders;
 use pto_host::session::{Drive, SessionOptions};
@@ -10,6 +11,10 @@ use pto_host::{Device, DeviceOptions, Hosting, RunOptions, Session};
 
 /// No test waits longer.
 pub(super) const LONG: Duration = Duration::from_secs(60);
+/// How many budgets a kernel spins that is to be found out.
+const BUDGETS_BEYOND: f64 = 8.0;
+/// Iterations whose time is taken.
+const SPINS_MEASURED: u64 = 1_000_000;
 
 pub(super) fn device(hosting: Hosting) -> Device {
     let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, hosting };
@@ -25,6 +30,21 @@ pub(super) fn options() -> SessionOptions {
 
 pub(super) fn pool() -> Hosting {
     Hosting::Pool { os_threads: NonZeroUsize::MIN }
+}
+
+/// Iterations of the spinning kernel that take much longer than `budget` on this machine, and not longer than a test needs.
+pub(super) fn far_beyond(budget: Duration) -> u64 {
+    static NS_EACH: OnceLock<f64> = OnceLock::new();
+    let ns_each = *NS_EACH.get_or_init(|| {
+        let spin = |_| {
+            let start = Instant::now();
+            pto_aicore_kernels::spin(SPINS_MEASURED);
+            start.elapsed().as_secs_f64() * 1e9 / SPINS_MEASURED as f64
+        };
+        (0..5).map(spin).fold(f64::INFINITY, f64::min)
+    });
+    let iterations = BUDGETS_BEYOND * budget.as_secs_f64() * 1e9 / ns_each;
+    u64::try_from(iterations.ceil() as i64).expect("a budget is some milliseconds")
 }
 
 /// A session on a thread of its own, on a pool of one.

@@ -12,6 +12,7 @@ use pto_host::{Hosting, Session, Stream, func};
 pub use cost::SessionCost;
 use cost::open;
 
+use crate::probe::wake_us;
 use crate::stats::Spread;
 
 /// Launches that are submitted in one go.
@@ -20,9 +21,15 @@ const SUBMITTED: u32 = 500;
 const LAUNCHES: u32 = 20_000;
 /// Streams that share them.
 const STREAMS: u32 = 64;
+/// How often that is measured.
+const THROUGHPUTS: u32 = 15;
 /// How often a single launch is waited for, awake and asleep.
-const AWAKE: u32 = 2_000;
+const AWAKE: u32 = 20_000;
 const ASLEEP: u32 = 100;
+/// After it, everybody sleeps.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often each recording is launched: for longer than the system needs to give two threads a CPU each that have slept.
+const REPLAYS: u32 = 3_000;
 
 /// Measures the costs on each of these hostings, and how long stitched programs take in virtual time. With `commands`, runs a session
 /// of so many commands on each of the hostings instead.
@@ -46,18 +53,21 @@ pub fn measure(hostings: &[Hosting], commands: Option<u64>) -> Result<Vec<Sessio
 
 fn on(hosting: Hosting) -> Result<Vec<SessionCost>, SessionError> {
     let session = open(hosting)?;
-    let one = throughput(&session, 1)?;
-    let many = throughput(&session, STREAMS)?;
+    let (one, over_one) = throughput(&session)?;
+    let slept = format!(
+        "the same after a sleep, us (a thread that is woken answers in {:.0})",
+        wake_us(PAUSE, ASLEEP)
+    );
     let found = [
         ("submitting a launch, ns", 100.0, submission(&session)?),
         ("empty launches of one stream, ns each", 200.0, one),
-        ("64 streams over one, in total", 1.0, many / one),
+        ("64 streams over one, in total", 1.0, over_one),
         (
             "from launch to seen completion, awake, us",
             5.0,
             latency(&session, AWAKE, Duration::ZERO)?,
         ),
-        ("the same after a sleep, us", 50.0, latency(&session, ASLEEP, Duration::from_millis(2))?),
+        (&slept, 50.0, latency(&session, ASLEEP, PAUSE)?),
         ("a recording of 100 launches, beside its tasks, us", 5.0, replay(&session)?),
     ];
     let cost = |(what, bound, found): (&str, f64, f64)| SessionCost {
@@ -90,19 +100,27 @@ fn submission(session: &Session) -> Result<f64, SessionError> {
     Ok(median(&times))
 }
 
-/// Nanoseconds a launch, from the first submission to the end of the last one.
-fn throughput(session: &Session, streams: u32) -> Result<f64, SessionError> {
-    let streams = (0..streams).map(|_| session.stream()).collect::<Result<Vec<_>, _>>()?;
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = Instant::now();
-        for (_, stream) in (0..LAUNCHES).zip(streams.iter().cycle()) {
-            stream.launch(func::EMPTY_AIV, &[])?;
-        }
-        session.synchronize()?;
-        times.push(start.elapsed().as_secs_f64() * 1e9 / f64::from(LAUNCHES));
+/// Nanoseconds a launch in one stream, from the first submission to the end of the last one; and how much more in [`STREAMS`] of them. They take
+/// turns, because a machine has slow moments.
+fn throughput(session: &Session) -> Result<(f64, f64), SessionError> {
+    let open = |count: u32| (0..count).map(|_| session.stream()).collect::<Result<Vec<_>, _>>();
+    let (one, many) = (open(1)?, open(STREAMS)?);
+    let (mut times, mut ratios) = (Vec::new(), Vec::new());
+    for _ in 0..THROUGHPUTS {
+        let (one, many) = (launched(session, &one)?, launched(session, &many)?);
+        times.push(one);
+        ratios.push(many / one);
     }
-    Ok(median(&times))
+    Ok((median(&times), median(&ratios)))
+}
+
+fn launched(session: &Session, streams: &[Stream]) -> Result<f64, SessionError> {
+    let start = Instant::now();
+    for (_, stream) in (0..LAUNCHES).zip(streams.iter().cycle()) {
+        stream.launch(func::EMPTY_AIV, &[])?;
+    }
+    session.synchronize()?;
+    Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(LAUNCHES))
 }
 
 fn latency(session: &Session, times: u32, pause: Duration) -> Result<f64, SessionError> {
@@ -120,11 +138,16 @@ fn latency(session: &Session, times: u32, pause: Duration) -> Result<f64, Sessio
     Ok(median(&found))
 }
 
-/// Of a recording with 100 launches, less what the second hundred of one with 200 takes.
+/// Of a recording with 100 launches, less what the second hundred of one with 200 takes. The two take turns.
 fn replay(session: &Session) -> Result<f64, SessionError> {
     let stream = session.stream()?;
     let (hundred, two) = (recorded(&stream, 100)?, recorded(&stream, 200)?);
-    let (hundred, two) = (replayed(&stream, &hundred)?, replayed(&stream, &two)?);
+    let (mut of_hundred, mut of_two) = (Vec::new(), Vec::new());
+    for _ in 0..REPLAYS {
+        of_hundred.push(replayed(&stream, &hundred)?);
+        of_two.push(replayed(&stream, &two)?);
+    }
+    let (hundred, two) = (median(&of_hundred), median(&of_two));
     Ok(hundred - (two - hundred))
 }
 
@@ -137,12 +160,8 @@ fn recorded(stream: &Stream, launches: u32) -> Result<Recording, SessionError> {
 }
 
 fn replayed(stream: &Stream, recording: &Recording) -> Result<f64, SessionError> {
-    let mut times = Vec::new();
-    for _ in 0..300 {
-        let start = Instant::now();
-        stream.launch_recording(recording, &[])?;
-        stream.synchronize()?;
-        times.push(start.elapsed().as_secs_f64() * 1e6);
-    }
-    Ok(median(&times))
+    let start = Instant::now();
+    stream.launch_recording(recording, &[])?;
+    stream.synchronize()?;
+    Ok(start.elapsed().as_secs_f64() * 1e6)
 }
