@@ -4,7 +4,8 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let target = |variable| std::env::var(variable).unwrap_or_default();
-    if target("CARGO_CFG_TARGET_ARCH") == "aarch64" && target("CARGO_CFG_TARGET_OS") == "linux" {
+    let is_image = ["aarch64", "x86_64"].contains(&&*target("CARGO_CFG_TARGET_ARCH")) && target("CARGO_CFG_PANIC") == "abort";
+    if is_image && target("CARGO_CFG_TARGET_OS") == "linux" {
         for argument in ["-nostartfiles", "-Wl,--build-id=sha1", "-Wl,-z,relro,-z,now"] {
             println!("cargo::rustc-cdylib-link-arg={argument}");
         }
