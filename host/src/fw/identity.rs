@@ -12,7 +12,7 @@ use std::mem::offset_of;
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
 use crate::fw::error::ImageError;
-use crate::fw::kind::{ImageKind, Tracing};
+use crate::fw::kind::{ImageKind, Machine, Tracing};
 
 /// Bytes of an ELF note before its body: three words and our owner.
 const NOTE_HEADER: usize = 16;
@@ -122,6 +122,9 @@ fn check_place(elf: &Elf<'_>, kind: ImageKind) -> Result<(), ImageError> {
     match kind {
         ImageKind::Virt => {
             let room = virt::IMAGE_ADDRESS..=virt::IMAGE_ADDRESS + virt::IMAGE_BYTES;
+            if elf.machine != Machine::Aarch64 {
+                return Err(ImageError::Machine { found: elf.machine.to_string() });
+            }
             if elf.file_type != ET_EXEC {
                 return Err(field("e_type", elf.file_type.into(), "2: an executable".into()));
             }
