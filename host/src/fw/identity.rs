@@ -40,7 +40,11 @@ pub(crate) fn read(elf: &Elf<'_>) -> Result<Identity, ImageError> {
             check_place(elf, identity.kind)?;
             Ok(identity)
         }
-        None => of_blob(elf),
+        // A program of a development machine is no image, whatever else it lacks.
+        None => of_blob(elf).map_err(|error| match elf.machine {
+            Machine::Aarch64 => error,
+            Machine::X86_64 => ImageError::Machine { found: elf.machine.to_string() },
+        }),
     }
 }
 
