@@ -48,7 +48,7 @@ macro_rules! kernel_blob {
             ".global pto_blob",
             "pto_blob: .quad {magic}",
             ".short {major}, {minor}",
-            ".word {count}",
+            ".long {count}",
             ".quad PTO_BLOB_END - . + 16",
             ".zero 40",
             magic = const $crate::abi::fw_image::KERNEL_BLOB_MAGIC,
@@ -62,7 +62,7 @@ macro_rules! kernel_blob {
             core::arch::global_asm!(
                 ".section .pto.blob.table, \"a\"",
                 ".quad {entry} - .",
-                ".word {id}, {kind}",
+                ".long {id}, {kind}",
                 concat!("2: .ascii \"", $($name)*, "\""),
                 ".zero {name_bytes} - (. - 2b)",
                 entry = sym $entry,
