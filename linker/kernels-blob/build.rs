@@ -15,7 +15,8 @@ fn main() {
     let is_bare = of_target("OS") == "none";
     // For the development machine the profiles of images alone make a blob: their name is that of the folder.
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let is_image = out.components().any(|part| part.as_os_str().to_string_lossy().starts_with("firmware"));
+    let is_image =
+        out.components().any(|part| part.as_os_str().to_string_lossy().starts_with("firmware"));
     let is_native = of_target("ARCH") == "x86_64" && of_target("OS") == "linux" && is_image;
     if !is_bare && !is_native {
         return;
@@ -28,6 +29,8 @@ fn main() {
         println!("cargo::rustc-link-arg-bins={through}{argument}");
     }
     if is_native {
-        ["-nostartfiles", "-nostdlib"].iter().for_each(|argument| println!("cargo::rustc-link-arg-bins={argument}"));
+        ["-nostartfiles", "-nostdlib"]
+            .iter()
+            .for_each(|argument| println!("cargo::rustc-link-arg-bins={argument}"));
     }
 }

@@ -2,9 +2,9 @@
 //! size of the file.
 
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC, EV_CURRENT,
-    FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR,
-    SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC,
+    EV_CURRENT, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC,
+    SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, pod};

@@ -15,7 +15,10 @@ pto_kernels_blob::kernel_blob! { library; }
 const _: () = assert!(KERNELS.len() == LIBRARY.len(), "a kernel of LIBRARY is not in the blob");
 
 /// On a development machine there is nothing to load.
-#[cfg(not(any(target_os = "none", all(target_arch = "x86_64", target_os = "linux", panic = "abort"))))]
+#[cfg(not(any(
+    target_os = "none",
+    all(target_arch = "x86_64", target_os = "linux", panic = "abort")
+)))]
 fn main() {
     eprintln!("pto-kernels-blob is code for a device: build it with --target aarch64-unknown-none");
     std::process::exit(2);

@@ -90,7 +90,8 @@ mod tests {
             fs::write(&program, content).unwrap();
             lay_out(&folder, &library, &[("x86_64-unknown-linux-gnu", program.clone())]).unwrap();
             let emulator = folder.join("bin/x86_64/pto-cann-emulator");
-            for file in NAMES.map(|name| folder.join("lib64").join(name)).iter().chain([&emulator]) {
+            for file in NAMES.map(|name| folder.join("lib64").join(name)).iter().chain([&emulator])
+            {
                 assert_eq!(fs::read_to_string(file).unwrap(), content);
             }
         }

@@ -28,7 +28,9 @@ pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     let folder = folder.display();
     println!("{folder}");
     println!("Next: ASCEND_HOME_PATH={folder} pto run vector_example --device a2a3");
-    println!("Firmware for this machine is faster: pto fw build --image cann --machine x86-64 --release");
+    println!(
+        "Firmware for this machine is faster: pto fw build --image cann --machine x86-64 --release"
+    );
     Ok(())
 }
 

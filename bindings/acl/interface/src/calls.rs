@@ -195,7 +195,8 @@ impl fmt::Display for Hex<'_> {
         let digit = |four: u8| char::from(DIGITS[usize::from(four & 15)]);
         // In pieces: a line may hold megabytes.
         self.0.chunks(1024).try_for_each(|piece| {
-            let text: String = piece.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect();
+            let text: String =
+                piece.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect();
             f.write_str(&text)
         })
     }

@@ -99,7 +99,10 @@ fn check(call: &Call) -> Result<(), String> {
     if let Some(memory) = all.find(|memory| memory.left_out > 0) {
         return Err(format!(
             "the record has left out {} bytes of the memory at {:#x} and holds {}; record again with PTO_ACL_RECORD_BYTES={} or more",
-            memory.left_out, memory.address, memory.bytes.len(), memory.left_out.saturating_add(memory.bytes.len() as u64)
+            memory.left_out,
+            memory.address,
+            memory.bytes.len(),
+            memory.left_out.saturating_add(memory.bytes.len() as u64)
         ));
     }
     if call.arguments.len() > MOST_ARGUMENTS {

@@ -229,9 +229,7 @@ pub(super) fn value(note: Note, count: usize) -> Value {
         Note::Text(at) => text(at),
         Note::Function(at) => Value::Function(at as u64),
         Note::Double(number) => Value::Double(number.to_bits()),
-        Note::In(at, bytes) => {
-            Value::In(memory(at, bytes.saturating_mul(count.max(1))))
-        }
+        Note::In(at, bytes) => Value::In(memory(at, bytes.saturating_mul(count.max(1)))),
         Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
         Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
         Note::Foreign => Value::Foreign,

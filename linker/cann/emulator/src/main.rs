@@ -54,9 +54,13 @@ fn main() -> ExitCode {
             let of_firmware = scenarios::example().into_iter();
             (of_firmware.chain(examples::shapes_in_cpp()).collect(), path)
         }
-        [run, path] if run.starts_with("run:") || run.starts_with("once:") => (examples::scenarios(run), path),
+        [run, path] if run.starts_with("run:") || run.starts_with("once:") => {
+            (examples::scenarios(run), path)
+        }
         _ => {
-            eprintln!("usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE]..|once:NAME[:PARAM=VALUE].. IMAGE.so");
+            eprintln!(
+                "usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE]..|once:NAME[:PARAM=VALUE].. IMAGE.so"
+            );
             return ExitCode::from(2);
         }
     };

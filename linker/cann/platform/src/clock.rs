@@ -53,14 +53,20 @@ const fn frequency() -> u64 {
 }
 
 /// Without the counter (unit tests on another machine): each look is a microsecond later than the one before.
-#[cfg(not(any(target_arch = "aarch64", all(target_arch = "x86_64", target_os = "linux", panic = "abort"))))]
+#[cfg(not(any(
+    target_arch = "aarch64",
+    all(target_arch = "x86_64", target_os = "linux", panic = "abort")
+)))]
 fn ticks() -> u64 {
     use pto_abi::sync::{AtomicU64, Ordering};
     static LOOKS: AtomicU64 = AtomicU64::new(0);
     LOOKS.fetch_add(1, Ordering::Relaxed)
 }
 
-#[cfg(not(any(target_arch = "aarch64", all(target_arch = "x86_64", target_os = "linux", panic = "abort"))))]
+#[cfg(not(any(
+    target_arch = "aarch64",
+    all(target_arch = "x86_64", target_os = "linux", panic = "abort")
+)))]
 const fn frequency() -> u64 {
     1_000_000
 }

@@ -82,7 +82,12 @@ pub(crate) struct Emulator {
 
 impl Emulator {
     /// Starts it. `told` hears of each answer, with the generation.
-    pub(crate) fn start(code: Code, memory: &Memory, generation: u64, told: Told) -> Result<Self, String> {
+    pub(crate) fn start(
+        code: Code,
+        memory: &Memory,
+        generation: u64,
+        told: Told,
+    ) -> Result<Self, String> {
         let folder =
             env::temp_dir().join(format!("pto-stand-in-{}-{generation}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -93,7 +98,8 @@ impl Emulator {
         command.env("PTO_AICPU_KERNELS", &folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
-            let needs = if code.is_native() { "" } else { "; it needs qemu-aarch64 (Debian: qemu-user)" };
+            let needs =
+                if code.is_native() { "" } else { "; it needs qemu-aarch64 (Debian: qemu-user)" };
             format!("{} cannot be started ({error}){needs}", program.display())
         })?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take());
@@ -176,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_head_of_a_file_tells_its_machine() {
-        let head = |machine: u16| [b"\x7fELF".as_slice(), &[2; 14], &machine.to_le_bytes()].concat();
+        let head =
+            |machine: u16| [b"\x7fELF".as_slice(), &[2; 14], &machine.to_le_bytes()].concat();
         assert_eq!(Code::of(&head(183)), Some(Code::Aarch64));
         assert_eq!(Code::of(&head(62)), Some(Code::X86_64));
         assert_eq!(Code::of(&head(243)), None);

@@ -58,7 +58,9 @@ fn check_device_args(machine: &Held, args: &[u8]) -> Result<ElfCode, Refusal> {
         let (start, bytes) = (word(&device_args, at), word(&device_args, at + 8));
         let head = memory.read(start, ElfCode::HEAD).unwrap_or_default();
         let code = ElfCode::of(&head).filter(|_| memory.holds(start, bytes));
-        let why = || format!("the library at {at} of the device arguments is no firmware in device memory");
+        let why = || {
+            format!("the library at {at} of the device arguments is no firmware in device memory")
+        };
         code.ok_or_else(|| (BAD_ARGUMENT, why()))
     };
     let (dispatcher, firmware) = (code_at(96)?, code_at(120)?);

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Machine, Store, Tracing};
+use pto_host::fw::{
+    DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Machine, Store, Tracing,
+};
 use pto_image_build::Built;
 use serde_json::{Value, json};
 
@@ -92,8 +94,10 @@ fn images_of(
             "{} has no image: building the default one, and flashing it",
             device.name()
         ));
-        let machine = firmware.as_ref().or(kernels.as_ref()).map_or_else(Machine::default, |one| one.machine);
-        let mut made: Vec<Image> = build(&missing, machine)?.into_iter().map(|built| built.image).collect();
+        let machine =
+            firmware.as_ref().or(kernels.as_ref()).map_or_else(Machine::default, |one| one.machine);
+        let mut made: Vec<Image> =
+            build(&missing, machine)?.into_iter().map(|built| built.image).collect();
         made.retain(|image| missing.contains(&image.kind));
         let generation = store.flash(device, &made.iter().collect::<Vec<_>>())?;
         build::say(&format!("flashed to {} as generation {}", device.name(), generation.number));

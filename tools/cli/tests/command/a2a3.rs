@@ -24,7 +24,8 @@ fn cann(home: &Path) -> PathBuf {
     assert!(build.status().is_ok_and(|status| status.success()), "{build:?}");
     let folder = home.join("cann");
     let library = libraries.join(stand_in::LIBRARY);
-    stand_in::lay_out(&folder, &library, &[(native, program)]).unwrap_or_else(|why| panic!("{why}"));
+    stand_in::lay_out(&folder, &library, &[(native, program)])
+        .unwrap_or_else(|why| panic!("{why}"));
     folder
 }
 
@@ -43,7 +44,12 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     };
     let build = ["fw", "build", "--image", "cann", "--machine", "x86-64", "--release", "--json"];
     let built: Value = serde_json::from_str(&pto(&build).stdout).expect("one JSON value");
-    let files: Vec<&str> = built["images"].as_array().expect("a list").iter().filter_map(|image| image["file"].as_str()).collect();
+    let files: Vec<&str> = built["images"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|image| image["file"].as_str())
+        .collect();
     assert_eq!(files.len(), 2, "{built}");
     let shown = ["fw", "inspect", files[0], "--json"];
     assert_eq!(conforms("fw_inspect", &shown, &pto(&shown))["machine"], "x86_64");
@@ -58,7 +64,11 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     let refused = answer(&mut home.command(&["fw", "flash", files[1], "--device", "virt"]));
     assert!(refused.code == Some(2) && refused.stderr.contains("x86-64"), "{}", refused.stderr);
     let refused = answer(&mut home.command(&["fw", "build", "--machine", "x86-64"]));
-    assert!(refused.code == Some(2) && refused.stderr.contains("--image cann"), "{}", refused.stderr);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("--image cann"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]

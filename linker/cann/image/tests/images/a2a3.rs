@@ -286,7 +286,10 @@ fn firmware_and_kernels_are_of_one_machine() {
     let kernels = read(common::kernels(Machine::X86_64));
     let error = Device::open_a2a3(&options(), &firmware, &kernels).err().expect("it is refused");
     let text = error.to_string();
-    assert!(text.contains("the firmware is AArch64 code and the kernels are x86-64 code"), "{text}");
+    assert!(
+        text.contains("the firmware is AArch64 code and the kernels are x86-64 code"),
+        "{text}"
+    );
     nothing_is_open();
 }
 

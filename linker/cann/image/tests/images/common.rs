@@ -71,7 +71,11 @@ pub(crate) const MACHINES: &[Machine] = if cfg!(target_arch = "x86_64") {
     &[Machine::Aarch64]
 };
 
-fn of_machine(files: &'static OfMachines, machine: Machine, make: impl FnOnce() -> PathBuf) -> PathBuf {
+fn of_machine(
+    files: &'static OfMachines,
+    machine: Machine,
+    make: impl FnOnce() -> PathBuf,
+) -> PathBuf {
     files[usize::from(machine == Machine::X86_64)].get_or_init(make).clone()
 }
 

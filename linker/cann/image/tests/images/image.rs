@@ -21,7 +21,9 @@ const NOTE_HEADER: usize = 16;
 /// The image's file, built once.
 fn image() -> &'static [u8] {
     static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
-    IMAGE.get_or_init(|| std::fs::read(common::default_image(Machine::Aarch64)).expect("it was built"))
+    IMAGE.get_or_init(|| {
+        std::fs::read(common::default_image(Machine::Aarch64)).expect("it was built")
+    })
 }
 
 fn elf() -> ElfFile64<'static, Endianness> {
@@ -108,7 +110,9 @@ fn it_leaves_the_allowed_minimum_to_libc() {
     ]);
     assert!(undefined.is_subset(&allowed), "{undefined:?}");
     let needed = common::text(
-        Command::new("aarch64-linux-gnu-readelf").arg("-d").arg(common::default_image(Machine::Aarch64)),
+        Command::new("aarch64-linux-gnu-readelf")
+            .arg("-d")
+            .arg(common::default_image(Machine::Aarch64)),
     );
     let needed: Vec<&str> = needed.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert!(needed.len() == 1 && needed[0].contains("libc.so.6"), "{needed:?}");
@@ -163,6 +167,8 @@ fn the_image_for_this_machine_is_the_same_to_a_driver() {
     assert_eq!(exported(&native), exported(&device));
     assert_eq!(common::panics(&common::symbols(native.bytes())), [""; 0], "no panic is in it");
     let kernels = |machine| Image::read(&common::kernels(machine)).expect("a blob").kernels;
-    let names = |machine| kernels(machine).into_iter().map(|one| (one.func_id, one.name)).collect::<Vec<_>>();
+    let names = |machine| {
+        kernels(machine).into_iter().map(|one| (one.func_id, one.name)).collect::<Vec<_>>()
+    };
     assert_eq!(names(Machine::X86_64), names(Machine::Aarch64));
 }
