@@ -11,7 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{DEVELOPMENT, LINUX, Source, ToolError, Toolchain, packages};
+use crate::toolchain::{Source, Toolchain};
+use crate::{DEVELOPMENT, LINUX, ToolError, packages};
 
 /// The library, as cargo calls it.
 pub const LIBRARY: &str = "libpto_cann_stand_in.so";
