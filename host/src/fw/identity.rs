@@ -168,7 +168,7 @@ fn of_blob(elf: &Elf<'_>) -> Result<Identity, ImageError> {
         layout_hash: None,
         tracing: Tracing::Off,
         builders: Vec::new(),
-        kernels: blob::kernels(&header, &blob)?,
+        kernels: blob::kernels(elf.machine, &header, &blob)?,
         checksum: header.checksum,
         checksum_at: offset + offset_of!(KernelBlobHeader, checksum),
     })
