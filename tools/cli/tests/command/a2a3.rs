@@ -53,7 +53,7 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     assert_eq!(files.len(), 2, "{built}");
     let shown = ["fw", "inspect", files[0], "--json"];
     assert_eq!(conforms("fw_inspect", &shown, &pto(&shown))["machine"], "x86_64");
-    let flash = [&["fw", "flash"], &*files, &["--device", "a2a3"]].concat();
+    let flash = [&["fw", "flash"][..], &files, &["--device", "a2a3"]].concat();
     assert!(pto(&flash).stdout.contains("a2a3 has generation 1"));
     pto(&["run", "vector_example", "--device", "a2a3"]);
     assert!(pto(&flash).stdout.contains("a2a3 has generation 2"));
