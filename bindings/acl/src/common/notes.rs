@@ -210,17 +210,38 @@ impl<T> Given for *mut T {
     }
 }
 
-/// The elements of the arrays of a call: the parameter that counts them.
-pub(super) fn elements(notes: &[(&'static str, Note)]) -> usize {
-    let counts = ["count", "bytes", "length"];
-    let found = notes.iter().find_map(|(name, note)| match note {
-        Note::Word(word) if counts.contains(name) => usize::try_from(*word).ok(),
-        _ => None,
-    });
-    found.unwrap_or(1)
+/// What the parameter of a call counts that says how long its arrays are.
+#[derive(Clone, Copy)]
+pub(super) enum Count {
+    Elements(usize),
+    Bytes(usize),
 }
 
-pub(super) fn value(note: Note, count: usize) -> Value {
+impl Count {
+    /// How long an array of elements of this size is.
+    fn bytes(self, element: usize) -> usize {
+        // What a structure that is no array may have behind it.
+        const BEHIND: usize = 4096;
+        match self {
+            Self::Elements(count) => element.saturating_mul(count.max(1)),
+            Self::Bytes(bytes) if element == 1 => bytes.max(1),
+            // The bytes are those of something else, such as the memory that a structure describes.
+            Self::Bytes(bytes) => element.max(bytes.min(BEHIND)),
+        }
+    }
+}
+
+/// The parameter that counts.
+pub(super) fn count(notes: &[(&'static str, Note)]) -> Count {
+    let found = notes.iter().find_map(|(name, note)| match (*name, note) {
+        ("count", Note::Word(word)) => usize::try_from(*word).ok().map(Count::Elements),
+        ("bytes" | "length", Note::Word(word)) => usize::try_from(*word).ok().map(Count::Bytes),
+        _ => None,
+    });
+    found.unwrap_or(Count::Elements(1))
+}
+
+pub(super) fn value(note: Note, count: Count) -> Value {
     let memory = |at: usize, bytes: usize| memory(at as u64, bytes as u64);
     match note {
         Note::Word(word) => Value::Word(word),
@@ -229,7 +250,8 @@ pub(super) fn value(note: Note, count: usize) -> Value {
         Note::Text(at) => text(at),
         Note::Function(at) => Value::Function(at as u64),
         Note::Double(number) => Value::Double(number.to_bits()),
-        Note::In(at, bytes) => Value::In(memory(at, bytes.saturating_mul(count.max(1)))),
+        Note::In(at, element) => Value::In(memory(at, count.bytes(element))),
+
         Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
         Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
         Note::Foreign => Value::Foreign,
