@@ -4,16 +4,33 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
+const SCRIPT: &str = "pto-blob.ld";
+/// What the linker would have to relocate at run time stands in .rela.dyn, which the script refuses.
+const ARGUMENTS: [&str; 4] = ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"];
+
 fn main() {
-    println!("cargo::rerun-if-changed=pto-blob.ld");
+    println!("cargo::rerun-if-changed={SCRIPT}");
     println!("cargo::rerun-if-changed=build.rs");
-    if env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "none") {
-        let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-        fs::copy("pto-blob.ld", out.join("pto-blob.ld")).expect("OUT_DIR is writable");
-        println!("cargo::rustc-link-search={}", out.display());
-        // What the linker would have to relocate at run time stands in .rela.dyn, which the script refuses.
-        for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
-            println!("cargo::rustc-link-arg-bins={argument}");
-        }
+    let of_target = |name| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
+    let is_bare = of_target("OS") == "none";
+    // For the development machine the profiles of images alone make a blob: their name is that of the folder.
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let is_image =
+        out.components().any(|part| part.as_os_str().to_string_lossy().starts_with("firmware"));
+    let is_native = of_target("ARCH") == "x86_64" && of_target("OS") == "linux" && is_image;
+    if !is_bare && !is_native {
+        return;
+    }
+    fs::copy(SCRIPT, out.join(SCRIPT)).expect("OUT_DIR is writable");
+    println!("cargo::rustc-link-search={}", out.display());
+    for argument in ARGUMENTS {
+        // There the linker is called through a C compiler.
+        let through = if is_native { "-Wl," } else { "" };
+        println!("cargo::rustc-link-arg-bins={through}{argument}");
+    }
+    if is_native {
+        ["-nostartfiles", "-nostdlib"]
+            .iter()
+            .for_each(|argument| println!("cargo::rustc-link-arg-bins={argument}"));
     }
 }

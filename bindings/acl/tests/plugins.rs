@@ -396,6 +396,27 @@ fn the_calls_of_a_record_are_made_again_without_the_program() {
     );
 }
 
+/// Programs of tiles are launched in a replay as in the program, on memory that lies elsewhere; each result is compared.
+#[test]
+fn launches_of_tile_kernels_are_made_again() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let record = folder.path().join("record");
+    let tiles = program("tile_calls.c", folder.path());
+    let (out, errors, code) = said(start(&tiles).env("PTO_ACL_RECORD", &record));
+    assert_eq!((&*out, code), ("done\n", Some(0)), "{errors}");
+    let text = std::fs::read_to_string(&record).expect("a record");
+    let calls = pto_acl_interface::read(&text).expect("a whole record");
+    let copies = calls.iter().filter(|call| !call.writes.is_empty()).count();
+    assert_eq!(copies, 6, "each result is in the record");
+    for seed in ["1", "7"] {
+        let mut command = start(Path::new("timeout"));
+        command.arg("60").arg(replay()).arg(&record).env("PTO_ACL_SEED", seed);
+        let (out, errors, code) = said(&mut command);
+        let well = format!("{} calls, 0 end otherwise\n", calls.len());
+        assert_eq!((&*out, code), (&*well, Some(0)), "{errors}");
+    }
+}
+
 /// A model that adds its tensor to itself.
 const IN_PLACE: &str = "workload doubled {
   schedule round_robin workers 4 window 8192 stall

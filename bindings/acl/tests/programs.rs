@@ -342,6 +342,26 @@ fn no_handle_and_no_argument_crashes_a_call() {
     }
 }
 
+/// Arguments that name more memory than there is: the record holds the beginning, and a replay says what it lacks.
+#[test]
+fn calls_with_absurd_sizes_are_recorded_and_not_replayed() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, file) = (folder.path().join("fuzz"), folder.path().join("plan"));
+    build(&["fuzz.c", "-ldl"], &program);
+    std::fs::write(&file, plan()).expect("a file");
+    let record = folder.path().join("record");
+    let mut command = start(Path::new("timeout"));
+    command.arg("60").arg(&program).arg(&file).args(["1", "5"]).current_dir(folder.path());
+    command.env("PTO_ACL_SEED", "1").env("PTO_ACL_MEMORY", "67108864");
+    let ended = output(command.env("PTO_ACL_RECORD", &record));
+    assert!(ended.status.success(), "{ended:?}");
+    let text = std::fs::read_to_string(&record).expect("a record");
+    assert!(text.len() < 64 << 20, "{} bytes", text.len());
+    let calls = pto_acl_interface::read(&text).unwrap_or_else(|why| panic!("{why}"));
+    let lacks = calls.iter().filter(|call| call.reads.iter().any(|memory| memory.left_out > 0));
+    assert!(lacks.count() > 0, "a size of the program is absurd");
+}
+
 #[test]
 fn a_process_may_end_in_any_way() {
     let folder = tempfile::tempdir().expect("a folder for programs");

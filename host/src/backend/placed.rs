@@ -94,6 +94,10 @@ pub(crate) fn check_images(
     match (firmware.blob(), blob.blob()) {
         (_, None) => wrong(blob),
         (Some(_), _) => wrong(firmware),
+        (None, Some(_)) if firmware.machine != blob.machine => {
+            let (firmware, kernels) = (firmware.machine, blob.machine);
+            Err(Error::Image(ImageError::Machines { firmware, kernels }))
+        }
         (None, Some(_)) => Ok(()),
     }
 }

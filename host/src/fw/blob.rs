@@ -7,6 +7,7 @@ use pto_abi::limits::MAX_FUNC_ID;
 
 use super::elf::Elf;
 use crate::fw::error::ImageError;
+use crate::fw::kind::Machine;
 
 /// A blob is below this; more is a damaged file.
 const MAX_BLOB_BYTES: u64 = 64 << 20;
@@ -56,6 +57,7 @@ pub(crate) fn flat(elf: &Elf<'_>) -> Vec<u8> {
 
 /// The table of kernels of a blob.
 pub(crate) fn kernels(
+    machine: Machine,
     header: &KernelBlobHeader,
     blob: &[u8],
 ) -> Result<Vec<BlobKernel>, ImageError> {
@@ -73,7 +75,7 @@ pub(crate) fn kernels(
     }
     let table_end = size_of::<KernelBlobHeader>() + count * size_of::<KernelBlobEntry>();
     let read = |index: usize| {
-        let kernel = entry(blob, index, table_end as u64);
+        let kernel = entry(machine, blob, index, table_end as u64);
         kernel.ok_or_else(|| damaged(format!("entry {index} of its table of kernels")))
     };
     let kernels: Vec<_> = (0..count).map(read).collect::<Result<_, _>>()?;
@@ -84,7 +86,12 @@ pub(crate) fn kernels(
     }
 }
 
-fn entry(blob: &[u8], index: usize, table_end: u64) -> Option<BlobKernel> {
+fn entry(machine: Machine, blob: &[u8], index: usize, table_end: u64) -> Option<BlobKernel> {
+    // Where an instruction may begin.
+    let step = match machine {
+        Machine::Aarch64 => 4,
+        Machine::X86_64 => 1,
+    };
     let at = size_of::<KernelBlobHeader>() + index * size_of::<KernelBlobEntry>();
     let bytes = blob.get(at..)?.get(..size_of::<KernelBlobEntry>())?;
     let entry: KernelBlobEntry = pod_read_unaligned(bytes);
@@ -92,7 +99,7 @@ fn entry(blob: &[u8], index: usize, table_end: u64) -> Option<BlobKernel> {
     let (name, padding) = entry.name.split_at(end);
     let name = std::str::from_utf8(name).ok().filter(|name| !name.is_empty())?;
     let offset = (at as u64).checked_add(entry.distance)?;
-    let is_code = (table_end..blob.len() as u64).contains(&offset) && offset.is_multiple_of(4);
+    let is_code = (table_end..blob.len() as u64).contains(&offset) && offset.is_multiple_of(step);
     let is_whole = is_code && padding.iter().all(|byte| *byte == 0);
     let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok())?;
     let is_known = usize::try_from(entry.func_id).is_ok_and(|func_id| func_id < MAX_FUNC_ID);

@@ -2,14 +2,15 @@
 //! size of the file.
 
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, ET_DYN, ET_EXEC, EV_CURRENT,
-    FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC, SHF_EXECINSTR,
-    SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC,
+    EV_CURRENT, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC,
+    SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
 };
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::{LittleEndian, pod};
 
 use crate::fw::error::ImageError;
+use crate::fw::kind::Machine;
 
 type Header = FileHeader64<LittleEndian>;
 type Segment = ProgramHeader64<LittleEndian>;
@@ -58,10 +59,11 @@ pub struct Sizes {
     pub bss: u64,
 }
 
-/// An AArch64 ELF file whose headers hold together.
+/// An ELF file whose headers hold together.
 pub(crate) struct Elf<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) entry: u64,
+    pub(crate) machine: Machine,
     /// `ET_EXEC` or `ET_DYN`.
     pub(crate) file_type: u16,
     pub(crate) sections: Vec<Section>,
@@ -77,7 +79,7 @@ impl<'a> Elf<'a> {
         let cut = |what: &str, end| truncated(what, end, bytes);
         let (header, _) = pod::from_bytes::<Header>(bytes)
             .map_err(|()| cut("the ELF header", size_of::<Header>() as u64))?;
-        check_header(header)?;
+        let machine = check_header(header)?;
         let segments =
             table::<Segment>(bytes, header.e_phoff(LE), header.e_phnum(LE)).ok_or_else(|| {
                 cut("the program headers", end(header.e_phoff(LE), header.e_phnum(LE), 56))
@@ -99,7 +101,7 @@ impl<'a> Elf<'a> {
             sections.push(read);
         }
         let (entry, file_type) = (header.e_entry(LE), header.e_type(LE));
-        Ok(Self { bytes, entry, file_type, sections, segments, build_id })
+        Ok(Self { bytes, entry, machine, file_type, sections, segments, build_id })
     }
 
     pub(crate) fn section(&self, name: &str) -> Option<(&Section, &'a [u8])> {
@@ -157,11 +159,16 @@ fn table<T: object::pod::Pod>(bytes: &[u8], offset: u64, count: u16) -> Option<&
 }
 
 /// Every field of the header that an image of ours has only one value for.
-fn check_header(header: &Header) -> Result<(), ImageError> {
+fn check_header(header: &Header) -> Result<Machine, ImageError> {
     let ident = header.e_ident();
-    let machine = header.e_machine(LE);
-    if ident.class == ELFCLASS64 && ident.data == ELFDATA2LSB && machine != EM_AARCH64 {
-        return Err(ImageError::Machine { found: machine_name(machine) });
+    let number = header.e_machine(LE);
+    let machine = match number {
+        EM_AARCH64 => Some(Machine::Aarch64),
+        EM_X86_64 => Some(Machine::X86_64),
+        _ => None,
+    };
+    if ident.class == ELFCLASS64 && ident.data == ELFDATA2LSB && machine.is_none() {
+        return Err(ImageError::Machine { found: machine_name(number) });
     }
     let fields = [
         ("e_ident[EI_CLASS]", ident.class.into(), ELFCLASS64.into(), "2: 64 bits"),
@@ -169,7 +176,6 @@ fn check_header(header: &Header) -> Result<(), ImageError> {
         ("e_ident[EI_VERSION]", ident.version.into(), EV_CURRENT.into(), "1"),
         ("e_ident[EI_ABIVERSION]", ident.abi_version.into(), 0, "0"),
         ("e_ident[EI_PAD]", ident.padding.iter().map(|byte| u64::from(*byte)).sum(), 0, "0"),
-        ("e_machine", machine.into(), EM_AARCH64.into(), "183: AArch64"),
         ("e_version", header.e_version(LE).into(), EV_CURRENT.into(), "1"),
         ("e_flags", header.e_flags(LE).into(), 0, "0"),
         ("e_ehsize", header.e_ehsize(LE).into(), size_of::<Header>() as u64, "64"),
@@ -184,7 +190,8 @@ fn check_header(header: &Header) -> Result<(), ImageError> {
     let file_type = header.e_type(LE);
     must([ET_EXEC, ET_DYN].contains(&file_type), "e_type", file_type.into(), "2 or 3")?;
     must(header.e_phnum(LE) > 0, "e_phnum", 0, "above 0")?;
-    must(header.e_shnum(LE) > 0, "e_shnum", 0, "above 0")
+    must(header.e_shnum(LE) > 0, "e_shnum", 0, "above 0")?;
+    machine.ok_or_else(|| ImageError::Machine { found: machine_name(number) })
 }
 
 fn must(
@@ -200,7 +207,6 @@ fn machine_name(machine: u16) -> String {
     let name = match machine {
         3 => "i386",
         40 => "Arm (32 bits)",
-        62 => "x86-64",
         243 => "RISC-V",
         _ => return machine.to_string(),
     };

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::fw::kind::{FlashDevice, ImageKind};
+use crate::fw::kind::{FlashDevice, ImageKind, Machine};
 
 /// Why an image is refused.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,17 @@ pub enum ImageError {
     Machine {
         /// The machine, as ELF numbers or calls it.
         found: String,
+    },
+    /// Firmware and kernels of different machines.
+    #[error(
+        "the firmware is {firmware} code and the kernels are {kernels} code: flash both of one machine. \
+         `pto fw build --image cann --machine x86-64` makes both for the stand-in, and `pto fw rollback` takes a flash back"
+    )]
+    Machines {
+        /// Of the firmware.
+        firmware: Machine,
+        /// Of the blob.
+        kernels: Machine,
     },
     /// A field of a header has a value that no image of ours has.
     #[error(

@@ -12,7 +12,7 @@ use std::mem::offset_of;
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
 use crate::fw::error::ImageError;
-use crate::fw::kind::{ImageKind, Tracing};
+use crate::fw::kind::{ImageKind, Machine, Tracing};
 
 /// Bytes of an ELF note before its body: three words and our owner.
 const NOTE_HEADER: usize = 16;
@@ -40,7 +40,11 @@ pub(crate) fn read(elf: &Elf<'_>) -> Result<Identity, ImageError> {
             check_place(elf, identity.kind)?;
             Ok(identity)
         }
-        None => of_blob(elf),
+        // A program of a development machine is no image, whatever else it lacks.
+        None => of_blob(elf).map_err(|error| match elf.machine {
+            Machine::Aarch64 => error,
+            Machine::X86_64 => ImageError::Machine { found: elf.machine.to_string() },
+        }),
     }
 }
 
@@ -122,6 +126,9 @@ fn check_place(elf: &Elf<'_>, kind: ImageKind) -> Result<(), ImageError> {
     match kind {
         ImageKind::Virt => {
             let room = virt::IMAGE_ADDRESS..=virt::IMAGE_ADDRESS + virt::IMAGE_BYTES;
+            if elf.machine != Machine::Aarch64 {
+                return Err(ImageError::Machine { found: elf.machine.to_string() });
+            }
             if elf.file_type != ET_EXEC {
                 return Err(field("e_type", elf.file_type.into(), "2: an executable".into()));
             }
@@ -161,7 +168,7 @@ fn of_blob(elf: &Elf<'_>) -> Result<Identity, ImageError> {
         layout_hash: None,
         tracing: Tracing::Off,
         builders: Vec::new(),
-        kernels: blob::kernels(&header, &blob)?,
+        kernels: blob::kernels(elf.machine, &header, &blob)?,
         checksum: header.checksum,
         checksum_at: offset + offset_of!(KernelBlobHeader, checksum),
     })

@@ -11,7 +11,7 @@ use super::elf::{Elf, Section, Sizes};
 use super::identity;
 use super::seal::{self, Seal};
 use crate::fw::error::ImageError;
-use crate::fw::kind::{FlashDevice, ImageKind, Tracing};
+use crate::fw::kind::{FlashDevice, ImageKind, Machine, Tracing};
 
 /// An image whose structure holds together.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Image {
     pub name: String,
     /// What it is.
     pub kind: ImageKind,
+    /// Whose code it is.
+    pub machine: Machine,
     /// Its first instruction; 0: it has none.
     pub entry: u64,
     /// Its sections.
@@ -83,6 +85,7 @@ impl Image {
             seal: seal::examine(&bytes, identity.checksum, identity.checksum_at),
             sha256: seal::sha256(&bytes),
             kind: identity.kind,
+            machine: elf.machine,
             abi: identity.abi,
             layout_hash: identity.layout_hash,
             tracing: identity.tracing,
@@ -116,11 +119,16 @@ impl Image {
     /// Whether `device` can have it.
     ///
     /// # Errors
-    /// `WrongDevice`.
+    /// `WrongDevice`, `Machine`.
     pub fn suits(&self, device: FlashDevice) -> Result<(), ImageError> {
-        match device.takes(self.kind) {
-            true => Ok(()),
-            false => Err(ImageError::WrongDevice { device, image: self.kind }),
+        if !device.takes(self.kind) {
+            return Err(ImageError::WrongDevice { device, image: self.kind });
+        }
+        match (device, self.machine) {
+            (FlashDevice::Virt, Machine::X86_64) => {
+                Err(ImageError::Machine { found: self.machine.to_string() })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ pub enum ImageKind {
     Virt,
     /// Firmware for the CANN driver stack.
     Cann,
-    /// A blob of kernels for an AArch64 device.
+    /// A blob of kernels.
     Kernels,
 }
 
@@ -41,7 +41,37 @@ impl fmt::Display for ImageKind {
         f.write_str(match self {
             Self::Virt => "a firmware image for virt",
             Self::Cann => "a firmware image for the CANN driver stack",
-            Self::Kernels => "a blob of kernels for AArch64",
+            Self::Kernels => "a blob of kernels",
+        })
+    }
+}
+
+/// The machine whose code an image is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Machine {
+    /// That of every device.
+    #[default]
+    Aarch64,
+    /// That of a development machine, on which the stand-in for an Ascend device plays one faster (docs/hardware.md).
+    X86_64,
+}
+
+impl Machine {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64",
+            Self::X86_64 => "x86_64",
+        }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Aarch64 => "AArch64",
+            Self::X86_64 => "x86-64",
         })
     }
 }

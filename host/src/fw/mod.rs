@@ -24,6 +24,6 @@ pub use blob::{BlobKernel, KernelBlob};
 pub use elf::{Section, Sizes};
 pub use error::{ImageError, StoreError};
 pub use image::Image;
-pub use kind::{FlashDevice, ImageKind, Tracing};
+pub use kind::{FlashDevice, ImageKind, Machine, Tracing};
 pub use seal::{Seal, seal};
 pub use store::{DeviceState, Entry, Flashed, Generation, HOME_VARIABLE, Store};

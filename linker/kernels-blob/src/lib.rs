@@ -41,14 +41,14 @@ macro_rules! kernel_blob {
 
         const _: () = $crate::check(KERNELS);
 
-        #[cfg(target_os = "none")]
+        #[cfg(any(target_os = "none", all(target_arch = "x86_64", target_os = "linux", panic = "abort")))]
         core::arch::global_asm!(
             ".section .pto.blob.header, \"a\"",
             ".balign 4096",
             ".global pto_blob",
             "pto_blob: .quad {magic}",
             ".short {major}, {minor}",
-            ".word {count}",
+            ".long {count}",
             ".quad PTO_BLOB_END - . + 16",
             ".zero 40",
             magic = const $crate::abi::fw_image::KERNEL_BLOB_MAGIC,
@@ -58,11 +58,11 @@ macro_rules! kernel_blob {
         );
 
         $(
-            #[cfg(target_os = "none")]
+            #[cfg(any(target_os = "none", all(target_arch = "x86_64", target_os = "linux", panic = "abort")))]
             core::arch::global_asm!(
                 ".section .pto.blob.table, \"a\"",
                 ".quad {entry} - .",
-                ".word {id}, {kind}",
+                ".long {id}, {kind}",
                 concat!("2: .ascii \"", $($name)*, "\""),
                 ".zero {name_bytes} - (. - 2b)",
                 entry = sym $entry,
@@ -73,12 +73,74 @@ macro_rules! kernel_blob {
         )*
 
         /// A kernel that panics ends in an exception, which is a fault of the run.
-        #[cfg(target_os = "none")]
+        #[cfg(any(target_os = "none", all(target_arch = "x86_64", target_os = "linux", panic = "abort")))]
         #[panic_handler]
         fn on_panic(_: &core::panic::PanicInfo<'_>) -> ! {
+            #[cfg(target_arch = "aarch64")]
             // SAFETY: ends the kernel with an exception.
-            unsafe { core::arch::asm!("brk #0xf02", options(noreturn)) }
+            unsafe {
+                core::arch::asm!("brk #0xf02", options(noreturn))
+            }
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            unsafe {
+                core::arch::asm!("ud2", options(noreturn))
+            }
         }
+
+        // The target of the development machine leaves these to the C library, which a blob has not.
+        #[cfg(all(target_arch = "x86_64", target_os = "linux", panic = "abort"))]
+        core::arch::global_asm!(
+            ".macro PTO_FUNCTION name",
+            ".hidden \\name",
+            ".global \\name",
+            ".type \\name, @function",
+            "\\name:",
+            ".endm",
+            ".text",
+            "PTO_FUNCTION memcpy",
+            "mov rax, rdi",
+            "mov rcx, rdx",
+            "rep movsb",
+            "ret",
+            "PTO_FUNCTION memmove",
+            "mov rax, rdi",
+            "mov rcx, rdx",
+            // Forwards, if the target begins before the source or behind its end.
+            "mov r8, rdi",
+            "sub r8, rsi",
+            "cmp r8, rdx",
+            "jb 2f",
+            "rep movsb",
+            "ret",
+            "2: lea rdi, [rdi + rdx - 1]",
+            "lea rsi, [rsi + rdx - 1]",
+            "std",
+            "rep movsb",
+            "cld",
+            "ret",
+            "PTO_FUNCTION memset",
+            "mov r8, rdi",
+            "mov eax, esi",
+            "mov rcx, rdx",
+            "rep stosb",
+            "mov rax, r8",
+            "ret",
+            "PTO_FUNCTION bcmp",
+            "PTO_FUNCTION memcmp",
+            "xor eax, eax",
+            "xor ecx, ecx",
+            "2: cmp rcx, rdx",
+            "je 3f",
+            "movzx eax, byte ptr [rdi + rcx]",
+            "movzx r8d, byte ptr [rsi + rcx]",
+            "inc rcx",
+            "sub eax, r8d",
+            "je 2b",
+            "3: ret",
+            "PTO_FUNCTION rust_eh_personality",
+            "ud2",
+        );
     };
 }
 

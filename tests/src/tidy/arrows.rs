@@ -85,6 +85,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-mpi",
             "pto-bench",
             "pto-native",
+            "pto-cann-stand-in~",
         ],
     ),
     (

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
-use pto_host::fw::Tracing;
+use pto_host::fw::{Machine, Tracing};
 use pto_toolchain::{Toolchain, packages};
 
 use crate::error::BuildError;
@@ -34,6 +34,14 @@ const CHECKED: &[&str] = &[
 
 /// The feature of a firmware that records runs.
 const TRACING: &str = "tracing";
+
+/// Code for a development machine reaches the functions of its own file without a table of addresses: nobody relocates a blob. The
+/// compiler has the flag only for those who say that they know.
+const WITHOUT_TABLES: [(&str, &str); 2] =
+    [("CARGO_ENCODED_RUSTFLAGS", "-Zrelax-elf-relocations=yes"), ("RUSTC_BOOTSTRAP", "1")];
+
+/// The package with the library's kernels.
+const KERNELS: &str = "pto-kernels-blob";
 
 /// One call of cargo.
 struct Job {
@@ -65,14 +73,17 @@ impl Job {
             Platform::Virt => "pto-virt-image",
             Platform::Cann => "pto-cann-image",
         };
-        let packages: &[_] = match request.platform {
-            Platform::Virt => &[(firmware, profile), ("pto-kernels-blob", Profile::Release)],
-            Platform::Cann => &[(firmware, profile)],
+        // The blob that `virt` has is that of a real device as well.
+        let packages: &[_] = match (request.platform, request.machine) {
+            (Platform::Cann, Machine::Aarch64) => &[(firmware, profile)],
+            (Platform::Virt, _) | (Platform::Cann, Machine::X86_64) => {
+                &[(firmware, profile), (KERNELS, Profile::Release)]
+            }
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
             let features = match package {
-                "pto-kernels-blob" => Vec::new(),
+                KERNELS => Vec::new(),
                 _ => features(request),
             };
             Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
@@ -160,7 +171,7 @@ pub(crate) fn build(
 ) -> Result<Vec<PathBuf>, BuildError> {
     let mut files = Vec::new();
     for job in Job::of(request)? {
-        say(&format!("building {} for {}", job.what, request.platform.triple()));
+        say(&format!("building {} for {}", job.what, request.triple()));
         files.extend(run(request, toolchain, &job)?);
     }
     Ok(files)
@@ -175,9 +186,9 @@ fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBu
     for message in output.into_iter().flat_map(Message::parse_stream) {
         let message = message.map_err(|error| failed(error.to_string()))?;
         let Message::CompilerArtifact(artifact) = message else { continue };
-        let is_image = match request.platform {
-            Platform::Virt => artifact.target.kind.contains(&TargetKind::Bin),
-            Platform::Cann => artifact.target.crate_types.contains(&CrateType::CDyLib),
+        let is_image = match job.is_library(request) {
+            false => artifact.target.kind.contains(&TargetKind::Bin),
+            true => artifact.target.crate_types.contains(&CrateType::CDyLib),
         };
         if is_image && job.asks_for(&artifact) {
             let shared = artifact.filenames.iter().find(|file| file.extension() == Some("so"));
@@ -189,6 +200,11 @@ fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBu
 }
 
 impl Job {
+    /// Whether it makes a shared object, or programs.
+    fn is_library(&self, request: &Request) -> bool {
+        request.platform == Platform::Cann && self.package != Some(KERNELS)
+    }
+
     fn asks_for(&self, artifact: &Artifact) -> bool {
         match self.package {
             // The id ends with `#NAME@VERSION`, because no folder is called like its package.
@@ -217,15 +233,15 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     let profile = format!("{profile}{}", if traces { "-tracing" } else { "" });
     let mut command = Command::new(cargo());
     command.current_dir(&job.folder).args(["build", "--profile", &profile]);
-    match request.platform {
-        Platform::Virt if job.binaries.is_empty() => command.arg("--bins"),
-        Platform::Virt => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
-        Platform::Cann => command.arg("--lib"),
+    match job.is_library(request) {
+        true => command.arg("--lib"),
+        false if job.binaries.is_empty() => command.arg("--bins"),
+        false => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
     };
     if !job.features.is_empty() {
         command.args(["--features", &job.features.join(",")]);
     }
-    command.args(["--target", request.platform.triple()]);
+    command.args(["--target", request.triple()]);
     command.args(["--message-format", "json-render-diagnostics"]);
     job.package.iter().for_each(|package| {
         command.args(["--package", package]);
@@ -240,7 +256,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     if !request.builders.is_empty() {
         command.env("PTO_FW_BUILDERS", builders(request)?);
     }
-    if request.platform == Platform::Cann {
+    if request.platform == Platform::Cann && request.machine == Machine::Aarch64 {
         let linker = packages::CROSS_C.need()?;
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
     }
@@ -249,6 +265,9 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTC_WORKSPACE_WRAPPER"]
     {
         command.env_remove(variable);
+    }
+    if request.machine == Machine::X86_64 {
+        command.envs(WITHOUT_TABLES);
     }
     // cargo's own progress on a terminal; elsewhere only what goes wrong.
     if !stderr().is_terminal() {

@@ -45,11 +45,13 @@ pub enum BuildError {
     },
     /// cargo has built something else.
     #[error(
-        "cargo has built nothing that is a firmware image for {}: {}", platform.triple(), hint(*platform)
+        "cargo has built nothing that is a firmware image for {triple}: {}", hint(*platform)
     )]
     NoImage {
         /// The platform.
         platform: Platform,
+        /// The Rust target.
+        triple: &'static str,
     },
     /// What was built is no image.
     #[error("'{path}': {error}")]

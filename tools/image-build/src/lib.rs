@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use pto_host::fw::{Image, ImageKind, seal};
 
 pub use error::BuildError;
-pub use pto_toolchain::{Source, Toolchain, packages};
+pub use pto_toolchain::{Source, Toolchain, packages, stand_in};
 pub use request::{BuilderSource, Platform, Profile, Request};
 
 /// An image that was built and sealed.
@@ -32,14 +32,14 @@ pub struct Built {
 /// See [`BuildError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
     check_builders(request)?;
-    let toolchain = Toolchain::provide(request.platform.triple(), request.source, say)?;
+    let toolchain = Toolchain::provide(request.triple(), request.source, say)?;
     let mut built = Vec::new();
     for artifact in cargo::build(request, &toolchain, say)? {
         built.push(finish(&artifact)?);
     }
     match built.iter().find(|built| is_wanted(request.platform, built.image.kind)) {
         Some(_) => Ok(built),
-        None => Err(BuildError::NoImage { platform: request.platform }),
+        None => Err(BuildError::NoImage { platform: request.platform, triple: request.triple() }),
     }
 }
 

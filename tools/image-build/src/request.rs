@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pto_host::fw::Tracing;
+use pto_host::fw::{Machine, Tracing};
 use pto_toolchain::Source;
 
 /// For which platform an image is built.
@@ -15,13 +15,14 @@ pub enum Platform {
     Cann,
 }
 
-impl Platform {
+impl Request {
     /// The Rust target.
     #[must_use]
-    pub const fn triple(self) -> &'static str {
-        match self {
-            Self::Virt => pto_toolchain::BARE_METAL,
-            Self::Cann => pto_toolchain::LINUX,
+    pub const fn triple(&self) -> &'static str {
+        match (self.platform, self.machine) {
+            (Platform::Virt, _) => pto_toolchain::BARE_METAL,
+            (Platform::Cann, Machine::Aarch64) => pto_toolchain::LINUX,
+            (Platform::Cann, Machine::X86_64) => pto_toolchain::DEVELOPMENT,
         }
     }
 }
@@ -41,6 +42,8 @@ pub enum Profile {
 pub struct Request {
     /// For which platform.
     pub platform: Platform,
+    /// For which machine: an image for CANN that the stand-in loads may be x86-64 code, and brings a blob of kernels of its machine.
+    pub machine: Machine,
     /// A firmware crate of one's own; `None`: the default images, from the sources of this program.
     pub crate_folder: Option<PathBuf>,
     /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.

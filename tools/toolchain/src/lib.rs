@@ -5,6 +5,7 @@
 //! Toolchain::provide --> the compiler in use, with a target that rustup adds          toolchain.rs
 //!                    '-> Debian's compiler in a cache                                 debian.rs
 //! provide_std_source --> the source of its standard library                           std_source.rs
+//! stand_in           --> the folder that stands for CANN's
 //! packages           --> programs that are not Rust's, installed with apt-get         packages.rs
 //! ```
 //! `process` runs programs within a limit.
@@ -12,6 +13,7 @@
 mod debian;
 pub mod packages;
 mod process;
+pub mod stand_in;
 mod std_source;
 mod toolchain;
 
@@ -22,6 +24,9 @@ pub use toolchain::{Source, Toolchain};
 pub const BARE_METAL: &str = "aarch64-unknown-none";
 /// The Rust target of what the CANN driver stack loads.
 pub const LINUX: &str = "aarch64-unknown-linux-gnu";
+
+/// The Rust target of what the stand-in for CANN loads on a development machine.
+pub const DEVELOPMENT: &str = "x86_64-unknown-linux-gnu";
 
 /// Why something that is needed is not there.
 #[derive(Debug, thiserror::Error)]

@@ -8,6 +8,7 @@
 //! i7F..:0100..     a structure that the call reads     o7F..:00..:0A.. a place: its bytes before and behind the call
 //! q7F..:00..:0A..  a place that gets an address        d3FF..          a number of type double
 //! x                a structure that no replay can pass
+//! ..:0100..+F00    of memory: so many bytes more, which the record has left out
 //! <7F..:0100..     memory that the call read           >7F..:0100..    memory of the host that the call wrote
 //! ```
 //! Numbers are hexadecimal; `begin` and `end` count the begins and ends of all calls.
@@ -24,6 +25,8 @@ pub struct Memory {
     pub address: u64,
     /// What they were.
     pub bytes: Vec<u8>,
+    /// How many more there were, which the record does not hold.
+    pub left_out: u64,
 }
 
 /// What a call was given.
@@ -169,7 +172,8 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn memory(text: &str) -> Result<Memory, String> {
     let (address, held) = text.split_once(':').ok_or("memory has no bytes")?;
-    Ok(Memory { address: number(address)?, bytes: bytes(held)? })
+    let (held, left_out) = held.split_once('+').unwrap_or((held, "0"));
+    Ok(Memory { address: number(address)?, bytes: bytes(held)?, left_out: number(left_out)? })
 }
 
 fn bytes(text: &str) -> Result<Vec<u8>, String> {
@@ -187,13 +191,21 @@ struct Hex<'b>(&'b [u8]);
 
 impl fmt::Display for Hex<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+        let digit = |four: u8| char::from(DIGITS[usize::from(four & 15)]);
+        // In pieces: a line may hold megabytes.
+        self.0.chunks(1024).try_for_each(|piece| {
+            let text: String =
+                piece.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect();
+            f.write_str(&text)
+        })
     }
 }
 
 impl fmt::Display for Memory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:X}:{}", self.address, Hex(&self.bytes))
+        write!(f, "{:X}:{}", self.address, Hex(&self.bytes))?;
+        if self.left_out > 0 { write!(f, "+{:X}", self.left_out) } else { Ok(()) }
     }
 }
 
@@ -232,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_call_is_read_as_it_was_written() {
-        let memory = |address, bytes: &[u8]| Memory { address, bytes: bytes.to_vec() };
+        let memory = |address, bytes: &[u8]| Memory { address, bytes: bytes.to_vec(), left_out: 0 };
         let values = [
             Value::Word(0x5A00),
             Value::Address(7),
@@ -254,7 +266,7 @@ mod tests {
             result: 0,
             arguments: arguments.to_vec(),
             reads: vec![memory(1, &[2])],
-            writes: vec![memory(3, &[4, 5])],
+            writes: vec![Memory { left_out: 0x1_0000, ..memory(3, &[4, 5]) }],
         };
         assert_eq!(read(&format!("{HEADER}\n{call}\n")), Ok(vec![call]));
     }
@@ -269,6 +281,7 @@ mod tests {
             ("0\t1\t2\taclInit\t0\tpath=y1", "no kind 'y'"),
             ("0\t1\t2\taclInit\t0\tpath=t=123", "pairs of hexadecimal digits"),
             ("0\t1\t2\taclInit\t0\tpath=", "a value is empty"),
+            ("0\t1\t2\taclInit\t0\t<7F:00+x", "\"x\" is no hexadecimal number"),
         ];
         for (line, why) in cases {
             let text = if line.is_empty() { String::new() } else { format!("{HEADER}\n{line}\n") };

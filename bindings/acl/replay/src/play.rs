@@ -91,6 +91,20 @@ fn check(call: &Call) -> Result<(), String> {
             "it opens what another process has made, which is not there in a replay".to_owned()
         );
     }
+    let of_arguments = call.arguments.iter().filter_map(|argument| match &argument.value {
+        Value::In(memory) | Value::Out(memory, _) | Value::OutAddress(memory, _) => Some(memory),
+        _ => None,
+    });
+    let mut all = of_arguments.chain(&call.reads).chain(&call.writes);
+    if let Some(memory) = all.find(|memory| memory.left_out > 0) {
+        return Err(format!(
+            "the record has left out {} bytes of the memory at {:#x} and holds {}; record again with PTO_ACL_RECORD_BYTES={} or more",
+            memory.left_out,
+            memory.address,
+            memory.bytes.len(),
+            memory.left_out.saturating_add(memory.bytes.len() as u64)
+        ));
+    }
     if call.arguments.len() > MOST_ARGUMENTS {
         return Err(format!("it has more than {MOST_ARGUMENTS} arguments"));
     }
@@ -332,8 +346,30 @@ fn read(here: u64, bytes: usize) -> Vec<u8> {
 mod tests {
     use pto_acl_interface::{Argument, Call, Memory, Value};
 
-    use super::{Prepared, read};
+    use super::{Prepared, check, read};
     use crate::places::Places;
+
+    #[test]
+    fn what_a_record_has_left_out_is_not_replayed() {
+        let read = |left_out| Memory { address: 0x7F00, bytes: vec![7; 64], left_out };
+        let with = |reads, arguments| Call {
+            begin: 0,
+            end: 1,
+            thread: 1,
+            function: "aclrtMemcpy".to_owned(),
+            result: 0,
+            arguments,
+            reads,
+            writes: Vec::new(),
+        };
+        assert_eq!(check(&with(vec![read(0)], Vec::new())), Ok(()));
+        let in_argument = Argument { name: "from".to_owned(), value: Value::In(read(36)) };
+        for call in [with(vec![read(36)], Vec::new()), with(Vec::new(), vec![in_argument])] {
+            let why = check(&call).expect_err("it lacks bytes");
+            let sentence = "left out 36 bytes of the memory at 0x7f00 and holds 64; record again with PTO_ACL_RECORD_BYTES=100";
+            assert!(why.contains(sentence), "{why}");
+        }
+    }
 
     #[test]
     fn what_a_call_reads_stands_where_its_argument_points() {
@@ -355,7 +391,7 @@ mod tests {
                 argument("from", Value::Address(from)),
                 argument("bytes", Value::Word(64)),
             ],
-            reads: vec![Memory { address: from, bytes: vec![7; 64] }],
+            reads: vec![Memory { address: from, bytes: vec![7; 64], left_out: 0 }],
             writes: Vec::new(),
         };
         let mut places = Places::default();

@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use pto_acl_interface::{Argument, Call, HEADER, Memory, Value};
 
-use super::notes::{MOST_BYTES, Note, elements, look, value};
+use super::notes::{Note, count, look, memory, value};
 use super::thread;
 
 const VARIABLE: &str = "PTO_ACL_RECORD";
@@ -69,7 +69,7 @@ pub(crate) fn are_recorded() -> bool {
 pub(crate) fn begin(function: &str, notes: &[(&'static str, Note)]) -> Option<Box<Begun>> {
     let mut record = record()?.lock().unwrap_or_else(PoisonError::into_inner);
     record.file.as_ref()?;
-    let count = elements(notes);
+    let count = count(notes);
     let arguments = notes
         .iter()
         .map(|(name, note)| Argument { name: (*name).to_owned(), value: value(*note, count) });
@@ -200,11 +200,7 @@ impl Record {
 
     fn pieces(&self, pieces: impl IntoIterator<Item = (u64, u64)>) -> Vec<Memory> {
         let held = pieces.into_iter().filter(|(at, bytes)| *bytes > 0 && !self.is_of_device(*at));
-        held.map(|(address, bytes)| {
-            let bytes = usize::try_from(bytes).unwrap_or(MOST_BYTES);
-            Memory { address, bytes: look(address, bytes) }
-        })
-        .collect()
+        held.map(|(address, bytes)| memory(address, bytes)).collect()
     }
 }
 

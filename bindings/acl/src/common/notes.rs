@@ -3,13 +3,36 @@
 //! What a call reads and writes is looked up by the system, so that a pointer to nothing does not end the process here.
 
 use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
 
 use pto_acl_interface::{Memory, Value};
 
 use super::argument::{Address, In, Out, Text};
 
-/// The longest piece of memory that a line holds.
-pub(super) const MOST_BYTES: usize = 1 << 30;
+/// The largest piece of memory that a line holds; `PTO_ACL_RECORD_BYTES` names another number.
+fn most_bytes() -> u64 {
+    const USUAL: u64 = 16 << 20;
+    static MOST: OnceLock<u64> = OnceLock::new();
+    *MOST.get_or_init(|| {
+        let asked = std::env::var("PTO_ACL_RECORD_BYTES").ok().filter(|text| !text.is_empty());
+        let Some(asked) = asked else { return USUAL };
+        asked.parse().unwrap_or_else(|_| {
+            eprintln!(
+                "pto acl: PTO_ACL_RECORD_BYTES={asked} is no number of bytes; the largest piece of memory in a record has {USUAL}"
+            );
+            USUAL
+        })
+    })
+}
+
+/// A piece of memory as a line holds it. A program may name any size: of a piece that is too large the line has the beginning, and says
+/// how many bytes it leaves out.
+pub(super) fn memory(address: u64, bytes: u64) -> Memory {
+    const BEGINNING: u64 = 64;
+    let held = if bytes > most_bytes() { BEGINNING } else { bytes };
+    let left_out = bytes - held.min(bytes);
+    Memory { address, bytes: look(address, usize::try_from(held).unwrap_or(0)), left_out }
+}
 
 /// What an argument is, before the call.
 #[derive(Clone, Copy, Debug)]
@@ -187,37 +210,56 @@ impl<T> Given for *mut T {
     }
 }
 
-/// The elements of the arrays of a call: the parameter that counts them.
-pub(super) fn elements(notes: &[(&'static str, Note)]) -> usize {
-    let counts = ["count", "bytes", "length"];
-    let found = notes.iter().find_map(|(name, note)| match note {
-        Note::Word(word) if counts.contains(name) => usize::try_from(*word).ok(),
-        _ => None,
-    });
-    found.unwrap_or(1)
+/// What the parameter of a call counts that says how long its arrays are.
+#[derive(Clone, Copy)]
+pub(super) enum Count {
+    Elements(usize),
+    Bytes(usize),
 }
 
-pub(super) fn value(note: Note, count: usize) -> Value {
-    let memory =
-        |at: usize, bytes: usize| Memory { address: at as u64, bytes: look(at as u64, bytes) };
+impl Count {
+    /// How long an array of elements of this size is.
+    fn bytes(self, element: usize) -> usize {
+        // What a structure that is no array may have behind it.
+        const BEHIND: usize = 4096;
+        match self {
+            Self::Elements(count) => element.saturating_mul(count.max(1)),
+            Self::Bytes(bytes) if element == 1 => bytes.max(1),
+            // The bytes are those of something else, such as the memory that a structure describes.
+            Self::Bytes(bytes) => element.max(bytes.min(BEHIND)),
+        }
+    }
+}
+
+/// The parameter that counts.
+pub(super) fn count(notes: &[(&'static str, Note)]) -> Count {
+    let found = notes.iter().find_map(|(name, note)| match (*name, note) {
+        ("count", Note::Word(word)) => usize::try_from(*word).ok().map(Count::Elements),
+        ("bytes" | "length", Note::Word(word)) => usize::try_from(*word).ok().map(Count::Bytes),
+        _ => None,
+    });
+    found.unwrap_or(Count::Elements(1))
+}
+
+pub(super) fn value(note: Note, count: Count) -> Value {
+    let memory = |at: usize, bytes: usize| memory(at as u64, bytes as u64);
     match note {
         Note::Word(word) => Value::Word(word),
         Note::Address(at) => Value::Address(at as u64),
         Note::Text(0) => Value::Text(None),
-        Note::Text(at) => Value::Text(Some(text(at))),
+        Note::Text(at) => text(at),
         Note::Function(at) => Value::Function(at as u64),
         Note::Double(number) => Value::Double(number.to_bits()),
-        Note::In(at, bytes) => {
-            Value::In(memory(at, bytes.saturating_mul(count.max(1)).min(MOST_BYTES)))
-        }
+        Note::In(at, element) => Value::In(memory(at, count.bytes(element))),
+
         Note::Out(at, bytes) => Value::Out(memory(at, bytes), Vec::new()),
         Note::OutAddress(at) => Value::OutAddress(memory(at, size_of::<usize>()), Vec::new()),
         Note::Foreign => Value::Foreign,
     }
 }
 
-/// The bytes up to a zero.
-fn text(at: usize) -> Vec<u8> {
+/// The bytes up to a zero; too many of them are no text.
+fn text(at: usize) -> Value {
     let mut held = Vec::new();
     loop {
         // A page at most, so that a text at the end of memory is found.
@@ -225,14 +267,18 @@ fn text(at: usize) -> Vec<u8> {
         let end = more.iter().position(|byte| *byte == 0);
         held.extend_from_slice(&more[..end.unwrap_or(more.len())]);
         if end.is_some() || more.is_empty() {
-            return held;
+            return Value::Text(Some(held));
+        }
+        if held.len() as u64 > most_bytes() {
+            held.truncate(4096);
+            return Value::In(Memory { address: at as u64, bytes: held, left_out: 1 });
         }
     }
 }
 
 /// The bytes there, as far as there is memory.
 pub(crate) fn look(at: u64, bytes: usize) -> Vec<u8> {
-    let mut held = vec![0_u8; bytes.min(MOST_BYTES)];
+    let mut held = vec![0_u8; bytes];
     let to = libc::iovec { iov_base: held.as_mut_ptr().cast(), iov_len: held.len() };
     let place = usize::try_from(at).unwrap_or(0);
     let from = libc::iovec {

@@ -16,7 +16,7 @@ const GM_BYTES: u64 = 256 << 20;
 /// For the arena and the launch words.
 const BLOCK_BYTES: u64 = 64 << 20;
 
-/// Every variant, build mode and fanout strategy of the example that `run:NAME:PARAM=VALUE:..` names.
+/// Every variant, build mode and fanout strategy of the example that `run:NAME:PARAM=VALUE:..` names; of `once:..` the first.
 pub(crate) fn scenarios(run: &str) -> Vec<Scenario> {
     let mut words = run.split(':').skip(1).map(str::to_owned);
     let name = words.next().unwrap_or_default();
@@ -24,7 +24,8 @@ pub(crate) fn scenarios(run: &str) -> Vec<Scenario> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     // An example that is not there has a scenario that says so.
     let program = host::find(&name).map_or(Program::Graph, |example| example.program());
-    for Way { variant, build_mode, fanout } in Way::of(program) {
+    let count = if run.starts_with("once:") { 1 } else { usize::MAX };
+    for Way { variant, build_mode, fanout } in Way::of(program).take(count) {
         let options = Options { fanout, build_mode, ..Options::default() };
         let way = format!("{name}, {variant}, {build_mode}, {fanout}");
         let (example, params) = (name.clone(), params.clone());

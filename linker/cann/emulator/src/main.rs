@@ -5,9 +5,10 @@
 //! pto-cann-emulator default IMAGE.so     every graph and every fault path on the default image
 //! pto-cann-emulator example IMAGE.so     the builders of linker/example-firmware
 //! pto-cann-emulator run:matmul:m=70 IMAGE.so    an example of `pto run`, with its own kernels, and its bits
-//! pto-cann-emulator serve FILE BYTES FOLDER     the device of the stand-in libraries
+//! pto-cann-emulator once:matmul:m=70 IMAGE.so   the same in one way
+//! pto-cann-emulator serve FILE BYTES GM REGISTERS FOLDER     the device of the stand-in libraries
 //! ```
-//! An AArch64 program: `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another machine.
+//! A program of the image's machine: for an AArch64 image `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another one.
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
 //! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, launch words, launch,
@@ -34,8 +35,10 @@ use image::Image;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["serve", file, bytes, folder] = *words.as_slice() {
-        return match serve::serve(file, bytes, folder) {
+    if let ["serve", of_device @ ..] = words.as_slice()
+        && let Ok(of_device) = of_device.try_into()
+    {
+        return match serve::serve(of_device) {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => {
                 eprintln!("{why}");
@@ -51,9 +54,13 @@ fn main() -> ExitCode {
             let of_firmware = scenarios::example().into_iter();
             (of_firmware.chain(examples::shapes_in_cpp()).collect(), path)
         }
-        [run, path] if run.starts_with("run:") => (examples::scenarios(run), path),
+        [run, path] if run.starts_with("run:") || run.starts_with("once:") => {
+            (examples::scenarios(run), path)
+        }
         _ => {
-            eprintln!("usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE].. IMAGE.so");
+            eprintln!(
+                "usage: pto-cann-emulator default|example|run:NAME[:PARAM=VALUE]..|once:NAME[:PARAM=VALUE].. IMAGE.so"
+            );
             return ExitCode::from(2);
         }
     };

@@ -2,7 +2,7 @@
 //! from another process, which shares the memory.
 //!
 //! ```text
-//! serve FILE BYTES FOLDER                          maps FILE at GM_ADDRESS, registers at REGISTERS_ADDRESS
+//! serve FILE BYTES GM REGISTERS FOLDER             maps FILE at GM, control registers at REGISTERS, and says `ready`
 //! bootstrap ID ARGS                                plays libaicpu_extend_kernels.so
 //! aicpu ID FILE FUNCTION INSTANCES ARGS            enters FUNCTION of FOLDER/FILE on so many threads
 //! aicore ID BLOCKS ARGS                            starts the cores of the launch words in the arguments
@@ -26,10 +26,6 @@ use crate::device::call;
 use crate::image::{Entry, entry, open};
 use crate::memory::Registers;
 
-/// Where GM is: far from what the process has itself.
-pub(crate) const GM_ADDRESS: u64 = 0x12_0000_0000;
-/// Where the control registers are.
-const REGISTERS_ADDRESS: u64 = 0x11_0000_0000;
 /// What an order answers that cannot be carried out.
 const NOT_DONE: i32 = -100;
 /// What the cores answer when a doorbell broke the protocol.
@@ -44,15 +40,14 @@ struct Machine {
 }
 
 /// Serves orders until the input ends.
-pub(crate) fn serve(file: &str, bytes: &str, folder: &str) -> Result<(), String> {
-    let bytes: u64 = bytes.parse().map_err(|_| format!("{bytes} is no number of bytes"))?;
+pub(crate) fn serve([file, bytes, gm, registers, folder]: [&str; 5]) -> Result<(), String> {
     let machine = Arc::new(Machine {
-        gm: map_gm(file, bytes)?,
-        registers: Registers::map_at(Architecture::A2A3, REGISTERS_ADDRESS),
+        gm: map_gm(file, number(bytes)?, number(gm)?)?,
+        registers: Registers::map_at(Architecture::A2A3, number(registers)?),
         folder: folder.into(),
         entries: Mutex::default(),
     });
-    println!("ready {GM_ADDRESS} {REGISTERS_ADDRESS}");
+    println!("ready");
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| error.to_string())?;
         let machine = Arc::clone(&machine);
@@ -62,7 +57,7 @@ pub(crate) fn serve(file: &str, bytes: &str, folder: &str) -> Result<(), String>
 }
 
 /// Maps the memory that the other process has as well; kernels run there.
-fn map_gm(file: &str, bytes: u64) -> Result<GmWindow<'static>, String> {
+fn map_gm(file: &str, bytes: u64, address: u64) -> Result<GmWindow<'static>, String> {
     let failed = |what: &str| format!("{file}: {what}: {}", std::io::Error::last_os_error());
     let name = CString::new(file).map_err(|error| error.to_string())?;
     // SAFETY: the name is a string.
@@ -70,7 +65,7 @@ fn map_gm(file: &str, bytes: u64) -> Result<GmWindow<'static>, String> {
     if descriptor < 0 {
         return Err(failed("open"));
     }
-    let wanted = std::ptr::with_exposed_provenance_mut::<c_void>(GM_ADDRESS as usize);
+    let wanted = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
     let protection = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let flags = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE | libc::MAP_NORESERVE;
     // SAFETY: a new mapping that replaces none.
@@ -79,7 +74,7 @@ fn map_gm(file: &str, bytes: u64) -> Result<GmWindow<'static>, String> {
         return Err(failed("mmap"));
     }
     // SAFETY: mapped for the life of the process, page-aligned; reached by windows, and by kernels' raw pointers.
-    Ok(unsafe { GmWindow::from_raw(start.cast(), bytes, GmAddr(GM_ADDRESS)) })
+    Ok(unsafe { GmWindow::from_raw(start.cast(), bytes, GmAddr(address)) })
 }
 
 impl Machine {

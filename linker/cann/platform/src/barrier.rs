@@ -16,6 +16,7 @@ pub fn before_doorbell() {
     unsafe {
         core::arch::asm!("dsb st", options(nostack, preserves_flags));
     }
+    in_order();
 }
 
 /// No load after it is satisfied before the loads before it: between the status of a core and what the core
@@ -26,6 +27,17 @@ pub fn after_status() {
     // SAFETY: as in `before_doorbell`.
     unsafe {
         core::arch::asm!("dsb ld", options(nostack, preserves_flags));
+    }
+    in_order();
+}
+
+/// Of an image for the development machine, whose processor keeps the order of stores, and that of loads: the compiler is to keep it as well.
+#[inline]
+fn in_order() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: no instruction; the asm block is a compiler barrier.
+    unsafe {
+        core::arch::asm!("", options(nostack, preserves_flags));
     }
 }
 

@@ -173,7 +173,12 @@ pub fn unreachable_panic() -> ! {
     unsafe {
         core::arch::asm!("brk #0xf01", options(noreturn));
     }
-    #[cfg(not(target_arch = "aarch64"))]
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!("ud2", options(noreturn));
+    }
+    #[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
     loop {
         core::hint::spin_loop();
     }

@@ -17,10 +17,10 @@ macro_rules! firmware {
             $( stream { $( $stream_name => $stream_build ),* } )?
         }
 
-        #[cfg(not(all(target_arch = "aarch64", target_os = "linux", panic = "abort")))]
+        #[cfg(not(all(any(target_arch = "aarch64", target_arch = "x86_64"), target_os = "linux", panic = "abort")))]
         extern crate std;
 
-        #[cfg(all(target_arch = "aarch64", target_os = "linux", panic = "abort"))]
+        #[cfg(all(any(target_arch = "aarch64", target_arch = "x86_64"), target_os = "linux", panic = "abort"))]
         mod pto_cann_image {
             use core::ffi::c_void;
 
@@ -62,18 +62,30 @@ macro_rules! firmware {
 
             // Division of 128 bits comes ready-made, with unwind tables that name this. Nothing unwinds here; hidden, so that
             // no other library of the process finds it.
-            ::core::arch::global_asm!(
-                ".hidden rust_eh_personality",
-                ".global rust_eh_personality",
-                ".type rust_eh_personality, %function",
-                "rust_eh_personality: brk #0xf03",
-                ".size rust_eh_personality, . - rust_eh_personality",
-            );
+            #[cfg(target_arch = "aarch64")]
+            $crate::personality!("%function", "brk #0xf03");
+            #[cfg(target_arch = "x86_64")]
+            $crate::personality!("@function", "ud2");
 
             #[panic_handler]
             fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
                 $crate::entry::unreachable_panic()
             }
         }
+    };
+}
+
+/// The function that unwind tables name: one instruction, which raises an exception.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! personality {
+    ($function:literal, $exception:literal) => {
+        ::core::arch::global_asm!(
+            ".hidden rust_eh_personality",
+            ".global rust_eh_personality",
+            concat!(".type rust_eh_personality, ", $function),
+            concat!("rust_eh_personality: ", $exception),
+            ".size rust_eh_personality, . - rust_eh_personality",
+        );
     };
 }

@@ -16,7 +16,7 @@ const BAD_DEVICE: Code = 107_001;
 const NO_CONTEXT: Code = 107_002;
 pub(crate) const BAD_HANDLE: Code = 107_017;
 const OUT_OF_MEMORY: Code = 207_001;
-const CANNOT_SET_UP: Code = 507_033;
+pub(crate) const CANNOT_SET_UP: Code = 507_033;
 const RELEASED_BEFORE: Code = 507_007;
 const SYNC_TIMEOUT: Code = 507_046;
 

@@ -1,5 +1,5 @@
-//! The process that plays AICPUs and AICores: `pto-cann-emulator serve`, an AArch64 program, by `qemu-aarch64` where the
-//! host is another machine. It takes orders in lines, and answers each when it has ended.
+//! The process that plays AICPUs and AICores: `pto-cann-emulator serve`, a program of the machine whose code the firmware is. By
+//! `qemu-aarch64` where the host is another machine. It takes orders in lines, and answers each when it has ended.
 
 use std::ffi::{CStr, c_void};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,10 +7,65 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::{env, fs};
 
-use crate::memory::{BYTES, Memory};
+use crate::memory::{ADDRESS, BYTES, Memory, REGISTERS};
 
 const QEMU: &str = "qemu-aarch64";
 const SYSROOT: &str = "/usr/aarch64-linux-gnu";
+
+/// Whose code an ELF file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    Aarch64,
+    X86_64,
+}
+
+impl Code {
+    /// Where the machine stands in the header of an ELF file.
+    const PLACE: std::ops::Range<usize> = 18..20;
+    /// Bytes of a file that tell.
+    pub(crate) const HEAD: usize = 20;
+
+    /// Of the head of a file; `None`: it is no ELF file, or of a machine that no emulator plays.
+    pub(crate) fn of(head: &[u8]) -> Option<Self> {
+        if !head.starts_with(b"\x7fELF") {
+            return None;
+        }
+        match u16::from_le_bytes(head.get(Self::PLACE)?.try_into().ok()?) {
+            183 => Some(Self::Aarch64),
+            62 => Some(Self::X86_64),
+            _ => None,
+        }
+    }
+
+    /// The name of its folder.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Aarch64 => "aarch64",
+            Self::X86_64 => "x86_64",
+        }
+    }
+
+    /// Whether this machine runs it by itself.
+    const fn is_native(self) -> bool {
+        match self {
+            Self::Aarch64 => cfg!(target_arch = "aarch64"),
+            Self::X86_64 => cfg!(target_arch = "x86_64"),
+        }
+    }
+
+    /// What runs the program of this code.
+    fn command(self, program: &PathBuf) -> Result<Command, String> {
+        match self {
+            _ if self.is_native() => Ok(Command::new(program)),
+            Self::Aarch64 => {
+                let mut command = Command::new(QEMU);
+                command.args(["-L", SYSROOT]).arg(program);
+                Ok(command)
+            }
+            Self::X86_64 => Err("the firmware is x86-64 code, and this machine is another one: flash one for AArch64".to_owned()),
+        }
+    }
+}
 
 /// Hears that an order was answered: its number and code; `None`: no order will be answered any more.
 pub(crate) type Told = fn(u64, Option<(u64, i32)>);
@@ -21,42 +76,40 @@ pub(crate) struct Emulator {
     orders: ChildStdin,
     /// Where the image installs itself.
     folder: PathBuf,
-    /// Where AICPU sees the control registers.
-    pub(crate) registers: u64,
+    /// Whose code it runs.
+    pub(crate) code: Code,
 }
 
 impl Emulator {
-    /// Starts it; the memory learns where the device sees it. `told` hears of each answer, with the generation.
-    pub(crate) fn start(memory: &mut Memory, generation: u64, told: Told) -> Result<Self, String> {
+    /// Starts it. `told` hears of each answer, with the generation.
+    pub(crate) fn start(
+        code: Code,
+        memory: &Memory,
+        generation: u64,
+        told: Told,
+    ) -> Result<Self, String> {
         let folder =
             env::temp_dir().join(format!("pto-stand-in-{}-{generation}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let program = program()?;
-        let mut command = match cfg!(target_arch = "aarch64") {
-            true => Command::new(&program),
-            false => {
-                let mut command = Command::new(QEMU);
-                command.args(["-L", SYSROOT]).arg(&program);
-                command
-            }
-        };
-        command.arg("serve").arg(memory.path()).arg(BYTES.to_string()).arg(&folder);
+        let program = program(code)?;
+        let mut command = code.command(&program)?;
+        command.arg("serve").arg(memory.path());
+        command.args([BYTES, ADDRESS, REGISTERS].map(|number| number.to_string())).arg(&folder);
         command.env("PTO_AICPU_KERNELS", &folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(|error| {
-            format!(
-                "{} cannot be started ({error}); it needs {QEMU} (Debian: qemu-user)",
-                program.display()
-            )
+            let needs =
+                if code.is_native() { "" } else { "; it needs qemu-aarch64 (Debian: qemu-user)" };
+            format!("{} cannot be started ({error}){needs}", program.display())
         })?;
         let (orders, answers) = (child.stdin.take(), child.stdout.take());
         let (Some(orders), Some(answers)) = (orders, answers) else {
             return Err("no pipes".into());
         };
         let mut answers = BufReader::new(answers);
-        let registers = greet(&mut answers, memory)?;
+        greet(&mut answers)?;
         std::thread::spawn(move || listen(answers, generation, told));
-        Ok(Self { child, orders, folder, registers })
+        Ok(Self { child, orders, folder, code })
     }
 
     /// Gives an order.
@@ -74,17 +127,11 @@ impl Drop for Emulator {
     }
 }
 
-/// The first line: where the device sees memory and registers.
-fn greet(answers: &mut BufReader<ChildStdout>, memory: &mut Memory) -> Result<u64, String> {
+/// The first line: memory and registers are where the device has them.
+fn greet(answers: &mut BufReader<ChildStdout>) -> Result<(), String> {
     let mut line = String::new();
     answers.read_line(&mut line).map_err(|error| error.to_string())?;
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let ["ready", gm, registers] = *words.as_slice() else {
-        return Err(format!("the emulator did not come up: {line:?}"));
-    };
-    let number = |word: &str| word.parse::<u64>().map_err(|error| error.to_string());
-    memory.address = number(gm)?;
-    number(registers)
+    if line == "ready\n" { Ok(()) } else { Err(format!("the emulator did not come up: {line:?}")) }
 }
 
 /// Tells what the emulator answers, until it ends.
@@ -100,13 +147,14 @@ fn listen(answers: BufReader<ChildStdout>, generation: u64, told: Told) {
 }
 
 /// The emulator's file: beside the library, in `bin`.
-fn program() -> Result<PathBuf, String> {
+fn program(code: Code) -> Result<PathBuf, String> {
     let home = match env::var_os("PTO_STAND_IN_HOME") {
         Some(home) => PathBuf::from(home),
         None => own_home().ok_or("the stand-in does not know where it lies")?,
     };
-    let program = home.join("bin/pto-cann-emulator");
-    if program.is_file() { Ok(program) } else { Err(format!("there is no {}", program.display())) }
+    let program = home.join("bin").join(code.name()).join("pto-cann-emulator");
+    let missing = || format!("there is no {}: `cargo xtask stand-in` makes it", program.display());
+    if program.is_file() { Ok(program) } else { Err(missing()) }
 }
 
 /// The folder above the one that this library was loaded from.
@@ -126,4 +174,20 @@ fn own_home() -> Option<PathBuf> {
     // SAFETY: not null: the path by which the library was loaded.
     let path = PathBuf::from(unsafe { CStr::from_ptr(found.dli_fname) }.to_str().ok()?);
     path.parent()?.parent().map(ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Code;
+
+    #[test]
+    fn the_head_of_a_file_tells_its_machine() {
+        let head =
+            |machine: u16| [b"\x7fELF".as_slice(), &[2; 14], &machine.to_le_bytes()].concat();
+        assert_eq!(Code::of(&head(183)), Some(Code::Aarch64));
+        assert_eq!(Code::of(&head(62)), Some(Code::X86_64));
+        assert_eq!(Code::of(&head(243)), None);
+        assert_eq!(Code::of(&head(62)[..19]), None);
+        assert_eq!(Code::of(&[0; Code::HEAD]), None);
+    }
 }

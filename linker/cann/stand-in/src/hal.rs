@@ -6,6 +6,7 @@ use crate::Code;
 use crate::acl::{exports, give, on_device};
 use crate::checks::{Expected, bytes_at, refuse};
 use crate::die::clusters;
+use crate::memory::REGISTERS;
 
 /// A bit for each cluster of the die that is in service.
 fn mask() -> u64 {
@@ -37,15 +38,14 @@ exports! {
     }
 
     fn halMemCtl(kind: i32, input: *mut c_void, bytes: usize, output: *mut c_void, written: *mut usize) -> Code {
-        on_device("halMemCtl", |machine| {
+        on_device("halMemCtl", |_| {
             if kind != 0 || bytes != 8 || !written.is_null() {
                 return refuse(format!("kind {kind}, {bytes} bytes"));
             }
             // AddrMapInPara: what is to be mapped (2: the AICores' control registers), and the device.
             let asked = bytes_at("AddrMapInPara", input, 8)?;
             Expected::new("AddrMapInPara", 8).holds(0, &2_u32.to_le_bytes()).check(&asked)?;
-            let Some(emulator) = &machine.emulator else { return refuse("no device") };
-            give(output.cast::<[u64; 2]>(), [emulator.registers, 25 * (8 << 20)])
+            give(output.cast::<[u64; 2]>(), [REGISTERS, 25 * (8 << 20)])
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The state behind the functions: one device, its streams, and the emulator while somebody has the device.
 //!
 //! ```text
-//! off --set_device--> on --reset (last one) or reset by force--> off
+//! off --set_device--> on --the bootstrap of a firmware--> on, with cores --reset (last one) or reset by force--> off
 //!                     on --an operation fails--> poisoned: every call but the reset by force answers 507899
 //! ```
 //! A stream does one operation after the other: `submit` and `answered` start the next one.
@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::Code;
-use crate::emulator::Emulator;
+use crate::emulator::{Code as ElfCode, Emulator};
 use crate::faults::Faults;
 use crate::memory::Memory;
 
@@ -98,8 +98,8 @@ pub(crate) struct Machine {
     /// Loaded binaries: their functions by name, each with its library.
     pub(crate) binaries: BTreeMap<u64, BTreeMap<String, (String, String)>>,
     pub(crate) functions: BTreeMap<u64, (u64, String, String)>,
-    /// AICore binaries, which nothing takes back.
-    pub(crate) registered: BTreeMap<u64, u64>,
+    /// AICore binaries, which nothing takes back: whose code each is.
+    pub(crate) registered: BTreeMap<u64, ElfCode>,
     pub(crate) is_poisoned: bool,
     pub(crate) op_timeout_s: u32,
     pub(crate) faults: Faults,
@@ -152,16 +152,27 @@ impl Machine {
         0x5000_0000 + self.handles * 64
     }
 
-    /// Takes the device: the first context starts the emulator.
+    /// Takes the device: the first context makes its memory.
     pub(crate) fn take(&mut self) -> Result<(), String> {
         if self.contexts == 0 {
             self.generation += 1;
-            let mut memory = Memory::new().ok_or("there is no memory for the device")?;
-            self.emulator = Some(Emulator::start(&mut memory, self.generation, told)?);
-            self.memory = Some(memory);
+            self.memory = Some(Memory::new().ok_or("there is no memory for the device")?);
         }
         self.contexts += 1;
         Ok(())
+    }
+
+    /// The device has cores that run this code from now on: a firmware is brought to it.
+    pub(crate) fn power_up(&mut self, code: ElfCode) -> Result<(), String> {
+        match &self.emulator {
+            Some(emulator) if emulator.code == code => Ok(()),
+            Some(_) => Err("the device runs firmware of another machine already".to_owned()),
+            None => {
+                let memory = self.memory.as_ref().ok_or("nobody has the device")?;
+                self.emulator = Some(Emulator::start(code, memory, self.generation, told)?);
+                Ok(())
+            }
+        }
     }
 
     /// Everything of the device is gone.

@@ -6,6 +6,10 @@ use std::ptr;
 
 /// Its size. Pages cost nothing until they are touched.
 pub(crate) const BYTES: u64 = 4 << 30;
+/// Where the device sees it: far from what its process has itself.
+pub(crate) const ADDRESS: u64 = 0x12_0000_0000;
+/// Where AICPU sees the control registers.
+pub(crate) const REGISTERS: u64 = 0x11_0000_0000;
 /// What a real device has at the end of each allocation, so that neighbours do not touch.
 const GUARD: u64 = 64;
 
@@ -13,8 +17,6 @@ const GUARD: u64 = 64;
 pub(crate) struct Memory {
     file: i32,
     start: *mut u8,
-    /// Where the device sees it.
-    pub(crate) address: u64,
     /// By their address: bytes.
     pub(crate) blocks: BTreeMap<u64, u64>,
 }
@@ -37,7 +39,7 @@ impl Memory {
         // SAFETY: a new mapping of our own file.
         let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, file, 0) };
         let start = (start != libc::MAP_FAILED).then(|| start.cast())?;
-        Some(Self { file, start, address: 0, blocks: BTreeMap::new() })
+        Some(Self { file, start, blocks: BTreeMap::new() })
     }
 
     /// The path by which another process opens the file.
@@ -48,14 +50,14 @@ impl Memory {
     /// A block; `None`: there is no room.
     pub(crate) fn alloc(&mut self, bytes: u64) -> Option<u64> {
         let size = bytes.checked_next_multiple_of(64)?.checked_add(GUARD)?;
-        let mut at = self.address + 4096;
+        let mut at = ADDRESS + 4096;
         for (start, taken) in &self.blocks {
             if at.checked_add(size)? <= *start {
                 break;
             }
             at = (start + taken).next_multiple_of(4096);
         }
-        if at.checked_add(size)? > self.address + BYTES {
+        if at.checked_add(size)? > ADDRESS + BYTES {
             return None;
         }
         self.blocks.insert(at, size - GUARD);
@@ -75,7 +77,7 @@ impl Memory {
 
     /// Where this process sees an address; to be asked for addresses in GM only.
     pub(crate) fn pointer(&self, address: u64) -> Option<*mut u8> {
-        let offset = address.checked_sub(self.address).filter(|offset| *offset < BYTES)?;
+        let offset = address.checked_sub(ADDRESS).filter(|offset| *offset < BYTES)?;
         Some(self.start.wrapping_add(usize::try_from(offset).ok()?))
     }
 
@@ -101,7 +103,7 @@ impl Memory {
 
     /// Whether an address of the host is one of the device's.
     pub(crate) fn is_device(&self, address: u64) -> bool {
-        (self.address..self.address + BYTES).contains(&address)
+        (ADDRESS..ADDRESS + BYTES).contains(&address)
     }
 }
 

@@ -4,8 +4,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fs;
 
 use crate::Code;
-use crate::acl::{BAD_HANDLE, exports, give, give_handle, number, on_device};
-use crate::checks::{Expected, Refusal, bytes_at, half, refuse, word};
+use crate::acl::{BAD_HANDLE, CANNOT_SET_UP, exports, give, give_handle, number, on_device};
+use crate::checks::{BAD_ARGUMENT, Expected, Refusal, bytes_at, half, refuse, word};
+use crate::emulator::Code as ElfCode;
 use crate::json;
 use crate::machine::{Engine, Held, Operation};
 
@@ -20,7 +21,6 @@ const SO_NAME: &[u8] = b"libaicpu_extend_kernels.so\0";
 const KERNEL_NAME: &[u8] = b"DynTileFwkKernelServerInit\0";
 /// AICore code for both kinds of cores.
 const MAGIC_MIX: u32 = 0x4355_4245;
-const ELF: &[u8] = b"\x7fELF";
 
 fn text(name: &str, string: *const c_char) -> Result<String, Refusal> {
     if string.is_null() {
@@ -44,8 +44,8 @@ fn submit(machine: &mut Held, stream: *mut c_void, operation: Operation) -> Resu
     submitted.ok_or_else(|| (BAD_HANDLE, "no stream".to_owned()))
 }
 
-/// The device arguments of the bootstrap: two libraries in device memory, the device, and a word of the host's own.
-fn check_device_args(machine: &Held, args: &[u8]) -> Result<(), Refusal> {
+/// The device arguments of the bootstrap: two libraries in device memory, the device, and a word of the host's own. Whose code the libraries are.
+fn check_device_args(machine: &Held, args: &[u8]) -> Result<ElfCode, Refusal> {
     let Some(memory) = &machine.memory else { return refuse("no device") };
     let device_args = memory.read(word(args, 40), DEVICE_ARGS_BYTES);
     let Some(device_args) = device_args else {
@@ -54,16 +54,20 @@ fn check_device_args(machine: &Held, args: &[u8]) -> Result<(), Refusal> {
     let expected =
         Expected::new("the bootstrap's device arguments", DEVICE_ARGS_BYTES).holds(112, &[0; 8]);
     expected.free(96, 16).free(120, 24).check(&device_args)?;
-    for at in [96, 120] {
+    let code_at = |at: usize| {
         let (start, bytes) = (word(&device_args, at), word(&device_args, at + 8));
-        let head = memory.read(start, 4).unwrap_or_default();
-        if head != ELF || !memory.holds(start, bytes) {
-            return refuse(format!(
-                "the library at {at} of the device arguments is not in device memory"
-            ));
-        }
+        let head = memory.read(start, ElfCode::HEAD).unwrap_or_default();
+        let code = ElfCode::of(&head).filter(|_| memory.holds(start, bytes));
+        let why = || {
+            format!("the library at {at} of the device arguments is no firmware in device memory")
+        };
+        code.ok_or_else(|| (BAD_ARGUMENT, why()))
+    };
+    let (dispatcher, firmware) = (code_at(96)?, code_at(120)?);
+    if dispatcher != firmware {
+        return refuse("the libraries of the device arguments are of two machines");
     }
-    Ok(())
+    Ok(firmware)
 }
 
 exports! {
@@ -82,7 +86,8 @@ exports! {
             let args = bytes_at("the arguments", pointer_in(&ex, 0), BOOTSTRAP_BYTES)?;
             let expected = Expected::new("the bootstrap's arguments", BOOTSTRAP_BYTES).free(40, 8);
             expected.holds(208, KERNEL_NAME).holds(240, SO_NAME).check(&args)?;
-            check_device_args(machine, &args)?;
+            let code = check_device_args(machine, &args)?;
+            machine.power_up(code).map_err(|why| (CANNOT_SET_UP, why))?;
             let at = keep(machine, &args)?;
             submit(machine, stream, Operation::new(Engine::Aicpu, ("bootstrap", at.to_string()), at))
         })
@@ -155,15 +160,14 @@ exports! {
             let described = bytes_at("rtDevBinary_t", binary, 24)?;
             let expected = Expected::new("rtDevBinary_t", 24).holds(0, &MAGIC_MIX.to_le_bytes());
             expected.free(8, 16).check(&described)?;
-            let head = bytes_at("the code", pointer_in(&described, 8), 4)?;
-            if head != ELF || word(&described, 16) < 64 {
-                return refuse("the code is no ELF file");
-            }
+            let head = bytes_at("the code", pointer_in(&described, 8), ElfCode::HEAD)?;
+            let code = ElfCode::of(&head).filter(|_| word(&described, 16) >= 64);
+            let Some(code) = code else { return refuse("the code is no ELF file of a machine that is known") };
             if !machine.registered.is_empty() {
                 return Err((OUT_OF_MEMORY, "a second binary in one process, which nothing takes back".to_owned()));
             }
             let made = machine.handle();
-            machine.registered.insert(made, word(&described, 16));
+            machine.registered.insert(made, code);
             give_handle(handle, made)
         })
     }
@@ -173,9 +177,9 @@ exports! {
         configuration: *const c_void
     ) -> Code {
         on_device("rtKernelLaunchWithHandleV2", |machine| {
-            if !machine.registered.contains_key(&number(handle)) {
-                return Err((BAD_HANDLE, "no AICore binary".to_owned()));
-            }
+            let code = machine.registered.get(&number(handle)).copied();
+            let code = code.ok_or_else(|| (BAD_HANDLE, "no AICore binary".to_owned()))?;
+            machine.power_up(code).map_err(|why| (BAD_ARGUMENT, format!("the kernels: {why}")))?;
             if tiling != 0 || !unused.is_null() || blocks == 0 || blocks > crate::die::clusters() {
                 return refuse(format!("tiling {tiling}, {blocks} blocks"));
             }

@@ -51,6 +51,10 @@ pub(crate) struct FwBuildArgs {
     /// The platform that the image is for
     #[arg(long, value_name = "PLATFORM", value_enum, default_value = "virt")]
     pub(crate) image: FwPlatform,
+    /// The machine that the image is for. An image for CANN may be x86-64 code: the stand-in for an Ascend device runs it
+    /// without an emulator (docs/hardware.md). Its kernels are built with it
+    #[arg(long, value_name = "MACHINE", value_enum, default_value = "aarch64")]
+    pub(crate) machine: FwMachine,
     /// The folder of a firmware crate of your own
     /// [default: builds the images of the sources that this command was built from]
     #[arg(long = "crate", value_name = "PATH")]
@@ -88,6 +92,15 @@ pub(crate) enum FwPlatform {
     Virt,
     /// The CANN driver stack of an Ascend device
     Cann,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FwMachine {
+    /// The machine of every device
+    Aarch64,
+    /// The machine of most who develop; for the stand-in only
+    #[value(name = "x86-64")]
+    X86_64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use pto_host::fw::{ImageKind, Tracing};
+use pto_host::fw::{ImageKind, Machine, Tracing};
 use pto_image_build::{BuilderSource, Built, Platform, Profile, Request, Source};
 use serde_json::json;
 
-use crate::args::{CompilerSource, FwBuildArgs, FwPlatform};
+use crate::args::{CompilerSource, FwBuildArgs, FwMachine, FwPlatform};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
@@ -19,7 +19,17 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             "--tracing works only for images of virt; leave out --tracing or --image cann",
         ));
     }
+    let machine = match args.machine {
+        FwMachine::Aarch64 => Machine::Aarch64,
+        FwMachine::X86_64 => Machine::X86_64,
+    };
+    if machine != Machine::Aarch64 && args.image != FwPlatform::Cann {
+        return Err(Failure::usage(
+            "--machine x86-64 is for images that the stand-in for CANN runs; add --image cann",
+        ));
+    }
     let request = Request {
+        machine,
         platform: match args.image {
             FwPlatform::Virt => Platform::Virt,
             FwPlatform::Cann => Platform::Cann,
@@ -57,10 +67,10 @@ pub(crate) fn build_default(tracing: Tracing) -> Result<Vec<Built>, Failure> {
     Ok(pto_image_build::build(&request, &say)?)
 }
 
-/// The default firmware of the device `a2a3`, as it is shipped.
-pub(crate) fn build_cann() -> Result<Vec<Built>, Failure> {
-    let request =
-        Request { platform: Platform::Cann, profile: Profile::Release, ..Request::default() };
+/// The default firmware of the device `a2a3`, as it is shipped; of x86-64 the kernels too.
+pub(crate) fn build_cann(machine: Machine) -> Result<Vec<Built>, Failure> {
+    let (platform, profile) = (Platform::Cann, Profile::Release);
+    let request = Request { platform, machine, profile, ..Request::default() };
     Ok(pto_image_build::build(&request, &say)?)
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use pto_host::fw::{DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Store, Tracing};
+use pto_host::fw::{
+    DeviceState, Entry, FlashDevice, Generation, Image, ImageKind, Machine, Store, Tracing,
+};
 use pto_image_build::Built;
 use serde_json::{Value, json};
 
@@ -53,15 +55,18 @@ pub(crate) fn list(args: &FwListArgs) -> Result<Exit, Failure> {
 /// Firmware and kernels of `virt`; the default ones are built and flashed where there are none, a firmware that records
 /// if that is needed.
 pub(crate) fn images_of_virt(tracing: Tracing) -> Result<(Image, Image), Failure> {
-    images_of(FlashDevice::Virt, |_| build::build_default(tracing))
+    images_of(FlashDevice::Virt, |_, _| build::build_default(tracing))
 }
 
 /// Firmware and kernels of `a2a3`; the default ones are built and flashed where there are none.
 pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
-    images_of(FlashDevice::A2a3, |missing| {
+    images_of(FlashDevice::A2a3, |missing, machine| {
+        if machine == Machine::X86_64 {
+            return build::build_cann(machine);
+        }
         let mut built = Vec::new();
         if missing.contains(&ImageKind::Cann) {
-            built.extend(build::build_cann()?);
+            built.extend(build::build_cann(machine)?);
         }
         if missing.contains(&ImageKind::Kernels) {
             built.extend(build::build_default(Tracing::Off)?);
@@ -70,10 +75,10 @@ pub(crate) fn images_of_a2a3() -> Result<(Image, Image), Failure> {
     })
 }
 
-/// What a device has; what it lacks is taken from what `build` makes, and flashed.
+/// What a device has; what it lacks is taken from what `build` makes for the machine of what it has, and flashed.
 fn images_of(
     device: FlashDevice,
-    build: impl FnOnce(&[ImageKind]) -> Result<Vec<Built>, Failure>,
+    build: impl FnOnce(&[ImageKind], Machine) -> Result<Vec<Built>, Failure>,
 ) -> Result<(Image, Image), Failure> {
     let store = Store::open()?;
     let flashed = store.load(device)?;
@@ -89,7 +94,10 @@ fn images_of(
             "{} has no image: building the default one, and flashing it",
             device.name()
         ));
-        let mut made: Vec<Image> = build(&missing)?.into_iter().map(|built| built.image).collect();
+        let machine =
+            firmware.as_ref().or(kernels.as_ref()).map_or_else(Machine::default, |one| one.machine);
+        let mut made: Vec<Image> =
+            build(&missing, machine)?.into_iter().map(|built| built.image).collect();
         made.retain(|image| missing.contains(&image.kind));
         let generation = store.flash(device, &made.iter().collect::<Vec<_>>())?;
         build::say(&format!("flashed to {} as generation {}", device.name(), generation.number));

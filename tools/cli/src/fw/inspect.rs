@@ -20,7 +20,7 @@ fn text(image: &Image) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     row("image", image.kind.to_string());
-    row("machine", "AArch64, ELF 64 bits, little-endian".to_owned());
+    row("machine", format!("{}, ELF 64 bits, little-endian", image.machine));
     row("entry", if image.entry == 0 { "none".into() } else { format!("{:#x}", image.entry) });
     let sizes = image.sizes;
     let parts =
@@ -97,7 +97,7 @@ fn as_json(image: &Image) -> Value {
         "name": image.name,
         "kind": image.kind.name(),
         "format": "elf64-little",
-        "machine": "aarch64",
+        "machine": image.machine.name(),
         "entry": image.entry,
         "sizes": {
             "text": image.sizes.text,

@@ -1,6 +1,75 @@
-//! `--device a2a3` where there is no CANN: what is missing is named before anything is built.
+//! `--device a2a3` where there is no CANN: what is missing is named before anything is built; behind the stand-in, images are built, flashed
+//! and rolled back, and examples run.
 
-use crate::pto::{answer, command, refused};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pto_image_build::stand_in;
+use serde_json::Value;
+
+use crate::firmware::Home;
+use crate::pto::{Answer, answer, command, refused};
+use crate::schema::conforms;
+
+/// A folder that stands for CANN's, in which this machine's code plays the device.
+fn cann(home: &Path) -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let libraries = test.parent().expect("and a folder");
+    let target = libraries.ancestors().nth(2).expect("below the target");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    let native = *stand_in::targets().last().expect("there is one");
+    let made = stand_in::emulator(cargo, target, native, &|sentence| println!("{sentence}"));
+    let (mut build, program) = made.unwrap_or_else(|why| panic!("{why}"));
+    assert!(build.status().is_ok_and(|status| status.success()), "{build:?}");
+    let folder = home.join("cann");
+    let library = libraries.join(stand_in::LIBRARY);
+    stand_in::lay_out(&folder, &library, &[(native, program)])
+        .unwrap_or_else(|why| panic!("{why}"));
+    folder
+}
+
+/// As docs/hardware.md says it.
+#[test]
+fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
+    if !cfg!(target_arch = "x86_64") {
+        return;
+    }
+    let home = Home::new();
+    let cann = cann(&home.path());
+    let pto = |args: &[&str]| -> Answer {
+        let answer = answer(home.command(args).env("ASCEND_HOME_PATH", &cann));
+        assert_eq!(answer.code, Some(0), "{args:?}\n{}{}", answer.stdout, answer.stderr);
+        answer
+    };
+    let build = ["fw", "build", "--image", "cann", "--machine", "x86-64", "--release", "--json"];
+    let built: Value = serde_json::from_str(&pto(&build).stdout).expect("one JSON value");
+    let files: Vec<&str> = built["images"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|image| image["file"].as_str())
+        .collect();
+    assert_eq!(files.len(), 2, "{built}");
+    let shown = ["fw", "inspect", files[0], "--json"];
+    assert_eq!(conforms("fw_inspect", &shown, &pto(&shown))["machine"], "x86_64");
+    let flash = [&["fw", "flash"][..], &files, &["--device", "a2a3"]].concat();
+    assert!(pto(&flash).stdout.contains("a2a3 has generation 1"));
+    pto(&["run", "vector_example", "--device", "a2a3"]);
+    assert!(pto(&flash).stdout.contains("a2a3 has generation 2"));
+    let back = pto(&["fw", "rollback", "--device", "a2a3"]).stdout;
+    assert!(back.contains("a2a3 has generation 1"), "{back}");
+    pto(&["run", "matmul", "--device", "a2a3", "--json"]);
+    // The device virt has no use for code of this machine.
+    let refused = answer(&mut home.command(&["fw", "flash", files[1], "--device", "virt"]));
+    assert!(refused.code == Some(2) && refused.stderr.contains("x86-64"), "{}", refused.stderr);
+    let refused = answer(&mut home.command(&["fw", "build", "--machine", "x86-64"]));
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("--image cann"),
+        "{}",
+        refused.stderr
+    );
+}
 
 #[test]
 fn a_missing_library_is_named_with_every_place() {

@@ -5,7 +5,6 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,14 +12,15 @@ use std::time::Duration;
 
 use pto_abi::{Fault, RuntimeVariant};
 use pto_examples::host::{self, Example};
-use pto_host::fw::Image;
+use pto_host::fw::{Image, Machine};
 use pto_host::{A2a3Options, Device, Error, RunOptions, Work};
+use pto_image_build::stand_in;
 
 use crate::common;
 use crate::examples::on_simulator;
 
-const LIBRARY: &str = "libpto_cann_stand_in.so";
-const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
+/// Whose code the device of this process runs, by its name; else this machine's. A process brings one firmware to devices.
+const MACHINE_VARIABLE: &str = "PTO_TEST_A2A3_MACHINE";
 /// How many cycles of `a_thousand_cycles_leave_nothing_behind` are run; the suite has few.
 const CYCLES_VARIABLE: &str = "PTO_A2A3_CYCLES";
 
@@ -30,35 +30,31 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whose code the device of this process runs.
+fn machine() -> Machine {
+    let asked = std::env::var(MACHINE_VARIABLE).ok();
+    let found = common::MACHINES.iter().find(|one| asked.as_deref() == Some(one.name()));
+    *found.or(common::MACHINES.last()).expect("there is one")
+}
+
 /// The folder that stands for CANN's.
 fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| {
         let test = std::env::current_exe().expect("a test has a path");
-        let library = test.parent().expect("and a folder").join(LIBRARY);
+        let library = test.parent().expect("and a folder").join(stand_in::LIBRARY);
         let home = common::target_folder().join("stand-in-of-tests");
-        for folder in ["lib64", "bin"] {
-            fs::create_dir_all(home.join(folder)).expect("writable");
-        }
-        NAMES.iter().for_each(|name| link(&library, &home.join("lib64").join(name)));
-        link(&common::loader(), &home.join("bin/pto-cann-emulator"));
+        let emulator = (common::triple(machine()), common::loader(machine()));
+        stand_in::lay_out(&home, &library, &[emulator]).unwrap_or_else(|why| panic!("{why}"));
         home
     })
-}
-
-/// Puts a link in place at once: a test that runs itself again in another process does so beside those that use the folder.
-fn link(to: &Path, at: &Path) {
-    assert!(to.is_file(), "{} is missing", to.display());
-    let beside = at.with_extension(std::process::id().to_string());
-    symlink(to, &beside).expect("writable");
-    fs::rename(&beside, at).expect("of the same folder");
 }
 
 fn images() -> &'static (Image, Image) {
     static IMAGES: OnceLock<(Image, Image)> = OnceLock::new();
     IMAGES.get_or_init(|| {
         let read = |path: PathBuf| Image::read(&path).expect("an image of this release");
-        (read(common::default_image()), read(common::kernels()))
+        (read(common::default_image(machine())), read(common::kernels(machine())))
     })
 }
 
@@ -255,6 +251,48 @@ fn a_device_that_does_not_come_back_says_so_and_is_left_alone() {
     nothing_is_open();
 }
 
+/// The tests above with the image of a real device, where the others run this machine's.
+#[test]
+fn the_image_for_aarch64_does_the_same() {
+    if machine() == Machine::Aarch64 {
+        return;
+    }
+    let _alone = alone();
+    let test = std::env::current_exe().expect("a test has a path");
+    let mut command = Command::new(test);
+    command.args(OF_BOTH).args(["--exact", "--test-threads=1"]);
+    let said = common::text(command.env(MACHINE_VARIABLE, Machine::Aarch64.name()));
+    assert!(said.contains(&format!("{} passed", OF_BOTH.len())), "{said}");
+}
+
+/// Each example, each fault.
+const OF_BOTH: &[&str] = &[
+    "a2a3::every_example_makes_the_bits_of_the_simulator",
+    "a2a3::each_step_that_fails_is_named_and_leaves_nothing_open",
+    "a2a3::a_fault_of_the_device_is_told_and_the_device_runs_again",
+    "a2a3::a_fault_of_the_firmware_needs_no_reset",
+    "a2a3::a_device_that_does_not_come_back_says_so_and_is_left_alone",
+    "sessions::a_session_is_a_series_of_launches",
+    "sessions::a_session_outlives_a_fault_of_the_device",
+];
+
+/// Kernels of another machine than the firmware's are refused before anything is done.
+#[test]
+fn firmware_and_kernels_are_of_one_machine() {
+    let [Machine::Aarch64, Machine::X86_64] = *common::MACHINES else { return };
+    let _alone = alone();
+    let read = |path: PathBuf| Image::read(&path).expect("an image of this release");
+    let firmware = read(common::default_image(Machine::Aarch64));
+    let kernels = read(common::kernels(Machine::X86_64));
+    let error = Device::open_a2a3(&options(), &firmware, &kernels).err().expect("it is refused");
+    let text = error.to_string();
+    assert!(
+        text.contains("the firmware is AArch64 code and the kernels are x86-64 code"),
+        "{text}"
+    );
+    nothing_is_open();
+}
+
 /// What this process has open: files by their names, and how many places of memory are mapped. A thread of the cycle that is at its end may still
 /// hold something: what stays is what counts, so that this looks again for as long as `is_known` says no.
 fn kept(is_known: impl Fn(&Kept) -> bool) -> Kept {
@@ -393,7 +431,7 @@ fn what_is_missing_is_named() {
         "int aclrtGetVersion(int *a, int *b, int *c) { *a = 1; *b = 9; *c = 0; return 0; }\n",
     )
     .expect("writable");
-    for name in NAMES {
+    for name in stand_in::NAMES {
         let mut compiler = Command::new("cc");
         compiler.args(["-shared", "-fPIC", "-o"]).arg(libraries.join(name)).arg(&source);
         common::text(&mut compiler);

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
-use pto_host::fw::ImageKind;
-use pto_image_build::{Platform, Profile, Request, Source, Toolchain, packages};
+use pto_host::fw::{ImageKind, Machine};
+use pto_image_build::{Built, Platform, Profile, Request, packages, stand_in};
 
 const QEMU: &str = packages::QEMU_USER.name;
 /// Where Debian's cross packages have the target's libraries.
@@ -44,72 +44,94 @@ pub(crate) fn target_folder() -> PathBuf {
 
 /// Builds an image as it is shipped: of the crate in `folder`, or the default one.
 pub(crate) fn build(folder: Option<&Path>) -> PathBuf {
+    let built = build_for(Machine::Aarch64, Platform::Cann, folder);
+    built.into_iter().next().expect("one image").path
+}
+
+fn build_for(machine: Machine, platform: Platform, folder: Option<&Path>) -> Vec<Built> {
     tools();
     let request = Request {
-        platform: Platform::Cann,
+        platform,
+        machine,
         profile: Profile::Release,
         crate_folder: folder.map(Path::to_path_buf),
         target_folder: Some(target_folder()),
         ..Request::default()
     };
-    let built = pto_image_build::build(&request, &say).unwrap_or_else(|why| panic!("{why}"));
-    built.into_iter().next().expect("one image").path
+    pto_image_build::build(&request, &say).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// A file for each machine, made once.
+type OfMachines = [OnceLock<PathBuf>; 2];
+
+/// The machines whose code is tried here: that of every device, and the one of a development machine where this is one.
+pub(crate) const MACHINES: &[Machine] = if cfg!(target_arch = "x86_64") {
+    &[Machine::Aarch64, Machine::X86_64]
+} else {
+    &[Machine::Aarch64]
+};
+
+fn of_machine(
+    files: &'static OfMachines,
+    machine: Machine,
+    make: impl FnOnce() -> PathBuf,
+) -> PathBuf {
+    files[usize::from(machine == Machine::X86_64)].get_or_init(make).clone()
+}
+
+fn find(built: Vec<Built>, kind: ImageKind) -> PathBuf {
+    let found = built.into_iter().find(|built| built.image.kind == kind);
+    found.unwrap_or_else(|| panic!("{kind} was not built")).path
 }
 
 /// The default image.
-pub(crate) fn default_image() -> PathBuf {
-    static IMAGE: OnceLock<PathBuf> = OnceLock::new();
-    IMAGE.get_or_init(|| build(None)).clone()
+pub(crate) fn default_image(machine: Machine) -> PathBuf {
+    static IMAGES: OfMachines = [OnceLock::new(), OnceLock::new()];
+    of_machine(&IMAGES, machine, || find(build_for(machine, Platform::Cann, None), ImageKind::Cann))
 }
 
 /// The blob of kernels, built once, as it is shipped.
-pub(crate) fn kernels() -> PathBuf {
-    static BLOB: OnceLock<PathBuf> = OnceLock::new();
-    BLOB.get_or_init(|| {
+pub(crate) fn kernels(machine: Machine) -> PathBuf {
+    static BLOBS: OfMachines = [OnceLock::new(), OnceLock::new()];
+    let platform = match machine {
+        Machine::Aarch64 => Platform::Virt,
+        Machine::X86_64 => Platform::Cann,
+    };
+    of_machine(&BLOBS, machine, || find(build_for(machine, platform, None), ImageKind::Kernels))
+}
+
+/// The program that plays the device, of a machine.
+pub(crate) fn loader(machine: Machine) -> PathBuf {
+    static LOADERS: OfMachines = [OnceLock::new(), OnceLock::new()];
+    of_machine(&LOADERS, machine, || {
         tools();
-        let request = Request {
-            profile: Profile::Release,
-            target_folder: Some(target_folder()),
-            ..Request::default()
-        };
-        let built = pto_image_build::build(&request, &say).unwrap_or_else(|why| panic!("{why}"));
-        let blob = built.into_iter().find(|built| built.image.kind == ImageKind::Kernels);
-        blob.expect("a blob beside the firmware").path
+        let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()));
+        cargo.current_dir(root());
+        let made = stand_in::emulator(cargo, &target_folder(), triple(machine), &say);
+        let (mut build, program) = made.unwrap_or_else(|why| panic!("{why}"));
+        let output = run(&mut build, BUILD_LIMIT);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} does not build:\n{errors}", program.display());
+        program
     })
-    .clone()
 }
 
-/// The program that plays driver and cores.
-pub(crate) fn loader() -> PathBuf {
-    static LOADER: OnceLock<PathBuf> = OnceLock::new();
-    LOADER.get_or_init(build_loader).clone()
-}
-
-fn build_loader() -> PathBuf {
-    const NAME: &str = "pto-cann-emulator";
-    tools();
-    let triple = Platform::Cann.triple();
-    let toolchain = Toolchain::provide(triple, Source::Rustup, &say);
-    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
-    let mut command = Command::new(cargo);
-    command.current_dir(root()).args(["build", "--quiet", "--package", NAME, "--bin", NAME]);
-    // Under an emulator it is to be fast, but not at the price of a long build.
-    command.args(["--target", triple, "--release", "--config", "profile.release.lto=false"]);
-    command.arg("--target-dir");
-    command.arg(target_folder());
-    command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", packages::CROSS_C.name);
-    toolchain.unwrap_or_else(|why| panic!("{why}")).equip(&mut command);
-    let output = run(&mut command, BUILD_LIMIT);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{NAME} does not build:\n{errors}");
-    target_folder().join(triple).join("release").join(NAME)
+/// The Rust target of a machine's programs.
+pub(crate) fn triple(machine: Machine) -> &'static str {
+    Request { platform: Platform::Cann, machine, ..Request::default() }.triple()
 }
 
 /// Runs the loader's scenarios `set` on an image, and gives what it printed.
-pub(crate) fn load(set: &str, image: &Path, limit: Duration) -> String {
-    let mut command = Command::new(QEMU);
-    command.args(["-L", SYSROOT]).arg(loader()).arg(set).arg(image);
-    let output = run(&mut command, limit);
+pub(crate) fn load(machine: Machine, set: &str, image: &Path, limit: Duration) -> String {
+    let mut command = match machine {
+        Machine::X86_64 => Command::new(loader(machine)),
+        Machine::Aarch64 => {
+            let mut command = Command::new(QEMU);
+            command.args(["-L", SYSROOT]).arg(loader(machine));
+            command
+        }
+    };
+    let output = run(command.arg(set).arg(image), limit);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     println!("{text}{errors}");

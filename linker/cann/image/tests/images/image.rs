@@ -11,6 +11,7 @@ use pto_abi::fw_image::{FW_MAGIC, FW_NOTE_OWNER, FW_NOTE_SECTION, FwIdentity};
 use pto_abi::launch_words::FW_KIND_CANN;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_examples::host::EXAMPLES;
+use pto_host::fw::{Image, Machine};
 
 use crate::common;
 
@@ -20,7 +21,9 @@ const NOTE_HEADER: usize = 16;
 /// The image's file, built once.
 fn image() -> &'static [u8] {
     static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
-    IMAGE.get_or_init(|| std::fs::read(common::default_image()).expect("it was built"))
+    IMAGE.get_or_init(|| {
+        std::fs::read(common::default_image(Machine::Aarch64)).expect("it was built")
+    })
 }
 
 fn elf() -> ElfFile64<'static, Endianness> {
@@ -107,7 +110,9 @@ fn it_leaves_the_allowed_minimum_to_libc() {
     ]);
     assert!(undefined.is_subset(&allowed), "{undefined:?}");
     let needed = common::text(
-        Command::new("aarch64-linux-gnu-readelf").arg("-d").arg(common::default_image()),
+        Command::new("aarch64-linux-gnu-readelf")
+            .arg("-d")
+            .arg(common::default_image(Machine::Aarch64)),
     );
     let needed: Vec<&str> = needed.lines().filter(|line| line.contains("(NEEDED)")).collect();
     assert!(needed.len() == 1 && needed[0].contains("libc.so.6"), "{needed:?}");
@@ -133,7 +138,7 @@ fn it_allocates_nothing_and_calculates_with_integers() {
     let listing = common::text(
         Command::new("aarch64-linux-gnu-objdump")
             .args(["-d", "--no-show-raw-insn"])
-            .arg(common::default_image()),
+            .arg(common::default_image(Machine::Aarch64)),
     );
     // Vector registers hold copies; what calculates with floating-point numbers begins with one of these.
     let arithmetic =
@@ -143,4 +148,27 @@ fn it_allocates_nothing_and_calculates_with_integers() {
         .filter(|mnemonic| arithmetic.iter().any(|start| mnemonic.starts_with(start)))
         .collect();
     assert!(floating.is_empty(), "{floating:?}");
+}
+
+/// What the stand-in loads on a development machine exports what the image for a device does, and has the same builders.
+#[test]
+fn the_image_for_this_machine_is_the_same_to_a_driver() {
+    let [Machine::Aarch64, Machine::X86_64] = *common::MACHINES else { return };
+    let read = |machine| Image::read(&common::default_image(machine)).expect("an image");
+    let (device, native) = (read(Machine::Aarch64), read(Machine::X86_64));
+    assert_eq!((native.machine, native.kind), (Machine::X86_64, device.kind));
+    assert_eq!((native.layout_hash, &native.builders), (device.layout_hash, &device.builders));
+    assert_eq!(native.build_id.len(), 40, "sha1");
+    let exported = |image: &Image| -> BTreeSet<String> {
+        let elf: ElfFile64<'_, Endianness> = ElfFile64::parse(image.bytes()).expect("an ELF file");
+        let names = elf.dynamic_symbols().filter(|symbol| symbol.is_definition());
+        names.map(|symbol| symbol.name().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(exported(&native), exported(&device));
+    assert_eq!(common::panics(&common::symbols(native.bytes())), [""; 0], "no panic is in it");
+    let kernels = |machine| Image::read(&common::kernels(machine)).expect("a blob").kernels;
+    let names = |machine| {
+        kernels(machine).into_iter().map(|one| (one.func_id, one.name)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Machine::X86_64), names(Machine::Aarch64));
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pto_host::fw::Machine;
+
 use crate::{common, examples};
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -11,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 #[test]
 fn in_this_workspace() {
     let image = common::build(Some(&common::root().join("linker/example-firmware")));
-    let printed = common::load("example", &image, LIMIT);
+    let printed = common::load(Machine::Aarch64, "example", &image, LIMIT);
     // The program in C++ makes the bits of the one in Rust.
     let shapes = examples::on_simulator("task_shapes:tasks=12:layers=4:rows=3:meet=1");
     let expected = format!("bits {shapes:#018x}");
@@ -21,7 +23,7 @@ fn in_this_workspace() {
 #[test]
 fn from_outside() {
     let image = build_outside("outside-firmware", |source| source);
-    common::load("example", &image, LIMIT);
+    common::load(Machine::Aarch64, "example", &image, LIMIT);
     assert_eq!(common::panics(&common::symbols(&fs::read(&image).unwrap())), [""; 0]);
 }
 
