@@ -9,6 +9,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
 
 use crate::chain::Chain;
+use crate::range::{self, TaskRange};
 use crate::task::TaskSpec;
 
 /// What became of an edge.
@@ -127,6 +128,21 @@ pub trait GraphBuilder {
         }
         self.publish(id)?;
         Ok(id)
+    }
+
+    /// Whether [`submit_range`](Self::submit_range) takes all tasks at once. Where not, they are submitted one by one.
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        false
+    }
+
+    /// Adds the tasks of a range, each of which waits for what its waits say, and publishes them; `ids` are theirs afterwards. After a fault, some of them
+    /// may have been submitted.
+    ///
+    /// # Errors
+    /// Those of [`submit`](Self::submit), `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        range::submit_one_by_one(self, range, ids)
     }
 }
 
