@@ -12,6 +12,7 @@ pto_examples::with_examples! {
         "independent" => pto_virt_platform::builders::independent,
         "fork_join" => pto_virt_platform::builders::fork_join,
         "wavefront" => pto_virt_platform::builders::wavefront,
+        "rows" => pto_virt_platform::builders::rows,
     }
     stream {
         "tensors" => pto_virt_platform::builders::tensors,
