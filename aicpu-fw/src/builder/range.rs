@@ -89,26 +89,24 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let mut arguments = Arguments::of(range);
         let mut edges = 0;
         self.events.host().in_range(RangeNote::Range);
-        let mut words = room.words;
-        let places = room.tasks.iter().zip(ids.iter_mut()).zip(0..);
-        let mut slot = self.next_task;
+        let words = room.words.chunks_exact(stride);
+        let places = room.tasks.iter().zip(ids.iter_mut()).zip(words).zip(0..);
+        let (waits, mut slot) = (range.waits(), self.next_task);
         let mut payload = room.first_word;
         // Before the first one is published.
         self.publisher.count_all::<S>(room.tasks.len() as u64);
         self.count_range(range.tasks());
-        for ((task, id), index) in places {
-            *id = TaskId { slot, generation };
-            let (own, rest) = words.split_at_checked(stride).unwrap_or((words, &[]));
-            words = rest;
+        for (((task, place), words), index) in places {
+            let id = TaskId { slot, generation };
+            *place = id;
             arguments.vary(index);
-            arguments.write(own);
-            TaskLine::added(func_id, kind.get(), (payload, args), kernel.0).write(task, *id);
+            arguments.write(words);
+            TaskLine::added(func_id, kind.get(), (payload, args), kernel.0).write(task, id);
             self.events.added(slot, func_id, kind.get());
             let mut edges_in = 0;
-            let appended = range
-                .waits()
+            let appended = waits
                 .iter()
-                .try_for_each(|wait| self.append_range(wait.of(index), *id, &mut edges_in));
+                .try_for_each(|wait| self.append_range(wait.of(index), id, &mut edges_in));
             task.edges_in.store(edges_in, Ordering::Relaxed);
             edges += u64::from(edges_in);
             if let Err(fault) = appended {
@@ -182,28 +180,32 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         consumer: TaskId,
         edges_in: &mut u32,
     ) -> Result<(), Fault> {
+        let tasks = self.state.tasks;
+        if producers.len() > (MAX_FANIN - *edges_in) as usize {
+            let (found, bound) = (producers.len() as u64, MAX_FANIN.into());
+            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, found, bound));
+        }
         for &producer in producers {
             let is_before =
-                producer.generation == consumer.generation && producer.slot < consumer.slot;
-            let Some(task) = self.state.task(producer.slot).filter(|_| is_before) else {
+                producer.slot < consumer.slot && producer.generation == consumer.generation;
+            let Some(task) = tasks.get(producer.slot as usize).filter(|_| is_before) else {
                 return Err(self.not_before(producer, consumer));
             };
             let outcome = match F::count(task) {
-                None => self.satisfied(producer, consumer),
                 // Most tasks have few consumers.
-                Some(count) if (count as usize) < INLINE_CONSUMERS && *edges_in < MAX_FANIN => {
+                Some(count) if (count as usize) < INLINE_CONSUMERS => {
                     if let Some(place) = task.consumers.get(count as usize) {
                         place.store(consumer.slot, Ordering::Relaxed);
                     }
-                    match F::commit::<S>(task, count) {
-                        true => {
-                            self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
-                            EdgeOutcome::Added
-                        }
-                        false => self.satisfied(producer, consumer),
+                    if F::commit::<S>(task, count) {
+                        self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
+                        EdgeOutcome::Added
+                    } else {
+                        self.satisfied(producer, consumer)
                     }
                 }
                 Some(_) => self.append_far(task, producer, consumer, *edges_in)?,
+                None => self.satisfied(producer, consumer),
             };
             *edges_in += u32::from(outcome == EdgeOutcome::Added);
             let (producer, consumer) = (producer.slot, consumer.slot);

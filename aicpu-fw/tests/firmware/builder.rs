@@ -337,7 +337,7 @@ fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
     let mut above = [[TaskId::NONE; WIDTH as usize]; 2];
     let column: [u64; WIDTH as usize] = std::array::from_fn(|at| 1000 + at as u64 * at as u64);
     for row in 0..6_u32 {
-        let args = [u64::from(row), 50, 0];
+        let args = [u64::from(row), 500, 0];
         let varies = [Variation::by(1, -8), Variation::of(2, &column), Variation::by(2, 1)];
         let [from_range, from_single] = &mut above;
         let wide = Wait::window(if row == 0 { &[] } else { &*from_range }, -1, 3);
@@ -351,7 +351,7 @@ fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
         ranges.submit_range(&range, &mut ids).unwrap();
         let mut alone = [TaskId::NONE; WIDTH as usize];
         for (index, id) in (0..).zip(&mut alone) {
-            let steps = 50 - 8 * u64::from(index);
+            let steps = 500 - 8 * u64::from(index);
             let args = [u64::from(row), steps, column[index as usize] + u64::from(index)];
             let mut producers = Vec::new();
             for wait in &waits {

@@ -167,7 +167,9 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let left = i32::try_from(near / 2).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
     let width = usize::try_from(shape & u64::from(u32::MAX)).ok();
     let nobody = [TaskId { slot: 0, generation: 0 }; MAX_WIDTH];
-    let (mut above, mut row) = (nobody, nobody);
+    let (mut first, mut second) = (nobody, nobody);
+    // The rows change their names, and no id is moved.
+    let (mut above, mut row) = (&mut first, &mut second);
     for number in 0..rows {
         let ids = width.and_then(|width| Some((above.get(..width)?, row.get_mut(..width)?)));
         let (before, ids) = ids.ok_or(Fault::BUILD_ORCH_ARGS)?;
