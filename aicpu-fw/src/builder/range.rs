@@ -12,10 +12,10 @@ use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{EdgeOutcome, TaskRange};
 
+use super::Builder;
 use super::machine::{BuilderHost, DeviceMemory, RangeNote};
 use super::publisher::{count_some, release_published};
 use super::task_line::{BLOCK_0_OF_1, TaskLine};
-use super::Builder;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 

@@ -10,9 +10,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
-use pto_graph::{
-    Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait,
-};
+use pto_graph::{Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait};
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
 use crate::{TestBuilder, both_strategies, builder};
@@ -325,7 +323,9 @@ fn written(words: &Words, tasks: u32) -> Vec<Vec<u64>> {
         let consumers = std::iter::from_fn(|| walk.next(task, words.state().chunks));
         let line = line.into_iter().chain(consumers.collect::<Vec<_>>()).map(u64::from);
         let kernel = task.kernel.load(Ordering::Relaxed);
-        line.chain(payload.iter().map(|word| word.load(Ordering::Relaxed))).chain([kernel]).collect()
+        line.chain(payload.iter().map(|word| word.load(Ordering::Relaxed)))
+            .chain([kernel])
+            .collect()
     };
     (0..tasks).map(of).collect()
 }

@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::func;
-use pto_graph::{
-    BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskRange, TaskSpec, Wait,
-};
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskRange, TaskSpec, Wait};
 
 use crate::csr::Csr;
 
