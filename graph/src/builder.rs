@@ -9,7 +9,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
 
 use crate::chain::Chain;
-use crate::range::{self, TaskRange};
+use crate::range::TaskRange;
 use crate::task::TaskSpec;
 
 /// What became of an edge.
@@ -142,7 +142,7 @@ pub trait GraphBuilder {
     /// # Errors
     /// Those of [`submit`](Self::submit), `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
     fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
-        range::submit_one_by_one(self, range, ids)
+        submit_range_one_by_one(self, range, ids)
     }
 }
 
@@ -161,4 +161,25 @@ fn submit_one_by_one<G: GraphBuilder + ?Sized>(
         last = Some(graph.submit(task, before)?);
     }
     last.ok_or(Fault::BUILD_CHAIN_EMPTY)
+}
+
+/// Submits each task of a range by itself: what a builder without ranges does.
+///
+/// # Errors
+/// As [`GraphBuilder::submit_range`].
+pub fn submit_range_one_by_one<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    range: &TaskRange<'_>,
+    ids: &mut [TaskId],
+) -> Result<(), Fault> {
+    range.check(ids.len())?;
+    let mut words = [0; MAX_CHAIN_ARGS];
+    for (index, id) in (0..).zip(ids) {
+        *id = graph.add_task(range.task_at(index, &mut words))?;
+        for wait in range.waits() {
+            wait.of(index).iter().try_for_each(|at| graph.add_edge(*at, *id).map(drop))?;
+        }
+        graph.publish(*id)?;
+    }
+    Ok(())
 }

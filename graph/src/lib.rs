@@ -49,14 +49,14 @@ mod tensor;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder};
+pub use builder::{EdgeOutcome, GraphBuilder, submit_range_one_by_one};
 pub use chain::Chain;
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;
 pub use link::{Link, Variation};
 pub use predicate::{Comparison, Predicate};
-pub use range::{TaskRange, Wait, submit_one_by_one};
+pub use range::{TaskRange, Wait};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};

@@ -21,7 +21,6 @@
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::{Fault, TaskId};
 
-use crate::builder::GraphBuilder;
 use crate::link::{Link, Variation};
 use crate::task::TaskSpec;
 
@@ -190,27 +189,6 @@ impl<'a> TaskRange<'a> {
         }
         if self.tasks() == 0 { Ok(()) } else { self.link.check(self.link.task().kind) }
     }
-}
-
-/// Submits each task of a range by itself: what a builder without ranges does.
-///
-/// # Errors
-/// As [`GraphBuilder::submit_range`].
-pub fn submit_one_by_one<G: GraphBuilder + ?Sized>(
-    graph: &mut G,
-    range: &TaskRange<'_>,
-    ids: &mut [TaskId],
-) -> Result<(), Fault> {
-    range.check(ids.len())?;
-    let mut words = [0; MAX_CHAIN_ARGS];
-    for (index, id) in (0..).zip(ids) {
-        *id = graph.add_task(range.task_at(index, &mut words))?;
-        for wait in range.waits {
-            wait.of(index).iter().try_for_each(|at| graph.add_edge(*at, *id).map(drop))?;
-        }
-        graph.publish(*id)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
     GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
-    TensorTask, TensorView, submit_one_by_one,
+    TensorTask, TensorView, submit_range_one_by_one,
 };
 
 use super::digest::Digest;
@@ -301,7 +301,7 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     /// A builder that has ranges tells the machine of each task itself.
     fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
         if !self.has_ranges() {
-            return submit_one_by_one(self, range, ids);
+            return submit_range_one_by_one(self, range, ids);
         }
         ids.iter().try_for_each(|_| self.count_task())?;
         self.graph.submit_range(range, ids)?;
