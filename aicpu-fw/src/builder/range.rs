@@ -89,18 +89,20 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let mut arguments = Arguments::of(range);
         let mut edges = 0;
         self.events.host().in_range(RangeNote::Range);
-        let words = room.words.chunks_exact(stride);
-        let places = room.tasks.iter().zip(ids.iter_mut()).zip(words).zip(0..);
+        let mut words = room.words;
+        let places = room.tasks.iter().zip(ids.iter_mut()).zip(0..);
         let (waits, mut slot) = (range.waits(), self.next_task);
         let mut payload = room.first_word;
         // Before the first one is published.
         self.publisher.count_all::<S>(room.tasks.len() as u64);
         self.count_range(range.tasks());
-        for (((task, place), words), index) in places {
+        for ((task, place), index) in places {
             let id = TaskId { slot, generation };
             *place = id;
+            let (own, rest) = words.split_at_checked(stride).unwrap_or((words, &[]));
+            words = rest;
             arguments.vary(index);
-            arguments.write(words);
+            arguments.write(own);
             TaskLine::added(func_id, kind.get(), (payload, args), kernel.0).write(task, id);
             self.events.added(slot, func_id, kind.get());
             let mut edges_in = 0;
