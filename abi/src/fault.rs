@@ -211,6 +211,8 @@ faults! {
             "Use at most 128 words in one chain: each link takes 2, its arguments, one for each that varies, and its columns.";
         0x19 BUILD_CHAIN_TURNS: "Links of a chain that take turns run a different number of times.",
             "Give the links that take turns the same number of times.";
+        0x1A BUILD_RANGE_LENGTH: "What a program gives for each task of a range has another length than the range.",
+            "Give a range an id for each task, and each list of producers an end for each task, in ascending order and up to the last producer.";
         0x40 BUILD_NOT_STREAMING: "A builder submits tensors, and the run does not stream.",
             "Run it under tensormap_and_ringbuffer.";
         0x41 BUILD_FOREIGN_STRUCT: "A structure that a builder in C passes has a size or a field that this firmware does not know.",

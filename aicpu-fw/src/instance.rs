@@ -20,7 +20,7 @@ use pto_abi::{BuildMode, CoreKind, Fault, GmAddr, RuntimeVariant};
 use pto_graph::{BuildError, BuilderSet, EdgeOutcome};
 
 use crate::blame::Blame;
-use crate::builder::{Builder, BuilderHost, BuilderInputs};
+use crate::builder::{Builder, BuilderHost, BuilderInputs, RangeNote};
 use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 use crate::loader;
@@ -365,6 +365,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
     }
 
     #[inline]
+    fn in_range(&mut self, what: RangeNote) {
+        self.host.in_range(what);
+    }
+
+    #[inline]
     fn hasher(&mut self) -> Option<&mut dyn Hasher> {
         self.host.hasher()
     }
@@ -532,6 +537,11 @@ impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
     #[inline]
     fn replayed(&mut self, slot: u32) {
         self.0.replayed(slot);
+    }
+
+    #[inline]
+    fn in_range(&mut self, what: RangeNote) {
+        self.0.in_range(what);
     }
 
     fn turn(&mut self) {

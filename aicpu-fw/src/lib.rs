@@ -49,7 +49,7 @@ mod loader;
 #[cfg(not(any(loom, shuttle)))]
 mod resident;
 
-pub use builder::{Builder, BuilderHost, DeviceMemory};
+pub use builder::{Builder, BuilderHost, DeviceMemory, RangeNote};
 pub use fanout::{FanoutPolicy, LockFree, Locked};
 #[cfg(not(any(loom, shuttle)))]
 pub use instance::{Instance, Progressed, run};

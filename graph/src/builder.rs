@@ -9,6 +9,7 @@ use pto_abi::fault::Fault;
 use pto_abi::ids::{GmAddr, TaskId};
 
 use crate::chain::Chain;
+use crate::range::TaskRange;
 use crate::task::TaskSpec;
 
 /// What became of an edge.
@@ -128,6 +129,21 @@ pub trait GraphBuilder {
         self.publish(id)?;
         Ok(id)
     }
+
+    /// Whether [`submit_range`](Self::submit_range) takes all tasks at once. Where not, they are submitted one by one.
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        false
+    }
+
+    /// Adds the tasks of a range, each of which waits for what its waits say, and publishes them; `ids` are theirs afterwards. After a fault, some of them
+    /// may have been submitted.
+    ///
+    /// # Errors
+    /// Those of [`submit`](Self::submit), `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        submit_range_one_by_one(self, range, ids)
+    }
 }
 
 /// Adds a task for each kernel of a chain: each waits for the one before, and the first one for `producers`.
@@ -145,4 +161,25 @@ fn submit_one_by_one<G: GraphBuilder + ?Sized>(
         last = Some(graph.submit(task, before)?);
     }
     last.ok_or(Fault::BUILD_CHAIN_EMPTY)
+}
+
+/// Submits each task of a range by itself: what a builder without ranges does.
+///
+/// # Errors
+/// As [`GraphBuilder::submit_range`].
+pub fn submit_range_one_by_one<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    range: &TaskRange<'_>,
+    ids: &mut [TaskId],
+) -> Result<(), Fault> {
+    range.check(ids.len())?;
+    let mut words = [0; MAX_CHAIN_ARGS];
+    for (index, id) in (0..).zip(ids) {
+        *id = graph.add_task(range.task_at(index, &mut words))?;
+        for wait in range.waits() {
+            wait.of(index).iter().try_for_each(|at| graph.add_edge(*at, *id).map(drop))?;
+        }
+        graph.publish(*id)?;
+    }
+    Ok(())
 }

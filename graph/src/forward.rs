@@ -96,6 +96,20 @@ macro_rules! forward_graph_builder {
             ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
                 self.$($field).+.submit_chain(chain, producers)
             }
+
+            #[inline]
+            fn has_ranges(&self) -> bool {
+                self.$($field).+.has_ranges()
+            }
+
+            #[inline]
+            fn submit_range(
+                &mut self,
+                range: &$crate::TaskRange<'_>,
+                ids: &mut [$crate::abi::TaskId],
+            ) -> ::core::result::Result<(), $crate::abi::Fault> {
+                self.$($field).+.submit_range(range, ids)
+            }
         }
     };
 }

@@ -9,7 +9,7 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs` and `link.rs` what is submitted;
+//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs` and `range.rs` what is submitted;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
@@ -35,6 +35,7 @@ mod hosted;
 mod link;
 pub mod plan;
 mod predicate;
+mod range;
 mod recording;
 mod reduction;
 mod scope;
@@ -48,13 +49,14 @@ mod tensor;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder};
+pub use builder::{EdgeOutcome, GraphBuilder, submit_range_one_by_one};
 pub use chain::Chain;
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;
 pub use link::{Link, Variation};
 pub use predicate::{Comparison, Predicate};
+pub use range::{TaskRange, Wait};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};

@@ -63,7 +63,8 @@ impl<'a> Variation<'a> {
 
     /// What the argument is in kernel `turn` of its link, whose first one has `first`.
     #[must_use]
-    fn at(&self, turn: u32, first: u64) -> u64 {
+    #[inline]
+    pub fn at(&self, turn: u32, first: u64) -> u64 {
         match self.how {
             How::Steps(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
             How::Column(words) => words.get(turn as usize).copied().unwrap_or(first),

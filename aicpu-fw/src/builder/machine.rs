@@ -31,6 +31,24 @@ pub trait DeviceMemory {
     }
 }
 
+/// What a builder does while it submits a range, for a host that charges for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeNote {
+    /// A range begins.
+    Range,
+    /// An edge of the task that is added.
+    Edge {
+        /// The slot of the task that is waited for.
+        producer: u32,
+        /// The slot of the task that waits.
+        consumer: u32,
+        /// What became of the edge.
+        outcome: EdgeOutcome,
+    },
+    /// The task in this slot was added, with its edges, and is about to be published.
+    Task(u32),
+}
+
 /// What the machine does while a builder program, a plain function, is on the stack.
 pub trait BuilderHost {
     /// A task was published. A host with one thread steps the schedulers from here now and then.
@@ -58,6 +76,10 @@ pub trait BuilderHost {
     /// A task of a recording was added to this slot, with its edges, and is about to be published.
     #[inline]
     fn replayed(&mut self, _slot: u32) {}
+
+    /// A range is submitted.
+    #[inline]
+    fn in_range(&mut self, _what: RangeNote) {}
 
     /// In a search over all orders of steps: what a streaming builder hashes its state into before each turn of the others.
     #[inline]

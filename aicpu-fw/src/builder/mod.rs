@@ -15,6 +15,7 @@ pub(crate) mod events;
 pub(crate) mod kernels;
 mod machine;
 pub(crate) mod publisher;
+mod range;
 pub(crate) mod task_line;
 
 use core::cell::Cell;
@@ -28,12 +29,12 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{Chain, EdgeOutcome, GraphBuilder, TaskSpec};
+use pto_graph::{Chain, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec};
 
 use self::consumers::put_consumer;
 use self::events::Events;
 use self::kernels::Kernels;
-pub use self::machine::{BuilderHost, DeviceMemory};
+pub use self::machine::{BuilderHost, DeviceMemory, RangeNote};
 pub use self::publisher::RESERVE;
 use self::publisher::{Publisher, count_one, count_some, release_published};
 pub(crate) use self::task_line::BLOCK_0_OF_1;
@@ -428,6 +429,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         if chain.kernels() == 1 { Ok(None) } else { self.insert_chain(chain).map(Some) }
+    }
+
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        self.insert_range(range, ids)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

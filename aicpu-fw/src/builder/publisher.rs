@@ -63,6 +63,13 @@ impl<'a> Publisher<'a> {
         count_some(&self.line.published, tasks);
     }
 
+    /// So many tasks that were counted with no reserve are not published after all.
+    #[cold]
+    pub(crate) fn count_off<S: Sharing>(&self, tasks: u64) {
+        S::fetch_sub(&self.progress.outstanding, tasks, Ordering::Relaxed);
+        self.line.published.store(self.published() - tasks, Ordering::Relaxed);
+    }
+
     /// The last publish has been made: the run may end.
     pub(crate) fn end<S: Sharing>(&mut self) {
         S::fetch_sub(&self.progress.outstanding, self.reserve, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
-use pto_graph::{Chain, EdgeOutcome, GraphBuilder, Link, TaskSpec, Variation};
+use pto_graph::{Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait};
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
 use crate::{TestBuilder, both_strategies, builder};
@@ -303,7 +303,146 @@ fn outstanding_is_raised_before_and_settled_at_the_end<F: FanoutPolicy>() {
     }
 }
 
+/// What stands in the lines and words of a run, apart from addresses.
+fn written(words: &Words, tasks: u32) -> Vec<Vec<u64>> {
+    let of = |slot: u32| {
+        let task = &words.tasks[slot as usize];
+        let first = task.payload.load(Ordering::Relaxed) as usize;
+        let count = usize::from(task.arg_count.load(Ordering::Relaxed));
+        let payload = &words.state().payloads[first..=first + count];
+        let line = [
+            task.fanin.load(Ordering::Relaxed),
+            task.fanout.load(Ordering::Relaxed),
+            task.edges_in.load(Ordering::Relaxed),
+            task.payload.load(Ordering::Relaxed),
+            task.generation.load(Ordering::Relaxed),
+            task.state.load(Ordering::Relaxed).into(),
+            task.kind.load(Ordering::Relaxed).into(),
+        ];
+        let mut walk = ConsumerWalk::new(task.fanout.load(Ordering::Relaxed));
+        let consumers = std::iter::from_fn(|| walk.next(task, words.state().chunks));
+        let line = line.into_iter().chain(consumers.collect::<Vec<_>>()).map(u64::from);
+        let kernel = task.kernel.load(Ordering::Relaxed);
+        line.chain(payload.iter().map(|word| word.load(Ordering::Relaxed)))
+            .chain([kernel])
+            .collect()
+    };
+    (0..tasks).map(of).collect()
+}
+
+fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
+    const WIDTH: u32 = 9;
+    let (ranged, single) = (Words::new(LARGE), Words::new(LARGE));
+    let (mut ranges, mut singles) = (builder::<F>(&ranged), builder::<F>(&single));
+    let mut above = [[TaskId::NONE; WIDTH as usize]; 2];
+    let column: [u64; WIDTH as usize] = std::array::from_fn(|at| 1000 + at as u64 * at as u64);
+    for row in 0..6_u32 {
+        let args = [u64::from(row), 500, 0];
+        let varies = [Variation::by(1, -8), Variation::of(2, &column), Variation::by(2, 1)];
+        let [from_range, from_single] = &mut above;
+        let wide = Wait::window(if row == 0 { &[] } else { &*from_range }, -1, 3);
+        let ends: Vec<u32> = (0..WIDTH).map(|at| if row > 0 { at + 1 } else { 0 }).collect();
+        let listed = Wait::listed(if row == 0 { &[] } else { &*from_range }, &ends);
+        // The last row waits twice for some, and for one task with more consumers than its line holds.
+        let join = Wait::all(if row == 5 { &from_range[..1] } else { &[] });
+        let waits = [wide, listed, join];
+        let range = TaskRange::new(spec(&args)).times(WIDTH).varying(&varies).after(&waits);
+        let mut ids = [TaskId::NONE; WIDTH as usize];
+        ranges.submit_range(&range, &mut ids).unwrap();
+        let mut alone = [TaskId::NONE; WIDTH as usize];
+        for (index, id) in (0..).zip(&mut alone) {
+            let steps = 500 - 8 * u64::from(index);
+            let args = [u64::from(row), steps, column[index as usize] + u64::from(index)];
+            let mut producers = Vec::new();
+            for wait in &waits {
+                producers.extend(wait.of(index));
+            }
+            *id = singles.submit(spec(&args), &producers).unwrap();
+        }
+        assert_eq!(ids, alone);
+        (*from_range, *from_single) = (ids, alone);
+    }
+    assert_eq!(written(&ranged, 6 * WIDTH), written(&single, 6 * WIDTH));
+    let counts = |words: &Words| {
+        let line = &words.instances[0];
+        [&line.edges, &line.edges_satisfied, &line.added, &line.published]
+            .map(|word| word.load(Ordering::Relaxed))
+    };
+    assert_eq!(counts(&ranged), counts(&single));
+    assert_eq!((ranges.finish(), singles.finish()), (Ok(()), Ok(())));
+    assert_eq!(ranged.state().outstanding(), single.state().outstanding());
+    let queued = [&ranged, &single].map(|words| words.state().queue(CoreKind::AIV).len());
+    assert_eq!(queued, [WIDTH.into(); 2], "the first row is ready");
+}
+
+fn a_range_after_completed_tasks_is_ready<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let mut ids = [TaskId::NONE; 3];
+    builder.submit_range(&TaskRange::new(spec(&[])).times(3), &mut ids).unwrap();
+    assert_eq!(F::close::<Shared>(&words.tasks[1]), 0);
+    let waits = [Wait::each(&ids)];
+    let mut next = [TaskId::NONE; 3];
+    builder.submit_range(&TaskRange::new(spec(&[])).times(3).after(&waits), &mut next).unwrap();
+    let ready = |slot: usize| words.tasks[slot].fanin.load(Ordering::Relaxed) == 0;
+    assert_eq!([3, 4, 5].map(ready), [false, true, false]);
+    assert_eq!(words.state().queue(CoreKind::AIV).len(), 4);
+    assert_eq!(words.instances[0].edges_satisfied.load(Ordering::Relaxed), 1);
+}
+
+fn ranges_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(SMALL);
+    let mut builder = builder::<F>(&words);
+    let nobody = [TaskId::NONE; 16];
+    let mut refuse = |range: TaskRange<'_>, ids: usize, fault, func_id, detail| {
+        let mut given = nobody;
+        let result = builder.submit_range(&range, &mut given[..ids]);
+        Refused { result, fault, task: id(0), func_id, detail }.check(&builder);
+        assert_eq!((given, builder.added()), (nobody, 0), "nothing of it stays");
+    };
+    let range = TaskRange::new(spec(&[1]));
+    let wrong = [Variation::by(1, 8)];
+    refuse(range.times(3), 2, Fault::BUILD_RANGE_LENGTH, NOBODY, [2, 3]);
+    refuse(range.times(2).varying(&wrong), 2, Fault::BUILD_CHAIN_VARIES, NOBODY, [2, 2]);
+    refuse(range.times(5), 5, Fault::BUILD_TASKS_FULL, 3, [4, 4]);
+    let long = TaskRange::new(spec(&[1; 3])).times(4);
+    refuse(long, 4, Fault::BUILD_PAYLOADS_FULL, 3, [16, 12]);
+    let missing = TaskSpec { func_id: FuncId(REGISTERED), ..spec(&[]) };
+    refuse(TaskRange::new(missing), 1, Fault::BUILD_KERNEL_MISSING, 16, [16, 0]);
+    // Nothing at all, and then a task that waits for one behind it.
+    assert_eq!(builder.submit_range(&range.times(0), &mut []), Ok(()));
+    let producers = [id(0), id(1)];
+    let waits = [Wait::listed(&producers, &[0, 1, 2])];
+    let mut ids = [TaskId::NONE; 3];
+    let result = builder.submit_range(&TaskRange::new(spec(&[])).times(3).after(&waits), &mut ids);
+    assert_eq!(result, Ok(()), "one of the range may wait for one before it, if its id is known");
+}
+
+fn a_range_that_breaks_off_is_not_finished<F: FanoutPolicy>() {
+    let words = Words::new(LARGE);
+    let mut builder = builder::<F>(&words);
+    let first = add(&mut builder);
+    builder.publish(first).unwrap();
+    let producers = [first, id(77)];
+    let waits = [Wait::listed(&producers, &[0, 1, 2, 2])];
+    let mut ids = [TaskId::NONE; 4];
+    let result = builder.submit_range(&TaskRange::new(spec(&[])).times(4).after(&waits), &mut ids);
+    let fault = Fault::BUILD_UNKNOWN_TASK;
+    Refused { result, fault, task: id(77), func_id: NOBODY, detail: [77, 5] }.check(&builder);
+    assert_eq!(builder.added(), 4, "the third task of the range is half-made");
+    let result = builder.finish();
+    let fault = Fault::BUILD_NOT_PUBLISHED;
+    Refused { result, fault, task: id(3), func_id: NOBODY, detail: [0, 0] }.check(&builder);
+    let line = &words.instances[0];
+    assert_eq!(line.published.load(Ordering::Relaxed), 3);
+    assert!(words.state().outstanding() >= 3 && !words.state().build_is_done());
+}
+
 both_strategies! {
+    a_range_is_its_tasks => a_range_writes_what_its_tasks_would;
+    a_range_behind_completed_tasks => a_range_after_completed_tasks_is_ready;
+    a_wrong_range_is_refused_and_leaves_nothing => ranges_that_are_refused;
+    a_range_with_a_wrong_edge_breaks_off => a_range_that_breaks_off_is_not_finished;
     a_chain_is_one_task_to_everybody_else => chains_are_tasks;
     a_chain_that_cannot_run_is_refused_and_leaves_nothing => chains_that_are_refused;
     a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;

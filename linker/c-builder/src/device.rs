@@ -4,7 +4,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
     TensorTask, TensorView,
 };
 
@@ -103,6 +103,16 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     #[inline]
     fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         self.graph.submit_chain(chain, producers)
+    }
+
+    #[inline]
+    fn has_ranges(&self) -> bool {
+        self.graph.has_ranges()
+    }
+
+    #[inline]
+    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        self.graph.submit_range(range, ids)
     }
 
     #[inline]

@@ -18,6 +18,8 @@ pub enum Pattern {
     ForkJoin(u64, u64),
     /// Columns, rows.
     Wavefront(u64, u64),
+    /// Columns, rows, and for how many neighbours in the row before a task waits; each row is a range.
+    Rows(u64, u64, u64),
     /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
     Tensors(u64, u64),
 }
@@ -31,6 +33,7 @@ impl Pattern {
             Self::Independent(_) => "independent",
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
+            Self::Rows(..) => "rows",
             Self::Tensors(..) => "tensors",
         }
     }
@@ -42,6 +45,7 @@ impl Pattern {
             Self::Chain(tasks) | Self::Independent(tasks) => [tasks, 0],
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
+            Self::Rows(columns, rows, near) => [columns | near << 32, rows],
             Self::Tensors(tasks, live) => [tasks, live],
         }
     }
@@ -67,6 +71,7 @@ impl Pattern {
             Self::Independent(_) | Self::Tensors(..) => builders::independent(&mut graph)?,
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,
             Self::Wavefront(..) => builders::wavefront(&mut graph)?,
+            Self::Rows(..) => builders::rows(&mut graph)?,
         }
         let (flags, parts) = graph.finish();
         Ok(Graph { flags, parts })

@@ -16,11 +16,16 @@ use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 6] = [
+const GRAPHS: [(&str, [Pattern; 2]); 10] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
     ("wavefront", [Pattern::Wavefront(64, 16), Pattern::Wavefront(64, 64)]),
+    // Rows of 64 tasks, each a range, without edges, with one and with three; and rows of one task.
+    ("rows", [Pattern::Rows(64, 16, 0), Pattern::Rows(64, 64, 0)]),
+    ("rows_one", [Pattern::Rows(64, 16, 1), Pattern::Rows(64, 64, 1)]),
+    ("rows_three", [Pattern::Rows(64, 16, 3), Pattern::Rows(64, 64, 3)]),
+    ("row_of_one", [Pattern::Rows(1, 1000, 0), Pattern::Rows(1, 4000, 0)]),
     // Two tensors a task: without edges, and with two that are derived.
     ("apart", [Pattern::Tensors(1000, 1 << 20), Pattern::Tensors(4000, 1 << 20)]),
     ("derived", [Pattern::Tensors(1000, 64), Pattern::Tensors(4000, 64)]),
@@ -62,9 +67,10 @@ fn counted() -> Session {
 }
 
 fn table() -> String {
-    let mut session = counted();
     let mut table = String::from("graph        fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
+        // The runs of a session share its memory.
+        let mut session = counted();
         for (name, patterns) in GRAPHS {
             let [builder, scheduler] = count(&mut session, patterns, fanout);
             writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();

@@ -19,7 +19,7 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 
 #[test]
 fn an_image_says_what_it_is() {
-    let shapes = ["chain", "independent", "fork_join", "wavefront"];
+    let shapes = ["chain", "independent", "fork_join", "wavefront", "rows"];
     // A program that is there as a graph and as a stream is named once. The image has one more before the last, which expands
     // workloads.
     let examples = Builders.names();

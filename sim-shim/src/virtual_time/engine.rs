@@ -21,7 +21,7 @@ use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
-use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed};
+use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed, RangeNote};
 use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -210,7 +210,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         // Only instance 0 builds.
         let crew = Crew { seats: others, first: 1, world, builders, builder: None };
         let (log_ring, state) = (seat.log_ring, None);
-        let host = Host { crew, publishes: 0, log_ring, image: None, state };
+        let host = Host { crew, publishes: 0, in_range: false, log_ring, image: None, state };
         seat.step(0, time_ns, world, |instance| instance.step(builders, host));
     }
 }
@@ -313,6 +313,8 @@ fn charge_rest(world: &mut World) {
 struct Host<'e, F: FanoutPolicy, B> {
     crew: Crew<'e, F, B>,
     publishes: u32,
+    /// A task of a range is about to be published.
+    in_range: bool,
     log_ring: Option<LogRing<'static>>,
     image: Option<ImageNotes>,
     /// In a search over states: what the builder says of itself before others take turns.
@@ -367,6 +369,11 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         world.heed_budget_of(task);
         world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
         world.charge(Note::Publish(slot));
+    }
+
+    fn in_range(&mut self, what: RangeNote) {
+        self.in_range |= matches!(what, RangeNote::Task(_));
+        self.crew.world.borrow_mut().charge_range(what);
     }
 
     fn hasher(&mut self) -> Option<&mut dyn Hasher> {
@@ -429,7 +436,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let (until_ns, stops) = {
             let mut world = self.crew.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);
-            let mut noted = false;
+            let mut noted = std::mem::take(&mut self.in_range);
             tap::drain(|note| {
                 noted = true;
                 world.charge(note);
@@ -520,6 +527,39 @@ impl World {
                 }
             }
             Note::Read => {}
+        }
+    }
+
+    /// Charges the builder for a part of a range, and notes what it did.
+    fn charge_range(&mut self, what: RangeNote) {
+        let profile = self.options.profile;
+        match what {
+            RangeNote::Range => {
+                self.build_for(profile.range_ns.low);
+            }
+            RangeNote::Edge { producer, consumer, outcome } => {
+                let cost_ns = profile.range_edge_ns.low + self.line_ns(producer, BUILDER);
+                let now_ns = self.build_for(cost_ns);
+                let mut kind = TraceKind::EDGE;
+                if outcome == EdgeOutcome::AlreadySatisfied {
+                    self.ledger.satisfied(producer, consumer, now_ns);
+                    kind = TraceKind::EDGE_SATISFIED;
+                }
+                self.tracer.instance(0, now_ns, kind, (consumer, producer));
+            }
+            RangeNote::Task(slot) => {
+                let Some(task) = self.launch.state.task(slot) else { return };
+                let args = u64::from(task.arg_count.load(Relaxed));
+                let generation = task.generation.load(Relaxed);
+                let kind = u32::from(task.kind.load(Relaxed)) << 16;
+                let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind;
+                let own_ns = profile.range_task_ns.low + args * profile.argument_ns.low;
+                let line_ns = self.line_ns(slot, BUILDER);
+                let now_ns = self.build_for(own_ns + line_ns);
+                self.ledger.added(slot, generation);
+                self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
+                self.published(slot, 0, now_ns);
+            }
         }
     }
 

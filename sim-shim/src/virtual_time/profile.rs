@@ -96,6 +96,12 @@ profile! {
         edge_ns,
         /// Publishing a task.
         publish_ns,
+        /// Submitting a range, without its tasks.
+        range_ns,
+        /// Adding and publishing a task of a range, without its arguments.
+        range_task_ns,
+        /// Adding an edge of a task of a range.
+        range_edge_ns,
     }
     "signal" {
         /// From the doorbell's store until the core sees it.

@@ -12,8 +12,8 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
-    TensorTask, TensorView,
+    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
+    TensorTask, TensorView, submit_range_one_by_one,
 };
 
 use super::digest::Digest;
@@ -316,6 +316,21 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         let id = self.graph.add_chain(chain)?;
         id.map(|id| self.added_chain(id, chain)).transpose()
+    }
+
+    fn has_ranges(&self) -> bool {
+        self.graph.has_ranges()
+    }
+
+    /// A builder that has ranges tells the machine of each task itself.
+    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        if !self.has_ranges() {
+            return submit_range_one_by_one(self, range, ids);
+        }
+        ids.iter().try_for_each(|_| self.count_task())?;
+        self.graph.submit_range(range, ids)?;
+        ids.iter().for_each(|id| tell((id.slot, id.generation)));
+        Ok(())
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

@@ -46,6 +46,8 @@ type Run<'r, E> = &'r mut dyn FnMut(VirtualOptions) -> Result<Box<VirtualReport>
 pub struct DeviceMetg {
     /// The graph's name.
     pub graph: String,
+    /// AICPU instances of the runs, the builder's included.
+    pub instances: usize,
     /// Kernels that ran, each one of a chain counted.
     pub kernels: u64,
     /// Device METG(50 %) in us, with the bound of single kernels; `None`: a kernel of [`LONGEST_NS`] is not long enough.
@@ -83,16 +85,17 @@ impl DeviceMetg {
         let points = until_half(&mut |ns| point(ns, on, run))?;
         let us = |bound: fn(&Point) -> u64| half_ns(&points, bound).map(|ns| ns / 1e3);
         let (us, of_chains_us) = (us(|point| point.of_kernels), us(|point| point.of_chains));
-        let (mut kernels, mut aicpu_us) = (0, 0.0_f64);
+        let (mut kernels, mut instances, mut aicpu_us) = (0, 0, 0.0_f64);
         for seed in SEEDS {
             let report = run(on.options(seed, on.profiles.0, VirtualOptions::default().costs))?;
             kernels = kernels_of(&report);
+            instances = report.instances.len();
             aicpu_us = aicpu_us.max(aicpu_us_of(&report));
         }
-        Ok(Self { graph: graph.to_owned(), kernels, us, of_chains_us, aicpu_us })
+        Ok(Self { graph: graph.to_owned(), instances, kernels, us, of_chains_us, aicpu_us })
     }
 
-    /// Searches on a graph of the benchmark; half of its tasks run on each kind of core.
+    /// Searches on a graph of the benchmark, half of whose tasks run on each kind of core; each half of a row is submitted as a range.
     ///
     /// # Errors
     /// Those of the device.

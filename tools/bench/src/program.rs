@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::func;
-use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskSpec};
+use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, TaskRange, TaskSpec, Wait};
 
 use crate::csr::Csr;
 
@@ -69,7 +69,7 @@ impl Job {
     pub fn build<G: HostedBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
         match self.kernel {
             Kernel::Empty => emit(&self.graph, vector(func::EMPTY_AIV), |_, _| [], graph),
-            Kernel::Halves => emit(&self.graph, half, |_, _| [], graph),
+            Kernel::Halves => emit_halves(&self.graph, graph),
             Kernel::Spin { iterations } => {
                 emit(&self.graph, vector(func::SPIN_AIV), |_, _| [iterations], graph)
             }
@@ -100,6 +100,51 @@ fn half(index: u32) -> Call {
         0 => (func::EMPTY_AIC, CoreKind::AIC),
         _ => (func::EMPTY_AIV, CoreKind::AIV),
     }
+}
+
+/// Most tasks of a range of [`emit_halves`].
+const MOST_OF_A_ROW: usize = 4096;
+
+/// Submits a graph whose tasks of even numbers run on cube cores, and the others on vector cores, row by row: tasks that follow each other and of which
+/// none waits for another one. Each half of a row is a range.
+fn emit_halves<G: GraphBuilder>(csr: &Csr, graph: &mut G) -> Result<(), BuildError> {
+    let mut ids = vec![TaskId { slot: 0, generation: 0 }; csr.tasks() as usize];
+    let mut first = 0;
+    while first < csr.tasks() {
+        let is_of_row = |task: &u32| csr.producers_of(*task).iter().all(|at| *at < first);
+        let row: Vec<u32> =
+            (first..csr.tasks()).take_while(is_of_row).take(MOST_OF_A_ROW).collect();
+        for parity in 0..2 {
+            let half_of_row = row.iter().copied().filter(|task| task % 2 == parity);
+            let half_of_row: Vec<u32> = half_of_row.collect();
+            submit_half(csr, &half_of_row, &mut ids, graph)?;
+        }
+        first += u32::try_from(row.len()).unwrap_or(u32::MAX);
+    }
+    Ok(())
+}
+
+/// Submits tasks that call one kernel as a range.
+fn submit_half<G: GraphBuilder>(
+    csr: &Csr,
+    tasks: &[u32],
+    ids: &mut [TaskId],
+    graph: &mut G,
+) -> Result<(), BuildError> {
+    let Some(one) = tasks.first() else { return Ok(()) };
+    let (mut producers, mut ends) = (Vec::new(), Vec::with_capacity(tasks.len()));
+    for task in tasks {
+        producers.extend(csr.producers_of(*task).iter().map(|at| ids[*at as usize]));
+        ends.push(u32::try_from(producers.len()).unwrap_or(u32::MAX));
+    }
+    let (func_id, kind) = half(*one);
+    let waits = [Wait::listed(&producers, &ends)];
+    let range = TaskRange::new(TaskSpec::new(func_id, kind, &[]));
+    let range = range.times(u32::try_from(tasks.len()).unwrap_or(u32::MAX)).after(&waits);
+    let mut given = vec![TaskId { slot: 0, generation: 0 }; tasks.len()];
+    graph.submit_range(&range, &mut given)?;
+    tasks.iter().zip(given).for_each(|(task, id)| ids[*task as usize] = id);
+    Ok(())
 }
 
 /// Submits every task with its edges. The ids of one run count up from the first, which is all

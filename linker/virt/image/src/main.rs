@@ -3,7 +3,25 @@
 //! `cargo build -p pto-virt-image --profile firmware --target aarch64-unknown-none`
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-#[cfg(target_os = "none")]
+#[cfg(all(target_os = "none", not(feature = "without-streaming")))]
+pto_examples::with_examples! {
+    pto_virt_platform::firmware;
+    /// The builders of the default image.
+    struct Builders {
+        "chain" => pto_virt_platform::builders::chain,
+        "independent" => pto_virt_platform::builders::independent,
+        "fork_join" => pto_virt_platform::builders::fork_join,
+        "wavefront" => pto_virt_platform::builders::wavefront,
+        "rows" => pto_virt_platform::builders::rows,
+    }
+    stream {
+        "tensors" => pto_virt_platform::builders::tensors,
+        "workload" => pto_examples::expand,
+    }
+}
+
+// What no program of an image calls is not linked: here these are the streaming runtime, and ranges.
+#[cfg(all(target_os = "none", feature = "without-streaming"))]
 pto_examples::with_examples! {
     pto_virt_platform::firmware;
     /// The builders of the default image.

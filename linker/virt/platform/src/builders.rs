@@ -1,4 +1,4 @@
-//! Small graphs of known shape: chain, independent, fork-join, wavefront. The firmware is tested and its
+//! Small graphs of known shape: chain, independent, fork-join, wavefront, rows. The firmware is tested and its
 //! instructions are counted with them, with `dag_node` or `empty` as kernels.
 //!
 //! Orchestration words:
@@ -11,7 +11,8 @@
 use heapless::Vec;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, BuildError, ElementType, GraphBuilder, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    Arg, BuildError, ElementType, GraphBuilder, StreamBuilder, TaskRange, TaskSpec, TensorTask,
+    TensorView, Variation, Wait,
 };
 
 /// Widest fork and wavefront.
@@ -48,6 +49,31 @@ impl<'g, G: GraphBuilder> Dag<'g, G> {
     fn width(&self) -> Result<usize, BuildError> {
         let width = usize::try_from(self.shape()[0]).ok();
         Ok(width.filter(|width| *width <= MAX_WIDTH).ok_or(Fault::BUILD_ORCH_ARGS)?)
+    }
+
+    /// A row of tasks, submitted as a range. What it waits for, and where the ids go.
+    fn row(&mut self, wait: &Wait<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
+        let [_, _, seed, values, counters, table, ..] = self.words;
+        let mut places: Vec<u64, MAX_WIDTH> = Vec::new();
+        let mut counts: Vec<u64, MAX_WIDTH> = Vec::new();
+        let args = [self.nodes, seed, values, counters, table, 0];
+        let args: &[u64] = if values == 0 { &[] } else { &args };
+        for index in (0..).zip(&*ids).map(|(index, _)| index) {
+            if values == 0 {
+                break;
+            }
+            let count = wait.of(index).len() as u64;
+            let is_kept = places.push(table + 4 * self.edges).and_then(|()| counts.push(count));
+            is_kept.map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+            self.edges += count;
+        }
+        let varies = [Variation::by(0, 1), Variation::of(4, &places), Variation::of(5, &counts)];
+        let varies: &[Variation<'_>] = if values == 0 { &[] } else { &varies };
+        let tasks = u32::try_from(ids.len()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        self.nodes += u64::from(tasks);
+        let range = TaskRange::new(TaskSpec::new(self.func_id, self.kind, args)).times(tasks);
+        let waits = core::slice::from_ref(wait);
+        self.graph.submit_range(&range.varying(varies).after(waits), ids)
     }
 
     fn node(&mut self, producers: &[TaskId]) -> Result<TaskId, Fault> {
@@ -125,6 +151,31 @@ pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
             row.push(dag.node(&producers)?).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
         }
         above = row;
+    }
+    Ok(())
+}
+
+/// Rows of tasks, each row submitted as a range. A task waits for its neighbours in the row before. Shape: columns (at most [`MAX_WIDTH`]) in the low half
+/// of the word, and for how many neighbours in the high half; rows.
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let mut dag = Dag::new(graph)?;
+    let [shape, rows] = dag.shape();
+    let near = u32::try_from(shape >> 32).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    let left = i32::try_from(near / 2).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    let width = usize::try_from(shape & u64::from(u32::MAX)).ok();
+    let nobody = [TaskId { slot: 0, generation: 0 }; MAX_WIDTH];
+    let (mut first, mut second) = (nobody, nobody);
+    // The rows change their names, and no id is moved.
+    let (mut above, mut row) = (&mut first, &mut second);
+    for number in 0..rows {
+        let ids = width.and_then(|width| Some((above.get(..width)?, row.get_mut(..width)?)));
+        let (before, ids) = ids.ok_or(Fault::BUILD_ORCH_ARGS)?;
+        let before = if number == 0 { &[] } else { before };
+        dag.row(&Wait::window(before, -left, near), ids)?;
+        core::mem::swap(&mut above, &mut row);
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 
 use pto_abi::{Fault, TaskId};
 use pto_graph::{
-    BuildError, BuilderSet, ElementType, GraphBuilder, HostedBuilder, StreamBuilder, TaskSpec,
-    TensorView,
+    BuildError, BuilderSet, ElementType, GraphBuilder, HostedBuilder, StreamBuilder, TaskRange,
+    TaskSpec, TensorView, Variation, Wait,
 };
 
 use super::derived;
-use super::graph::{EdgesFrom, PublishOrder, STRIDE};
+use super::graph::{EdgesFrom, Node, PublishOrder, STRIDE};
 use super::program::{Program, publish_last};
 use super::shaped::{self, Submission};
 
@@ -48,6 +48,15 @@ impl Program {
         let mut unpublished = 0;
         let mut first_producer = 0;
         for (index, node) in self.graph.nodes.iter().enumerate() {
+            if index < ids.len() {
+                // It was in the range of one before.
+                continue;
+            }
+            let range = self.graph.range_at(index);
+            if !range.is_empty() {
+                first_producer += self.submit_range(graph, range, first_producer, &mut ids)?;
+                continue;
+            }
             let id = add(self, graph, index, first_producer, &ids)?;
             first_producer += u64::from(self.reads[index]);
             // A task with a block shape has its edges already.
@@ -57,7 +66,7 @@ impl Program {
             ids.push(id);
             unpublished += 1;
             let group = match self.graph.order {
-                PublishOrder::AtOnce => 1,
+                PublishOrder::AtOnce | PublishOrder::Ranges(_) => 1,
                 PublishOrder::Backwards(group) => group,
                 PublishOrder::AtEnd => u32::MAX,
             };
@@ -68,6 +77,37 @@ impl Program {
         }
         publish_last(graph, &ids, unpublished)?;
         Ok(())
+    }
+
+    /// Submits the next nodes as one range; returns how many cells of producers they read.
+    fn submit_range<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        nodes: &[Node],
+        first_producer: u64,
+        ids: &mut Vec<TaskId>,
+    ) -> Result<u64, Fault> {
+        let first = ids.len();
+        let (mut producers, mut ends, mut read) = (Vec::new(), Vec::new(), 0);
+        let mut columns = [const { Vec::new() }; 6];
+        for (index, node) in (first..).zip(nodes) {
+            producers.extend(node.producers.iter().map(|producer| ids[*producer as usize]));
+            ends.push(u32::try_from(producers.len()).map_err(|_| Fault::BUILD_EDGES_FULL)?);
+            let args = self.args(index, first_producer + read);
+            columns.iter_mut().zip(args).for_each(|(column, arg)| column.push(arg));
+            read += u64::from(self.reads[index]);
+        }
+        let args = self.args(first, first_producer);
+        let node = &nodes[0];
+        let varies = columns.iter().enumerate().map(|(arg, column)| Variation::of(arg, column));
+        let varies: Vec<_> = varies.collect();
+        let waits = [Wait::listed(&producers, &ends)];
+        let range = TaskRange::new(TaskSpec::new(Self::func_id(node), node.kind, &args));
+        let range = range.times(u32::try_from(nodes.len()).unwrap_or(u32::MAX)).varying(&varies);
+        let mut given = vec![TaskId { slot: 0, generation: 0 }; nodes.len()];
+        graph.submit_range(&range.after(&waits), &mut given)?;
+        ids.extend(given);
+        Ok(read)
     }
 
     fn add<G: GraphBuilder>(

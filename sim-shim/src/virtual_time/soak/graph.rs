@@ -31,6 +31,8 @@ pub enum PublishOrder {
     Backwards(u32),
     /// All at the end.
     AtEnd,
+    /// At once, up to so many tasks of one kind that do not wait for each other as a range.
+    Ranges(u32),
 }
 
 /// Where the edges of a streaming run come from; of other runs they come from the program.
@@ -78,9 +80,28 @@ impl RandomGraph {
         let order = match random.below(6) {
             0 => PublishOrder::AtEnd,
             1 => PublishOrder::Backwards(2 + random.below(7)),
+            2 => PublishOrder::Ranges(1 + random.below(16)),
             _ => PublishOrder::AtOnce,
         };
         Self { nodes, seed: random.word(), order, edges: EdgesFrom::Program }
+    }
+
+    /// The nodes from `first` on that are submitted as one range.
+    pub(super) fn range_at(&self, first: usize) -> &[Node] {
+        let nodes = self.nodes.get(first..).unwrap_or(&[]);
+        let most = match self.order {
+            PublishOrder::Ranges(most) => most as usize,
+            _ => 0,
+        };
+        let Some(one) = nodes.first() else { return nodes };
+        let fits = |node: &&Node| {
+            let is_before = |producer: &u32| (*producer as usize) < first;
+            node.block_shape.is_none()
+                && node.kind == one.kind
+                && node.producers.iter().all(is_before)
+        };
+        let count = nodes.iter().take(most).take_while(fits).count();
+        &nodes[..count]
     }
 
     /// How many edges.

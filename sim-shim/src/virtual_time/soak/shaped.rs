@@ -37,7 +37,7 @@ impl RandomGraph {
             // Where schedulers wait for the builder it cannot wait for values.
             let waits = setup.build_mode == BuildMode::SEQUENTIAL;
             self.edges = if waits { EdgesFrom::Tensors } else { values };
-            if matches!(self.order, PublishOrder::Backwards(_)) {
+            if matches!(self.order, PublishOrder::Backwards(_) | PublishOrder::Ranges(_)) {
                 self.order = PublishOrder::AtOnce;
             }
         }

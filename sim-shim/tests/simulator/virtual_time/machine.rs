@@ -134,6 +134,10 @@ fn the_instructions_are_those_of_the_image() {
     let [step, complete, release, dispatch] =
         [p.step_ns, p.complete_ns, p.release_ns, p.dispatch_ns].map(|span| span.low);
     let [add, edge, publish] = [p.add_ns, p.edge_ns, p.publish_ns].map(|span| span.low);
+    let [range, range_task, range_edge] =
+        [p.range_ns, p.range_task_ns, p.range_edge_ns].map(|span| span.low);
+    // Of 64 tasks, of which the outer ones have a neighbour less.
+    let of_range = range_task + range / 64;
     let task = complete + dispatch;
     let tensors = add + publish + 2 * (p.argument_ns.low + p.tensor_ns.low);
     for (graph, column, charged_ns) in [
@@ -143,6 +147,10 @@ fn the_instructions_are_those_of_the_image() {
         ("wavefront", 2, add + publish + 2 * edge),
         ("apart", 2, tensors),
         ("derived", 2, tensors + 2 * edge),
+        ("rows", 2, of_range),
+        ("rows_one", 2, of_range + range_edge),
+        ("rows_three", 2, of_range + 3 * range_edge),
+        ("row_of_one", 2, range_task + range),
         ("chain", 3, task + release + 2 * step),
         ("wavefront", 3, task + 2 * release),
         // Through the shared queue, whose instructions no key has.

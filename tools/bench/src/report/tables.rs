@@ -130,6 +130,7 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
     let mut rows = vec![
         [
             "graph",
+            "AICPU instances",
             "kernels",
             "device METG(50 %), us",
             "with the bound of chains",
@@ -143,6 +144,7 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
         let aicpu_us = format!("{:.2}", one.aicpu_us);
         rows.push(vec![
             one.graph.clone(),
+            one.instances.to_string(),
             one.kernels.to_string(),
             told(one.us),
             told(one.of_chains_us),
