@@ -80,8 +80,9 @@ impl<'a> Wait<'a> {
         let part = match self.how {
             How::All => return self.producers,
             How::Window { from, width, stride } => {
-                let from = from + i64::from(index) * i64::from(stride);
-                let (low, high) = (from.max(0), from + i64::from(width));
+                // A window so far behind the last producer that this wraps ends before the first one, and is as empty.
+                let from = from.wrapping_add(i64::from(index).wrapping_mul(i64::from(stride)));
+                let (low, high) = (from.max(0), from.wrapping_add(i64::from(width)));
                 let most = self.producers.len();
                 let high = usize::try_from(high).unwrap_or(0).min(most);
                 usize::try_from(low).unwrap_or(most).min(high)..high

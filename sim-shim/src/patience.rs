@@ -75,7 +75,7 @@ impl Backoff {
     }
 
     /// Nothing was found, and that for more than `looks` times in a row.
-    pub(crate) const fn has_looked(&mut self, looks: u32) -> bool {
+    pub(crate) const fn look_beyond(&mut self, looks: u32) -> bool {
         self.idle = self.idle.saturating_add(1);
         self.idle > looks
     }

@@ -47,7 +47,7 @@ impl<'r, B> Hands<'r, B> {
 
     /// Helps others where there are any, and the transfers; goes to sleep for a while when there is nothing to do for long.
     pub(super) fn rest(&mut self, worked: bool) {
-        if self.has_worked(worked) {
+        if self.work_elsewhere(worked) {
             self.backoff.reset();
         } else if self.backoff.wait_or_give_up() {
             std::thread::park_timeout(NAP);
@@ -57,17 +57,17 @@ impl<'r, B> Hands<'r, B> {
     /// As `rest`, of a thread that expects something soon: it does not sleep, because nobody wakes it from a nap; and it soon lets others have its CPU
     /// between two looks, because whoever is about to submit something may wait for that.
     pub(super) fn linger(&mut self, worked: bool) {
-        if self.has_worked(worked) {
+        if self.work_elsewhere(worked) {
             self.backoff.reset();
-        } else if self.backoff.has_looked(LOOKS_ALONE) {
+        } else if self.backoff.look_beyond(LOOKS_ALONE) {
             std::thread::yield_now();
         } else {
             std::hint::spin_loop();
         }
     }
 
-    /// Whether there was something to do, also for others and for the transfers.
-    fn has_worked(&mut self, mut worked: bool) -> bool {
+    /// Works for others and for the transfers; whether there was something to do here or there.
+    fn work_elsewhere(&mut self, mut worked: bool) -> bool {
         if self.run.os_threads > 1 {
             worked |= self.help(worked);
         }

@@ -22,6 +22,7 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
             ("Simulation in virtual time", "simulation.md"),
             ("Tasks with tensors", "streaming.md"),
             ("Chains of short kernels", "chains.md"),
+            ("Ranges of tasks", "ranges.md"),
             ("Streams, events, copies", "sessions.md"),
             ("Several devices, transfers, collectives", "groups.md"),
             ("Ranks in several processes: MPI", "mpi.md"),
