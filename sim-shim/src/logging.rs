@@ -20,8 +20,14 @@ pub(crate) fn set_virtual_time(time_ns: Option<u64>) {
     VIRTUAL_NS.set(time_ns);
 }
 
-/// What this thread logs from now on goes to `ring`; `None`: to the program's logger.
+/// As [`set_ring`], of a machine that may go on on another thread: a call finds the thread that it is on.
 #[inline(never)]
+pub(crate) fn set_ring_afresh(ring: Option<LogRing<'static>>) {
+    set_ring(ring);
+}
+
+/// What this thread logs from now on goes to `ring`; `None`: to the program's logger.
+#[inline]
 pub(crate) fn set_ring(ring: Option<LogRing<'static>>) {
     RING.with(|cell| cell.set(ring));
 }

@@ -210,7 +210,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 
     /// Puts an edge behind the producer, unless it has completed. `edges_in`: the edges that the consumer has.
-    #[inline]
+    // Ranges call it for edges that are far, and would keep it out of the loop of single submissions. An image is compiled for its size.
+    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+    #[cfg_attr(target_arch = "aarch64", inline)]
     fn append(
         &mut self,
         producer_task: &Task,

@@ -102,7 +102,7 @@ pub(super) fn run<F: FanoutPolicy, B: BuilderSet>(
     world.borrow_mut().wait_for_others(u64::MAX - 1);
     crew.run(u64::MAX - 1, Rival::Nobody);
     leave_group(&world, &seats);
-    logging::set_ring(None);
+    logging::set_ring_afresh(None);
     logging::set_virtual_time(None);
     let reports = seats.iter().map(|seat| seat.report).collect();
     drop(seats);
@@ -232,7 +232,7 @@ impl<F: FanoutPolicy> Seat<F> {
             beat.no_core();
         }
         let start_ns = self.begin(me, time_ns, world);
-        logging::set_ring(self.log_ring);
+        logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(start_ns));
         let progressed = step(&mut self.instance);
         let platform = self.instance.platform();
@@ -394,7 +394,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             world.builder_ns
         };
         self.run(until_ns, Rival::Nobody);
-        logging::set_ring(self.log_ring);
+        logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
 
@@ -414,7 +414,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             world.builder_ns
         };
         self.run(until_ns, Rival::Nobody);
-        logging::set_ring(self.log_ring);
+        logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
 
@@ -428,7 +428,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             world.builder_ns
         };
         self.run(until_ns, Rival::Caller);
-        logging::set_ring(self.log_ring);
+        logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
 
@@ -463,7 +463,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
             self.run(until_ns, Rival::Caller);
         }
         // What the builder logs next is its own again.
-        logging::set_ring(self.log_ring);
+        logging::set_ring_afresh(self.log_ring);
         logging::set_virtual_time(Some(until_ns));
     }
 }

@@ -193,7 +193,7 @@ fn serve_one<B: BuilderSet>(job: &Job, options: VirtualOptions, builders: &Arc<B
     let chooser = (Chooser::seeded(options.seed), job.around.clone());
     let part = AssertUnwindSafe(|| run(&job.launch, builders, options, chooser, &job.beats).0);
     let report = std::panic::catch_unwind(part);
-    logging::set_ring(None);
+    logging::set_ring_afresh(None);
     logging::set_virtual_time(None);
     let Ok(report) = report else {
         supervisor::raise_panic(&job.launch);
