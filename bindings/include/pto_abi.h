@@ -299,7 +299,7 @@ typedef struct pto_task_id {
 /* Links of a chain that take turns run a different number of times. Give the links that take turns the same number of times. */
 #define PTO_FAULT_BUILD_CHAIN_TURNS UINT32_C(0x00030019)
 /* What a program gives for each task of a range has another length than the range. Give a range an id for each task, and each list of producers an end for each task, in ascending order and up to the last producer. */
-#define PTO_FAULT_BUILD_RANGE_LENGTH UINT32_C(0x0003001A)
+#define PTO_FAULT_BUILD_RANGE_LENGTH UINT32_C(0x0003001a)
 /* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
 #define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
 /* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */

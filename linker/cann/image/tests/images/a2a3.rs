@@ -284,7 +284,7 @@ fn firmware_and_kernels_are_of_one_machine() {
     let read = |path: PathBuf| Image::read(&path).expect("an image of this release");
     let firmware = read(common::default_image(Machine::Aarch64));
     let kernels = read(common::kernels(Machine::X86_64));
-    let error = Device::open_a2a3(&options(), &firmware, &kernels).err().expect("it is refused");
+    let error = Device::open_a2a3(&options(), &firmware, &kernels).expect_err("it is refused");
     let text = error.to_string();
     assert!(
         text.contains("the firmware is AArch64 code and the kernels are x86-64 code"),
