@@ -12,7 +12,7 @@ use pto_host::{Device, DeviceOptions, Hosting, RunOptions, Session};
 /// No test waits longer.
 pub(super) const LONG: Duration = Duration::from_secs(60);
 /// How many budgets a kernel spins that is to be found out.
-const BUDGETS_BEYOND: f64 = 8.0;
+const BUDGETS_BEYOND: u128 = 8;
 /// Iterations whose time is taken.
 const SPINS_MEASURED: u64 = 1_000_000;
 
@@ -34,17 +34,18 @@ pub(super) fn pool() -> Hosting {
 
 /// Iterations of the spinning kernel that take much longer than `budget` on this machine, and not longer than a test needs.
 pub(super) fn far_beyond(budget: Duration) -> u64 {
-    static NS_EACH: OnceLock<f64> = OnceLock::new();
-    let ns_each = *NS_EACH.get_or_init(|| {
+    static MEASURED: OnceLock<Duration> = OnceLock::new();
+    let measured = *MEASURED.get_or_init(|| {
         let spin = |_| {
             let start = Instant::now();
             pto_aicore_kernels::spin(SPINS_MEASURED);
-            start.elapsed().as_secs_f64() * 1e9 / SPINS_MEASURED as f64
+            start.elapsed()
         };
-        (0..5).map(spin).fold(f64::INFINITY, f64::min)
+        (0..5).map(spin).min().expect("five")
     });
-    let iterations = BUDGETS_BEYOND * budget.as_secs_f64() * 1e9 / ns_each;
-    u64::try_from(iterations.ceil() as i64).expect("a budget is some milliseconds")
+    let ns = BUDGETS_BEYOND * budget.as_nanos();
+    let iterations = ns * u128::from(SPINS_MEASURED) / measured.as_nanos().max(1);
+    u64::try_from(iterations).expect("a budget is some milliseconds")
 }
 
 /// A session on a thread of its own, on a pool of one.
