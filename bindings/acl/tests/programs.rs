@@ -308,13 +308,26 @@ fn plan() -> String {
     rows.map(row).collect()
 }
 
+/// Puts the program that calls every function, and what it reads of them, into a folder.
+fn build_fuzz(folder: &Path) {
+    build(&["fuzz.c", "-ldl"], &folder.join("fuzz"));
+    std::fs::write(folder.join("plan"), plan()).expect("a file");
+}
+
+/// That program, for so many seconds at most: it calls every function once in a round, with arguments that the seed chooses.
+fn fuzz(folder: &Path, (seed, rounds): (u64, u64), seconds: u64) -> Command {
+    let mut command = start(Path::new("timeout"));
+    command.arg(seconds.to_string()).arg(folder.join("fuzz")).arg(folder.join("plan"));
+    command.args([seed, rounds].map(|number| number.to_string())).current_dir(folder);
+    command.env("PTO_ACL_SEED", seed.to_string()).env("PTO_ACL_MEMORY", "67108864");
+    command
+}
+
 /// `PTO_ACL_FUZZ_ROUNDS=5000 PTO_ACL_FUZZ_SEEDS=8` makes a long run; each seed calls every function once in a round.
 #[test]
 fn no_handle_and_no_argument_crashes_a_call() {
     let folder = tempfile::tempdir().expect("a folder for programs");
-    let (program, file) = (folder.path().join("fuzz"), folder.path().join("plan"));
-    build(&["fuzz.c", "-ldl"], &program);
-    std::fs::write(&file, plan()).expect("a file");
+    build_fuzz(folder.path());
     let asked = |variable, otherwise: u64| {
         let text = std::env::var(variable).unwrap_or_else(|_| otherwise.to_string());
         text.parse::<u64>().unwrap_or_else(|_| panic!("{variable} is {text}, and no number"))
@@ -322,15 +335,7 @@ fn no_handle_and_no_argument_crashes_a_call() {
     let rounds = asked("PTO_ACL_FUZZ_ROUNDS", 150);
     for seed in 1..=asked("PTO_ACL_FUZZ_SEEDS", 4) {
         // In virtual time, a wait that nobody ends fails at once. A call that hangs would be a defect.
-        let mut command = start(Path::new("timeout"));
-        command
-            .arg((60 + rounds).to_string())
-            .arg(&program)
-            .arg(&file)
-            .args([seed, rounds].map(|number| number.to_string()))
-            .current_dir(folder.path());
-        command.env("PTO_ACL_SEED", seed.to_string()).env("PTO_ACL_MEMORY", "67108864");
-        let output = output(&mut command);
+        let output = output(&mut fuzz(folder.path(), (seed, rounds), 60 + rounds));
         let [said, errors] =
             [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
         let status = output.status;
@@ -346,14 +351,9 @@ fn no_handle_and_no_argument_crashes_a_call() {
 #[test]
 fn calls_with_absurd_sizes_are_recorded_and_not_replayed() {
     let folder = tempfile::tempdir().expect("a folder for programs");
-    let (program, file) = (folder.path().join("fuzz"), folder.path().join("plan"));
-    build(&["fuzz.c", "-ldl"], &program);
-    std::fs::write(&file, plan()).expect("a file");
+    build_fuzz(folder.path());
     let record = folder.path().join("record");
-    let mut command = start(Path::new("timeout"));
-    command.arg("60").arg(&program).arg(&file).args(["1", "5"]).current_dir(folder.path());
-    command.env("PTO_ACL_SEED", "1").env("PTO_ACL_MEMORY", "67108864");
-    let ended = output(command.env("PTO_ACL_RECORD", &record));
+    let ended = output(fuzz(folder.path(), (1, 5), 60).env("PTO_ACL_RECORD", &record));
     assert!(ended.status.success(), "{ended:?}");
     let text = std::fs::read_to_string(&record).expect("a record");
     assert!(text.len() < 64 << 20, "{} bytes", text.len());

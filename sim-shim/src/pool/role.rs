@@ -285,19 +285,15 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
     }
 
     fn relax(&mut self) {
-        if self.turn_every == NO_TURN {
-            return;
+        if let Some(worked) = self.work_meanwhile() {
+            self.hands.rest(worked);
         }
-        let worked = self.step_others() | self.hands.run_kept();
-        self.hands.rest(worked);
     }
 
     fn linger(&mut self) {
-        if self.turn_every == NO_TURN {
-            return;
+        if let Some(worked) = self.work_meanwhile() {
+            self.hands.linger(worked);
         }
-        let worked = self.step_others() | self.hands.run_kept();
-        self.hands.linger(worked);
     }
 
     fn doze(&mut self) -> bool {
@@ -308,6 +304,11 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
 impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
     StepOthers<'_, '_, F, T, B, AT_ONCE>
 {
+    /// Steps the schedulers, and runs what was kept; whether anything moved. `None`: the schedulers wait until the builder program is done.
+    fn work_meanwhile(&mut self) -> Option<bool> {
+        (self.turn_every != NO_TURN).then(|| self.step_others() | self.hands.run_kept())
+    }
+
     #[inline(never)]
     fn step_others(&mut self) -> bool {
         self.hands.beat();

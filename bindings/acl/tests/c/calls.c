@@ -7,15 +7,7 @@
 #include <string.h>
 
 #include "acl/acl.h"
-
-#define TRY(call)                                                     \
-    do {                                                              \
-        aclError code_ = (call);                                      \
-        if (code_ != ACL_SUCCESS) {                                   \
-            printf("%d: %s: %d\n", __LINE__, #call, code_);           \
-            exit(1);                                                  \
-        }                                                             \
-    } while (0)
+#include "try.h"
 
 enum { COUNT = 512, BYTES = COUNT * 8 };
 

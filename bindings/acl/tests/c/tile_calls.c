@@ -4,15 +4,7 @@
 #include <stdlib.h>
 
 #include "acl/acl.h"
-
-#define TRY(call)                                                     \
-    do {                                                              \
-        aclError code_ = (call);                                      \
-        if (code_ != ACL_SUCCESS) {                                   \
-            printf("%d: %s: %d\n", __LINE__, #call, code_);           \
-            exit(1);                                                  \
-        }                                                             \
-    } while (0)
+#include "try.h"
 
 static const char TEXT[] =
     "kernel scale(x: in f32[8, 64], y: out f32[8, 64], s: f32) {\n"

@@ -98,12 +98,7 @@ pub(super) fn suspend() {
     if inner.is_null() {
         return std::thread::yield_now();
     }
-    // SAFETY: it is the coroutine that runs here, which lives as long as it is not over.
-    let own = unsafe { (*inner).own.as_mut_ptr() };
-    // SAFETY: as above; `resume` has written the place before it came here.
-    let back = unsafe { (*inner).back.as_ptr() };
-    // SAFETY: both places are valid, and `back` is left once.
-    unsafe { libc::swapcontext(own, back) };
+    switch_back(inner);
 }
 
 extern "C" fn enter() {
@@ -116,14 +111,15 @@ extern "C" fn enter() {
     // SAFETY: the coroutine lives as long as it is not over.
     unsafe { (*inner).is_over = true };
     // Nobody resumes it again.
-    suspend_for_good(inner);
+    switch_back(inner);
 }
 
+/// Goes on behind the call of `resume`, from the coroutine that runs here.
 #[inline(never)]
-fn suspend_for_good(inner: *mut Inner) {
-    // SAFETY: the coroutine lives until `resume` has returned.
+fn switch_back(inner: *mut Inner) {
+    // SAFETY: the coroutine lives until `resume` has returned, and longer if it is not over.
     let own = unsafe { (*inner).own.as_mut_ptr() };
-    // SAFETY: as above.
+    // SAFETY: as above; `resume` has written the place before it came here.
     let back = unsafe { (*inner).back.as_ptr() };
     // SAFETY: both places are valid, and `back` is left once.
     unsafe { libc::swapcontext(own, back) };
