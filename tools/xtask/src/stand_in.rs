@@ -29,7 +29,7 @@ pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     println!("{folder}");
     println!("Next: ASCEND_HOME_PATH={folder} pto run vector_example --device a2a3");
     println!(
-        "Firmware for this machine is faster: pto fw build --image cann --machine x86-64 --release"
+        "Firmware that runs on this machine without qemu: pto fw build --image cann --machine x86-64 --release"
     );
     Ok(())
 }
