@@ -97,7 +97,8 @@ impl Environment {
         pip(self.from_pypi)?;
         // Optimised as the tests are: much of it is compiled for them already, and the tests of the package run on it.
         let mut build = Command::new(&python);
-        build.args(["-m", "maturin", "build", "--quiet", "--profile", "test", "-o"]).arg(&wheels);
+        build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
+        build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         run(build.current_dir(root.join("bindings/python")))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();

@@ -180,8 +180,6 @@ fn sanitized(root: &Path, folder: &Path) -> Command {
     cargo.args(["build", "--profile", "test", "--target", TRIPLE]);
     cargo.arg("--message-format=json-render-diagnostics");
     cargo.args(["-Zbuild-std=std,panic_unwind", "--target-dir"]).arg(folder);
-    // The standard library counts as a crate from a registry, which tests do not optimise.
-    cargo.args(["--config", "profile.test.package.\"*\".opt-level=1"]);
     // Objects in C++ find the functions of the sanitizer in the program.
     let flags = "-Zsanitizer=thread -Clink-arg=-Wl,--export-dynamic";
     cargo.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", flags);
