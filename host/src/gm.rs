@@ -102,8 +102,9 @@ impl Gm {
         Ok(words)
     }
 
-    /// Zeros a range, the copy of it on this side as well.
-    pub(crate) fn zero(&self, at: GmAddr, bytes: u64) -> Result<(), Error> {
+    /// Zeros a range, the copy of it on this side as well. Where it has at least `large` bytes, with new pages that take no memory before
+    /// they are touched.
+    pub(crate) fn zero(&self, at: GmAddr, bytes: u64, large: u64) -> Result<(), Error> {
         #[cfg(feature = "a2a3")]
         if let (Self::Remote(remote), true) = (self, bytes > 0) {
             remote.dma.fill(at, bytes, 0)?;
@@ -111,7 +112,7 @@ impl Gm {
         let start = self.offset(at, bytes)?;
         let end = start + bytes;
         if let Self::Own(mapping) = self
-            && let Some(pages) = mapping.renew(start..end)
+            && let Some(pages) = mapping.renew(start..end, large)
         {
             self.write_zeros(at, start..pages.start)?;
             return self.write_zeros(at, pages.end..end);
@@ -180,8 +181,10 @@ fn outside(address: GmAddr, bytes: u64) -> Error {
 
 /// A page. A system with larger ones refuses what is not aligned to them.
 const PAGE: u64 = 4096;
-/// From this size on new pages are cheaper than zeros: much of so large a block is never touched.
-const LARGE: u64 = 4 << 20;
+/// From this size on new pages are cheaper than zeros, for a user's block: much of so large a one is never touched.
+pub(crate) const LARGE: u64 = 4 << 20;
+/// The same for an arena: most of it is room that a small run does not touch.
+pub(crate) const LARGE_ARENA: u64 = 128 << 10;
 
 /// A mapping, unmapped on drop.
 pub(crate) struct Mapping {
@@ -217,9 +220,9 @@ impl Mapping {
 
     /// Puts new pages of zeros, which take no memory before they are touched, in the place of those that lie in this range as a whole. Which they
     /// are; `None`: that is not worth it, or the system refuses.
-    fn renew(&self, range: Range<u64>) -> Option<Range<u64>> {
+    fn renew(&self, range: Range<u64>, large: u64) -> Option<Range<u64>> {
         let pages = range.start.next_multiple_of(PAGE)..range.end / PAGE * PAGE;
-        let bytes = pages.end.checked_sub(pages.start).filter(|bytes| *bytes >= LARGE)?;
+        let bytes = pages.end.checked_sub(pages.start).filter(|bytes| *bytes >= large)?;
         if cfg!(miri) || range.end > self.bytes as u64 {
             return None;
         }
@@ -260,7 +263,7 @@ impl Drop for Mapping {
 
 #[cfg(test)]
 mod tests {
-    use super::Gm;
+    use super::{Gm, LARGE};
     use crate::error::Error;
 
     #[test]
@@ -280,7 +283,7 @@ mod tests {
         let ones = vec![1_u8; 16 << 20];
         gm.write(gm.address(), &ones).unwrap();
         let (start, bytes) = (4096 - 3, (8 << 20) + 5);
-        gm.zero(gm.address().offset(start), bytes).unwrap();
+        gm.zero(gm.address().offset(start), bytes, LARGE).unwrap();
         let mut found = vec![7_u8; 16 << 20];
         gm.read(gm.address(), &mut found).unwrap();
         for (at, byte) in (0..).zip(&found) {

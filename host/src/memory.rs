@@ -8,7 +8,7 @@ use pto_abi::GmAddr;
 
 use crate::allocator::{Allocator, Owner};
 use crate::error::Error;
-use crate::gm::Gm;
+use crate::gm::{Gm, LARGE, LARGE_ARENA};
 use crate::runs::Runs;
 use crate::traffic::{TrafficCounters, Way};
 
@@ -86,7 +86,8 @@ impl Memory {
             let untouched = books.allocator.untouched();
             (books.allocator.alloc(bytes, owner)?, untouched)
         };
-        self.gm.zero(address, bytes.min(untouched.0.saturating_sub(address.0)))?;
+        let large = if owner == Owner::Runtime { LARGE_ARENA } else { LARGE };
+        self.gm.zero(address, bytes.min(untouched.0.saturating_sub(address.0)), large)?;
         Ok(address)
     }
 
