@@ -18,52 +18,6 @@ use crate::wire::ChipTensor;
 const CHUNK_BYTES: usize = 64 << 10;
 const ALIGN: usize = 64;
 
-/// A task, as its kernels find it. Its tensors stand behind it, and its scalars behind those.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct Frame {
-    /// The code for AIC, AIV 0, AIV 1; 0: none.
-    pub(crate) entries: [usize; 3],
-    /// The task's id.
-    pub(crate) task: u64,
-    /// What all tasks of the run share.
-    pub(crate) shared: *const Shared,
-    /// Where the program submitted it; null: not known.
-    pub(crate) file: *const c_char,
-    pub(crate) line: i32,
-    pub(crate) tensors: u8,
-    pub(crate) scalars: u8,
-    /// The index of the block's word among the arguments of the engine's task.
-    pub(crate) block_word: u8,
-    /// Negative: none.
-    pub(crate) timing_slot: i8,
-    /// How many calls of kernels may wait for each other; 1: none does.
-    pub(crate) party: u16,
-    /// Those are all of the task, and not only those of a block.
-    pub(crate) starts_at_once: bool,
-    /// A bit for each word that is a scalar; 0: the scalars stand behind the tensors.
-    pub(crate) scalar_words: u32,
-}
-
-const _: () = assert!(size_of::<Frame>() == 64);
-
-impl Frame {
-    /// Where its tensors stand.
-    pub(crate) fn tensors_of(this: *const Self) -> *const ChipTensor {
-        this.wrapping_add(1).cast()
-    }
-
-    /// Where its scalars stand.
-    pub(crate) fn scalars_of(this: *const Self, tensors: usize) -> *const u64 {
-        Self::tensors_of(this).wrapping_add(tensors).cast()
-    }
-
-    fn bytes(tensors: usize, scalars: usize) -> usize {
-        let bytes = size_of::<Self>() + tensors * size_of::<ChipTensor>() + scalars * 8;
-        bytes.next_multiple_of(ALIGN)
-    }
-}
-
 /// A piece of memory for frames.
 struct Chunk {
     memory: NonNull<u8>,

@@ -8,11 +8,13 @@
 //! thread-local variables) is refused, and the error names it. Two sources may define the same names.
 
 mod check;
+mod kernels;
 mod refused;
 mod tool;
 
 use std::path::{Path, PathBuf};
 
+pub use kernels::{Core, KernelSource, Named, compile_kernels, link_kernels};
 pub use refused::Refused;
 pub use tool::Tool;
 
@@ -124,14 +126,7 @@ pub fn compile(
             include
         });
     }
-    let said = tool::run(command.arg("-c").arg(path).arg("-o").arg(&compiled));
-    let said =
-        said.map_err(|said| Refused(format!("{name} does not compile:\n{said}{}", hint(&said))))?;
-    said.lines().for_each(|line| println!("cargo::warning={line}"));
-    // Functions of headers stand in groups, of which a linker keeps one for each name: those of another source.
-    let mut command = Tool::Ld.command()?;
-    command.args(["-r", "--force-group-allocation", "-o"]).arg(&whole).arg(&compiled);
-    tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
+    whole_object(&mut command, path, [&compiled, &whole])?;
     check::object(&whole, &name.to_string(), function)?;
     let mut command = Tool::Objcopy.command()?;
     command.arg(format!("--redefine-sym={function}={symbol}")).arg(&whole);
@@ -140,6 +135,23 @@ pub fn compile(
     command.arg(format!("--keep-global-symbol={symbol}")).arg(&whole).arg(&own);
     tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
     Ok(own)
+}
+
+/// Compiles a source with a command that has all flags, and makes one object of it that is there as a whole.
+fn whole_object(
+    command: &mut std::process::Command,
+    path: &Path,
+    [compiled, whole]: [&Path; 2],
+) -> Result<(), Refused> {
+    let name = path.display();
+    let said = tool::run(command.arg("-c").arg(path).arg("-o").arg(compiled));
+    let said =
+        said.map_err(|said| Refused(format!("{name} does not compile:\n{said}{}", hint(&said))))?;
+    said.lines().for_each(|line| println!("cargo::warning={line}"));
+    // Functions of headers stand in groups, of which a linker keeps one for each name: those of another source.
+    let mut command = Tool::Ld.command()?;
+    command.args(["-r", "--force-group-allocation", "-o"]).arg(whole).arg(compiled);
+    tool::run(&mut command).map(drop).map_err(|said| Refused(format!("{name}: {said}")))
 }
 
 /// What a compiler's message means for an image.
