@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 35] = [
+pub(crate) const KERNELS: [(u32, &str); 35] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
