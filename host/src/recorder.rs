@@ -158,12 +158,19 @@ fn listed_view(view: &TensorView<'_>) -> ListedView {
     let (base, bytes, element, offset) =
         (view.base(), view.tensor_bytes(), view.element(), view.offset());
     let (mut shape, mut strides) = (view.shape().to_vec(), view.strides().to_vec());
-    if strides.len() == 1 {
+    if strides.len() == 1 && strides != [1] {
         // The words of one dimension have no distance.
         shape.push(1);
         strides.push(1);
     }
     ListedView { base, bytes, element, offset, shape, strides }
+}
+
+/// The first element of a view, which is its only one.
+fn one_element(view: &TensorView<'_>) -> ListedView {
+    let (base, bytes, element, offset) =
+        (view.base(), view.tensor_bytes(), view.element(), view.offset());
+    ListedView { base, bytes, element, offset, shape: vec![1], strides: vec![1] }
 }
 
 /// The bytes from the first element of a view to behind its last one.
@@ -255,7 +262,7 @@ impl StreamBuilder for TaskRecorder<'_> {
             producers.extend(self.listed(*id)?.filter(|number| !producers.contains(number)));
         }
         let when = shape.when().map(|predicate| ListedCondition {
-            element: listed_view(predicate.element()),
+            element: one_element(predicate.element()),
             comparison: predicate.comparison(),
             value: predicate.value(),
         });
