@@ -164,6 +164,9 @@ impl FieldDevice {
         let options = &self.suited(options)?;
         let run = run_options(options);
         self.register(&callable.0)?;
+        if matches!(self.way, Way::Recorded) {
+            recorded::check_tensors(self.memory(), call.tensors)?;
+        }
         // SAFETY: the caller vouches for the pointers.
         let placed = unsafe { Placed::new(self.memory(), call) }?;
         if let Some(error) = arguments_missing(&callable.0, &placed, call.scalars) {

@@ -16,10 +16,12 @@ use pto_host::{DeviceMemory, Kernel, RunControl, RunOptions, RunReport, TaskReco
 use pto_native::{Failure, FailureKind, SharedDevice};
 
 use crate::build::{Build, Seat};
+use crate::call::Place::Device as InPlace;
+use crate::call::Tensor;
 use crate::loaded::Loaded;
 use crate::options::CallOptions;
 use crate::shared::Crash;
-use crate::wire::{Place, pointer_word};
+use crate::wire::{ChipTensor, Place, pointer_word};
 
 /// What all tasks of a run share, in the memory of the machine. It is freed on drop.
 pub(crate) struct State {
@@ -112,6 +114,24 @@ pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
         _ if options.keeps.arguments != 0 => refused("arguments are not dumped"),
         _ => Ok(()),
     }
+}
+
+/// Refuses tensors that the machine could not reach.
+pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Result<(), Failure> {
+    for (at, tensor) in tensors.iter().enumerate() {
+        let first = GmAddr(tensor.pointer.addr() as u64);
+        let bytes = ChipTensor::dense(first.0, tensor.dtype, tensor.shape).bytes;
+        let end = first.0.saturating_add(bytes);
+        let is_held = memory.allocation(first).is_some_and(|(from, held)| end <= from.0 + held);
+        if tensor.place == InPlace && bytes > 0 && !is_held {
+            let message = format!(
+                "tensor {at} is used in place, and is none of the machine's memory: take memory of FieldDevice::memory, or give a tensor of the host, which \
+                 is copied"
+            );
+            return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+        }
+    }
+    Ok(())
 }
 
 /// The kernels of a program, as the machine has them.
