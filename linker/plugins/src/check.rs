@@ -66,20 +66,26 @@ pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Resul
     let say = |said: String| Refused(format!("{name}: {said}"));
     let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
     let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
-    let readable = tool::run(Tool::Nm.command()?.args(["-u", "-C"]).arg(object)).map_err(say)?;
+    let readable = tool::run(Tool::Nm.command()?.arg("-C").arg(object)).map_err(say)?;
     for Named { function, .. } in kernels {
         defines(&symbols, name, function, "void", "int64_t *args")?;
     }
     if let Some(section) = sections_with_bytes(&sections)
         .find(|section| [".data", ".bss", ".tdata", ".tbss", ".init_array"].iter().any(|part| section.starts_with(part)))
     {
-        let variables: Vec<_> = of_kind(&symbols, "dDbB").collect();
+        let variable = |line: &'_ str| {
+            let (_, named) = line.split_once(' ')?;
+            let (kind, name) = named.split_once(' ')?;
+            ["d", "D", "b", "B"].contains(&kind).then(|| name.to_owned())
+        };
+        let variables: Vec<_> = readable.lines().filter_map(variable).collect();
         return Err(Refused(format!(
             "{name} has variables ({section}: {}): kernels on a device have their arguments and their stack alone. Make constants of them \
              without pointers in them, or take the memory as a tensor",
             if variables.is_empty() { "without a name".to_owned() } else { variables.join(", ") }
         )));
     }
+    let readable = tool::run(Tool::Nm.command()?.args(["-u", "-C"]).arg(object)).map_err(say)?;
     let needs = Needs {
         provided: PROVIDED_TO_KERNELS,
         what: "what a device has not",
