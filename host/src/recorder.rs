@@ -80,7 +80,8 @@ impl<'r> TaskRecorder<'r> {
     /// The fault of the run; `STREAM_HEAP_RING`: the list has no room in GM.
     pub fn run_all(&mut self) -> Result<(), Fault> {
         if !self.tasks.is_empty() {
-            let list: Vec<u8> = words(&self.tasks).iter().flat_map(|word| word.to_le_bytes()).collect();
+            let list: Vec<u8> =
+                words(&self.tasks).iter().flat_map(|word| word.to_le_bytes()).collect();
             let room = self.memory.alloc(list.len() as u64);
             let place = room.map_err(|_| Fault::STREAM_HEAP_RING)?;
             let copied = self.memory.copy_to_device(place, &list);
@@ -188,7 +189,10 @@ fn outputs_overlap(args: &[Arg<'_>]) -> bool {
     };
     let spans: Vec<_> = args.iter().filter_map(written).collect();
     let meets = |one: &(u64, u64), other: &(u64, u64)| one.0 < other.1 && other.0 < one.1;
-    spans.iter().enumerate().any(|(at, one)| spans.iter().skip(at + 1).any(|other| meets(one, other)))
+    spans
+        .iter()
+        .enumerate()
+        .any(|(at, one)| spans.iter().skip(at + 1).any(|other| meets(one, other)))
 }
 
 impl GraphBuilder for TaskRecorder<'_> {
@@ -271,7 +275,11 @@ impl StreamBuilder for TaskRecorder<'_> {
             producers,
             mix: shape.vectors().to_vec(),
             blocks: shape.blocks(),
-            start: if shape.start() == StartMode::SYNC { StartMode::SYNC } else { StartMode::SPREAD },
+            start: if shape.start() == StartMode::SYNC {
+                StartMode::SYNC
+            } else {
+                StartMode::SPREAD
+            },
             priority: shape.priority(),
             when,
             ..ListedTask::new(task.func_id, task.kind)
@@ -288,7 +296,10 @@ impl StreamBuilder for TaskRecorder<'_> {
             return Err(Fault::STREAM_SCOPE_DEPTH);
         }
         self.serials += 1;
-        let id = ScopeId { depth: u32::try_from(self.scopes.len()).unwrap_or(u32::MAX), serial: self.serials };
+        let id = ScopeId {
+            depth: u32::try_from(self.scopes.len()).unwrap_or(u32::MAX),
+            serial: self.serials,
+        };
         self.scopes.push(OpenScope { serial: self.serials, ..OpenScope::default() });
         Ok(id)
     }

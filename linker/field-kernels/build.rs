@@ -33,8 +33,8 @@ fn main() {
     for argument in ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"] {
         println!("cargo::rustc-link-arg-bin={BINARY}={argument}");
     }
-    let headers =
-        PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../bindings/field/include");
+    let headers = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+        .join("../../bindings/field/include");
     let more = env::var_os("PTO_FW_KERNEL_INCLUDES").unwrap_or_default();
     let includes: Vec<_> = env::split_paths(&more).chain([headers.clone()]).collect();
     // A file is compiled once for each kind of core.
@@ -43,8 +43,10 @@ fn main() {
         files.entry((kernel.path, kernel.core)).or_default().push(kernel);
     }
     for (number, ((path, core), kernels)) in files.iter().enumerate() {
-        let names: Vec<_> =
-            kernels.iter().map(|kernel| Named { function: kernel.function, symbol: &kernel.symbol }).collect();
+        let names: Vec<_> = kernels
+            .iter()
+            .map(|kernel| Named { function: kernel.function, symbol: &kernel.symbol })
+            .collect();
         let stem = format!("kernels_{number}");
         let source = KernelSource { path, core: *core, names: &names, stem: &stem };
         let prelude = headers.join("pto_field_prelude.h");

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
-use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::fw::Image;
+use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, RunControl, RunOptions,
@@ -233,7 +233,10 @@ impl FieldDevice {
                 Way::Entered(_) => match program.of_a_machine() {
                     None => program.registered(),
                     Some(name) => {
-                        let message = format!("kernel `{name}` of {} has code of the emulated machine alone", program.name);
+                        let message = format!(
+                            "kernel `{name}` of {} has code of the emulated machine alone",
+                            program.name
+                        );
                         return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
                     }
                 },

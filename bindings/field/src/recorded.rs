@@ -86,7 +86,9 @@ fn crash(refusal: Refusal, flag: u32, frame: u64) -> Crash {
             "Correct the word that the kernel raises.",
         ),
         Refusal::Cells => (
-            format!("raises flag {flag} while as many are raised and not taken as the machine has room for"),
+            format!(
+                "raises flag {flag} while as many are raised and not taken as the machine has room for"
+            ),
             "Take the flags that are raised, or run the program on the simulator.",
         ),
         Refusal::Pool => (
@@ -107,9 +109,7 @@ pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
         Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
     };
     match options {
-        _ if options.finds_shared_lines => {
-            refused("lines that kernels share are not looked for")
-        }
+        _ if options.finds_shared_lines => refused("lines that kernels share are not looked for"),
         _ if options.keeps.spans => refused("neither swimlanes nor counters are kept"),
         _ if options.keeps.arguments != 0 => refused("arguments are not dumped"),
         _ => Ok(()),

@@ -5,7 +5,9 @@ use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use pto_abi::block::BlockContext;
-use pto_field_frame::{AsyncContext, Condition, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState};
+use pto_field_frame::{
+    AsyncContext, Condition, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState,
+};
 
 use crate::cells;
 use crate::core_registers::{TICK_NS, relax, running, set_running, ticks};
@@ -116,7 +118,8 @@ impl Conditions {
         // SAFETY: as above.
         let error = unsafe { (&raw const self.error).read_volatile() };
         let fail = |code| {
-            let _first = state.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+            let _first =
+                state.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
         };
         if error != 0 {
             return fail(error);

@@ -23,7 +23,8 @@ impl<'s> Taken<'s> {
     fn take(state: &'s RunState) -> Self {
         let mut look = 0;
         // Acquire: pairs with the Release of `drop`, so that this core sees what the last one wrote.
-        while state.lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        while state.lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err()
+        {
             relax(look);
             look += 1;
         }
@@ -120,8 +121,9 @@ impl Running {
 
     /// Whether `act` is true for every core of a group.
     fn all(&self, group: Group<'_>, mut act: impl FnMut(u32, u8) -> bool) -> bool {
-        (group.first..group.first + group.blocks)
-            .all(|block| group.slots.iter().filter(|slot| self.has(**slot)).all(|slot| act(block, *slot)))
+        (group.first..group.first + group.blocks).all(|block| {
+            group.slots.iter().filter(|slot| self.has(**slot)).all(|slot| act(block, *slot))
+        })
     }
 
     fn name(&self, block: u32, slot: u8, kind: CellKind, flag: u32) -> Name {
@@ -131,7 +133,8 @@ impl Running {
     /// Ends the kernel; the first one that is ended is told of.
     fn refuse(&self, refusal: Refusal, flag: u32) -> ! {
         let state = self.state;
-        let first = state.refusal.compare_exchange(0, refusal as u32, Ordering::Relaxed, Ordering::Relaxed);
+        let first =
+            state.refusal.compare_exchange(0, refusal as u32, Ordering::Relaxed, Ordering::Relaxed);
         if first.is_ok() {
             state.flag.store(flag, Ordering::Relaxed);
             let frame = core::ptr::from_ref(self.frame).expose_provenance() as u64;
@@ -161,11 +164,16 @@ pub(crate) fn raise(own: &Running, mode: u32, flag: u32) {
     };
     let has_room = {
         let cells = Taken::take(own.state);
-        let mut has_room = cells.count(&own.name(own.block.block, own.slot, CellKind::Raised, flag));
-        let raised = |block, slot| cells.find(&own.name(block, slot, CellKind::Raised, flag)).is_some();
+        let mut has_room =
+            cells.count(&own.name(own.block.block, own.slot, CellKind::Raised, flag));
+        let raised =
+            |block, slot| cells.find(&own.name(block, slot, CellKind::Raised, flag)).is_some();
         if has_room && own.all(from, raised) {
-            own.all(from, |block, slot| cells.take_one(&own.name(block, slot, CellKind::Raised, flag)));
-            has_room = own.all(to, |block, slot| cells.count(&own.name(block, slot, CellKind::Given, flag)));
+            own.all(from, |block, slot| {
+                cells.take_one(&own.name(block, slot, CellKind::Raised, flag))
+            });
+            has_room = own
+                .all(to, |block, slot| cells.count(&own.name(block, slot, CellKind::Given, flag)));
         }
         has_room
     };
@@ -209,7 +217,8 @@ pub(crate) fn memory(own: &Running, key: u64, bytes: usize) -> *mut u8 {
 impl Taken<'_> {
     /// New memory of the pool; where it begins.
     fn give(&self, name: &Name, bytes: u64, pool: *mut u8) -> Option<u64> {
-        let is_memory = |cell: &Cell| cell.place.load(Ordering::Relaxed) >> 40 == CellKind::Memory as u64;
+        let is_memory =
+            |cell: &Cell| cell.place.load(Ordering::Relaxed) >> 40 == CellKind::Memory as u64;
         let none_is_held = !self.used().iter().any(is_memory);
         let at = if none_is_held { 0 } else { self.state.pool_used.load(Ordering::Relaxed) };
         // A line of its own for each.
@@ -238,7 +247,8 @@ pub(crate) fn leave(own: &Running) {
     }
     let cells = Taken::take(own.state);
     let name = Name::new(own.frame.task, own.block.block, 0, CellKind::Left, 0);
-    let left = cells.cell(&name).map_or(parts, |cell| cell.value.fetch_add(1, Ordering::Relaxed) + 1);
+    let left =
+        cells.cell(&name).map_or(parts, |cell| cell.value.fetch_add(1, Ordering::Relaxed) + 1);
     if left < parts {
         return;
     }

@@ -16,7 +16,9 @@ pub(crate) const TICK_NS: u64 = 20;
 pub(crate) fn running() -> *const Running {
     let address: usize;
     // SAFETY: reads a register that changes nothing.
-    unsafe { asm!("mrs {}, tpidr_el0", out(reg) address, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("mrs {}, tpidr_el0", out(reg) address, options(nomem, nostack, preserves_flags))
+    };
     with_exposed_provenance(address)
 }
 
@@ -31,7 +33,9 @@ pub(crate) fn set_running(running: *const Running) {
 pub(crate) fn ticks() -> u64 {
     let (count, hz): (u64, u64);
     // SAFETY: reads the clock.
-    unsafe { asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags)) };
+    unsafe {
+        asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags))
+    };
     // SAFETY: as above.
     unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
     let per_second = u128::from(1_000_000_000 / TICK_NS);

@@ -25,6 +25,8 @@ mod table {
 /// Elsewhere there is nothing to load.
 #[cfg(not(target_os = "none"))]
 fn main() {
-    eprintln!("pto-field-kernels is code for a device: build it with --target aarch64-unknown-none");
+    eprintln!(
+        "pto-field-kernels is code for a device: build it with --target aarch64-unknown-none"
+    );
     std::process::exit(2);
 }

@@ -61,6 +61,9 @@ const PROVIDED_TO_KERNELS: &[&str] = &[
     "__umodti3",
 ];
 
+/// Sections with variables.
+const OF_VARIABLES: &[&str] = &[".data", ".bss", ".tdata", ".tbss", ".init_array"];
+
 /// The object of `name` has these kernels, and needs nothing that a device has not.
 pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Result<(), Refused> {
     let say = |said: String| Refused(format!("{name}: {said}"));
@@ -70,9 +73,8 @@ pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Resul
     for Named { function, .. } in kernels {
         defines(&symbols, name, function, "void", "int64_t *args")?;
     }
-    if let Some(section) = sections_with_bytes(&sections)
-        .find(|section| [".data", ".bss", ".tdata", ".tbss", ".init_array"].iter().any(|part| section.starts_with(part)))
-    {
+    let is_there = |part: &&&str| sections_with_bytes(&sections).any(|one| one.starts_with(**part));
+    if let Some(section) = OF_VARIABLES.iter().find(is_there) {
         let variable = |line: &'_ str| {
             let (_, named) = line.split_once(' ')?;
             let (kind, name) = named.split_once(' ')?;

@@ -84,7 +84,10 @@ pub fn compile_kernels(
         });
         // `check::kernels` has seen that it is there.
         let value = value.unwrap_or("0");
-        command.arg(format!("--add-symbol={symbol}={}:0x{value},function,global", section_of(&whole, function)?));
+        command.arg(format!(
+            "--add-symbol={symbol}={}:0x{value},function,global",
+            section_of(&whole, function)?
+        ));
     }
     command.args(names.iter().map(|named| format!("--keep-global-symbol={}", named.symbol)));
     tool::run(command.arg(&whole).arg(&own)).map_err(say)?;

@@ -6,9 +6,7 @@ use std::sync::Once;
 
 use pto_toolchain::packages;
 
-use crate::{
-    Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels,
-};
+use crate::{Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels};
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/include")
@@ -126,7 +124,9 @@ fn kernels_have_their_own_symbols_alone() {
     let symbols = kernels(KERNEL, &both).unwrap_or_else(|refused| panic!("{refused}"));
     let (needed, own): (Vec<_>, Vec<_>) = symbols.iter().partition(|line| line.contains(" U "));
     assert_eq!(own.len(), 2, "{symbols:?}");
-    assert!(own.iter().zip(&both).all(|(line, named)| line.ends_with(&format!(" T {}", named.symbol))));
+    assert!(
+        own.iter().zip(&both).all(|(line, named)| line.ends_with(&format!(" T {}", named.symbol)))
+    );
     assert!(needed.iter().any(|line| line.ends_with(" expf")), "{needed:?}");
 }
 
@@ -136,10 +136,19 @@ fn what_a_device_has_not_is_named() {
         let named = Named { function: "kernel_entry", symbol: "pto_field_kernel_0" };
         kernels(text, &[named]).expect_err("it cannot be on a device").to_string()
     };
-    let said = refused(&KERNEL.replace("inline", "static int calls; inline").replace("std::exp(x)", "x + calls++"));
+    let said = refused(
+        &KERNEL.replace("inline", "static int calls; inline").replace("std::exp(x)", "x + calls++"),
+    );
     assert!(said.contains("softmax.cpp has variables (.bss: calls)"), "{said}");
-    let said = refused(&KERNEL.replace("inline", "float powers(float *, int); inline").replace("std::exp(x)", "powers(&x, 2)"));
-    assert!(said.contains("softmax.cpp needs what a device has not: powers(float*, int)"), "{said}");
+    let said = refused(
+        &KERNEL
+            .replace("inline", "float powers(float *, int); inline")
+            .replace("std::exp(x)", "powers(&x, 2)"),
+    );
+    assert!(
+        said.contains("softmax.cpp needs what a device has not: powers(float*, int)"),
+        "{said}"
+    );
     let said = refused(&KERNEL.replace("#include <cmath>", "#include <pto/pto-inst.hpp>"));
     assert!(said.contains("the headers of PTO-ISA do not compile for it"), "{said}");
     let said = refused(&KERNEL.replace("kernel_entry", "softmax"));

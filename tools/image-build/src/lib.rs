@@ -90,18 +90,28 @@ fn check_kernels(request: &Request) -> Result<(), BuildError> {
             return wrong(format!("kernel {func_id} ({name}): a func id is 0 to 1022"));
         }
         // The table in a blob has so much room, and a zero behind it.
-        if name.is_empty() || name.len() >= KERNEL_NAME_BYTES || name.contains(['\t', '\n', '"', '\\']) {
+        if name.is_empty()
+            || name.len() >= KERNEL_NAME_BYTES
+            || name.contains(['\t', '\n', '"', '\\'])
+        {
             let most = KERNEL_NAME_BYTES - 1;
-            return wrong(format!("'{name}' cannot be a kernel's name: 1 to {most} bytes, on one line"));
+            return wrong(format!(
+                "'{name}' cannot be a kernel's name: 1 to {most} bytes, on one line"
+            ));
         }
         if function.contains(['\t', '\n']) || !path.is_file() {
             return wrong(format!("there is no file '{}'", path.display()));
         }
-        if let Some(other) = kernels[..index].iter().find(|other| other.func_id == *func_id || other.name == *name) {
+        if let Some(other) =
+            kernels[..index].iter().find(|other| other.func_id == *func_id || other.name == *name)
+        {
             let (first, second) = (&other.path, path);
             return wrong(format!(
                 "'{}' and '{}' have the same func id or name: {} ({}), {func_id} ({name})",
-                first.display(), second.display(), other.func_id, other.name
+                first.display(),
+                second.display(),
+                other.func_id,
+                other.name
             ));
         }
     }

@@ -124,7 +124,8 @@ impl KernelSource {
             _ => return None,
         };
         let (path, function) = file_and_function(rest, Self::FUNCTION);
-        let of_file = || path.file_stem().map(|stem| format!("{func_id}_{}", stem.to_string_lossy()));
+        let of_file =
+            || path.file_stem().map(|stem| format!("{func_id}_{}", stem.to_string_lossy()));
         let name = head.next().map(str::to_owned).or_else(of_file)?;
         Some(Self { func_id, kind, name, function, path })
     }

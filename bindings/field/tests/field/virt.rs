@@ -84,8 +84,7 @@ fn check_waiting(device: &FieldDevice) {
 
 fn check_mistakes(device: &FieldDevice) {
     for bad in BAD {
-        let (entry, code, said) =
-            SAID_THERE.iter().find(|there| there.0 == bad.0).unwrap_or(bad);
+        let (entry, code, said) = SAID_THERE.iter().find(|there| there.0 == bad.0).unwrap_or(bad);
         let (outcome, _) = run_on(device, entry, &CallOptions::default());
         let error = outcome.error.as_ref().unwrap_or_else(|| panic!("{entry} succeeds"));
         assert_eq!(error.code.0, *code, "{entry}: {error}");
@@ -99,7 +98,9 @@ fn check_mistakes(device: &FieldDevice) {
 fn refused(device: &FieldDevice, tensors: &[Tensor<'_>], options: &CallOptions) -> String {
     let control = pto_host::RunControl::default();
     // SAFETY: nothing runs.
-    let ended = unsafe { device.run(&program("chain"), &Call { tensors, scalars: &[] }, options, &control) };
+    let ended = unsafe {
+        device.run(&program("chain"), &Call { tensors, scalars: &[] }, options, &control)
+    };
     ended.map(|_| ()).unwrap_err().to_string()
 }
 
@@ -109,15 +110,22 @@ fn check_refused(device: &FieldDevice) {
         assert!(found.contains(said) && found.contains("hosting mode `threads`"), "{found}");
     };
     let options = CallOptions::default();
-    refuses(&CallOptions { finds_shared_lines: true, ..options.clone() }, "lines that kernels share");
+    refuses(
+        &CallOptions { finds_shared_lines: true, ..options.clone() },
+        "lines that kernels share",
+    );
     let keeps = |keeps| CallOptions { keeps, ..CallOptions::default() };
     refuses(&keeps(Keeps { spans: true, ..Keeps::default() }), "neither swimlanes nor counters");
     refuses(&keeps(Keeps { arguments: 2, ..Keeps::default() }), "arguments are not dumped");
     let mut own = [0.0_f32; 16];
     let pointer = own.as_mut_ptr().cast();
-    let tensor = Tensor { pointer, shape: &[16], dtype: 0, role: Role::InOut, place: Place::Device };
+    let tensor =
+        Tensor { pointer, shape: &[16], dtype: 0, role: Role::InOut, place: Place::Device };
     let found = refused(device, &[tensor], &options);
-    assert!(found.contains("tensor 0 is used in place, and is none of the machine's memory"), "{found}");
+    assert!(
+        found.contains("tensor 0 is used in place, and is none of the machine's memory"),
+        "{found}"
+    );
 }
 
 /// The programs run in parts where they read elements of results while they are built.
@@ -135,16 +143,28 @@ fn check_parts(device: &FieldDevice) {
 /// A blob of another program is refused, as are kernels on a device that has none.
 fn check_kernels(device: &FieldDevice) {
     let [simulator, _, _] = crate::bench::modes();
-    let entry = |name| KernelCode { func_id: 0, kind: CoreKind::AIV, name, symbol: "", code: ObjectCode::OnDevice };
+    let entry = |name| KernelCode {
+        func_id: 0,
+        kind: CoreKind::AIV,
+        name,
+        symbol: "",
+        code: ObjectCode::OnDevice,
+    };
     let run = |device: &FieldDevice, name| {
         let callable = crate::bench::with_kernels("nothing", &[entry(name)]);
         let call = Call { tensors: &[], scalars: &[] };
         // SAFETY: there are no tensors.
-        unsafe { device.run(&callable, &call, &CallOptions::default(), &pto_host::RunControl::default()) }
+        unsafe {
+            device.run(&callable, &call, &CallOptions::default(), &pto_host::RunControl::default())
+        }
     };
     assert_eq!(run(device, "k_add").unwrap().error, None);
     let said = run(device, "k_other").map(|_| ()).unwrap_err().to_string();
-    assert!(said.contains("has `k_add` for aiv") && said.contains("pto fw build --kernel 0:aiv:k_other=FILE"), "{said}");
+    assert!(
+        said.contains("has `k_add` for aiv")
+            && said.contains("pto fw build --kernel 0:aiv:k_other=FILE"),
+        "{said}"
+    );
     let said = run(&crate::bench::device(simulator), "k_add").map(|_| ()).unwrap_err().to_string();
     assert!(said.contains("has code of the emulated machine alone"), "{said}");
 }

@@ -30,7 +30,9 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
     }
     let kernel = |text: &String| {
         let usage = || {
-            Failure::usage(format!("--kernel {text}: it has the form ID:aic|aiv[:NAME]=FILE[:FUNCTION]"))
+            Failure::usage(format!(
+                "--kernel {text}: it has the form ID:aic|aiv[:NAME]=FILE[:FUNCTION]"
+            ))
         };
         KernelSource::parse(text).ok_or_else(usage)
     };
