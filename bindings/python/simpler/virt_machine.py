@@ -63,7 +63,7 @@ def images(kernels):
         if done.returncode != 0:
             raise CompileError(f"{' '.join(command)}:\n{done.stderr}")
         built = {image["kind"]: Path(image["file"]) for image in json.loads(done.stdout)["images"]}
-        return [_kept(folder, built[kind]) for kind in ("virt", "kernels")]
+        return _kept(folder, built["virt"]), _kept(folder, built["kernels"])
 
 
 def _program():

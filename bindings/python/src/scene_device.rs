@@ -48,13 +48,13 @@ impl FieldDevice {
     /// machine, with the files of a firmware and of a blob of kernels.
     #[new]
     #[pyo3(signature = (hosting = "threads", images = None))]
-    fn new(py: Python<'_>, hosting: &str, images: Option<[PathBuf; 2]>) -> PyResult<Self> {
+    fn new(py: Python<'_>, hosting: &str, images: Option<(PathBuf, PathBuf)>) -> PyResult<Self> {
         if hosting == "virt" {
             let images = images.ok_or_else(|| {
                 invalid("\"virt\" needs the files of a firmware and of a blob of kernels: pto fw build --kernel")
             })?;
             let opened = py.detach(|| {
-                let [firmware, kernels] = images.each_ref().map(|path| Image::read(path));
+                let (firmware, kernels) = (Image::read(&images.0), Image::read(&images.1));
                 Engine::open_virt(&Engine::machine(), &firmware?, &kernels?)
             });
             return Ok(Self(Arc::new(opened.map_err(raised_from)?)));
