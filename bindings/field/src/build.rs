@@ -46,8 +46,8 @@ pub(crate) struct Build {
     pub(crate) shared: Box<Shared>,
     /// What kernels find of all tasks of the run: `shared`, or in the memory of a device a `RunState`.
     pub(crate) state: *const c_void,
-    /// The device runs what is recorded here, and nobody holds it meanwhile.
-    pub(crate) is_recorded: bool,
+    /// The tasks go to the device as lists, and nobody holds the device meanwhile.
+    pub(crate) is_listed: bool,
     pub(crate) tensors: Vec<ChipTensor>,
     pub(crate) scalars: Vec<u64>,
     pub(crate) rule: EdgeRule,

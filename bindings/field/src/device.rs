@@ -3,8 +3,8 @@
 //! ```text
 //! run: options -> kernels registered -> tensors into GM -> the engine runs `enter` on its builder -> tensors back -> outcome
 //! ```
-//! The engine's builder finds the program by a ticket in its orchestration words. On the emulated machine the program runs here, and its tasks are
-//! recorded (`recorded.rs`).
+//! The engine's builder finds the program by a ticket in its orchestration words. On the emulated machine the program runs here, and its tasks go
+//! there as lists (`listed.rs`).
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -30,12 +30,13 @@ use crate::codes::{Code, FieldError};
 use crate::diary::Diary;
 use crate::frames::Frames;
 use crate::limits::Limits;
+use crate::listed::{self, State};
+use crate::listed::{self, State};
 use crate::loaded::Loaded;
 use crate::options::{CallOptions, Rings};
 use crate::outcome::Outcome;
 use crate::outputs::Outputs;
 use crate::races::Races;
-use crate::recorded::{self, State};
 use crate::recordings::Recordings;
 use crate::rule::Writers;
 use crate::scopes::{Ids, Scopes};
@@ -57,8 +58,8 @@ type Waiting = Arc<Mutex<BTreeMap<u64, Box<Build>>>>;
 enum Way {
     /// Its firmware enters them in this process, by their tickets.
     Entered(Waiting),
-    /// What they submit is recorded.
-    Recorded,
+    /// What they submit becomes lists of tasks.
+    Listed,
 }
 
 /// See the file.
@@ -113,7 +114,7 @@ impl FieldDevice {
             return Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message));
         }
         // Each of its cores runs by itself.
-        Self::of(SharedDevice::over(device, Builders::default()), Hosting::Threads, Way::Recorded)
+        Self::of(SharedDevice::over(device, Builders::default()), Hosting::Threads, Way::Listed)
     }
 
     /// Runs programs on a device that is open, and whose kernels nobody else registers.
@@ -164,8 +165,8 @@ impl FieldDevice {
         let options = &self.suited(options)?;
         let run = run_options(options);
         self.register(&callable.0)?;
-        if matches!(self.way, Way::Recorded) {
-            recorded::check_tensors(self.memory(), call.tensors)?;
+        if matches!(self.way, Way::Listed) {
+            listed::check_tensors(self.memory(), call.tensors)?;
         }
         // SAFETY: the caller vouches for the pointers.
         let placed = unsafe { Placed::new(self.memory(), call) }?;
@@ -182,13 +183,12 @@ impl FieldDevice {
                 let build = held(waiting).remove(&ticket);
                 (result, build)
             }
-            Way::Recorded => {
+            Way::Listed => {
                 let state = State::new(self.memory().clone())?;
-                (build.state, build.is_recorded) = (state.address().cast(), true);
+                (build.state, build.is_listed) = (state.address().cast(), true);
                 build.frames = Frames::on(self.memory().clone());
                 let enter = |seat: &mut Seat<'_>| enter_program(seat);
-                let result =
-                    recorded::run(&self.device, (&mut build, &state), &run, control, enter);
+                let result = listed::run(&self.device, (&mut build, &state), &run, control, enter);
                 (result, Some(Box::new(build)))
             }
         };
@@ -201,8 +201,8 @@ impl FieldDevice {
 
     /// The options with what they need; or why this hosting mode does not suit them.
     fn suited(&self, options: &CallOptions) -> Result<CallOptions, Failure> {
-        if matches!(self.way, Way::Recorded) {
-            recorded::check_options(options)?;
+        if matches!(self.way, Way::Listed) {
+            listed::check_options(options)?;
         }
         let mut options = options.clone();
         if !options.finds_shared_lines {
@@ -229,7 +229,7 @@ impl FieldDevice {
             }
             registered.0 = 0;
             let kernels = match &self.way {
-                Way::Recorded => recorded::kernels(program, &device.flashed_kernels())?,
+                Way::Listed => listed::kernels(program, &device.flashed_kernels())?,
                 Way::Entered(_) => match program.of_a_machine() {
                     None => program.registered(),
                     Some(name) => {
@@ -265,7 +265,7 @@ impl FieldDevice {
         Build {
             callable: Arc::clone(program),
             state: (&raw const *shared).cast(),
-            is_recorded: false,
+            is_listed: false,
             shared,
             tensors: placed.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
@@ -478,7 +478,7 @@ fn outcome_of(
         ));
     }
     let outcome = Outcome::of(error, result.ok(), &mut build);
-    if outcome.code != 0 && !build.is_recorded {
+    if outcome.code != 0 && !build.is_listed {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);
     }

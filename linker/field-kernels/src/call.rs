@@ -10,27 +10,17 @@ use pto_field_frame::{
 };
 
 use crate::cells;
-use crate::core_registers::{TICK_NS, relax, running, set_running, ticks};
+use crate::core_registers::{PATIENCE, TICK_NS, relax, ticks};
+use crate::running::{Running, word_address};
 
 /// Conditions that a kernel can register.
 const CONDITIONS: usize = 64;
-/// How long a task waits for its conditions, and a kernel for a flag, in ticks.
-pub(crate) const PATIENCE: u64 = 60_000_000_000 / TICK_NS;
 /// Codes of the field.
 const SCHEDULER_TIMEOUT: i32 = 100;
 const ASYNC_COMPLETION_INVALID: i32 = 101;
 
 /// A kernel.
 type Entry = unsafe extern "C" fn(*mut i64);
-
-/// The kernel that runs on a core.
-pub(crate) struct Running {
-    pub(crate) state: &'static RunState,
-    pub(crate) frame: &'static Frame,
-    pub(crate) block: BlockContext,
-    /// Which of the block's cores: AIC, AIV 0, AIV 1.
-    pub(crate) slot: u8,
-}
 
 /// Runs a kernel of a task.
 ///
@@ -63,13 +53,12 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
     words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
     let own = Running { state, frame: task, block, slot };
-    let before = running();
-    set_running(&raw const own);
+    let before = Running::enter(&own);
     let begin = if task.timing_slot >= 0 { ticks() } else { 0 };
     // SAFETY: the program says that it is a kernel; the words are as kernels expect them.
     unsafe { kernel(words.as_mut_ptr()) };
     conditions.wait(state);
-    set_running(before);
+    Running::leave(before);
     let times = usize::try_from(task.timing_slot).ok().and_then(|at| state.timing.get(at));
     if let Some([least, most]) = times {
         // The least of the beginnings: 0 is none, and wraps to the largest number.
@@ -79,12 +68,6 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
         most.fetch_max(ticks() * TICK_NS, Ordering::Relaxed);
     }
     cells::leave(&own);
-}
-
-/// A word that is an address.
-pub(crate) const fn word_address(word: u64) -> usize {
-    const { assert!(size_of::<usize>() == 8) };
-    usize::from_ne_bytes(word.to_ne_bytes())
 }
 
 /// What a kernel has registered for its completion.

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use pto_field_frame::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
 
-use crate::call::{PATIENCE, Running};
-use crate::core_registers::{end_kernel, relax, ticks};
+use crate::core_registers::{PATIENCE, end_kernel, relax, ticks};
+use crate::running::{Running, word_address};
 
 const CUBE: &[u8] = &[0];
 const VECTORS: &[u8] = &[1, 2];
@@ -209,7 +209,7 @@ pub(crate) fn memory(own: &Running, key: u64, bytes: usize) -> *mut u8 {
         }
     };
     match given {
-        Some(at) => pool.wrapping_add(crate::call::word_address(at)),
+        Some(at) => pool.wrapping_add(word_address(at)),
         None => own.refuse(Refusal::Pool, 0),
     }
 }
@@ -228,10 +228,10 @@ impl Taken<'_> {
         }
         self.cell(name)?.value.store(at, Ordering::Relaxed);
         self.state.pool_used.store(end, Ordering::Relaxed);
-        let words = pool.wrapping_add(crate::call::word_address(at)).cast::<AtomicU32>();
+        let words = pool.wrapping_add(word_address(at)).cast::<AtomicU32>();
         for word in 0..(end - at) / 4 {
             // SAFETY: the pool has so many bytes behind the state, and this part is nobody's.
-            let word = unsafe { &*words.wrapping_add(crate::call::word_address(word)) };
+            let word = unsafe { &*words.wrapping_add(word_address(word)) };
             word.store(0, Ordering::Relaxed);
         }
         Some(at)

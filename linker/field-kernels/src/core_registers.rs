@@ -1,9 +1,6 @@
 //! The registers of a core that its kernels use: the clock, the timer, and the thread pointer, which nobody else uses.
 
 use core::arch::asm;
-use core::ptr::with_exposed_provenance;
-
-use crate::call::Running;
 
 /// How long a kernel that waits sleeps between two looks.
 const NAP_NS: u64 = 20_000;
@@ -11,22 +8,21 @@ const NAP_NS: u64 = 20_000;
 const LOOKS: u32 = 100;
 /// Nanoseconds of a tick of the device's clock, as kernels know it.
 pub(crate) const TICK_NS: u64 = 20;
+/// How long a task waits for its conditions, and a kernel for a flag, in ticks.
+pub(crate) const PATIENCE: u64 = 60_000_000_000 / TICK_NS;
 
-/// The kernel that runs on this core; null: none.
-pub(crate) fn running() -> *const Running {
-    let address: usize;
+/// The word that a core keeps for its kernel.
+pub(crate) fn thread_word() -> usize {
+    let word: usize;
     // SAFETY: reads a register that changes nothing.
-    unsafe {
-        asm!("mrs {}, tpidr_el0", out(reg) address, options(nomem, nostack, preserves_flags))
-    };
-    with_exposed_provenance(address)
+    unsafe { asm!("mrs {}, tpidr_el0", out(reg) word, options(nomem, nostack, preserves_flags)) };
+    word
 }
 
-/// Says which kernel runs on this core.
-pub(crate) fn set_running(running: *const Running) {
-    let address = running.expose_provenance();
+/// Changes it.
+pub(crate) fn set_thread_word(word: usize) {
     // SAFETY: the firmware has no variables of threads, so that the register is the kernels'.
-    unsafe { asm!("msr tpidr_el0, {}", in(reg) address, options(nostack, preserves_flags)) };
+    unsafe { asm!("msr tpidr_el0, {}", in(reg) word, options(nostack, preserves_flags)) };
 }
 
 /// The clock in ticks of [`TICK_NS`].

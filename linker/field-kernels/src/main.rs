@@ -16,6 +16,8 @@ mod core_registers;
 #[cfg(target_os = "none")]
 mod math;
 #[cfg(target_os = "none")]
+mod running;
+#[cfg(target_os = "none")]
 mod services;
 #[cfg(target_os = "none")]
 mod table {

@@ -1,25 +1,19 @@
 //! What kernels call by name: the functions of `pto_field_prelude.h`, as it declares them for a device.
 
-use crate::call::Running;
 use crate::cells;
 use crate::core_registers;
-
-/// The kernel on this core.
-fn running<'r>() -> Option<&'r Running> {
-    // SAFETY: null, or what `call::run` keeps while the kernel runs.
-    unsafe { core_registers::running().as_ref() }
-}
+use crate::running::Running;
 
 /// The number of the core among the vector cores of its block.
 #[unsafe(no_mangle)]
 extern "C" fn pto_sim_get_subblock_id() -> u32 {
-    running().map_or(0, |running| u32::from(running.slot.saturating_sub(1)))
+    Running::here().map_or(0, |running| u32::from(running.slot.saturating_sub(1)))
 }
 
 /// Memory that the kernels of a block find by a key.
 #[unsafe(no_mangle)]
 extern "C" fn pto_sim_get_pipe_shared_state(key: u64, bytes: usize) -> *mut u8 {
-    running().map_or(core::ptr::null_mut(), |running| cells::memory(running, key, bytes))
+    Running::here().map_or(core::ptr::null_mut(), |running| cells::memory(running, key, bytes))
 }
 
 /// The clock, in ticks of 20 ns.
@@ -31,7 +25,7 @@ extern "C" fn pto_field_device_ticks() -> u64 {
 /// Raises a flag.
 #[unsafe(no_mangle)]
 extern "C" fn pto_field_device_raise(mode: u32, flag: u32) {
-    if let Some(running) = running() {
+    if let Some(running) = Running::here() {
         cells::raise(running, mode, flag);
     }
 }
@@ -39,7 +33,7 @@ extern "C" fn pto_field_device_raise(mode: u32, flag: u32) {
 /// Waits for a flag.
 #[unsafe(no_mangle)]
 extern "C" fn pto_field_device_wait(flag: u32) {
-    if let Some(running) = running() {
+    if let Some(running) = Running::here() {
         cells::wait(running, flag);
     }
 }

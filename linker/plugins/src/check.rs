@@ -2,9 +2,17 @@
 
 use std::path::Path;
 
-use crate::kernels::Named;
 use crate::refused::Refused;
 use crate::tool::{self, Tool};
+
+/// A function of a source, and what the blob calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// `extern "C"`.
+    pub function: &'a str,
+    /// Different for each kernel.
+    pub symbol: &'a str,
+}
 
 /// What images have: the interface of builders in C, and what compilers call by themselves.
 const PROVIDED: &[&str] = &[

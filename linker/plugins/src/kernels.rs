@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::check::{self, Named};
+use crate::object::{FLAGS, whole_object};
 use crate::refused::Refused;
 use crate::tool::{self, Tool};
-use crate::{FLAGS, check, whole_object};
 
 /// The core that a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,15 +14,6 @@ pub enum Core {
     Cube,
     /// AIV.
     Vector,
-}
-
-/// A function of a source, and what the blob calls it.
-#[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
-    /// `extern "C"`.
-    pub function: &'a str,
-    /// Different for each kernel.
-    pub symbol: &'a str,
 }
 
 /// A file with kernels for one kind of core.

@@ -24,7 +24,7 @@ use crate::device_memory::DeviceMemory;
 use crate::options::Work;
 use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView, words};
 
-/// Of the ids of tasks: a program is recorded once.
+/// Of the ids of tasks: a program is listed once.
 const GENERATION: u32 = 1;
 /// Scopes that may be open at once.
 const MAX_SCOPES: usize = 64;
@@ -33,7 +33,7 @@ const MAX_SCOPES: usize = 64;
 pub type RunList<'r> = dyn FnMut(Work<'_>) -> Result<(), Fault> + 'r;
 
 /// See the file.
-pub struct TaskRecorder<'r> {
+pub struct ListBuilder<'r> {
     memory: DeviceMemory,
     run: Box<RunList<'r>>,
     tasks: Vec<ListedTask>,
@@ -54,7 +54,7 @@ struct OpenScope {
     bytes: u64,
 }
 
-impl<'r> TaskRecorder<'r> {
+impl<'r> ListBuilder<'r> {
     /// No tasks. `run` runs a list on the device whose memory this is, to its end. The tensors of a scope take `heap_bytes` at most.
     #[must_use]
     pub fn new(
@@ -147,7 +147,7 @@ impl<'r> TaskRecorder<'r> {
     }
 }
 
-impl Drop for TaskRecorder<'_> {
+impl Drop for ListBuilder<'_> {
     fn drop(&mut self) {
         let open = self.scopes.iter().flat_map(|scope| &scope.tensors);
         let all: Vec<_> = open.chain(&self.ended).copied().collect();
@@ -195,7 +195,7 @@ fn outputs_overlap(args: &[Arg<'_>]) -> bool {
         .any(|(at, one)| spans.iter().skip(at + 1).any(|other| meets(one, other)))
 }
 
-impl GraphBuilder for TaskRecorder<'_> {
+impl GraphBuilder for ListBuilder<'_> {
     fn orch_args(&self) -> &[u64] {
         &[]
     }
@@ -237,7 +237,7 @@ impl GraphBuilder for TaskRecorder<'_> {
     }
 }
 
-impl StreamBuilder for TaskRecorder<'_> {
+impl StreamBuilder for ListBuilder<'_> {
     fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         if outputs_overlap(task.args) {
             return Err(Fault::STREAM_OUT_OVERLAP);

@@ -2,7 +2,7 @@
 //! blob.
 //!
 //! ```text
-//! orchestration -> calls.rs, submit.rs: as everywhere -> TaskRecorder (pto-host): lists -> the machine
+//! orchestration -> calls.rs, submit.rs: as everywhere -> ListBuilder (pto-host): lists -> the machine
 //!                   frames in the machine's memory, which this process has at the same addresses
 //! ```
 
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use pto_field_frame::{Frame, POOL_BYTES, Refusal, RunState};
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{Fault, FuncId, GmAddr};
-use pto_host::{DeviceMemory, Kernel, RunControl, RunOptions, RunReport, TaskRecorder};
+use pto_host::{DeviceMemory, Kernel, ListBuilder, RunControl, RunOptions, RunReport};
 use pto_native::{Failure, FailureKind, SharedDevice};
 
 use crate::build::{Build, Seat};
@@ -173,7 +173,7 @@ pub(crate) fn run(
     let mut parts = 0_u64;
     let heap_bytes = options.capacities.stream.heap_bytes;
     let options = on_machine(options);
-    let mut recorder = TaskRecorder::new(device.memory().clone(), heap_bytes, |work| {
+    let mut tasks = ListBuilder::new(device.memory().clone(), heap_bytes, |work| {
         parts += 1;
         match device.run(work, &options, control) {
             Ok(later) => {
@@ -190,9 +190,9 @@ pub(crate) fn run(
             }
         }
     });
-    enter(&mut Seat { build, stream: &mut recorder });
-    let ended = if build.is_over() { Ok(()) } else { recorder.run_all() };
-    drop(recorder);
+    enter(&mut Seat { build, stream: &mut tasks });
+    let ended = if build.is_over() { Ok(()) } else { tasks.run_all() };
+    drop(tasks);
     state.tell(build);
     if let Some(why) = failure {
         // The program was told the fault alone.
