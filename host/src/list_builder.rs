@@ -367,3 +367,146 @@ impl StreamBuilder for ListBuilder<'_> {
         Err(Fault::STREAM_RECORDING_UNKNOWN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+
+    use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
+    use pto_graph::task_list::MAX_VIEWS;
+    use pto_graph::{
+        Arg, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, StreamBuilder, TensorTask,
+        TensorView,
+    };
+
+    use super::ListBuilder;
+    use crate::device_memory::DeviceMemory;
+    use crate::memory::Memory;
+    use crate::options::Work;
+
+    const GM_BYTES: u64 = 1 << 20;
+
+    fn memory() -> DeviceMemory {
+        DeviceMemory::of(Arc::new(Memory::map(GM_BYTES).expect("memory")))
+    }
+
+    /// Runs a program; how many tasks each list had.
+    fn lists(program: impl FnOnce(&mut ListBuilder<'_>, &DeviceMemory)) -> Vec<u64> {
+        let memory = memory();
+        let counts = RefCell::new(Vec::new());
+        let mut builder = ListBuilder::new(memory.clone(), GM_BYTES / 4, |work| {
+            let Work::Stream { orch_args, .. } = work else { return Err(Fault::BUILD_FAILED) };
+            let mut count = [0; 8];
+            memory.copy_from_device(GmAddr(orch_args[0]), &mut count).expect("the list is there");
+            counts.borrow_mut().push(u64::from_le_bytes(count));
+            Ok(())
+        });
+        program(&mut builder, &memory);
+        builder.run_all().expect("it runs");
+        drop(builder);
+        assert_eq!(memory.user_bytes(), 0, "all tensors are freed");
+        counts.into_inner()
+    }
+
+    fn write(builder: &mut ListBuilder<'_>, view: &TensorView<'_>) -> TaskId {
+        let args = [Arg::Scalar(7), Arg::Out(view)];
+        builder.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args)).expect("a task")
+    }
+
+    #[test]
+    fn a_list_ends_where_an_element_of_it_is_read() {
+        let counts = lists(|builder, _| {
+            let [a, b] = [(); 2].map(|()| builder.alloc(ElementType::F32, &[16]).expect("room"));
+            builder.set(&a, &[3], 0x4040_0000).expect("nothing uses it");
+            write(builder, &b);
+            // No task writes it.
+            assert_eq!(builder.get(&a, &[3]), Ok(0x4040_0000));
+            write(builder, &b);
+            builder.get(&b, &[0]).expect("an element");
+            assert_eq!(builder.get(&b, &[16]), Err(Fault::STREAM_VIEW_RANGE));
+            let args = [Arg::In(&a)];
+            builder
+                .submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args))
+                .expect("a task");
+            // A task reads it, and must not see what is written now.
+            builder.set(&a, &[0], 1).expect("an element");
+        });
+        assert_eq!(counts, [2, 1]);
+    }
+
+    #[test]
+    fn tasks_of_earlier_lists_have_completed() {
+        let counts = lists(|builder, _| {
+            let a = builder.alloc(ElementType::F32, &[16]).expect("room");
+            let first = write(builder, &a);
+            builder.run_all().expect("it runs");
+            let second = write(builder, &a);
+            let third = write(builder, &a);
+            assert_eq!(builder.add_edge(first, third), Ok(EdgeOutcome::AlreadySatisfied));
+            assert_eq!(builder.add_edge(second, third), Ok(EdgeOutcome::Added));
+            assert_eq!(builder.add_edge(third, second), Err(Fault::BUILD_UNKNOWN_TASK));
+            assert_eq!(builder.add_edge(third, third), Err(Fault::BUILD_SELF_EDGE));
+            assert_eq!(
+                builder.publish(TaskId { slot: 3, generation: 1 }),
+                Err(Fault::BUILD_UNKNOWN_TASK)
+            );
+            let after = [first, second];
+            let task = TensorTask::new(FuncId(3), CoreKind::AIV, &[]).after(&after);
+            builder.submit_tensors(&task).expect("a task");
+        });
+        assert_eq!(counts, [1, 3]);
+    }
+
+    #[test]
+    fn a_task_with_more_tensors_than_a_list_has_runs_by_itself() {
+        let counts = lists(|builder, _| {
+            let views: Vec<_> = (0..=MAX_VIEWS)
+                .map(|_| builder.alloc(ElementType::F32, &[16]).expect("room"))
+                .collect();
+            write(builder, &views[0]);
+            let args: Vec<_> = views.iter().map(Arg::In).collect();
+            builder
+                .submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args))
+                .expect("a task");
+            write(builder, &views[0]);
+            let few: Vec<_> = views.iter().take(MAX_VIEWS).map(Arg::In).collect();
+            builder
+                .submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &few))
+                .expect("a task");
+        });
+        assert_eq!(counts, [1, 1, 2]);
+    }
+
+    #[test]
+    fn outputs_that_meet_are_refused_as_the_runtime_does() {
+        lists(|builder, _| {
+            let a = builder.alloc(ElementType::F32, &[16]).expect("room");
+            let [left, right] = [a.slice(0, 0, 9), a.slice(0, 8, 8)];
+            let args = [Arg::Out(&left), Arg::InOut(&right)];
+            let refused = builder.submit_tensors(&TensorTask::new(FuncId(3), CoreKind::AIV, &args));
+            assert_eq!(refused, Err(Fault::STREAM_OUT_OVERLAP));
+        });
+    }
+
+    #[test]
+    fn tensors_of_ended_scopes_make_room() {
+        let counts = lists(|builder, memory| {
+            let elements = u32::try_from(GM_BYTES / 4 / 4).expect("small");
+            for _ in 0..8 {
+                let scope = builder.open_scope(DependencyMode::DERIVED).expect("a scope");
+                let a = builder.alloc(ElementType::F32, &[elements]).expect("room");
+                write(builder, &a);
+                assert_eq!(
+                    builder.alloc(ElementType::F32, &[1]),
+                    Err(Fault::STREAM_HEAP_RING),
+                    "the heap is full"
+                );
+                builder.close_scope(scope).expect("it is open");
+                assert_eq!(builder.close_scope(scope), Err(Fault::STREAM_SCOPE_NOT_OPEN));
+            }
+            assert!(memory.user_bytes() > 0);
+        });
+        assert!(counts.len() > 1 && counts.iter().sum::<u64>() == 8, "{counts:?}");
+    }
+}

@@ -31,7 +31,6 @@ use crate::diary::Diary;
 use crate::frames::Frames;
 use crate::limits::Limits;
 use crate::listed::{self, State};
-use crate::listed::{self, State};
 use crate::loaded::Loaded;
 use crate::options::{CallOptions, Rings};
 use crate::outcome::Outcome;
