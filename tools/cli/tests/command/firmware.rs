@@ -270,8 +270,12 @@ fn kernels_of_the_field_are_a_blob_of_their_own() {
     let file_of_blob = blob["file"].as_str().expect("a path");
     let shown = json(&home.pto(&["fw", "inspect", file_of_blob, "--json"], 0));
     let kernels = shown["kernels"].as_array().expect("a list").iter();
-    let kernels: Vec<_> = kernels.map(|one| (one["func_id"].as_u64(), one["name"].as_str())).collect();
-    assert_eq!(kernels, [(Some(3), Some("3_add")), (Some(9), Some("product")), (Some(1023), Some("(no kernel)"))]);
+    let kernels: Vec<_> =
+        kernels.map(|one| (one["func_id"].as_u64(), one["name"].as_str())).collect();
+    assert_eq!(
+        kernels,
+        [(Some(3), Some("3_add")), (Some(9), Some("product")), (Some(1023), Some("(no kernel)"))]
+    );
     let refused = |kernels: &[&str], said: &str| {
         let mut words = vec!["fw", "build"];
         kernels.iter().for_each(|kernel| words.extend(["--kernel", kernel]));
