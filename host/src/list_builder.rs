@@ -388,7 +388,8 @@ mod tests {
     const GM_BYTES: u64 = 1 << 20;
 
     fn memory() -> DeviceMemory {
-        DeviceMemory::of(Arc::new(Memory::map(GM_BYTES).expect("memory")))
+        // Lists stand beside the tensors.
+        DeviceMemory::of(Arc::new(Memory::map(GM_BYTES + (1 << 16)).expect("memory")))
     }
 
     /// Runs a program; how many tasks each list had.
