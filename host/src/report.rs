@@ -45,6 +45,26 @@ pub struct RunReport {
 }
 
 impl RunReport {
+    /// The report of this run and of one behind it on the same device: what was done in both. Timelines are of single runs, and are left out.
+    #[must_use]
+    pub fn and_then(self, later: Self) -> Self {
+        let sum = |ours: [u64; CoreKind::COUNT], theirs: [u64; CoreKind::COUNT]| {
+            std::array::from_fn(|at| ours[at] + theirs[at])
+        };
+        Self {
+            tasks: self.tasks + later.tasks,
+            edges: self.edges + later.edges,
+            edges_satisfied: self.edges_satisfied + later.edges_satisfied,
+            makespan: self.makespan + later.makespan,
+            busy: std::array::from_fn(|at| self.busy[at] + later.busy[at]),
+            tasks_run: sum(self.tasks_run, later.tasks_run),
+            logs: self.logs.into_iter().chain(later.logs).collect(),
+            logs_dropped: self.logs_dropped + later.logs_dropped,
+            trace: None,
+            ..later
+        }
+    }
+
     /// The part of the makespan, 0 to 1, that the cores of `kind` spent in kernels, on average.
     #[must_use]
     pub fn utilisation(&self, kind: CoreKind) -> f64 {

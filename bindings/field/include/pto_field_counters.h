@@ -32,6 +32,11 @@ struct pto_field_instruction {
     uint64_t count;
 };
 
+#ifdef PTO_FIELD_DEVICE
+// Nobody counts on a device.
+static inline bool pto_field_counts(void) { return false; }
+static inline void pto_field_count(const pto_field_instruction &) {}
+#else
 // Whether anybody counts.
 static inline bool pto_field_counts(void) {
     return pto_field_sim_table != nullptr && pto_field_sim_table->version >= 2;
@@ -42,5 +47,6 @@ static inline void pto_field_count(const pto_field_instruction &instruction) {
         pto_field_sim_table->count(&instruction);
     }
 }
+#endif
 
 #endif  // PTO_FIELD_COUNTERS_H

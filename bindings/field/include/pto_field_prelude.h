@@ -21,6 +21,19 @@ struct pto_field_sim_ops {
     void (*look)(uint64_t place, uint64_t value);
 };
 
+#ifdef PTO_FIELD_DEVICE
+// In the memory of a device these are functions of the kernels' blob.
+extern "C" {
+uint32_t pto_sim_get_subblock_id(void);
+void *pto_sim_get_pipe_shared_state(uint64_t key, size_t bytes);
+uint64_t pto_field_device_ticks(void);
+void pto_field_device_raise(uint32_t mode, uint32_t flag);
+void pto_field_device_wait(uint32_t flag);
+}
+static inline uint64_t get_sys_cnt(void) { return pto_field_device_ticks(); }
+// Each core runs by itself there: who waits keeps nobody from running.
+static inline void pto_field_look(const volatile void *, uint64_t) {}
+#else
 extern "C" {
 __attribute__((weak, visibility("default"))) const pto_field_sim_ops *pto_field_sim_table;
 
@@ -44,6 +57,7 @@ static inline void pto_field_look(const volatile void *place, uint64_t value) {
         pto_field_sim_table->look(reinterpret_cast<uint64_t>(place), value);
     }
 }
+#endif
 
 // Stores and loads that pass the cache.
 template <typename T>
@@ -73,6 +87,10 @@ static inline void dcci(T *line, int, More...) {
 
 // Flags between the cores of a task. The word that raises one has the mode in bits 4 and 5 and the flag in bits 8 to 11: mode 0 is for all
 // cores of a kind in the task, 1 for the vector cores of a block, 2 for its cube core and its vector cores. A wait takes one.
+#ifdef PTO_FIELD_DEVICE
+static inline void pto_field_raise(uint32_t mode, uint32_t flag) { pto_field_device_raise(mode, flag); }
+static inline void pto_field_wait(uint32_t flag) { pto_field_device_wait(flag); }
+#else
 static inline void pto_field_raise(uint32_t mode, uint32_t flag) {
     if (pto_field_sim_table != nullptr && pto_field_sim_table->version >= 2) {
         pto_field_sim_table->raise(mode, flag);
@@ -83,6 +101,7 @@ static inline void pto_field_wait(uint32_t flag) {
         pto_field_sim_table->wait(flag);
     }
 }
+#endif
 template <typename Pipe>
 static inline void ffts_cross_core_sync(Pipe, uint64_t word) {
     pto_field_raise(static_cast<uint32_t>(word >> 4 & 3), static_cast<uint32_t>(word >> 8 & 15));

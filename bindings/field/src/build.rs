@@ -3,7 +3,7 @@
 //! `submit.rs` submits tasks, `tensors.rs` makes tensors and reads and writes elements, `fatal` ends the run. Invariant: after the
 //! first error nothing is added, and every call returns at once.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use pto_host::abi::{Fault, GmAddr};
@@ -44,6 +44,10 @@ pub struct LogLine {
 pub(crate) struct Build {
     pub(crate) callable: Arc<Loaded>,
     pub(crate) shared: Box<Shared>,
+    /// What kernels find of all tasks of the run: `shared`, or in the memory of a device a `RunState`.
+    pub(crate) state: *const c_void,
+    /// The tasks go to the device as lists, and nobody holds the device meanwhile.
+    pub(crate) is_listed: bool,
     pub(crate) tensors: Vec<ChipTensor>,
     pub(crate) scalars: Vec<u64>,
     pub(crate) rule: EdgeRule,
@@ -69,6 +73,9 @@ pub(crate) struct Build {
     pub(crate) recordings: Recordings,
     pub(crate) last_id: u64,
 }
+
+// SAFETY: `state` is of the run's own memory, which any thread may use.
+unsafe impl Send for Build {}
 
 /// What a program runs on: its state, and the engine's stream.
 pub(crate) struct Seat<'s> {

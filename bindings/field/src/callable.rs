@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::calls::OPS;
 use crate::core::{SIM_TABLE, SimTable};
-use crate::loaded::{DUMMY, Loaded, LoadedKernel};
+use crate::loaded::{DUMMY, Loaded, LoadedKernel, ON_DEVICE};
 use crate::wire::Ops;
 
 /// Machine code, linked as a shared object.
@@ -22,6 +22,8 @@ pub enum ObjectCode<'a> {
     Path(&'a Path),
     /// Its bytes; the name is what messages call them.
     Bytes(&'a [u8]),
+    /// Of a kernel: what the device has, in the blob that it was opened with, under the same func id and name. It runs on the emulated machine alone.
+    OnDevice,
 }
 
 impl ObjectCode<'_> {
@@ -102,6 +104,10 @@ impl Callable {
 /// The bytes of an object, and what messages call it.
 fn read<'a>(code: ObjectCode<'a>, what: &str) -> Result<(Cow<'a, [u8]>, String), Failure> {
     match code {
+        ObjectCode::OnDevice => {
+            let message = format!("{what} has no code: only kernels can be on a device");
+            Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
+        }
         ObjectCode::Bytes(bytes) => Ok((Cow::Borrowed(bytes), what.to_owned())),
         ObjectCode::Path(path) => {
             let bytes = std::fs::read(path).map_err(|error| {
@@ -155,6 +161,9 @@ fn add<'a>(
     if kernel.func_id >= DUMMY.0.into() {
         return Err(refused("a func id is 0 to 1022"));
     }
+    if matches!(kernel.code, ObjectCode::OnDevice) {
+        return insert(kernels, kernel, ON_DEVICE).ok_or_else(|| refused(TWICE));
+    }
     let held = match objects.iter().find(|(code, _)| code.is_same(kernel.code)) {
         Some((_, held)) => *held,
         None => {
@@ -164,9 +173,18 @@ fn add<'a>(
         }
     };
     let entry = held.function(kernel.symbol)?.as_ptr().expose_provenance();
+    insert(kernels, kernel, entry).ok_or_else(|| refused(TWICE))
+}
+
+/// Why a kernel is refused that is not the first one of its func id.
+const TWICE: &str = "another kernel has the same func id";
+
+/// `None`: another kernel has its func id.
+fn insert(
+    kernels: &mut BTreeMap<u32, LoadedKernel>,
+    kernel: &KernelCode<'_>,
+    entry: usize,
+) -> Option<()> {
     let loaded = LoadedKernel { name: kernel.name.to_owned(), kind: kernel.kind, entry };
-    if kernels.insert(kernel.func_id, loaded).is_some() {
-        return Err(refused("another kernel has the same func id"));
-    }
-    Ok(())
+    kernels.insert(kernel.func_id, loaded).is_none().then_some(())
 }

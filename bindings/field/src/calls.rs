@@ -35,9 +35,10 @@ pub(crate) static OPS: Ops = Ops {
 
 /// Calls `program`; what it calls goes to `seat`.
 pub(crate) fn with<R>(seat: &mut Seat<'_>, program: impl FnOnce() -> R) -> R {
+    let is_listed = seat.build.is_listed;
     let seat: *mut Seat<'_> = seat;
     let before = SEAT.replace(seat.cast());
-    let result = pto_native::building(program);
+    let result = if is_listed { program() } else { pto_native::building(program) };
     SEAT.set(before);
     result
 }

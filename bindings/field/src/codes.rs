@@ -76,7 +76,9 @@ impl Code {
             | Fault::STALL_DEADLOCK
             | Fault::STALL_BUILDER
             | Fault::STALL_RUN_BUDGET
-            | Fault::STALL_INSTANCE => Self::SCHEDULER_TIMEOUT,
+            | Fault::STALL_INSTANCE
+            | Fault::CORE_EXCEPTION
+            | Fault::FW_LOST => Self::SCHEDULER_TIMEOUT,
             _ => Self::INVALID_ARGS,
         }
     }
@@ -129,6 +131,7 @@ mod tests {
         assert_eq!(code(Fault::STREAM_HEAP_RING), 2);
         assert_eq!(code(Fault::STREAM_SYNC_BLOCKS), 7);
         assert_eq!(code(Fault::STALL_CORE), 100);
+        assert_eq!(code(Fault::CORE_EXCEPTION), 100);
         assert_eq!(code(Fault::STREAM_STALE_TENSOR), 5);
     }
 

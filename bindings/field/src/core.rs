@@ -10,12 +10,12 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use pto_field_frame::{Frame, GLOBAL, LOCAL};
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 
 use crate::counters::{Instruction, PipeCycles, Said, cost};
 use crate::flags::{Crew, Mode, Seat};
-use crate::frames::Frame;
 use crate::lines::Before;
 use crate::shared::{Crash, Ran, Shared};
 use crate::watch::Look;
@@ -23,10 +23,6 @@ use crate::wire::{
     AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
 };
 
-/// Words of a kernel's arguments: the contexts are the last two.
-const WORDS: usize = 50;
-const LOCAL: usize = 48;
-const GLOBAL: usize = 49;
 /// Conditions that a kernel can register.
 const CONDITIONS: usize = 64;
 /// How long a task waits for its conditions.
@@ -104,7 +100,7 @@ unsafe fn run(args: *const u64, first: usize) {
         return;
     }
     // SAFETY: the run's shared state lives as long as its tasks.
-    let shared = unsafe { &*task.shared };
+    let shared = unsafe { &*task.shared.cast::<Shared>() };
     let part = Part { frame, first, slot, entry, block, lane };
     let Some(meetings) = shared.meetings().filter(|_| task.party > 1 || shared.hands_over) else {
         // SAFETY: the task has not completed.
@@ -174,7 +170,7 @@ impl Part {
         // SAFETY: the caller vouches for it.
         let task = unsafe { &*frame };
         // SAFETY: the run's shared state lives as long as its tasks.
-        let shared = unsafe { &*task.shared };
+        let shared = unsafe { &*task.shared.cast::<Shared>() };
         let mut conditions = Conditions::new();
         let local = LocalContext {
             block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
@@ -186,9 +182,10 @@ impl Part {
             reserved: 0,
             dma_workspace: [0; 2],
         };
-        let mut words = words_of(frame, task);
-        words[LOCAL] = (&raw const local).expose_provenance() as i64;
-        words[GLOBAL] = (&raw const global).expose_provenance() as i64;
+        // SAFETY: the frame stands there with what belongs to it.
+        let mut words = unsafe { Frame::words(frame) };
+        words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
+        words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
         let blocks = block.blocks;
         let block = (task.task, block.block);
         let running = Running { shared, block, lane, used_pipes: false, frame, slot, blocks };
@@ -276,44 +273,6 @@ fn symbol_at(entry: usize) -> String {
     format!("`{}`", name.to_string_lossy())
 }
 
-#[inline]
-#[expect(clippy::cast_possible_wrap, reason = "words are words")]
-fn words_of(frame: *const Frame, task: &Frame) -> [i64; WORDS] {
-    let mut words = [0_i64; WORDS];
-    let tensors = usize::from(task.tensors);
-    let descriptors = Frame::tensors_of(frame);
-    for (at, word) in words.iter_mut().enumerate().take(tensors) {
-        *word = descriptors.wrapping_add(at).expose_provenance() as i64;
-    }
-    let scalars = Frame::scalars_of(frame, tensors);
-    if task.scalar_words != 0 {
-        mix(&mut words, scalars, task);
-        return words;
-    }
-    for (at, word) in words.iter_mut().skip(tensors).enumerate().take(usize::from(task.scalars)) {
-        // SAFETY: a frame has so many scalars behind its tensors.
-        *word = unsafe { scalars.wrapping_add(at).read() } as i64;
-    }
-    words
-}
-
-/// Puts the scalars where the task wants them; the tensors stand at the front, in their order.
-#[expect(clippy::cast_possible_wrap, reason = "words are words")]
-fn mix(words: &mut [i64; WORDS], scalars: *const u64, task: &Frame) {
-    let tensors = *words;
-    let (mut tensors, mut scalar) = (tensors.iter(), 0);
-    let count = usize::from(task.tensors) + usize::from(task.scalars);
-    for (at, word) in words.iter_mut().enumerate().take(count) {
-        if task.scalar_words >> at & 1 == 0 {
-            *word = tensors.next().copied().unwrap_or(0);
-        } else {
-            // SAFETY: the header sets as many bits as the task has scalars, and a frame has those behind its tensors.
-            *word = unsafe { scalars.wrapping_add(scalar).read() } as i64;
-            scalar += 1;
-        }
-    }
-}
-
 /// What a kernel has registered for its completion.
 struct Conditions {
     count: u32,
@@ -355,12 +314,13 @@ impl Conditions {
         for place in self.list.iter().take(count as usize) {
             // SAFETY: the kernel has written as many conditions as it counts.
             let condition = unsafe { place.assume_init_ref() };
-            if condition.address == 0 || condition.address % 4 != 0 {
+            if !condition.is_counter() {
                 return fail(101);
             }
-            while !condition.holds() {
+            while !holds(condition) {
                 let is_alone = shared.runs_one && !shared.hands_over;
-                if is_alone || shared.is_stuck(condition.look()) {
+                let look = Look { place: condition.address, value: 0 };
+                if is_alone || shared.is_stuck(look) {
                     shared.waited_alone.store(true, Ordering::Relaxed);
                     return fail(100);
                 }
@@ -375,18 +335,12 @@ impl Conditions {
     }
 }
 
-impl Condition {
-    fn look(&self) -> Look {
-        Look { place: self.address, value: 0 }
-    }
-
-    fn holds(&self) -> bool {
-        let counter = std::ptr::with_exposed_provenance_mut(pointer_word(self.address));
-        // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
-        let counter = unsafe { AtomicU32::from_ptr(counter) };
-        // Acquire: pairs with the Release of the notification that raises it.
-        counter.load(Ordering::Acquire) >= self.expected
-    }
+fn holds(condition: &Condition) -> bool {
+    let counter = std::ptr::with_exposed_provenance_mut(pointer_word(condition.address));
+    // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
+    let counter = unsafe { AtomicU32::from_ptr(counter) };
+    // Acquire: pairs with the Release of the notification that raises it.
+    counter.load(Ordering::Acquire) >= condition.expected
 }
 
 /// The functions that PTO-ISA's simulator asks for, as `include/pto_field_prelude.h` declares them.

@@ -3,22 +3,24 @@
 //! ```text
 //! run: options -> kernels registered -> tensors into GM -> the engine runs `enter` on its builder -> tensors back -> outcome
 //! ```
-//! The engine's builder finds the program by a ticket in its orchestration words.
+//! The engine's builder finds the program by a ticket in its orchestration words. On the emulated machine the program runs here, and its tasks go
+//! there as lists (`listed.rs`).
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::fw::Image;
 use pto_host::graph::{BuildError, HostedBuilder};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
-    Capacities, DeviceMemory, DeviceOptions, Hosting, RunControl, RunOptions, RunReport,
-    StreamCapacities, TraceOptions, Work,
+    Capacities, Device, DeviceMemory, DeviceOptions, Hosting, Placement, RunControl, RunOptions,
+    RunReport, StreamCapacities, TraceOptions, VirtDeviceOptions, Work,
 };
-use pto_native::{Failure, FailureKind, SharedDevice, call_guarded};
+use pto_native::{Builders, Failure, FailureKind, SharedDevice, call_guarded};
 
 use crate::build::{Build, HEAPS, Seat};
 use crate::call::{Call, Placed};
@@ -28,6 +30,7 @@ use crate::codes::{Code, FieldError};
 use crate::diary::Diary;
 use crate::frames::Frames;
 use crate::limits::Limits;
+use crate::listed::{self, State};
 use crate::loaded::Loaded;
 use crate::options::{CallOptions, Rings};
 use crate::outcome::Outcome;
@@ -50,11 +53,19 @@ const CLUSTERS: u32 = 8;
 
 type Waiting = Arc<Mutex<BTreeMap<u64, Box<Build>>>>;
 
+/// How programs come to the device.
+enum Way {
+    /// Its firmware enters them in this process, by their tickets.
+    Entered(Waiting),
+    /// What they submit becomes lists of tasks.
+    Listed,
+}
+
 /// See the file.
 pub struct FieldDevice {
     device: Arc<SharedDevice>,
     hosting: Hosting,
-    waiting: Waiting,
+    way: Way,
     /// The program whose kernels are registered, and their ids.
     registered: Mutex<(u64, Vec<FuncId>)>,
     /// A word of GM that is zero.
@@ -79,19 +90,49 @@ impl FieldDevice {
         Self::over(SharedDevice::open_sim(options)?, options.hosting)
     }
 
+    /// The machine that has the clusters of their simulator.
+    #[must_use]
+    pub fn machine() -> VirtDeviceOptions {
+        VirtDeviceOptions { aic: CLUSTERS, aiv: 2 * CLUSTERS, ..VirtDeviceOptions::default() }
+    }
+
+    /// Opens the emulated machine, with a firmware that expands lists of tasks, as the default one, and the blob of the kernels of a program: `pto fw build
+    /// --kernel`. A process has one such machine at a time, because its memory stands at the addresses that it has there.
+    ///
+    /// # Errors
+    /// `IMAGE`, `VIRT`, `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the firmware expands no lists.
+    pub fn open_virt(
+        options: &VirtDeviceOptions,
+        firmware: &Image,
+        kernels: &Image,
+    ) -> Result<Self, Failure> {
+        let options = VirtDeviceOptions { placement: Placement::InPlace, ..options.clone() };
+        let device = Device::open_virt(&options, firmware, kernels)?;
+        if !device.expands_plans() {
+            let message = "the firmware image expands no lists of tasks: take one with the streaming runtime, such as the default one";
+            return Err(Failure::new(FailureKind::BUILDER_NOT_FOR_DEVICE, message));
+        }
+        // Each of its cores runs by itself.
+        Self::of(SharedDevice::over(device, Builders::default()), Hosting::Threads, Way::Listed)
+    }
+
     /// Runs programs on a device that is open, and whose kernels nobody else registers.
     ///
     /// # Errors
-    /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`.
+    /// `OUT_OF_MEMORY`; `BUILDER_NOT_FOR_DEVICE`: the emulated machine is opened with [`open_virt`](Self::open_virt).
     pub fn over(device: Arc<SharedDevice>, hosting: Hosting) -> Result<Self, Failure> {
         device.takes_builders()?;
         let waiting = Waiting::default();
         let programs = Arc::clone(&waiting);
         device.builders().insert(BUILDER, Arc::new(move |graph| enter_ticket(&programs, graph)));
+        Self::of(device, hosting, Way::Entered(waiting))
+    }
+
+    fn of(device: Arc<SharedDevice>, hosting: Hosting, way: Way) -> Result<Self, Failure> {
         let zero = device.memory().alloc(64)?;
         device.memory().copy_to_device(zero, &[0; 64])?;
         let registered = Mutex::new((0, Vec::new()));
-        Ok(Self { device, hosting, waiting, registered, zero, tickets: AtomicU64::new(1) })
+        Ok(Self { device, hosting, way, registered, zero, tickets: AtomicU64::new(1) })
     }
 
     /// Its memory, usable during runs.
@@ -123,17 +164,33 @@ impl FieldDevice {
         let options = &self.suited(options)?;
         let run = run_options(options);
         self.register(&callable.0)?;
+        if matches!(self.way, Way::Listed) {
+            listed::check_tensors(self.memory(), call.tensors)?;
+        }
         // SAFETY: the caller vouches for the pointers.
         let placed = unsafe { Placed::new(self.memory(), call) }?;
         if let Some(error) = arguments_missing(&callable.0, &placed, call.scalars) {
             return Ok(Outcome::refused(error));
         }
-        let build = self.build(&callable.0, &placed, call, options, &run);
-        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
-        self.waiting().insert(ticket, Box::new(build));
-        let result =
-            self.device.run(Work::Stream { builder: BUILDER, orch_args: &[ticket] }, &run, control);
-        let build = self.waiting().remove(&ticket);
+        let mut build = self.build(&callable.0, &placed, call, options, &run);
+        let (result, build) = match &self.way {
+            Way::Entered(waiting) => {
+                let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+                held(waiting).insert(ticket, Box::new(build));
+                let work = Work::Stream { builder: BUILDER, orch_args: &[ticket] };
+                let result = self.device.run(work, &run, control);
+                let build = held(waiting).remove(&ticket);
+                (result, build)
+            }
+            Way::Listed => {
+                let state = State::new(self.memory().clone())?;
+                (build.state, build.is_listed) = (state.address().cast(), true);
+                build.frames = Frames::on(self.memory().clone());
+                let enter = |seat: &mut Seat<'_>| enter_program(seat);
+                let result = listed::run(&self.device, (&mut build, &state), &run, control, enter);
+                (result, Some(Box::new(build)))
+            }
+        };
         // SAFETY: the caller vouches for the pointers, and the run is over.
         let copied = unsafe { placed.finish(self.memory()) };
         let outcome = outcome_of(result, build)?;
@@ -141,12 +198,11 @@ impl FieldDevice {
         Ok(outcome)
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Box<Build>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The options with what they need; or why this hosting mode does not suit them.
     fn suited(&self, options: &CallOptions) -> Result<CallOptions, Failure> {
+        if matches!(self.way, Way::Listed) {
+            listed::check_options(options)?;
+        }
         let mut options = options.clone();
         if !options.finds_shared_lines {
             return Ok(options);
@@ -171,7 +227,20 @@ impl FieldDevice {
                 device.unregister_kernel(id)?;
             }
             registered.0 = 0;
-            for (id, kernel) in program.registered() {
+            let kernels = match &self.way {
+                Way::Listed => listed::kernels(program, &device.flashed_kernels())?,
+                Way::Entered(_) => match program.of_a_machine() {
+                    None => program.registered(),
+                    Some(name) => {
+                        let message = format!(
+                            "kernel `{name}` of {} has code of the emulated machine alone",
+                            program.name
+                        );
+                        return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+                    }
+                },
+            };
+            for (id, kernel) in kernels {
                 device.register_kernel(id, kernel)?;
                 registered.1.push(id);
             }
@@ -191,9 +260,12 @@ impl FieldDevice {
         let window = run.capacities.stream.window;
         let mut outputs = Outputs::default();
         let mark = outputs.begin();
+        let shared = Box::new(Shared::new(options, self.hosting));
         Build {
             callable: Arc::clone(program),
-            shared: Box::new(Shared::new(options, self.hosting)),
+            state: (&raw const *shared).cast(),
+            is_listed: false,
+            shared,
             tensors: placed.tensors().to_vec(),
             scalars: call.scalars.to_vec(),
             rule: options.edges,
@@ -310,11 +382,15 @@ unsafe extern "C" fn enter(argument: *mut c_void, _: *mut u64, _: c_int) -> c_in
     0
 }
 
+fn held(waiting: &Waiting) -> MutexGuard<'_, BTreeMap<u64, Box<Build>>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs the program of the ticket in the orchestration words.
 fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Result<(), BuildError> {
     let [ticket] = *graph.orch_args() else { return Err(BuildError::Failed(-1)) };
-    let take = || waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&ticket);
-    let Some(mut build) = take() else { return Err(BuildError::Failed(-1)) };
+    let taken = held(waiting).remove(&ticket);
+    let Some(mut build) = taken else { return Err(BuildError::Failed(-1)) };
     let Some(stream) = graph.as_stream() else { return Err(BuildError::Failed(-1)) };
     let shared: *const Shared = &raw const *build.shared;
     // SAFETY: it is of the build, in a box of its own, and what changes in it is atomic or behind a lock.
@@ -322,7 +398,7 @@ fn enter_ticket(waiting: &Waiting, graph: &mut (dyn HostedBuilder + '_)) -> Resu
     shared.building(|| enter_program(&mut Seat { build: &mut build, stream }));
     let error = build.fault.map(BuildError::Fault);
     let is_over = build.is_over();
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(ticket, build);
+    held(waiting).insert(ticket, build);
     match error {
         Some(error) => Err(error),
         None if is_over => Err(BuildError::Failed(1)),
@@ -401,7 +477,7 @@ fn outcome_of(
         ));
     }
     let outcome = Outcome::of(error, result.ok(), &mut build);
-    if outcome.code != 0 {
+    if outcome.code != 0 && !build.is_listed {
         // A core that did not come back may still read its frame.
         std::mem::forget(build);
     }

@@ -8,65 +8,22 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
-use std::ffi::c_char;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, with_exposed_provenance_mut};
 
-use crate::shared::Shared;
-use crate::wire::ChipTensor;
+use pto_field_frame::Frame;
+use pto_host::DeviceMemory;
+use pto_host::abi::GmAddr;
+
+use crate::wire::pointer_word;
 
 /// Bytes of a chunk. Large enough for several of the largest frames (4.3 KiB), small enough to stay in a cache.
 const CHUNK_BYTES: usize = 64 << 10;
-const ALIGN: usize = 64;
-
-/// A task, as its kernels find it. Its tensors stand behind it, and its scalars behind those.
-#[repr(C, align(64))]
-#[derive(Debug)]
-pub(crate) struct Frame {
-    /// The code for AIC, AIV 0, AIV 1; 0: none.
-    pub(crate) entries: [usize; 3],
-    /// The task's id.
-    pub(crate) task: u64,
-    /// What all tasks of the run share.
-    pub(crate) shared: *const Shared,
-    /// Where the program submitted it; null: not known.
-    pub(crate) file: *const c_char,
-    pub(crate) line: i32,
-    pub(crate) tensors: u8,
-    pub(crate) scalars: u8,
-    /// The index of the block's word among the arguments of the engine's task.
-    pub(crate) block_word: u8,
-    /// Negative: none.
-    pub(crate) timing_slot: i8,
-    /// How many calls of kernels may wait for each other; 1: none does.
-    pub(crate) party: u16,
-    /// Those are all of the task, and not only those of a block.
-    pub(crate) starts_at_once: bool,
-    /// A bit for each word that is a scalar; 0: the scalars stand behind the tensors.
-    pub(crate) scalar_words: u32,
-}
-
-const _: () = assert!(size_of::<Frame>() == 64);
-
-impl Frame {
-    /// Where its tensors stand.
-    pub(crate) fn tensors_of(this: *const Self) -> *const ChipTensor {
-        this.wrapping_add(1).cast()
-    }
-
-    /// Where its scalars stand.
-    pub(crate) fn scalars_of(this: *const Self, tensors: usize) -> *const u64 {
-        Self::tensors_of(this).wrapping_add(tensors).cast()
-    }
-
-    fn bytes(tensors: usize, scalars: usize) -> usize {
-        let bytes = size_of::<Self>() + tensors * size_of::<ChipTensor>() + scalars * 8;
-        bytes.next_multiple_of(ALIGN)
-    }
-}
 
 /// A piece of memory for frames.
 struct Chunk {
     memory: NonNull<u8>,
+    /// The memory of a device that it is of; `None`: memory of this process.
+    of: Option<(DeviceMemory, GmAddr)>,
     used: usize,
     /// The number of the last task in it.
     last: u64,
@@ -76,7 +33,7 @@ struct Chunk {
 unsafe impl Send for Chunk {}
 
 impl Chunk {
-    const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, ALIGN) {
+    const LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES, Frame::ALIGN) {
         Ok(layout) => layout,
         Err(_) => panic!("a power of two"),
     };
@@ -85,59 +42,89 @@ impl Chunk {
         // SAFETY: the layout has a size.
         let memory = unsafe { alloc_zeroed(Self::LAYOUT) };
         let Some(memory) = NonNull::new(memory) else { handle_alloc_error(Self::LAYOUT) };
-        Self { memory, used: 0, last: 0 }
+        Self { memory, of: None, used: 0, last: 0 }
+    }
+
+    /// In the memory of a device, which this process has at the same addresses; `None`: it has no room.
+    fn on(device: &DeviceMemory) -> Option<Self> {
+        let place = device.alloc(CHUNK_BYTES as u64).ok()?;
+        let memory = NonNull::new(with_exposed_provenance_mut(pointer_word(place.0)))?;
+        Some(Self { memory, of: Some((device.clone(), place)), used: 0, last: 0 })
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and nobody else has it.
-        unsafe { dealloc(self.memory.as_ptr(), Self::LAYOUT) }
+        match &self.of {
+            // It was allocated by us, and is freed once.
+            Some((device, place)) => device.free(*place).unwrap_or_default(),
+            // SAFETY: it was allocated with this layout, and nobody else has it.
+            None => unsafe { dealloc(self.memory.as_ptr(), Self::LAYOUT) },
+        }
     }
 }
 
 /// See the file.
 pub(crate) struct Frames {
-    current: Chunk,
+    current: Option<Chunk>,
     full: VecDeque<Chunk>,
     window: u64,
+    /// Where kernels of another machine find frames, which all live until the run is over; `None`: in this process.
+    device: Option<DeviceMemory>,
 }
 
 impl Frames {
     /// No frames; at most `window` tasks have not retired.
     pub(crate) fn new(window: u64) -> Self {
-        Self { current: Chunk::new(), full: VecDeque::new(), window }
+        Self { current: None, full: VecDeque::new(), window, device: None }
     }
 
-    /// Room for the frame of task `number`; the caller writes it.
-    pub(crate) fn take(&mut self, number: u64, tensors: usize, scalars: usize) -> *mut Frame {
+    /// No frames, in the memory of a device, which this process has at the same addresses.
+    pub(crate) fn on(device: DeviceMemory) -> Self {
+        Self { current: None, full: VecDeque::new(), window: u64::MAX, device: Some(device) }
+    }
+
+    /// Room for the frame of task `number`; the caller writes it. `None`: the memory of the device is full.
+    pub(crate) fn take(
+        &mut self,
+        number: u64,
+        tensors: usize,
+        scalars: usize,
+    ) -> Option<*mut Frame> {
         let bytes = Frame::bytes(tensors, scalars);
-        if self.current.used + bytes > CHUNK_BYTES {
-            self.turn_over(number);
+        let has_room = |chunk: &Chunk| chunk.used + bytes <= CHUNK_BYTES;
+        if !self.current.as_ref().is_some_and(has_room) {
+            self.turn_over(number)?;
         }
-        let place = self.current.memory.as_ptr().wrapping_add(self.current.used);
-        self.current.used += bytes;
-        self.current.last = number;
-        place.cast()
+        let current = self.current.as_mut()?;
+        let place = current.memory.as_ptr().wrapping_add(current.used);
+        current.used += bytes;
+        current.last = number;
+        Some(place.cast())
     }
 
     #[cold]
-    fn turn_over(&mut self, number: u64) {
+    fn turn_over(&mut self, number: u64) -> Option<()> {
         // Task `number` is not added yet: those of the window before it may be alive.
-        let is_over = |chunk: &Chunk| chunk.last + self.window < number;
+        let is_over = |chunk: &Chunk| chunk.last.saturating_add(self.window) < number;
         let next = match self.full.front() {
             Some(oldest) if is_over(oldest) => self.full.pop_front(),
             _ => None,
         };
-        let mut next = next.unwrap_or_else(Chunk::new);
+        let mut next = match (next, &self.device) {
+            (Some(next), _) => next,
+            (None, None) => Chunk::new(),
+            (None, Some(device)) => Chunk::on(device)?,
+        };
         next.used = 0;
-        self.full.push_back(std::mem::replace(&mut self.current, next));
+        self.full.extend(self.current.replace(next));
+        Some(())
     }
 
     /// How many chunks there are.
     #[cfg(test)]
     fn chunks(&self) -> usize {
-        1 + self.full.len()
+        usize::from(self.current.is_some()) + self.full.len()
     }
 }
 
@@ -150,7 +137,7 @@ mod tests {
         let mut frames = Frames::new(64);
         for number in 0..100_000 {
             let frame = frames.take(number, 3, 2);
-            assert!(frame.is_aligned());
+            assert!(frame.is_some_and(|frame| frame.is_aligned()));
         }
         let per_chunk = CHUNK_BYTES / Frame::bytes(3, 2);
         assert!(frames.chunks() <= 3 + 64 / per_chunk, "{}", frames.chunks());
@@ -161,7 +148,7 @@ mod tests {
         let mut frames = Frames::new(1000);
         let mut held = std::collections::VecDeque::new();
         for number in 0..5_000_u64 {
-            let frame = frames.take(number, 32, 16) as usize;
+            let frame = frames.take(number, 32, 16).expect("memory of this process") as usize;
             assert!(!held.contains(&frame), "task {number}");
             held.push_back(frame);
             if held.len() > 1000 {

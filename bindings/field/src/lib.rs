@@ -12,6 +12,7 @@
 //! races.rs     where the field's runtime would do something else: recordings.rs its graphs; lines.rs what its cores would lose
 //! frames.rs    what kernels read of their tasks     core.rs     what calls a kernel on a core, shared.rs, meetings.rs, handed.rs, flags.rs,
 //!              watch.rs (which kernels wait for nothing that can come)
+//! listed.rs    a run on the emulated machine
 //! ```
 
 mod build;
@@ -32,6 +33,7 @@ mod handed;
 mod headers;
 mod limits;
 mod lines;
+mod listed;
 mod loaded;
 mod meetings;
 mod options;

@@ -15,6 +15,11 @@ use crate::core::{on_cube, on_vector};
 pub(crate) const DUMMY: FuncId = FuncId(1023);
 const _: () = assert!(MAX_FUNC_ID > 1023);
 
+/// What that is called, on every device.
+const NO_KERNEL: &str = "(no kernel)";
+/// The entry of a kernel whose code is not in this process.
+pub(crate) const ON_DEVICE: usize = usize::MAX;
+
 /// A kernel that is loaded.
 pub(crate) struct LoadedKernel {
     pub(crate) name: String,
@@ -72,6 +77,21 @@ impl Loaded {
         CoreKind::AIV
     }
 
+    /// Func id, name and kind of each kernel, and of what tasks without a kernel have.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = (FuncId, &str, CoreKind)> {
+        let own = self.kernels.iter().map(|(number, kernel)| {
+            let id = FuncId(u16::try_from(*number).unwrap_or(u16::MAX));
+            (id, kernel.name.as_str(), kernel.kind)
+        });
+        own.chain([(DUMMY, NO_KERNEL, CoreKind::AIV)])
+    }
+
+    /// A kernel whose code this process does not have.
+    pub(crate) fn of_a_machine(&self) -> Option<&str> {
+        let mut kernels = self.kernels.values();
+        kernels.find(|kernel| kernel.entry == ON_DEVICE).map(|kernel| kernel.name.as_str())
+    }
+
     /// What a device registers.
     pub(crate) fn registered(&self) -> Vec<(FuncId, Kernel)> {
         let own = self.kernels.iter().map(|(number, kernel)| {
@@ -81,7 +101,7 @@ impl Loaded {
                 Kernel::from_fn(kernel.name.clone(), kernel.kind, trampoline),
             )
         });
-        let dummy = (DUMMY, Kernel::from_fn("(no kernel)", CoreKind::AIV, on_vector));
+        let dummy = (DUMMY, Kernel::from_fn(NO_KERNEL, CoreKind::AIV, on_vector));
         own.chain([dummy]).collect()
     }
 }

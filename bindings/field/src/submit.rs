@@ -4,6 +4,7 @@
 //! checked -> tensors, outputs (tensors.rs) -> frame -> edges of the rule -> the engine's task -> id and outputs for the program
 //! ```
 
+use pto_field_frame::Frame;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 
@@ -11,7 +12,6 @@ use crate::build::{Seat, describe, text_of};
 use crate::codes::Code;
 use crate::diary::NewTask;
 use crate::dump::Plan;
-use crate::frames::Frame;
 use crate::limits::Limits;
 use crate::loaded::DUMMY;
 use crate::options::EdgeRule;
@@ -76,6 +76,12 @@ impl Seat<'_> {
         }
         self.explicit(task, &mut parts)?;
         let frame = self.write_frame(task, &parts, &kernels, own);
+        let Some(frame) = frame else {
+            let number = self.build.ids.next();
+            let what = format!("the arguments of task {number}");
+            self.build.fail_with(Fault::STREAM_HEAP_RING, &task.place, &what);
+            return None;
+        };
         self.plan_dump(task, arguments, &parts, own);
         let is_noted = !scope.is_manual && self.build.rule == EdgeRule::Ours;
         let id = self.add(task, &mut parts, &kernels, frame)?;
@@ -318,18 +324,18 @@ impl Seat<'_> {
         Some(())
     }
 
-    /// Writes what the kernels read; its address.
+    /// Writes what the kernels read; its address. `None`: the device has no room for it.
     fn write_frame(
         &mut self,
         task: &Task,
         parts: &Parts,
         kernels: &[Option<FuncId>; 3],
         own: u64,
-    ) -> u64 {
+    ) -> Option<u64> {
         // SAFETY: the header passes as many as it counts.
         let scalars = unsafe { slice(task.scalars, task.scalar_count) };
         let build = &mut *self.build;
-        let frame = build.frames.take(build.ids.next(), parts.tensors.len(), scalars.len());
+        let frame = build.frames.take(build.ids.next(), parts.tensors.len(), scalars.len())?;
         let entries = kernels.map(|kernel| kernel.map_or(0, |id| build.callable.entry(id)));
         let starts_at_once = starts_at_once(task);
         let of_a_block = kernels.iter().flatten().count();
@@ -341,7 +347,7 @@ impl Seat<'_> {
         let header = Frame {
             entries,
             task: own,
-            shared: &raw const *build.shared,
+            shared: build.state.cast(),
             file: task.place.file,
             line: task.place.line,
             tensors: small(parts.tensors.len()),
@@ -360,7 +366,7 @@ impl Seat<'_> {
         let words = Frame::scalars_of(frame, parts.tensors.len()).cast_mut();
         // SAFETY: as above.
         unsafe { words.copy_from_nonoverlapping(scalars.as_ptr(), scalars.len()) };
-        frame.expose_provenance() as u64
+        Some(frame.expose_provenance() as u64)
     }
 
     /// Hands the task to the engine.

@@ -313,7 +313,7 @@ class FieldOutcome:
 class FieldDevice:
     """A device that runs programs of the field; the package `simpler` is over it."""
 
-    def __init__(self, hosting: str = "threads") -> None: ...
+    def __init__(self, hosting: str = "threads", images: Optional[tuple[str, str]] = None) -> None: ...
     @staticmethod
     def load(
         orchestration: bytes, entry: str, config: Optional[str], kernels: list[tuple[int, str, str, bytes]]

@@ -9,8 +9,9 @@ import time
 
 from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallable, TaskArgs, TensorArgType
 from pto_runtime import _native
+from pto_runtime.errors import ConfigError
 
-from . import _log
+from . import _log, virt_machine
 from .diagnostics import Diagnostics
 from .failure import FieldRunError, WorkerStateError
 
@@ -104,12 +105,19 @@ class ChipWorker:
         self.reports = [name.strip() for name in os.environ.get("PTO_FIELD_REPORTS", "").split(",") if name.strip()]
         # Lines that kernels share are found where one kernel at a time runs.
         usual = "serial" if "lines" in self.reports else "threads"
-        self._device = _native.FieldDevice(os.environ.get("PTO_FIELD_HOSTING", usual))
+        self._is_open, self._on_machine = True, virt_machine.is_asked()
+        if self._on_machine and is_one_of_several:
+            raise ConfigError(
+                "a process has one emulated machine: run programs of several devices with another PTO_FIELD_HOSTING (threads, pool, serial or virtual)"
+            )
+        # The machine is opened with the kernels of the program that it runs.
+        self._device = None if self._on_machine else _native.FieldDevice(os.environ.get("PTO_FIELD_HOSTING", usual))
+        self._device_slot = None
 
     def close(self):
         """Unloads everything and closes the device."""
         self._slots.clear()
-        self._device = None
+        self._device, self._is_open = None, False
 
     def _register_callable_at_slot(self, slot, chip):
         if not isinstance(chip, ChipCallable):
@@ -119,23 +127,36 @@ class ChipWorker:
         if slot in self._slots:
             raise RuntimeError(f"slot {slot} has a callable already: unregister it first")
         config = chip.config_name or _CONFIG
-        loaded = self._open_device().load(chip.binary, chip.func_name, config, _kernels(chip))
+        self._check_open()
+        kernels, images = _kernels(chip), None
+        if self._on_machine:
+            kernels, images = virt_machine.with_names(kernels), virt_machine.images(kernels)
+        loaded = _native.FieldDevice.load(chip.binary, chip.func_name, config, kernels)
         self.load_count += 1
-        self._slots[slot] = chip, loaded
+        self._slots[slot] = chip, loaded, images
 
     def _unregister_slot(self, slot):
         self._slots.pop(slot, None)
 
-    def _open_device(self):
-        if self._device is None:
+    def _check_open(self):
+        if not self._is_open:
             raise WorkerStateError("the device is closed")
+
+    def _device_of(self, slot):
+        """The device that runs a slot's callable: a machine with its kernels, where programs run on one."""
+        self._check_open()
+        if self._on_machine and self._device_slot != (slot, self._slots[slot][2]):
+            # A process has one at a time.
+            self._device = self._device_slot = None
+            self._device = _native.FieldDevice(virt_machine.HOSTING, self._slots[slot][2])
+            self._device_slot = slot, self._slots[slot][2]
         return self._device
 
     def _run_slot(self, slot, args=None, config=None):
         """Runs a slot's callable; raises FieldRunError with the field's code if the run fails."""
         if slot not in self._slots:
             raise RuntimeError(f"slot {slot} has no callable: register one first")
-        _chip, loaded = self._slots[slot]
+        _chip, loaded, _images = self._slots[slot]
         args, config = args or TaskArgs(), config or CallConfig()
         if not isinstance(args, TaskArgs):
             raise TypeError(f"the arguments are a {type(args).__name__}: give TaskArgs")
@@ -144,7 +165,7 @@ class ChipWorker:
             start = time.perf_counter_ns()
             options = {**_budgets(), **diagnostics.options(), "their_limits": _their_limits(config), "progress": _Progress()}
             options["waits_for_outside"] = self._waits_for_outside
-            outcome = self._open_device().run(
+            outcome = self._device_of(slot).run(
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )
             spent = time.perf_counter_ns() - start

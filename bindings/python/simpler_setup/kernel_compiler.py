@@ -8,6 +8,8 @@ from pathlib import Path
 from pto_runtime.errors import CompileError, ConfigError
 from pto_runtime.headers import field_include_dir
 
+from simpler import virt_machine
+
 from .compile_cache import CompileCache
 from .platform_info import parse_platform
 
@@ -77,6 +79,10 @@ class KernelCompiler:
         if core_type not in _CORE_DEFINES:
             raise ValueError(f"core_type {core_type!r} of {source_path}: use 'aic' or 'aiv'")
         own = [field_include_dir(), Path(source_path).parent, *(extra_include_dirs or ())]
+        if virt_machine.is_asked():
+            made = KernelObject(virt_machine.described(source_path, own[1:], flags))
+            made.core_type, made.name = core_type, Path(source_path).stem
+            return made
         flags = [*_KERNEL, _CORE_DEFINES[core_type], *flags]
         if pto_isa_root is None:
             program = _program("CXX", ("g++", "c++"), "g++")

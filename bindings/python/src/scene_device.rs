@@ -3,6 +3,7 @@
 //! The package `simpler` uses nothing else of the native part. Tensors come as addresses, which the caller keeps alive.
 
 use std::num::NonZero;
+use std::path::PathBuf;
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::Arc;
 
@@ -12,12 +13,13 @@ use pto_field::{
 };
 use pto_host::Hosting;
 use pto_host::abi::CoreKind;
+use pto_host::fw::Image;
 use pto_host::virtual_time::VirtualOptions;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
-use crate::failure::{raised, raised_from, unknown};
+use crate::failure::{invalid, raised, raised_from, unknown};
 use crate::options::Asked;
 use crate::running::interruptible;
 use crate::scene_outcome::FieldOutcome;
@@ -42,17 +44,28 @@ pub(crate) struct FieldCallable(Callable);
 
 #[pymethods]
 impl FieldDevice {
-    /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time.
+    /// `hosting`: "threads"; "pool", where few OS threads run all cores; "serial", where one does; or "virtual", in virtual time. "virt" is the emulated
+    /// machine, with the files of a firmware and of a blob of kernels.
     #[new]
-    #[pyo3(signature = (hosting = "threads"))]
-    fn new(py: Python<'_>, hosting: &str) -> PyResult<Self> {
+    #[pyo3(signature = (hosting = "threads", images = None))]
+    fn new(py: Python<'_>, hosting: &str, images: Option<(PathBuf, PathBuf)>) -> PyResult<Self> {
+        if hosting == "virt" {
+            let images = images.ok_or_else(|| {
+                invalid("\"virt\" needs the files of a firmware and of a blob of kernels: pto fw build --kernel")
+            })?;
+            let opened = py.detach(|| {
+                let (firmware, kernels) = (Image::read(&images.0), Image::read(&images.1));
+                Engine::open_virt(&Engine::machine(), &firmware?, &kernels?)
+            });
+            return Ok(Self(Arc::new(opened.map_err(raised_from)?)));
+        }
         let hosting = match hosting {
             "threads" => Hosting::Threads,
             "pool" => Hosting::Pool { os_threads: pto_host::default_pool_threads() },
             "serial" => Hosting::Pool { os_threads: NonZero::<usize>::MIN },
             "virtual" => Hosting::Virtual(VirtualOptions::default()),
             _ => {
-                let names = "\"threads\", \"pool\", \"serial\" or \"virtual\"";
+                let names = "\"threads\", \"pool\", \"serial\", \"virtual\" or \"virt\"";
                 return Err(unknown("hosting", hosting, names));
             }
         };
@@ -129,7 +142,8 @@ fn kernel(given: &GivenKernel) -> PyResult<KernelCode<'_>> {
         "aiv" => CoreKind::AIV,
         other => return Err(unknown("kind of core", other, "\"aic\" or \"aiv\"")),
     };
-    let code = ObjectCode::Bytes(bytes);
+    // The machine has it.
+    let code = if bytes.is_empty() { ObjectCode::OnDevice } else { ObjectCode::Bytes(bytes) };
     Ok(KernelCode { func_id: *func_id, kind, name, code, symbol: ENTRY })
 }
 

@@ -127,6 +127,45 @@ def test_reports_are_asked_for_by_name():
         assert python(*case, PTO_FIELD_HOSTING=hosting).returncode == 0, hosting
 
 
+@pytest.fixture
+def on_virt():
+    """What runs programs on the emulated machine. `cargo xtask` says where the command is; by hand, PTO_COMMAND does."""
+    if not os.environ.get("PTO_COMMAND"):
+        pytest.skip("PTO_COMMAND names no command pto, which builds kernels for the emulated machine")
+    return {"PTO_FIELD_HOSTING": "virt"}
+
+
+def test_a_scene_runs_on_the_emulated_machine(on_virt):
+    for platform in ("a2a3sim", "a5sim"):
+        done = python("test_scene.py", "-p", platform, "--case", "TestTwiceTheSum::right", **on_virt)
+        assert done.returncode == 0 and "TestTwiceTheSum::right: PASSED" in done.stdout, done.stdout + done.stderr
+    done = python("test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::wrong", "--manual", "only", **on_virt)
+    assert done.returncode == 1 and "64 of 64 elements differ" in done.stdout, done.stdout + done.stderr
+
+
+def test_what_the_emulated_machine_has_not_is_named(on_virt, tmp_path):
+    def refused(*words, cwd=FOLDER, **variables):
+        done = python(*words, cwd=cwd, **{**on_virt, **variables})
+        assert done.returncode != 0
+        return done.stdout + done.stderr
+
+    assert "a process has one emulated machine" in refused("test_scene.py", "-p", "a2a3sim", "--case", "TestExchange")
+    case = ("test_scene.py", "-p", "a2a3sim", "--case", "TestTwiceTheSum::right")
+    assert "neither swimlanes nor counters are kept on the device virt" in refused(*case, "--enable-pmu", cwd=FOLDER, PTO_FIELD_OUTPUTS=str(tmp_path / "out"))
+    assert "there is no command /nowhere" in refused(*case, PTO_COMMAND="/nowhere")
+    (tmp_path / "kernels").mkdir()
+    scene = (FOLDER / "test_scene.py").read_text()
+    (tmp_path / "test_scene.py").write_text(scene)
+    kernels = tmp_path / "kernels"
+    for source in (FOLDER / "kernels").iterdir():
+        (kernels / source.name).write_text(source.read_text())
+    add = (FOLDER / "kernels/add.cpp").read_text()
+    (kernels / "add.cpp").write_text(add.replace("#include", "#include <pto/pto-inst.hpp>\n#include", 1))
+    assert "the headers of PTO-ISA do not compile for it" in refused(*case, cwd=tmp_path)
+    (kernels / "add.cpp").write_text(add.replace("extern", "static int calls;\nextern", 1).replace("uint32_t count", "calls++;\n    uint32_t count", 1))
+    assert "has variables (.bss: calls)" in refused(*case, cwd=tmp_path)
+
+
 KERNEL_OF_FEBRUARY = """
 #include "tensor.h"
 extern "C" void kernel_entry(int64_t *args) {

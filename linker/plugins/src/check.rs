@@ -5,6 +5,15 @@ use std::path::Path;
 use crate::refused::Refused;
 use crate::tool::{self, Tool};
 
+/// A function of a source, and what the blob calls it.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<'a> {
+    /// `extern "C"`.
+    pub function: &'a str,
+    /// Different for each kernel.
+    pub symbol: &'a str,
+}
+
 /// What images have: the interface of builders in C, and what compilers call by themselves.
 const PROVIDED: &[&str] = &[
     "aicpu_runtime_add_task",
@@ -31,15 +40,85 @@ const PROVIDED: &[&str] = &[
     "__umodti3",
 ];
 
+/// What the blob with kernels of the field has.
+const PROVIDED_TO_KERNELS: &[&str] = &[
+    "pto_sim_get_subblock_id",
+    "pto_sim_get_pipe_shared_state",
+    "pto_field_device_ticks",
+    "pto_field_device_raise",
+    "pto_field_device_wait",
+    "sched_yield",
+    "expf",
+    "exp",
+    "logf",
+    "log",
+    "tanhf",
+    "tanh",
+    "sinf",
+    "sin",
+    "cosf",
+    "cos",
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "bcmp",
+    "__divti3",
+    "__modti3",
+    "__udivti3",
+    "__umodti3",
+];
+
+/// Sections with variables.
+const OF_VARIABLES: &[&str] = &[".data", ".bss", ".tdata", ".tbss", ".init_array"];
+
+/// The object of `name` has these kernels, and needs nothing that a device has not.
+pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Result<(), Refused> {
+    let say = |said: String| Refused(format!("{name}: {said}"));
+    let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
+    let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
+    let readable = tool::run(Tool::Nm.command()?.arg("-C").arg(object)).map_err(say)?;
+    for Named { function, .. } in kernels {
+        defines(&symbols, name, function, "void", "int64_t *args")?;
+    }
+    let is_there = |part: &&&str| sections_with_bytes(&sections).any(|one| one.starts_with(**part));
+    if let Some(section) = OF_VARIABLES.iter().find(is_there) {
+        let variable = |line: &'_ str| {
+            let (_, named) = line.split_once(' ')?;
+            let (kind, name) = named.split_once(' ')?;
+            ["d", "D", "b", "B"].contains(&kind).then(|| name.to_owned())
+        };
+        let variables: Vec<_> = readable.lines().filter_map(variable).collect();
+        return Err(Refused(format!(
+            "{name} has variables ({section}: {}): kernels on a device have their arguments and their stack alone. Make constants of them \
+             without pointers in them, or take the memory as a tensor",
+            if variables.is_empty() { "without a name".to_owned() } else { variables.join(", ") }
+        )));
+    }
+    let readable = tool::run(Tool::Nm.command()?.args(["-u", "-C"]).arg(object)).map_err(say)?;
+    let needs = Needs {
+        provided: PROVIDED_TO_KERNELS,
+        what: "what a device has not",
+        remedy: "Kernels on it have the functions of our headers, memcpy and its neighbours, and of <math.h> exp, log, tanh, sin, cos and \
+                 what is an instruction",
+    };
+    needs.nothing(&symbols, &readable, name)
+}
+
 /// The object of `name` has the function, and needs nothing that an image has not.
 pub(crate) fn object(object: &Path, name: &str, function: &str) -> Result<(), Refused> {
     let say = |said: String| Refused(format!("{name}: {said}"));
     let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
     let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
     let readable = tool::run(Tool::Nm.command()?.args(["-u", "-C"]).arg(object)).map_err(say)?;
-    defines(&symbols, name, function)?;
+    defines(&symbols, name, function, "int", "Runtime *")?;
     constructs_nothing(&sections, name)?;
-    needs_nothing(&symbols, &readable, name)
+    let needs = Needs {
+        provided: PROVIDED,
+        what: "what a firmware has not, the C++ library or the C library",
+        remedy: "Use arrays instead of containers, and leave files, output and memory to the orchestration",
+    };
+    needs.nothing(&symbols, &readable, name)
 }
 
 /// The lines of `nm`: an address or none, a kind, a name.
@@ -51,23 +130,35 @@ fn of_kind<'a>(symbols: &'a str, kinds: &'a str) -> impl Iterator<Item = &'a str
     })
 }
 
-fn defines(symbols: &str, name: &str, function: &str) -> Result<(), Refused> {
+fn defines(
+    symbols: &str,
+    name: &str,
+    function: &str,
+    returns: &str,
+    takes: &str,
+) -> Result<(), Refused> {
     if of_kind(symbols, "TW").any(|symbol| symbol == function) {
         return Ok(());
     }
     let there: Vec<_> = of_kind(symbols, "T").filter(|symbol| !symbol.starts_with("_Z")).collect();
     let there = if there.is_empty() { "none".to_owned() } else { there.join(", ") };
     Err(Refused(format!(
-        "{name} has no function `{function}` (extern \"C\", int {function}(Runtime *)); there are: {there}"
+        "{name} has no function `{function}` (extern \"C\", {returns} {function}({takes})); there are: {there}"
     )))
 }
 
-fn constructs_nothing(sections: &str, name: &str) -> Result<(), Refused> {
-    for line in sections.lines() {
+/// The sections that `objdump -h` lists and that have contents.
+fn sections_with_bytes(listed: &str) -> impl Iterator<Item = &str> {
+    listed.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
-        let (Some(section), Some(size)) = (words.next(), words.next()) else { continue };
-        let has_bytes = u64::from_str_radix(size, 16).is_ok_and(|size| size > 0);
-        let is = |prefix: &str| section.starts_with(prefix) && has_bytes;
+        let (section, size) = (words.next()?, words.next()?);
+        u64::from_str_radix(size, 16).is_ok_and(|size| size > 0).then_some(section)
+    })
+}
+
+fn constructs_nothing(sections: &str, name: &str) -> Result<(), Refused> {
+    for section in sections_with_bytes(sections) {
+        let is = |prefix: &str| section.starts_with(prefix);
         if is(".init_array") || is(".ctors") {
             return Err(Refused(format!(
                 "{name} has variables with constructors (or includes <iostream>): a firmware runs none before the builder"
@@ -80,19 +171,26 @@ fn constructs_nothing(sections: &str, name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-fn needs_nothing(symbols: &str, readable: &str, name: &str) -> Result<(), Refused> {
-    let missing = of_kind(symbols, "Uvw").filter(|symbol| !PROVIDED.contains(symbol));
-    if missing.count() == 0 {
-        return Ok(());
+/// What there is, and what is said of an object that needs more.
+struct Needs {
+    provided: &'static [&'static str],
+    what: &'static str,
+    remedy: &'static str,
+}
+
+impl Needs {
+    /// `symbols` and `readable`: what `nm` says of the object, and of what it needs in the words of its source.
+    fn nothing(&self, symbols: &str, readable: &str, name: &str) -> Result<(), Refused> {
+        let Self { provided, what, remedy } = self;
+        let missing = of_kind(symbols, "Uvw").filter(|symbol| !provided.contains(symbol));
+        if missing.count() == 0 {
+            return Ok(());
+        }
+        let names = readable.lines().map(str::trim);
+        let names: Vec<_> = names
+            .filter_map(|line| line.split_once(' ').map(|(_, name)| name.trim()))
+            .filter(|name| !provided.contains(name))
+            .collect();
+        Err(Refused(format!("{name} needs {what}: {}. {remedy}", names.join("; "))))
     }
-    let names = readable.lines().map(str::trim);
-    let names: Vec<_> = names
-        .filter_map(|line| line.split_once(' ').map(|(_, name)| name.trim()))
-        .filter(|name| !PROVIDED.contains(name))
-        .collect();
-    Err(Refused(format!(
-        "{name} needs what a firmware has not, the C++ library or the C library: {}. Use arrays instead of \
-         containers, and leave files, output and memory to the orchestration",
-        names.join("; ")
-    )))
 }

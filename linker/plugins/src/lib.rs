@@ -8,11 +8,17 @@
 //! thread-local variables) is refused, and the error names it. Two sources may define the same names.
 
 mod check;
+mod kernels;
+mod object;
 mod refused;
 mod tool;
 
 use std::path::{Path, PathBuf};
 
+use object::{FLAGS, whole_object};
+
+pub use check::Named;
+pub use kernels::{Core, KernelSource, compile_kernels, link_kernels};
 pub use refused::Refused;
 pub use tool::Tool;
 
@@ -70,21 +76,6 @@ pub struct Source<'a> {
     pub symbol: &'a str,
 }
 
-/// Flags for every source: nothing unwinds, nothing of a library is assumed.
-const FLAGS: &[&str] = &[
-    "-O2",
-    "-g",
-    "-Wall",
-    "-Wextra",
-    "-ffunction-sections",
-    "-fdata-sections",
-    "-fno-stack-protector",
-    "-fno-asynchronous-unwind-tables",
-    "-fno-unwind-tables",
-    "-mno-outline-atomics",
-    "-mstrict-align",
-];
-
 /// Compiles `source` for `image`; the object is in `folder`. `includes` are where headers are, beside the source's own
 /// folder and the one around it.
 ///
@@ -124,14 +115,7 @@ pub fn compile(
             include
         });
     }
-    let said = tool::run(command.arg("-c").arg(path).arg("-o").arg(&compiled));
-    let said =
-        said.map_err(|said| Refused(format!("{name} does not compile:\n{said}{}", hint(&said))))?;
-    said.lines().for_each(|line| println!("cargo::warning={line}"));
-    // Functions of headers stand in groups, of which a linker keeps one for each name: those of another source.
-    let mut command = Tool::Ld.command()?;
-    command.args(["-r", "--force-group-allocation", "-o"]).arg(&whole).arg(&compiled);
-    tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
+    whole_object(&mut command, path, [&compiled, &whole])?;
     check::object(&whole, &name.to_string(), function)?;
     let mut command = Tool::Objcopy.command()?;
     command.arg(format!("--redefine-sym={function}={symbol}")).arg(&whole);
@@ -140,17 +124,6 @@ pub fn compile(
     command.arg(format!("--keep-global-symbol={symbol}")).arg(&whole).arg(&own);
     tool::run(&mut command).map_err(|said| Refused(format!("{name}: {said}")))?;
     Ok(own)
-}
-
-/// What a compiler's message means for an image.
-fn hint(said: &str) -> &'static str {
-    if said.contains("-fexceptions") || said.contains("-fno-exceptions") {
-        "\nA firmware has no exceptions: return another value than 0 instead."
-    } else if said.contains("-fno-rtti") {
-        "\nA firmware has no run-time type information."
-    } else {
-        ""
-    }
 }
 
 /// For a build script: compiles sources, and has the linker take the objects into the image: the binary `binary` for

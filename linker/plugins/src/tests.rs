@@ -6,19 +6,23 @@ use std::sync::Once;
 
 use pto_toolchain::packages;
 
-use crate::{Image, Refused, Source, Tool, compile};
+use crate::{Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels};
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/include")
 }
 
-/// The object of a source with this text.
-fn object(text: &str, image: Image) -> Result<String, Refused> {
+fn tools() {
     static TOOLS: Once = Once::new();
     TOOLS.call_once(|| {
         let brought = packages::install(&[packages::CROSS_CXX], &|said| println!("{said}"));
         brought.unwrap_or_else(|why| panic!("{why}"));
     });
+}
+
+/// The object of a source with this text.
+fn object(text: &str, image: Image) -> Result<String, Refused> {
+    tools();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("plugin.cpp");
     std::fs::write(&path, text).expect("a file");
@@ -87,6 +91,68 @@ fn what_an_image_has_not_is_named() {
     );
     let said = refused("int missing() { return 1 }");
     assert!(said.contains("plugin.cpp does not compile") && said.contains("expected"), "{said}");
+}
+
+/// The global symbols of a file of kernels with this text.
+fn kernels(text: &str, names: &[Named<'_>]) -> Result<Vec<String>, Refused> {
+    tools();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("softmax.cpp");
+    std::fs::write(&path, text).expect("a file");
+    let prelude = include().join("../field/include/pto_field_prelude.h");
+    let includes = [include().join("../field/include")];
+    let source = KernelSource { path: &path, core: Core::Vector, names, stem: "kernels_0" };
+    let object = compile_kernels(&source, &prelude, &includes, folder.path())?;
+    let listed = Command::new(Tool::Nm.name()).arg("-g").arg(object).output().expect("binutils");
+    Ok(String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect())
+}
+
+const KERNEL: &str = r#"
+    #include <cmath>
+    #include "intrinsic.h"
+    #include "tensor.h"
+    inline float shared_name(float x) { return std::exp(x); }
+    extern "C" void kernel_entry(int64_t *args) {
+        const ChipTensor *x = reinterpret_cast<const ChipTensor *>(args[0]);
+        x->data_as<float>()[get_block_idx(args)] = shared_name(get_sys_cnt());
+    }"#;
+
+#[test]
+fn kernels_have_their_own_symbols_alone() {
+    let named = |symbol| Named { function: "kernel_entry", symbol };
+    let both = [named("pto_field_kernel_3"), named("pto_field_kernel_40")];
+    let symbols = kernels(KERNEL, &both).unwrap_or_else(|refused| panic!("{refused}"));
+    let (needed, own): (Vec<_>, Vec<_>) = symbols.iter().partition(|line| line.contains(" U "));
+    assert_eq!(own.len(), 2, "{symbols:?}");
+    assert!(
+        own.iter().zip(&both).all(|(line, named)| line.ends_with(&format!(" T {}", named.symbol)))
+    );
+    assert!(needed.iter().any(|line| line.ends_with(" expf")), "{needed:?}");
+}
+
+#[test]
+fn what_a_device_has_not_is_named() {
+    let refused = |text: &str| {
+        let named = Named { function: "kernel_entry", symbol: "pto_field_kernel_0" };
+        kernels(text, &[named]).expect_err("it cannot be on a device").to_string()
+    };
+    let said = refused(
+        &KERNEL.replace("inline", "static int calls; inline").replace("std::exp(x)", "x + calls++"),
+    );
+    assert!(said.contains("softmax.cpp has variables (.bss: calls)"), "{said}");
+    let said = refused(
+        &KERNEL
+            .replace("inline", "float powers(float *, int); inline")
+            .replace("std::exp(x)", "powers(&x, 2)"),
+    );
+    assert!(
+        said.contains("softmax.cpp needs what a device has not: powers(float*, int)"),
+        "{said}"
+    );
+    let said = refused(&KERNEL.replace("#include <cmath>", "#include <pto/pto-inst.hpp>"));
+    assert!(said.contains("the headers of PTO-ISA do not compile for it"), "{said}");
+    let said = refused(&KERNEL.replace("kernel_entry", "softmax"));
+    assert!(said.contains("no function `kernel_entry` (extern \"C\", void kernel_entry(int64_t *args)); there are: softmax"), "{said}");
 }
 
 #[test]

@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
+use pto_host::abi::CoreKind;
 use pto_host::fw::{Machine, Tracing};
 use pto_toolchain::{Toolchain, packages};
 
 use crate::error::BuildError;
-use crate::request::{BuilderSource, Platform, Profile, Request};
+use crate::request::{BuilderSource, KernelSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 const RELEASE: &[&str] = &[
@@ -43,6 +44,9 @@ const WITHOUT_TABLES: [(&str, &str); 2] =
 /// The package with the library's kernels.
 const KERNELS: &str = "pto-kernels-blob";
 
+/// The package with kernels of the field.
+const FIELD_KERNELS: &str = "pto-field-kernels";
+
 /// One call of cargo.
 struct Job {
     folder: PathBuf,
@@ -73,17 +77,18 @@ impl Job {
             Platform::Virt => "pto-virt-image",
             Platform::Cann => "pto-cann-image",
         };
+        let kernels = if request.kernels.is_empty() { KERNELS } else { FIELD_KERNELS };
         // The blob that `virt` has is that of a real device as well.
         let packages: &[_] = match (request.platform, request.machine) {
             (Platform::Cann, Machine::Aarch64) => &[(firmware, profile)],
             (Platform::Virt, _) | (Platform::Cann, Machine::X86_64) => {
-                &[(firmware, profile), (KERNELS, Profile::Release)]
+                &[(firmware, profile), (kernels, Profile::Release)]
             }
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
             let (folder, what) = (folder.clone(), package.to_owned());
             let features = match package {
-                KERNELS => Vec::new(),
+                KERNELS | FIELD_KERNELS => Vec::new(),
                 _ => features(request),
             };
             Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
@@ -256,6 +261,13 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     if !request.builders.is_empty() {
         command.env("PTO_FW_BUILDERS", builders(request)?);
     }
+    if job.package == Some(FIELD_KERNELS) {
+        command.env("PTO_FW_KERNELS", kernels(request)?);
+        let whole = request.kernel_includes.iter().map(|path| whole(path));
+        let includes = std::env::join_paths(whole.collect::<Result<Vec<_>, _>>()?);
+        let includes = includes.map_err(|error| BuildError::Kernel(error.to_string()))?;
+        command.env("PTO_FW_KERNEL_INCLUDES", includes);
+    }
     if request.platform == Platform::Cann && request.machine == Machine::Aarch64 {
         let linker = packages::CROSS_C.need()?;
         command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", linker);
@@ -287,14 +299,28 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
 fn builders(request: &Request) -> Result<OsString, BuildError> {
     let mut lines = OsString::new();
     for BuilderSource { name, function, path } in &request.builders {
-        // cargo runs elsewhere.
-        let whole = path.canonicalize();
-        let whole = whole.map_err(|source| BuildError::File { path: path.clone(), source })?;
         lines.push(format!("{name}\t{function}\t"));
-        lines.push(whole);
+        lines.push(whole(path)?);
         lines.push("\n");
     }
     Ok(lines)
+}
+
+/// The kernels as `linker/field-kernels/build.rs` reads them.
+fn kernels(request: &Request) -> Result<OsString, BuildError> {
+    let mut lines = OsString::new();
+    for KernelSource { func_id, kind, name, function, path } in &request.kernels {
+        let kind = if *kind == CoreKind::AIC { "AIC" } else { "AIV" };
+        lines.push(format!("{func_id}\t{kind}\t{name}\t{function}\t"));
+        lines.push(whole(path)?);
+        lines.push("\n");
+    }
+    Ok(lines)
+}
+
+/// A path for cargo, which runs elsewhere.
+fn whole(path: &Path) -> Result<PathBuf, BuildError> {
+    path.canonicalize().map_err(|source| BuildError::File { path: path.to_path_buf(), source })
 }
 
 fn is_of_cargo(name: &OsStr) -> bool {

@@ -35,6 +35,9 @@ pub enum BuildError {
     /// A builder in C or C++ that cannot be.
     #[error("{0}")]
     Builder(String),
+    /// A kernel in C++ that cannot be.
+    #[error("{0}")]
+    Kernel(String),
     /// cargo fails.
     #[error("cargo cannot build {what}: see its messages above ({how})")]
     Cargo {

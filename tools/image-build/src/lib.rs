@@ -11,11 +11,15 @@ mod request;
 
 use std::path::{Path, PathBuf};
 
+use pto_host::abi::fw_image::KERNEL_NAME_BYTES;
 use pto_host::fw::{Image, ImageKind, seal};
 
 pub use error::BuildError;
 pub use pto_toolchain::{Source, Toolchain, packages, stand_in};
-pub use request::{BuilderSource, Platform, Profile, Request};
+pub use request::{BuilderSource, KernelSource, Platform, Profile, Request};
+
+/// The func ids of kernels are below: the last one is that of tasks without a kernel.
+const MOST_FUNC_ID: u32 = 1023;
 
 /// An image that was built and sealed.
 #[derive(Clone, Debug)]
@@ -32,6 +36,7 @@ pub struct Built {
 /// See [`BuildError`].
 pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildError> {
     check_builders(request)?;
+    check_kernels(request)?;
     let toolchain = Toolchain::provide(request.triple(), request.source, say)?;
     let mut built = Vec::new();
     for artifact in cargo::build(request, &toolchain, say)? {
@@ -70,6 +75,50 @@ fn check_builders(request: &Request) -> Result<(), BuildError> {
     Ok(())
 }
 
+fn check_kernels(request: &Request) -> Result<(), BuildError> {
+    let kernels = &request.kernels;
+    if kernels.is_empty() {
+        return Ok(());
+    }
+    let wrong = |what: String| Err(BuildError::Kernel(what));
+    if request.crate_folder.is_some() || request.platform != Platform::Virt {
+        return wrong("kernels in C++ are for the default image of virt".to_owned());
+    }
+    for (index, kernel) in kernels.iter().enumerate() {
+        let KernelSource { func_id, name, path, function, .. } = kernel;
+        if *func_id >= MOST_FUNC_ID {
+            return wrong(format!("kernel {func_id} ({name}): a func id is 0 to 1022"));
+        }
+        // The table in a blob has so much room, and a zero behind it.
+        if name.is_empty()
+            || name.len() >= KERNEL_NAME_BYTES
+            || name.contains(['\t', '\n', '"', '\\'])
+        {
+            let most = KERNEL_NAME_BYTES - 1;
+            return wrong(format!(
+                "'{name}' cannot be a kernel's name: 1 to {most} bytes, on one line"
+            ));
+        }
+        if function.contains(['\t', '\n']) || !path.is_file() {
+            return wrong(format!("there is no file '{}'", path.display()));
+        }
+        if let Some(other) =
+            kernels[..index].iter().find(|other| other.func_id == *func_id || other.name == *name)
+        {
+            let (first, second) = (&other.path, path);
+            return wrong(format!(
+                "'{}' and '{}' have the same func id or name: {} ({}), {func_id} ({name})",
+                first.display(),
+                second.display(),
+                other.func_id,
+                other.name
+            ));
+        }
+    }
+    packages::CROSS_CXX.need()?;
+    Ok(())
+}
+
 /// A crate may make firmware, kernels or both.
 const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
     match platform {
@@ -98,7 +147,8 @@ fn finish(artifact: &Path) -> Result<Built, BuildError> {
 
 #[cfg(test)]
 mod tests {
-    use super::BuilderSource;
+    use super::{BuilderSource, KernelSource};
+    use pto_host::abi::CoreKind;
 
     #[test]
     fn a_builder_is_named_by_a_command_line() {
@@ -109,5 +159,21 @@ mod tests {
         assert_eq!(parse("a/b.cpp"), ["build_graph_aicpu", "build_graph_aicpu", "a/b.cpp"]);
         assert_eq!(parse("dag=b.cpp"), ["dag", "build_graph_aicpu", "b.cpp"]);
         assert_eq!(parse("dag=c/b.c:my_graph"), ["dag", "my_graph", "c/b.c"]);
+    }
+
+    #[test]
+    fn a_kernel_is_named_by_a_command_line() {
+        let parse = |text| {
+            let KernelSource { func_id, kind, name, function, path } = KernelSource::parse(text)?;
+            Some((func_id, kind, [name, function, path.display().to_string()]))
+        };
+        let parts = |parts: [&str; 3]| parts.map(str::to_owned);
+        let plain = (3, CoreKind::AIV, parts(["3_add", "kernel_entry", "k/add.cpp"]));
+        assert_eq!(parse("3:aiv=k/add.cpp"), Some(plain));
+        let named = (0, CoreKind::AIC, parts(["product", "mul", "k.cpp"]));
+        assert_eq!(parse("0:aic:product=k.cpp:mul"), Some(named));
+        for wrong in ["k.cpp", "x:aiv=k.cpp", "3:cube=k.cpp", "3=k.cpp"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 }

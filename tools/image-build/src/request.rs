@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use pto_host::abi::CoreKind;
 use pto_host::fw::{Machine, Tracing};
 use pto_toolchain::Source;
 
@@ -48,6 +49,10 @@ pub struct Request {
     pub crate_folder: Option<PathBuf>,
     /// Sources in C and C++ that are the firmware's builders, instead of those of the default image.
     pub builders: Vec<BuilderSource>,
+    /// Kernels of the field in plain C++, of which the blob for `virt` consists, instead of those of the library.
+    pub kernels: Vec<KernelSource>,
+    /// Folders of headers for them, beside ours and their own.
+    pub kernel_includes: Vec<PathBuf>,
     /// How.
     pub profile: Profile,
     /// Which compiler.
@@ -79,18 +84,61 @@ impl BuilderSource {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let (name, rest) = text.split_once('=').unwrap_or((Self::FUNCTION, text));
-        let is_function = |part: &str| {
-            !part.is_empty()
-                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        let (path, function) = match rest.rsplit_once(':') {
-            Some((path, function)) if is_function(function) => (path, function),
-            _ => (rest, Self::FUNCTION),
-        };
-        Self { name: name.to_owned(), function: function.to_owned(), path: path.into() }
+        let (path, function) = file_and_function(rest, Self::FUNCTION);
+        Self { name: name.to_owned(), function, path }
     }
 
     pub(crate) fn is_cpp(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension != "c")
     }
+}
+
+/// A kernel of a program of the field, in plain C++.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelSource {
+    /// The number by which the program submits it: 0 to 1022.
+    pub func_id: u32,
+    /// The cores that it runs on.
+    pub kind: CoreKind,
+    /// What reports call it.
+    pub name: String,
+    /// Its function, `extern "C"`.
+    pub function: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl KernelSource {
+    /// The function that kernels have, unless they say another.
+    pub const FUNCTION: &str = "kernel_entry";
+
+    /// `ID:aic|aiv[:NAME]=FILE[:FUNCTION]`, as a command line has it; `None`: it is nothing of this form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (head, rest) = text.split_once('=')?;
+        let mut head = head.splitn(3, ':');
+        let func_id = head.next()?.parse().ok()?;
+        let kind = match head.next()? {
+            "aic" => CoreKind::AIC,
+            "aiv" => CoreKind::AIV,
+            _ => return None,
+        };
+        let (path, function) = file_and_function(rest, Self::FUNCTION);
+        let of_file =
+            || path.file_stem().map(|stem| format!("{func_id}_{}", stem.to_string_lossy()));
+        let name = head.next().map(str::to_owned).or_else(of_file)?;
+        Some(Self { func_id, kind, name, function, path })
+    }
+}
+
+/// `FILE[:FUNCTION]`.
+fn file_and_function(text: &str, usual: &str) -> (PathBuf, String) {
+    let is_function = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    let (path, function) = match text.rsplit_once(':') {
+        Some((path, function)) if is_function(function) => (path, function),
+        _ => (text, usual),
+    };
+    (path.into(), function.to_owned())
 }

@@ -16,6 +16,8 @@ pub(crate) fn test(root: &Path, target: &Path) -> Result<(), String> {
     let home = flash_virt(root, target)?;
     let mut tests = Command::new(&python);
     tests.env("PTO_HOME", home);
+    // It builds kernels of the field for the emulated machine.
+    tests.env("PTO_COMMAND", target.join("debug/pto"));
     // Two at a time: much of a test is waiting for a compiler or for a process.
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "2"]);
     // From elsewhere, so that the installed package is what is imported.

@@ -12,7 +12,7 @@ use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Hosting, RunControl, default_pool_threads};
 
 /// Kernels by func id; those from 32 on are for cube cores.
-const KERNELS: [(u32, &str); 35] = [
+pub(crate) const KERNELS: [(u32, &str); 35] = [
     (0, "k_add"),
     (1, "k_mul"),
     (2, "k_add_scalar"),
@@ -85,21 +85,25 @@ fn objects() -> &'static [PathBuf; 4] {
 
 /// The program whose entry has this name.
 pub(crate) fn program(entry: &str) -> Callable {
-    let [orchestrations, kernels, february, first_weeks] = objects();
+    let code = ObjectCode::Path(&objects()[1]);
+    let kernels = KERNELS.map(|(func_id, symbol)| {
+        let kind = if func_id >= 32 { CoreKind::AIC } else { CoreKind::AIV };
+        KernelCode { func_id, kind, name: symbol, symbol, code }
+    });
+    with_kernels(entry, &kernels)
+}
+
+/// The same with other kernels.
+pub(crate) fn with_kernels(entry: &str, kernels: &[KernelCode<'_>]) -> Callable {
+    let [orchestrations, _, february, first_weeks] = objects();
     let orchestrations = match entry {
         _ if entry.starts_with("february") => february,
         _ if entry.starts_with("first_weeks") => first_weeks,
         _ => orchestrations,
     };
     let config = format!("{entry}_config");
-    let code = ObjectCode::Path(kernels);
-    let kernels = KERNELS.map(|(func_id, symbol)| {
-        let kind = if func_id >= 32 { CoreKind::AIC } else { CoreKind::AIV };
-        KernelCode { func_id, kind, name: symbol, symbol, code }
-    });
     let orchestration = ObjectCode::Path(orchestrations);
-    Callable::load(&Source { orchestration, entry, config: Some(&config), kernels: &kernels })
-        .unwrap()
+    Callable::load(&Source { orchestration, entry, config: Some(&config), kernels }).unwrap()
 }
 
 /// The hosting modes.

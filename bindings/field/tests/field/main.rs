@@ -7,3 +7,4 @@ mod diagnostics;
 mod programs;
 mod shapes;
 mod table;
+mod virt;

@@ -67,6 +67,17 @@ pub(crate) struct FwBuildArgs {
         conflicts_with = "crate_folder"
     )]
     pub(crate) builders: Vec<String>,
+    /// A kernel of a program of the field, in plain C++, which the blob of kernels holds instead of the library's; may be given several times. FUNCTION
+    /// is kernel_entry if it is left out
+    #[arg(
+        long = "kernel",
+        value_name = "ID:aic|aiv[:NAME]=FILE[:FUNCTION]",
+        conflicts_with = "crate_folder"
+    )]
+    pub(crate) kernels: Vec<String>,
+    /// A folder of headers for the kernels; may be given several times
+    #[arg(long = "kernel-include", value_name = "FOLDER", requires = "kernels")]
+    pub(crate) kernel_includes: Vec<PathBuf>,
     /// Features of the crate, separated by commas. `without-streaming` builds a virt image without tensormap_and_ringbuffer,
     /// which is 25 KB smaller
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

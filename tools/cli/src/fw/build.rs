@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use pto_host::fw::{ImageKind, Machine, Tracing};
-use pto_image_build::{BuilderSource, Built, Platform, Profile, Request, Source};
+use pto_image_build::{BuilderSource, Built, KernelSource, Platform, Profile, Request, Source};
 use serde_json::json;
 
 use crate::args::{CompilerSource, FwBuildArgs, FwMachine, FwPlatform};
@@ -28,6 +28,14 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             "--machine x86-64 is for images that the stand-in for CANN runs; add --image cann",
         ));
     }
+    let kernel = |text: &String| {
+        let usage = || {
+            Failure::usage(format!(
+                "--kernel {text}: it has the form ID:aic|aiv[:NAME]=FILE[:FUNCTION]"
+            ))
+        };
+        KernelSource::parse(text).ok_or_else(usage)
+    };
     let request = Request {
         machine,
         platform: match args.image {
@@ -36,6 +44,8 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         },
         crate_folder: args.crate_folder.clone(),
         builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
+        kernels: args.kernels.iter().map(kernel).collect::<Result<_, _>>()?,
+        kernel_includes: args.kernel_includes.clone(),
         profile: if args.release { Profile::Release } else { Profile::Checked },
         source: match args.compiler {
             CompilerSource::Any => Source::Any,

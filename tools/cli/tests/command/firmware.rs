@@ -253,6 +253,42 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     assert!(foreign.contains("does not contain this feature: misbehaving"), "{foreign}");
 }
 
+/// Kernels of the field in plain C++ are a blob; what cannot be one is refused before anything is built.
+#[test]
+fn kernels_of_the_field_are_a_blob_of_their_own() {
+    let home = Home::new();
+    let file = home.0.path().join("add.cpp");
+    let kernel = "#include \"intrinsic.h\"\nextern \"C\" void kernel_entry(int64_t *args) { args[0] = get_block_idx(args); }\n";
+    fs::write(&file, kernel).expect("a file");
+    let file = text(&file);
+    let plain = format!("3:aiv={file}");
+    let named = format!("9:aic:product={file}:kernel_entry");
+    let built = ["fw", "build", "--release", "--json", "--kernel", &plain, "--kernel", &named];
+    let built = json(&home.pto(&built, 0));
+    let images = built["images"].as_array().expect("a list");
+    let blob = images.iter().find(|image| image["kind"] == "kernels").expect("it is built");
+    let file_of_blob = blob["file"].as_str().expect("a path");
+    let shown = json(&home.pto(&["fw", "inspect", file_of_blob, "--json"], 0));
+    let kernels = shown["kernels"].as_array().expect("a list").iter();
+    let kernels: Vec<_> =
+        kernels.map(|one| (one["func_id"].as_u64(), one["name"].as_str())).collect();
+    assert_eq!(
+        kernels,
+        [(Some(3), Some("3_add")), (Some(9), Some("product")), (Some(1023), Some("(no kernel)"))]
+    );
+    let refused = |kernels: &[&str], said: &str| {
+        let mut words = vec!["fw", "build"];
+        kernels.iter().for_each(|kernel| words.extend(["--kernel", kernel]));
+        let stderr = home.pto(&words, 2).stderr;
+        assert!(stderr.contains(said), "{stderr}");
+    };
+    refused(&["add.cpp"], "it has the form ID:aic|aiv[:NAME]=FILE[:FUNCTION]");
+    refused(&["0:aiv=/nowhere.cpp"], "there is no file '/nowhere.cpp'");
+    refused(&[&format!("1023:aiv={file}")], "a func id is 0 to 1022");
+    refused(&[&plain, &plain], "have the same func id or name: 3 (3_add), 3 (3_add)");
+    refused(&[&format!("0:aiv:{}={file}", "x".repeat(60))], "1 to 47 bytes, on one line");
+}
+
 #[test]
 fn a_run_on_virt_is_traced_by_an_image_that_traces() {
     let home = Home::new();

@@ -1,0 +1,235 @@
+//! A run on the emulated machine: the orchestration runs on the host, its tasks go to the machine as lists, and its kernels are those of the machine's
+//! blob.
+//!
+//! ```text
+//! orchestration -> calls.rs, submit.rs: as everywhere -> ListBuilder (pto-host): lists -> the machine
+//!                   frames in the machine's memory, which this process has at the same addresses
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pto_field_frame::{Frame, POOL_BYTES, Refusal, RunState};
+use pto_host::abi::numbers::Counted;
+use pto_host::abi::{Fault, FuncId, GmAddr};
+use pto_host::{DeviceMemory, Kernel, ListBuilder, RunControl, RunOptions, RunReport};
+use pto_native::{Failure, FailureKind, SharedDevice};
+
+use crate::build::{Build, Seat};
+use crate::call::Place::Device as InPlace;
+use crate::call::Tensor;
+use crate::loaded::Loaded;
+use crate::options::CallOptions;
+use crate::shared::Crash;
+use crate::wire::{ChipTensor, Place, pointer_word};
+
+/// What all tasks of a run share, in the memory of the machine. It is freed on drop.
+pub(crate) struct State {
+    memory: DeviceMemory,
+    place: GmAddr,
+}
+
+impl State {
+    pub(crate) fn new(memory: DeviceMemory) -> Result<Self, Failure> {
+        let place = memory.alloc(size_of::<RunState>() as u64 + POOL_BYTES)?;
+        let state = Self { memory, place };
+        state.memory.copy_to_device(place, &vec![0; size_of::<RunState>()])?;
+        Ok(state)
+    }
+
+    pub(crate) fn address(&self) -> *const RunState {
+        std::ptr::with_exposed_provenance(pointer_word(self.place.0))
+    }
+
+    /// Takes over what kernels have left there.
+    fn tell(&self, build: &Build) {
+        // SAFETY: the memory is ours and was zeroed, the process has it at this address, and all of it is atomic.
+        let state = unsafe { &*self.address() };
+        build.shared.failed.store(state.failed.load(Ordering::Relaxed), Ordering::Relaxed);
+        for (ours, theirs) in build.shared.timing.iter().zip(&state.timing) {
+            let [begin, end] = theirs.each_ref().map(|time| time.load(Ordering::Relaxed));
+            // The beginning is one more than it was; 0: the slot was not used.
+            if begin > 0 {
+                ours[0].store(begin - 1, Ordering::Relaxed);
+                ours[1].store(end, Ordering::Relaxed);
+            }
+        }
+        if let Some(refusal) = Refusal::of(state.refusal.load(Ordering::Relaxed)) {
+            let frame = state.refused.load(Ordering::Relaxed);
+            build.shared.crashed(crash(refusal, state.flag.load(Ordering::Relaxed), frame));
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        // It was allocated by us, and is freed once.
+        self.memory.free(self.place).unwrap_or_default();
+    }
+}
+
+/// What a kernel did that was ended.
+fn crash(refusal: Refusal, flag: u32, frame: u64) -> Crash {
+    let frame: *const Frame = std::ptr::with_exposed_provenance(pointer_word(frame));
+    // SAFETY: null, or a frame of the run, which lives as long as its build.
+    let whose = unsafe { frame.as_ref() }.map_or_else(String::new, |frame| {
+        let place = Place { file: frame.file, line: frame.line, reserved: 0 };
+        format!("{}: a kernel of task {} ", place.describe(), frame.task & 0x7FFF_FFFF)
+    });
+    let (why, hint) = match refusal {
+        Refusal::NoFlag => (
+            format!("waits for flag {flag}, which no core of its task raises"),
+            "Raise the flag on a core of the same task: flags do not go from one task to another.",
+        ),
+        Refusal::Mode => (
+            format!("raises flag {flag} with a mode that is none: modes are 0 to 2, and 4"),
+            "Correct the word that the kernel raises.",
+        ),
+        Refusal::Cells => (
+            format!(
+                "raises flag {flag} while as many are raised and not taken as the machine has room for"
+            ),
+            "Take the flags that are raised, or run the program on the simulator.",
+        ),
+        Refusal::Pool => (
+            format!("asks for more shared state than there is, {POOL_BYTES} bytes"),
+            "Ask for less, or run the program on the simulator.",
+        ),
+    };
+    Crash { what: format!("{whose}{why}"), hint }
+}
+
+/// Refuses what is there on the simulator alone.
+pub(crate) fn check_options(options: &CallOptions) -> Result<(), Failure> {
+    let refused = |what: &str| {
+        let message = format!(
+            "{what} on the device virt, whose kernels run on another machine: use the simulator, in hosting mode `threads`, `pool` or \
+             `virtual`"
+        );
+        Err(Failure::new(FailureKind::INVALID_ARGUMENT, message))
+    };
+    match options {
+        _ if options.finds_shared_lines => refused("lines that kernels share are not looked for"),
+        _ if options.keeps.spans => refused("neither swimlanes nor counters are kept"),
+        _ if options.keeps.arguments != 0 => refused("arguments are not dumped"),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses tensors that the machine could not reach.
+pub(crate) fn check_tensors(memory: &DeviceMemory, tensors: &[Tensor<'_>]) -> Result<(), Failure> {
+    for (at, tensor) in tensors.iter().enumerate() {
+        let first = GmAddr(tensor.pointer.addr() as u64);
+        let bytes = ChipTensor::dense(first.0, tensor.dtype, tensor.shape).bytes;
+        let end = first.0.saturating_add(bytes);
+        let is_held = memory.allocation(first).is_some_and(|(from, held)| end <= from.0 + held);
+        if tensor.place == InPlace && bytes > 0 && !is_held {
+            let message = format!(
+                "tensor {at} is used in place, and is none of the machine's memory: take memory of FieldDevice::memory, or give a tensor of the host, which \
+                 is copied"
+            );
+            return Err(Failure::new(FailureKind::INVALID_ARGUMENT, message));
+        }
+    }
+    Ok(())
+}
+
+/// The kernels of a program, as the machine has them.
+pub(crate) fn kernels(
+    program: &Loaded,
+    flashed: &[(FuncId, Kernel)],
+) -> Result<Vec<(FuncId, Kernel)>, Failure> {
+    let mut found = Vec::new();
+    for (id, name, kind) in program.needed() {
+        let held = flashed.iter().find(|(held, _)| *held == id);
+        let right = held.filter(|(_, kernel)| kernel.name() == name && kernel.kind() == kind);
+        let Some((_, kernel)) = right else {
+            let has = held.map_or_else(
+                || "no kernel of this func id".to_owned(),
+                |(_, kernel)| format!("`{}` for {}", kernel.name(), kernel.kind()),
+            );
+            let message = format!(
+                "kernel {id} of {} is `{name}` for {kind}, and the blob of kernels that the device virt has been opened with has {has}. Build \
+                 the blob of this program: pto fw build --kernel {id}:{kind}:{name}=FILE ..",
+                program.name
+            );
+            return Err(Failure::new(FailureKind::SYMBOL_MISSING, message));
+        };
+        found.push((id, kernel.clone()));
+    }
+    Ok(found)
+}
+
+/// Runs a program. What went wrong on the machine is the `Err`; what the program did wrong stands in its build.
+pub(crate) fn run(
+    device: &Arc<SharedDevice>,
+    (build, state): (&mut Build, &State),
+    options: &RunOptions,
+    control: &RunControl,
+    enter: impl FnOnce(&mut Seat<'_>),
+) -> Result<RunReport, Failure> {
+    let mut report: Option<RunReport> = None;
+    let mut failure = None;
+    let mut parts = 0_u64;
+    let heap_bytes = options.capacities.stream.heap_bytes;
+    let options = on_machine(options);
+    let mut tasks = ListBuilder::new(device.memory().clone(), heap_bytes, |work| {
+        parts += 1;
+        match device.run(work, &options, control) {
+            Ok(later) => {
+                report = Some(match report.take() {
+                    Some(earlier) => earlier.and_then(later),
+                    None => later,
+                });
+                Ok(())
+            }
+            Err(why) => {
+                let fault = Fault::from_code(why.code).unwrap_or(Fault::FW_LOST);
+                failure = Some(why);
+                Err(fault)
+            }
+        }
+    });
+    enter(&mut Seat { build, stream: &mut tasks });
+    let ended = if build.is_over() { Ok(()) } else { tasks.run_all() };
+    drop(tasks);
+    state.tell(build);
+    if let Some(why) = failure {
+        // The program was told the fault alone.
+        (build.error, build.fault) = (None, None);
+        return Err(why);
+    }
+    if let Err(fault) = ended {
+        let nowhere = Place { file: std::ptr::null(), line: 0, reserved: 0 };
+        build.fail_with(fault, &nowhere, "the list of tasks");
+    }
+    if parts > 1 {
+        build.note(|| {
+            format!(
+                "the program reads or writes elements of results while it is built: the machine has run it in {}, one behind the other",
+                Counted(parts, "part")
+            )
+        });
+    }
+    report.map_or_else(|| nothing(device), Ok)
+}
+
+/// The machine has tensors of the heap where the host has put them.
+fn on_machine(options: &RunOptions) -> RunOptions {
+    let mut options = options.clone();
+    let stream = &mut options.capacities.stream;
+    (stream.heap_rings, stream.heap_bytes) = (1, 4096);
+    options
+}
+
+/// The report of a program without tasks.
+fn nothing(device: &SharedDevice) -> Result<RunReport, Failure> {
+    let list = device.memory().alloc(64)?;
+    device.memory().copy_to_device(list, &[0; 64])?;
+    let orch_args = [list.0, pto_host::graph::plan::layout::orch::TASK_LIST, 0, 0];
+    let builder = pto_host::graph::plan::BUILDER;
+    let work = pto_host::Work::Stream { builder, orch_args: &orch_args };
+    let ended = device.run(work, &RunOptions::default(), &RunControl::default());
+    device.memory().free(list)?;
+    ended
+}

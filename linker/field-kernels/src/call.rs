@@ -1,0 +1,138 @@
+//! Calls a kernel as it expects to be called: the words of a task become a frame, and the frame becomes 50 words of arguments.
+
+use core::mem::MaybeUninit;
+use core::ptr::with_exposed_provenance;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use pto_abi::block::BlockContext;
+use pto_field_frame::{
+    AsyncContext, Condition, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState,
+};
+
+use crate::cells;
+use crate::core_registers::{PATIENCE, TICK_NS, relax, ticks};
+use crate::running::{Running, word_address};
+
+/// Conditions that a kernel can register.
+const CONDITIONS: usize = 64;
+/// Codes of the field.
+const SCHEDULER_TIMEOUT: i32 = 100;
+const ASYNC_COMPLETION_INVALID: i32 = 101;
+
+/// A kernel.
+type Entry = unsafe extern "C" fn(*mut i64);
+
+/// Runs a kernel of a task.
+///
+/// # Safety
+/// The engine calls it with the words of a task of the field, and `first` is the place of the kind's kernels in a frame.
+pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
+    // SAFETY: a task of the field has its frame as the first word.
+    let address = unsafe { args.read() };
+    let frame: *const Frame = with_exposed_provenance(word_address(address));
+    // SAFETY: a frame lives until its run is over.
+    let task: &'static Frame = unsafe { &*frame };
+    // SAFETY: the engine writes the block's word behind the arguments.
+    let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
+    let block = BlockContext::of(word);
+    let lane = if first == 0 { 0 } else { u8::try_from(block.lane).unwrap_or(0) };
+    let is_there = |slot: u8| task.entries.get(usize::from(slot)).is_some_and(|entry| *entry != 0);
+    // A single vector kernel runs on either core of a cluster.
+    let slot = if is_there(first + lane) { first + lane } else { first };
+    // SAFETY: what all tasks of a run share lives until the run is over.
+    let state: &'static RunState = unsafe { &*task.shared.cast() };
+    let mut conditions = Conditions::new();
+    let local = LocalContext {
+        block_idx: i32::try_from(block.block).unwrap_or(i32::MAX),
+        block_num: i32::try_from(block.blocks).unwrap_or(i32::MAX),
+        asynchronous: conditions.context(task.task),
+    };
+    let global = GlobalContext { sub_block_id: lane.into(), reserved: 0, dma_workspace: [0; 2] };
+    // SAFETY: the frame stands there with what belongs to it.
+    let mut words = unsafe { Frame::words(frame) };
+    words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
+    words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
+    let own = Running { state, frame: task, block, slot };
+    let before = Running::enter(&own);
+    let begin = if task.timing_slot >= 0 { ticks() } else { 0 };
+    // SAFETY: the program says that it is a kernel; the words are as kernels expect them.
+    unsafe { kernel(words.as_mut_ptr()) };
+    conditions.wait(state);
+    Running::leave(before);
+    let times = usize::try_from(task.timing_slot).ok().and_then(|at| state.timing.get(at));
+    if let Some([least, most]) = times {
+        // The least of the beginnings: 0 is none, and wraps to the largest number.
+        let begin = begin * TICK_NS + 1;
+        let earlier = |held: u64| (held == 0 || begin < held).then_some(begin);
+        let _none = least.fetch_update(Ordering::Relaxed, Ordering::Relaxed, earlier);
+        most.fetch_max(ticks() * TICK_NS, Ordering::Relaxed);
+    }
+    cells::leave(&own);
+}
+
+/// What a kernel has registered for its completion.
+struct Conditions {
+    count: u32,
+    error: i32,
+    /// Those that the kernel has not written are not initialised.
+    list: [MaybeUninit<Condition>; CONDITIONS],
+}
+
+impl Conditions {
+    const fn new() -> Self {
+        Self { count: 0, error: 0, list: [MaybeUninit::uninit(); CONDITIONS] }
+    }
+
+    fn context(&mut self, token: u64) -> AsyncContext {
+        AsyncContext {
+            count: &raw mut self.count,
+            error: &raw mut self.error,
+            conditions: self.list.as_mut_ptr().cast(),
+            capacity: 64,
+            token,
+        }
+    }
+
+    /// Waits until all conditions hold: the task completes behind it.
+    fn wait(&self, state: &RunState) {
+        // The kernel writes through pointers.
+        // SAFETY: it is a field of ours.
+        let count = unsafe { (&raw const self.count).read_volatile() };
+        // SAFETY: as above.
+        let error = unsafe { (&raw const self.error).read_volatile() };
+        let fail = |code| {
+            let _first =
+                state.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+        };
+        if error != 0 {
+            return fail(error);
+        }
+        if count == 0 {
+            return;
+        }
+        let since = ticks();
+        for place in self.list.iter().take(count as usize) {
+            // SAFETY: the kernel has written as many conditions as it counts.
+            let condition = unsafe { place.assume_init_ref() };
+            if !condition.is_counter() {
+                return fail(ASYNC_COMPLETION_INVALID);
+            }
+            let mut look = 0;
+            while !holds(condition) {
+                if ticks().wrapping_sub(since) > PATIENCE {
+                    return fail(SCHEDULER_TIMEOUT);
+                }
+                relax(look);
+                look += 1;
+            }
+        }
+    }
+}
+
+fn holds(condition: &Condition) -> bool {
+    let counter: *const AtomicU32 = with_exposed_provenance(word_address(condition.address));
+    // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
+    let counter = unsafe { &*counter };
+    // Acquire: pairs with the Release of the notification that raises it (`send_notification` of the headers).
+    counter.load(Ordering::Acquire) >= condition.expected
+}
