@@ -1,16 +1,14 @@
 //! Programs of ours that call the interface as known clients of it do: each calls every function of its client that works here.
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::{Command, Output};
 
-use support::{compiler, here, library_folder, start};
-
-fn output(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
-}
+use program::{program, said};
+use support::{here, start};
 
 /// A client: its name, the program with its pattern below `tests/c`, and the functions that it calls.
 struct Client {
@@ -64,20 +62,13 @@ fn each_program_works_in_real_and_in_virtual_time() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     for client in clients() {
         let stem = Path::new(client.program).file_stem().expect("a file").to_string_lossy();
-        let program = folder.path().join(&*stem);
-        let mut command = compiler("cc", "-std=c11");
-        command.arg(here().join("tests/c").join(client.program)).arg("-o").arg(&program);
-        command.arg("-L").arg(library_folder()).args(["-lascendcl", "-ldl"]);
-        let compiled = output(&mut command);
-        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        let program = program(client.program, folder.path());
         for seed in [None, Some("1"), Some("7")] {
             let mut command = start(Path::new("timeout"));
             command.arg("120").arg(&program).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
-            let ran = output(&mut command);
-            let [said, errors] =
-                [&ran.stdout, &ran.stderr].map(|text| String::from_utf8_lossy(text));
-            assert_eq!((&*said, &*errors), (&*format!("{stem}: ok\n"), ""), "{seed:?}");
-            assert!(ran.status.success(), "{}", client.name);
+            let (out, errors, code) = said(&mut command);
+            let well = format!("{stem}: ok\n");
+            assert_eq!((&*out, &*errors, code), (&*well, "", Some(0)), "{seed:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
 use super::{callbacks, fleet, model, places, tile};
-use crate::common::codes;
+use crate::common::{checks, codes};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread;
@@ -37,10 +37,13 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream == 0 {
         return STREAMS.look(context.default_stream());
     }
-    let stream = STREAMS.look(stream)?;
+    let handle = stream;
+    let stream = STREAMS.look(handle)?;
     require(stream.context.handle == context.handle, || {
-        let text =
-            "the stream belongs to another context than the current one; set its context first";
+        let text = format!(
+            "the stream {handle:#x}{} belongs to another context than the current one; set its context first",
+            checks::made(handle)
+        );
         Refusal::new(codes::OTHER_CONTEXT, text)
     })?;
     Ok(stream)

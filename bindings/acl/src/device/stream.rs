@@ -9,7 +9,7 @@ use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
 use super::profile;
-use crate::common::codes;
+use crate::common::{checks, codes};
 use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
@@ -189,12 +189,26 @@ impl Stream {
         if self.flags & NOT_WAITED_FOR != 0 {
             return Ok(());
         }
-        self.lane.synchronize(limit).inspect_err(|refusal| self.note(refusal))
+        self.lane.synchronize(limit).map_err(|refusal| {
+            self.note(&refusal);
+            self.with_maker(refusal)
+        })
     }
 
     /// From here on a failure stops the stream, and with it its context.
     pub(crate) fn stop_on_failure(&self) -> Answer {
         self.lane.stop_on_failure()
+    }
+
+    /// A wait that did not end says whose stream waits, where the validation layer knows.
+    #[cold]
+    fn with_maker(&self, refusal: Refusal) -> Refusal {
+        let made = checks::made(self.handle);
+        if refusal.code != codes::WAIT_TIMEOUT || made.is_empty() {
+            return refusal;
+        }
+        let text = format!("the stream {:#x}{made} waits: {}", self.handle, refusal.text);
+        Refusal::new(refusal.code, text)
     }
 
     #[cold]
