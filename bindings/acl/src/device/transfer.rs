@@ -27,7 +27,7 @@ const KINDS: u32 = 8;
 
 impl Transfer {
     /// Checks the arguments of a copy; `None`: there is nothing to do. It is inlined, as is what follows: a copy that passes through memory waits for its own stores.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn checked(
         to: usize,
         room: usize,
@@ -82,7 +82,7 @@ impl Transfer {
     }
 
     /// The copy as a command.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(self, stream: &Stream) -> Answer {
         if checks::is_on() {
             return self.take_watched(stream);
