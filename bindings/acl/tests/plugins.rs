@@ -7,10 +7,10 @@ mod support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use program::{compile, program, said};
 use pto_acl_interface::{CHECKED, Check, Rule};
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
-use program::{compile, program, said};
 use support::{library_folder, start};
 
 #[test]

@@ -11,16 +11,8 @@ use std::process::Command;
 const TABLE: &str = include_str!("../../../bindings/acl/interface/layouts.tsv");
 
 /// The sources of the conformance suite.
-const SUITE: &[&str] = &[
-    "main.c",
-    "basics.c",
-    "streams.c",
-    "memory.c",
-    "order.c",
-    "kernels.c",
-    "tiles.c",
-    "rest.c",
-];
+const SUITE: &[&str] =
+    &["main.c", "basics.c", "streams.c", "memory.c", "order.c", "kernels.c", "tiles.c", "rest.c"];
 
 /// A structure as the table has it.
 struct Layout {

@@ -9,10 +9,10 @@ use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
 use super::{callbacks, fleet, model, places, tile};
-use crate::common::{checks, codes};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread;
+use crate::common::{checks, codes};
 
 /// The current context.
 pub(crate) fn context() -> Answer<Found<'static, Context>> {

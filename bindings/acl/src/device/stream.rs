@@ -9,11 +9,11 @@ use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
 use super::profile;
-use crate::common::{checks, codes};
 use crate::common::order::Touch;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::common::thread;
+use crate::common::{checks, codes};
 
 /// The streams of the process.
 pub(crate) static STREAMS: Table<Stream> = Table::new(Kind::Stream);
