@@ -135,6 +135,15 @@ fn threads_share_one_library() {
     }
 }
 
+#[test]
+fn a_device_has_so_many_streams_and_no_more() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("many");
+    build(&["many.c"], &program);
+    let said = run(&mut start(&program));
+    assert!(said.contains("aclrtCreateStream: ") && said.ends_with("many: ok\n"), "{said}");
+}
+
 /// Memory by handles of both kinds, with and without a list of processes, and events, between a program and its other process.
 #[test]
 fn memory_and_events_are_shared_by_handles() {

@@ -8,7 +8,7 @@ use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, fleet, model, places, tile};
+use super::{callbacks, defaults, fleet, model, places, tile};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread;
@@ -17,12 +17,20 @@ use crate::common::{checks, codes};
 /// The current context.
 pub(crate) fn context() -> Answer<Found<'static, Context>> {
     let handle = thread::with(|thread| thread.context);
-    let handle = handle.ok_or_else(|| {
+    fleet::context(handle.map_or_else(default_context, Ok)?)
+}
+
+/// The context of a thread that has set none: as if it had set the device that the configuration names.
+#[cold]
+fn default_context() -> Answer<Handle> {
+    if let Some(device) = defaults::device() {
+        set_device(device)?;
+    }
+    thread::with(|thread| thread.context).ok_or_else(|| {
         let text =
             "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext first";
         Refusal::new(codes::NO_CONTEXT, text)
-    })?;
-    fleet::context(handle)
+    })
 }
 
 /// A stream that this thread submits to: NULL is the default one; one of another context is refused.
