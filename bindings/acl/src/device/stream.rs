@@ -10,6 +10,7 @@ use super::lane::{Command, Engine, Lane};
 use super::open::Open;
 use super::profile;
 use crate::common::order::Touch;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::common::thread;
@@ -127,6 +128,17 @@ impl Stream {
         self.perform(|lane| lane.submit(engine, name, &[], work))
     }
 
+    /// As [`Stream::submit_at_once`], for a caller who has found that nobody records commands or watches them.
+    #[inline]
+    pub(crate) fn submit_unwatched(
+        &self,
+        engine: Engine,
+        work: impl FnOnce(&Lane) -> Answer,
+    ) -> Answer {
+        self.context.check_running()?;
+        self.perform(|lane| lane.perform(engine, work))
+    }
+
     /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
     pub(crate) fn take(
         &self,
@@ -153,7 +165,10 @@ impl Stream {
             return self.submit(command.using(touches.iter().copied()));
         }
         self.context.check_running()?;
-        self.perform(|lane| lane.submit(engine, name, touches, work))
+        self.perform(|lane| {
+            races::submitted(lane.number(), touches);
+            lane.perform(engine, work)
+        })
     }
 
     /// Whether a capture takes the commands of the stream.
