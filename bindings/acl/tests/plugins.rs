@@ -1,40 +1,17 @@
-//! The library of entry points and its plug-ins, a record of calls and its replay: programs in C, as in `programs.rs`.
+//! The library of entry points and its plug-ins: programs in C, as in `programs.rs`.
 
+#[path = "support/program.rs"]
+mod program;
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use program::{compile, program, said};
 use pto_acl_interface::{CHECKED, Check, Rule};
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
-use support::{compiler, here, library_folder, start};
-
-fn output(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
-}
-
-/// What a program writes to its two outputs, and its code.
-fn said(command: &mut Command) -> (String, String, Option<i32>) {
-    let output = output(command);
-    let [out, errors] =
-        [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
-    (out, errors, output.status.code())
-}
-
-fn compile(source: &str, options: &[&str], to: &Path) {
-    let mut command = compiler("cc", "-std=c11");
-    command.arg(here().join("tests/c").join(source)).arg("-o").arg(to);
-    let (out, errors, code) = said(command.args(options));
-    assert_eq!(code, Some(0), "{out}{errors}");
-}
-
-fn program(source: &str, folder: &Path) -> PathBuf {
-    let to = folder.join(source.trim_end_matches(".c"));
-    let libraries = library_folder();
-    compile(source, &["-L", &libraries.to_string_lossy(), "-lascendcl"], &to);
-    to
-}
+use support::{library_folder, start};
 
 #[test]
 fn the_vendors_library_has_a_name_space_of_its_own() {
@@ -314,107 +291,6 @@ fn functions_of_libruntime_work_or_are_refused_by_name() {
         out.contains("rtRegisterAllKernel: rtRegisterAllKernel starts images") && code == Some(0),
         "{out}"
     );
-}
-
-/// The program that makes the calls of a record: where cargo puts programs.
-fn replay() -> PathBuf {
-    let program = library_folder().parent().expect("a folder above").join("pto-acl-replay");
-    if !program.is_file() {
-        let built =
-            Command::new(env!("CARGO")).args(["build", "--quiet", "-p", "pto-acl-replay"]).status();
-        assert!(built.is_ok_and(|status| status.success()), "pto-acl-replay cannot be built");
-    }
-    program
-}
-
-#[test]
-fn the_calls_of_a_record_are_made_again_without_the_program() {
-    let folder = tempfile::tempdir().expect("a folder for programs");
-    let (calls, object) = (program("calls.c", folder.path()), folder.path().join("kernels.so"));
-    compile("conformance/object.c", &["-shared", "-fPIC"], &object);
-    let record = folder.path().join("record");
-    let (out, errors, code) = said(start(&calls).arg(&object).env("PTO_ACL_RECORD", &record));
-    assert_eq!((&*out, &*errors, code), ("calls: 1\n", "", Some(0)));
-    let text = std::fs::read_to_string(&record).expect("a record");
-    let count = text.lines().count() - 1;
-    assert!(text.starts_with("pto-acl-calls 1\n") && count > 40, "{text}");
-    std::fs::remove_file(&calls).expect("the replay does without the program");
-    let again = |record: &Path, variables: &[(&str, &str)]| {
-        said(
-            start(Path::new("timeout"))
-                .arg("60")
-                .arg(replay())
-                .arg(record)
-                .envs(variables.iter().copied()),
-        )
-    };
-    let well = format!("{count} calls, 0 end otherwise\n");
-    for variables in [&[][..], &[("PTO_ACL_SEED", "7")], &[("PTO_ACL_SEED", "8")]] {
-        let (out, errors, code) = again(&record, variables);
-        assert_eq!((&*out, code), (&*well, Some(0)), "{errors}");
-    }
-    // A call that ends otherwise is told with its line.
-    let (out, _, code) = again(&record, &[("PTO_ACL_FAIL", "aclrtMalloc:1:207001")]);
-    assert!(
-        out.contains("aclrtMalloc: the record has 0, and it gives 207001: [207001]")
-            && code == Some(1),
-        "{out}"
-    );
-    // So is a result that is otherwise.
-    let changed = folder.path().join("changed");
-    let needle = "\t>";
-    let line = text.lines().find(|line| line.contains(needle)).expect("a copy to the host");
-    let (head, tail) = line.rsplit_once(':').expect("bytes");
-    let other = format!("{head}:{}{}", if tail.starts_with('0') { 'F' } else { '0' }, &tail[1..]);
-    std::fs::write(&changed, text.replace(line, &other)).expect("a file");
-    let (out, _, code) = again(&changed, &[]);
-    assert!(
-        out.contains("the 4096 bytes that it copies to the host are not those of the record")
-            && code == Some(1),
-        "{out}"
-    );
-    // What no replay can do, and what is no record.
-    for (more, why) in [
-        ("F0\tF1\t1\tptoAclKernelFromFunction\t0", "the kernel is a function of the program"),
-        ("F0\tF1\t1\taclrtIpcOpenEventHandle\t0\thandle=x", "what another process has made"),
-        ("F0\tF1\t1\taclrtNoSuch\t0", "the library lacks the function aclrtNoSuch"),
-        ("F0\tF1", "the thread is missing"),
-    ] {
-        std::fs::write(&changed, format!("{text}{more}\n")).expect("a file");
-        let (out, errors, code) = again(&changed, &[]);
-        assert!(errors.contains(why) && out.is_empty() && code == Some(2), "{more}: {out}{errors}");
-    }
-    let (_, errors, code) = said(
-        start(&program("calls.c", folder.path()))
-            .arg(&object)
-            .env("PTO_ACL_RECORD", "/no/such/file"),
-    );
-    assert!(
-        errors.contains("there is no record of calls: /no/such/file cannot be written")
-            && code == Some(0),
-        "{errors}"
-    );
-}
-
-/// Programs of tiles are launched in a replay as in the program, on memory that lies elsewhere; each result is compared.
-#[test]
-fn launches_of_tile_kernels_are_made_again() {
-    let folder = tempfile::tempdir().expect("a folder for programs");
-    let record = folder.path().join("record");
-    let tiles = program("tile_calls.c", folder.path());
-    let (out, errors, code) = said(start(&tiles).env("PTO_ACL_RECORD", &record));
-    assert_eq!((&*out, code), ("done\n", Some(0)), "{errors}");
-    let text = std::fs::read_to_string(&record).expect("a record");
-    let calls = pto_acl_interface::read(&text).expect("a whole record");
-    let copies = calls.iter().filter(|call| !call.writes.is_empty()).count();
-    assert_eq!(copies, 6, "each result is in the record");
-    for seed in ["1", "7"] {
-        let mut command = start(Path::new("timeout"));
-        command.arg("60").arg(replay()).arg(&record).env("PTO_ACL_SEED", seed);
-        let (out, errors, code) = said(&mut command);
-        let well = format!("{} calls, 0 end otherwise\n", calls.len());
-        assert_eq!((&*out, code), (&*well, Some(0)), "{errors}");
-    }
 }
 
 /// A model that adds its tensor to itself.

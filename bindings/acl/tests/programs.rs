@@ -135,6 +135,15 @@ fn threads_share_one_library() {
     }
 }
 
+#[test]
+fn a_device_has_so_many_streams_and_no_more() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("many");
+    build(&["many.c"], &program);
+    let said = run(&mut start(&program));
+    assert!(said.contains(" holds 1984") && said.ends_with("many: ok\n"), "{said}");
+}
+
 /// Memory by handles of both kinds, with and without a list of processes, and events, between a program and its other process.
 #[test]
 fn memory_and_events_are_shared_by_handles() {
@@ -383,12 +392,49 @@ fn the_validation_layer_names_the_rule_the_call_and_the_place() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), "over\n");
         (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.code())
     };
-    let rules: [(&str, &[&str]); 9] = [
+    let rules: [(&str, &[&str]); 13] = [
         ("handle", &["ACL-HANDLE-01: aclrtSynchronizeStream", "made by aclrtCreateStream in main"]),
         ("free", &["ACL-MEMORY-01: aclrtFree in frees_twice", "ended by aclrtFree in frees_twice"]),
-        ("copy", &["ACL-COPY-01", "4096 bytes"]),
+        ("never", &["ACL-HANDLE-02: aclrtSynchronizeStream in uses_no_handle: 0x1238"]),
+        (
+            "twice",
+            &[
+                "ACL-HANDLE-01: aclrtDestroyEvent in destroys_twice",
+                "made by aclrtCreateEvent in destroys_twice",
+                "ended by aclrtDestroyEvent in destroys_twice",
+            ],
+        ),
+        (
+            "wait",
+            &[
+                "ACL-WAIT-01: aclrtSynchronizeStream in waits_for_itself",
+                "made by aclrtCreateStream in main, waits",
+                "which stream 1 has before it",
+            ],
+        ),
+        (
+            "kernel",
+            &[
+                "ACL-MEMORY-02: aclrtFree in frees_under_kernel",
+                "made by aclrtMalloc in frees_under_kernel",
+                "passed to a kernel may still run, submitted by ptoAclLaunch in frees_under_kernel",
+            ],
+        ),
+        (
+            "copy",
+            &[
+                "ACL-COPY-01: aclrtMemcpyAsync in changes_source: 4096 bytes",
+                "made by aclrtMallocHost in changes_source",
+            ],
+        ),
         ("leak", &["ACL-LEAK-01: an event is left", "aclrtCreateEvent in leaks, 3 times"]),
-        ("context", &["ACL-CONTEXT-01: aclrtLaunchHostFunc in main"]),
+        (
+            "context",
+            &[
+                "ACL-CONTEXT-01: aclrtLaunchHostFunc in main",
+                "made by aclrtCreateStream in main, belongs to another context",
+            ],
+        ),
         ("reset", &["ACL-DEVICE-01: aclrtResetDevice in main"]),
         (
             "race",
@@ -404,13 +450,19 @@ fn the_validation_layer_names_the_rule_the_call_and_the_place() {
         ),
         (
             "release",
-            &["ACL-MEMORY-02: aclrtFree in frees_early", "by aclrtMemsetAsync in frees_early"],
+            &[
+                "ACL-MEMORY-02: aclrtFree in frees_early",
+                "made by aclrtMalloc in frees_early",
+                "by aclrtMemsetAsync in frees_early",
+            ],
         ),
     ];
     for (word, parts) in rules {
         let (said, code) = check(&[word], "report");
         assert!(parts.iter().all(|part| said.contains(part)), "{word}: {said}");
         assert_eq!((said.lines().count(), code), (1, Some(0)), "{said}");
+        // Each rule says what to do.
+        assert!(said.trim_end().rsplit_once("; ").is_some_and(|(_, remedy)| remedy.len() > 20));
         assert_eq!(check(&[word], "strict").1, Some(1));
         assert_eq!(check(&[word], "off"), (String::new(), Some(0)));
     }

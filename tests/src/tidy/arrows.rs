@@ -52,7 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-handles", &[]),
     ("pto-acl-interface", &[]),
     ("pto-acl-entry", &["pto-acl-interface"]),
-    ("pto-acl-replay", &["pto-acl-interface"]),
+    ("pto-acl-replay", &["pto-acl-interface", "pto-acl~", "pto-acl-entry~"]),
     (
         "pto-acl",
         &[
@@ -62,7 +62,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-native",
             "pto-timeline",
             "pto-acl-entry~",
-            "pto-acl-replay~",
         ],
     ),
     ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),

@@ -1,7 +1,7 @@
 //! `acceptance --cann-headers DIR`: the sizes and offsets that this project assumes, against the headers that a user has.
 //!
 //! `bindings/acl/interface/layouts.tsv` lists the structures. Each is looked for in the headers below the folder, and a compiler compares it. Nothing of
-//! the headers is in the project, and nothing of them is kept.
+//! the headers is in the project, and nothing of them is kept. The conformance suite is compiled against them too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,10 @@ use std::process::Command;
 
 /// Columns: structure, bytes, fields with their offsets, whether our headers have it.
 const TABLE: &str = include_str!("../../../bindings/acl/interface/layouts.tsv");
+
+/// The sources of the conformance suite.
+const SUITE: &[&str] =
+    &["main.c", "basics.c", "streams.c", "memory.c", "order.c", "kernels.c", "tiles.c", "rest.c"];
 
 /// A structure as the table has it.
 struct Layout {
@@ -56,8 +60,32 @@ pub(crate) fn run(target: &Path, folder: &Path) -> Result<(), String> {
             "{} has none of the structures; name the folder of the headers",
             folder.display()
         )),
-        _ => Ok(()),
+        _ => compile_suite(&headers),
     }
+}
+
+/// The conformance suite with the headers of the user, where `acl/acl.h` is among them.
+fn compile_suite(headers: &[(PathBuf, String)]) -> Result<(), String> {
+    let Some((header, _)) = headers.iter().find(|(path, _)| path.ends_with("acl/acl.h")) else {
+        println!("the conformance suite: not compiled, because there is no acl/acl.h");
+        return Ok(());
+    };
+    let folder = header.ancestors().nth(2).expect("a folder above acl");
+    for source in SUITE {
+        let mut command = Command::new("cc");
+        command.args(["-D_GNU_SOURCE", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]);
+        // The vendor calls some functions old; programs call them.
+        command.arg("-Wno-deprecated-declarations").arg("-isystem").arg(folder);
+        let source = crate::root::root().join("bindings/acl/tests/c/conformance").join(source);
+        let output = command.arg(&source).output();
+        let output = output.map_err(|error| format!("cc cannot be started: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{} does not compile: {said}", source.display()));
+        }
+    }
+    println!("the conformance suite: {} sources compile", SUITE.len());
+    Ok(())
 }
 
 fn layouts() -> Vec<Layout> {

@@ -5,16 +5,16 @@ use std::ffi::c_char;
 use crate::common::argument::{Out, Text, put_text};
 use crate::common::entry::api;
 use crate::common::log;
-use crate::device::{facts, starts};
+use crate::device::facts;
+use crate::device::starts::{self, Configuration};
 
 const VERSION: [i32; 3] = [1, 17, 0];
 
 api! {
     fn aclInit(config: Text) {
-        if let Some(path) = config.optional().filter(|path| !path.is_empty()) {
-            starts::check_config(&path)?;
-        }
-        starts::initialise()
+        let path = config.optional().filter(|path| !path.is_empty());
+        let configuration = path.map(|path| Configuration::read(&path)).transpose()?;
+        starts::initialise(configuration.unwrap_or_default())
     }
 
     fn aclFinalize() {

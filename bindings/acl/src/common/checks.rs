@@ -114,14 +114,14 @@ pub(crate) fn enter(call: &'static str) {
 
 /// A call of the program whose place is looked up when it is asked for: there is one for each command.
 #[derive(Clone, Debug)]
-pub(super) struct Trace {
+pub(crate) struct Trace {
     call: &'static str,
     frames: Arc<Backtrace>,
 }
 
 impl Trace {
     /// The call that the thread is in.
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let call = thread::with(|thread| thread.call);
         Self { call, frames: Arc::new(Backtrace::force_capture()) }
     }
@@ -185,6 +185,17 @@ pub(crate) fn died(object: usize) {
     }
 }
 
+/// Words for a message: who made an object. Nothing while the layer is off.
+pub(crate) fn made(object: usize) -> String {
+    if !is_on() {
+        return String::new();
+    }
+    let register = register();
+    let alive = register.alive.get(&object).map(|(_, made)| made);
+    let made = alive.or_else(|| register.dead.get(&object).map(|(_, made, _)| made));
+    made.map_or_else(String::new, |made| format!(", made by {made},"))
+}
+
 /// Something was used that is not there.
 pub(crate) fn misused(rule: Rule, object: usize, text: &str) {
     if !is_on() {
@@ -212,11 +223,15 @@ pub(crate) fn refused(refusal: &Refusal) {
     }
 }
 
-/// Writes a report.
+/// Writes a report of the call that the thread is in.
 pub(crate) fn report(rule: Rule, text: &str) {
+    report_of(rule, &here(), text);
+}
+
+/// Writes a report of an earlier call.
+pub(crate) fn report_of(rule: Rule, site: &dyn fmt::Display, text: &str) {
     // Relaxed: it only counts.
     REPORTS.fetch_add(1, Ordering::Relaxed);
-    let site = here();
     eprintln!("pto acl: {}: {site}: {text}; {}", rule.name, rule.remedy);
 }
 

@@ -6,6 +6,7 @@ pub(crate) const ALREADY_INITIALISED: i32 = 100_002;
 pub(crate) const ALREADY_FINALISED: i32 = 100_037;
 pub(crate) const INVALID_FILE: i32 = 100_003;
 pub(crate) const WRITE_FILE: i32 = 100_004;
+pub(crate) const UNREADABLE_FILE: i32 = 100_006;
 pub(crate) const PROFILING_CONFIG: i32 = 100_010;
 pub(crate) const NO_MODEL: i32 = 100_011;
 pub(crate) const MODEL_FORMAT: i32 = 100_013;

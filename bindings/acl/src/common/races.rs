@@ -92,10 +92,11 @@ pub(crate) fn seen(signal: usize) {
 
 /// The program gives memory back.
 pub(crate) fn freed(start: usize, bytes: usize) {
+    let made = checks::made(start);
     with(|state| {
         for access in state.order.free(start, bytes) {
             let text = format!(
-                "{bytes} bytes at {start:#x} are freed, and a command that has them {} may still run, submitted by {}",
+                "{bytes} bytes at {start:#x}{made} are freed, and a command that has them {} may still run, submitted by {}",
                 access.touch.how.name(),
                 access.site
             );

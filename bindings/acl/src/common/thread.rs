@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_void};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::refusal::Refusal;
 
@@ -53,19 +53,41 @@ impl Thread {
         if refusal.is_kept() {
             self.last_error = refusal.code;
         }
-        self.messages.truncate(KEPT_MESSAGES - 1);
-        self.messages.push_front(format!("[{}] {call}: {}", refusal.code, refusal.text));
+        let message = format!("[{}] {call}: {}", refusal.code, refusal.text);
+        if let Some(shared) = &mut *shared_messages() {
+            push(shared, message);
+        } else {
+            push(&mut self.messages, message);
+        }
     }
 
     /// Takes the messages, the newest first.
     pub(crate) fn speak(&mut self) -> Option<*const std::ffi::c_char> {
-        if self.messages.is_empty() {
+        let shared = shared_messages().as_mut().map(std::mem::take).unwrap_or_default();
+        let text: Vec<String> = shared.into_iter().chain(self.messages.drain(..)).collect();
+        if text.is_empty() {
             return None;
         }
-        let text: Vec<String> = self.messages.drain(..).collect();
         self.spoken = CString::new(text.join("\n").replace('\0', " ")).unwrap_or_default();
         Some(self.spoken.as_ptr())
     }
+}
+
+/// The messages of all threads, where each thread is told of all of them.
+static SHARED: Mutex<Option<VecDeque<String>>> = Mutex::new(None);
+
+fn shared_messages() -> MutexGuard<'static, Option<VecDeque<String>>> {
+    SHARED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn push(messages: &mut VecDeque<String>, message: String) {
+    messages.truncate(KEPT_MESSAGES - 1);
+    messages.push_front(message);
+}
+
+/// From now on messages are those of all threads, or those of each thread.
+pub(crate) fn share_messages(is_shared: bool) {
+    *shared_messages() = is_shared.then(VecDeque::new);
 }
 
 /// Calls `look` with the state of the calling thread.

@@ -17,7 +17,7 @@ use crate::common::refusal::{Answer, Refusal, require};
 pub(crate) const DEFAULT_KIND: u32 = 4;
 
 /// A copy as a command. Memory of the host that is not pinned may change once the call returns: then the call waits.
-#[inline]
+#[inline(always)]
 pub(crate) fn copy(stream: &Stream, copy: Option<Transfer>, kind: u32) -> Answer {
     let Some(copy) = copy else { return Ok(()) };
     require(kind != 0 || !copy.is_on_host(), || {

@@ -8,21 +8,29 @@ use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, fleet, model, places, tile};
-use crate::common::codes;
+use super::{callbacks, defaults, fleet, model, places, tile};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread;
+use crate::common::{checks, codes};
 
 /// The current context.
 pub(crate) fn context() -> Answer<Found<'static, Context>> {
     let handle = thread::with(|thread| thread.context);
-    let handle = handle.ok_or_else(|| {
+    fleet::context(handle.map_or_else(default_context, Ok)?)
+}
+
+/// The context of a thread that has set none: as if it had set the device that the configuration names.
+#[cold]
+fn default_context() -> Answer<Handle> {
+    if let Some(device) = defaults::device() {
+        set_device(device)?;
+    }
+    thread::with(|thread| thread.context).ok_or_else(|| {
         let text =
             "this thread has no context; call aclrtSetDevice or aclrtSetCurrentContext first";
         Refusal::new(codes::NO_CONTEXT, text)
-    })?;
-    fleet::context(handle)
+    })
 }
 
 /// A stream that this thread submits to: NULL is the default one; one of another context is refused.
@@ -37,10 +45,13 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream == 0 {
         return STREAMS.look(context.default_stream());
     }
-    let stream = STREAMS.look(stream)?;
+    let handle = stream;
+    let stream = STREAMS.look(handle)?;
     require(stream.context.handle == context.handle, || {
-        let text =
-            "the stream belongs to another context than the current one; set its context first";
+        let text = format!(
+            "the stream {handle:#x}{} belongs to another context than the current one; set its context first",
+            checks::made(handle)
+        );
         Refusal::new(codes::OTHER_CONTEXT, text)
     })?;
     Ok(stream)

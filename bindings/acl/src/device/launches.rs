@@ -116,7 +116,7 @@ pub(crate) fn launch_words(
     if stream.is_captured() || profile::is_on() || checks::is_on() {
         return launch(stream, Arc::clone(function), blocks, Passed::words(words.to_vec()));
     }
-    stream.submit_at_once(Engine::Cores, "kernel", |lane| function.launch(lane, blocks, words))
+    stream.submit_unwatched(Engine::Cores, |lane| function.launch(lane, blocks, words))
 }
 
 /// Launches a kernel; what its words are addresses of is kept until it is over.

@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod copies;
 pub(crate) mod current;
 pub(crate) mod data_set;
+pub(crate) mod defaults;
 pub(crate) mod element;
 pub(crate) mod event;
 pub(crate) mod facts;

@@ -225,7 +225,7 @@ pub(crate) fn device_of(address: usize, bytes: usize) -> Answer<Option<&'static 
 }
 
 /// Whose two ranges are that are as long. Where a range is of a device, it lies in one live block.
-#[inline]
+#[inline(always)]
 pub(crate) fn owners_of(addresses: [usize; 2], bytes: usize) -> Answer<[Owner; 2]> {
     if let [Some(first), Some(second)] = recalled(addresses, bytes) {
         return Ok([first, second]);

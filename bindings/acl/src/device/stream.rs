@@ -9,11 +9,12 @@ use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
 use super::profile;
-use crate::common::codes;
 use crate::common::order::Touch;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 use crate::common::thread;
+use crate::common::{checks, codes};
 
 /// The streams of the process.
 pub(crate) static STREAMS: Table<Stream> = Table::new(Kind::Stream);
@@ -127,6 +128,17 @@ impl Stream {
         self.perform(|lane| lane.submit(engine, name, &[], work))
     }
 
+    /// As [`Stream::submit_at_once`], for a caller who has found that nobody records commands or watches them.
+    #[inline]
+    pub(crate) fn submit_unwatched(
+        &self,
+        engine: Engine,
+        work: impl FnOnce(&Lane) -> Answer,
+    ) -> Answer {
+        self.context.check_running()?;
+        self.perform(|lane| lane.perform(engine, work))
+    }
+
     /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
     pub(crate) fn take(
         &self,
@@ -153,7 +165,10 @@ impl Stream {
             return self.submit(command.using(touches.iter().copied()));
         }
         self.context.check_running()?;
-        self.perform(|lane| lane.submit(engine, name, touches, work))
+        self.perform(|lane| {
+            races::submitted(lane.number(), touches);
+            lane.perform(engine, work)
+        })
     }
 
     /// Whether a capture takes the commands of the stream.
@@ -189,12 +204,26 @@ impl Stream {
         if self.flags & NOT_WAITED_FOR != 0 {
             return Ok(());
         }
-        self.lane.synchronize(limit).inspect_err(|refusal| self.note(refusal))
+        self.lane.synchronize(limit).map_err(|refusal| {
+            self.note(&refusal);
+            self.with_maker(refusal)
+        })
     }
 
     /// From here on a failure stops the stream, and with it its context.
     pub(crate) fn stop_on_failure(&self) -> Answer {
         self.lane.stop_on_failure()
+    }
+
+    /// A wait that did not end says whose stream waits, where the validation layer knows.
+    #[cold]
+    fn with_maker(&self, refusal: Refusal) -> Refusal {
+        let made = checks::made(self.handle);
+        if refusal.code != codes::WAIT_TIMEOUT || made.is_empty() {
+            return refusal;
+        }
+        let text = format!("the stream {:#x}{made} waits: {}", self.handle, refusal.text);
+        Refusal::new(refusal.code, text)
     }
 
     #[cold]

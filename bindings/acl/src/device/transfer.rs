@@ -7,7 +7,7 @@ use super::open::gm;
 use super::places::{self, Owner};
 use super::stream::Stream;
 use crate::common::argument::check_extent;
-use crate::common::checks;
+use crate::common::checks::{self, Trace};
 use crate::common::order::{Touch, Use};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -27,7 +27,7 @@ const KINDS: u32 = 8;
 
 impl Transfer {
     /// Checks the arguments of a copy; `None`: there is nothing to do. It is inlined, as is what follows: a copy that passes through memory waits for its own stores.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn checked(
         to: usize,
         room: usize,
@@ -82,7 +82,7 @@ impl Transfer {
     }
 
     /// The copy as a command.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(self, stream: &Stream) -> Answer {
         if checks::is_on() {
             return self.take_watched(stream);
@@ -124,13 +124,14 @@ impl Transfer {
             return Ok(());
         }
         let Self { from, bytes, .. } = *self;
-        let before = sum(from, bytes);
+        let (before, site) = (sum(from, bytes), Trace::here());
         lane.call(move || {
             if sum(from, bytes) != before {
+                let made = checks::made(from);
                 let text = format!(
-                    "{bytes} bytes at {from:#x} changed between the call of a copy and the copy"
+                    "{bytes} bytes at {from:#x}{made} changed between the call of a copy and the copy"
                 );
-                checks::report(checks::CHANGED_SOURCE, &text);
+                checks::report_of(checks::CHANGED_SOURCE, &site, &text);
             }
             Ok(())
         })

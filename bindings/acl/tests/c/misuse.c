@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "pto_acl.h"
 
 static void slow(void *argument) {
     (void)argument;
@@ -58,6 +59,39 @@ __attribute__((noinline)) void frees_early(aclrtStream stream) {
     aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
     aclrtMemsetAsync(other, 4096, 1, 4096, stream);
     aclrtFree(other);
+}
+
+/* A kernel has the memory, and nobody has waited for it. */
+static void nothing(int64_t *arguments) { (void)arguments; }
+
+__attribute__((noinline)) void frees_under_kernel(aclrtStream stream) {
+    void *other;
+    aclrtFuncHandle function;
+    aclrtMalloc(&other, 4096, ACL_MEM_MALLOC_HUGE_FIRST);
+    ptoAclKernelFromFunction("nothing", nothing, 1, &function);
+    uint64_t words[1] = {(uint64_t)other};
+    aclrtLaunchHostFunc(stream, slow, NULL);
+    ptoAclLaunch(function, 1, words, 1, stream);
+    aclrtFree(other);
+}
+
+__attribute__((noinline)) void uses_no_handle(void) { aclrtSynchronizeStream((aclrtStream)0x1238); }
+
+__attribute__((noinline)) void destroys_twice(void) {
+    aclrtEvent event;
+    aclrtCreateEvent(&event);
+    aclrtDestroyEvent(event);
+    aclrtDestroyEvent(event);
+}
+
+/* A stream waits for a record that stands behind its own wait. */
+__attribute__((noinline)) void waits_for_itself(aclrtStream stream) {
+    aclrtEvent event;
+    aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC);
+    aclrtStreamWaitEvent(stream, event);
+    aclrtRecordEvent(event, stream);
+    aclrtSynchronizeStream(stream);
+    aclrtDestroyEvent(event);
 }
 
 /* Everything that orders two streams, and the streams with the host: no rule is broken. */
@@ -130,6 +164,10 @@ int main(int count, char **arguments) {
             aclrtMalloc(&other, 64, ACL_MEM_MALLOC_HUGE_FIRST);
             frees_twice(other);
         }
+        if (strcmp(arguments[i], "kernel") == 0) frees_under_kernel(stream);
+        if (strcmp(arguments[i], "never") == 0) uses_no_handle();
+        if (strcmp(arguments[i], "twice") == 0) destroys_twice();
+        if (strcmp(arguments[i], "wait") == 0) waits_for_itself(stream);
         if (strcmp(arguments[i], "early") == 0) reads_early(stream, memory);
         if (strcmp(arguments[i], "release") == 0) frees_early(stream);
         if (strcmp(arguments[i], "race") == 0 || strcmp(arguments[i], "order") == 0) {

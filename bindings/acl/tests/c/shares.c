@@ -1,5 +1,5 @@
 /* What a program of several processes does that moves tensors between them: physical memory by handles of both kinds, with a list of processes and
-   without one, and events. The first process starts itself again with the handles as words. */
+   without one, memory by a key, events and notifies. The first process starts itself again with the handles and keys as words. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@
         }                                                                          \
     } while (0)
 
-enum { BLOCKS = 3, NOT_ALLOWED = 207006 };
+enum { BLOCKS = 3, BYTES = 4096, NOT_ALLOWED = 207006 };
 
 static size_t granule;
 
@@ -60,6 +60,8 @@ static int imports(char **words) {
     aclrtIpcEventHandle key = {{0}};
     aclrtEvent event;
     aclrtStream stream;
+    aclrtNotify notify;
+    void *by_key;
     uint64_t numbers[BLOCKS + 1];
     set_up();
     for (int i = 0; i <= BLOCKS; i++) numbers[i] = strtoull(words[i], NULL, 10);
@@ -80,16 +82,25 @@ static int imports(char **words) {
         TRY(aclrtReleaseMemAddress(address));
         TRY(aclrtFreePhysical(memory[i]));
     }
+    TRY(aclrtIpcMemImportByKey(&by_key, words[BLOCKS + 2], ACL_RT_IPC_MEM_IMPORT_FLAG_DEFAULT));
+    if (first_of(by_key) != 21) return printf("the memory of the key has %d\n", first_of(by_key)), 1;
+    TRY(aclrtMemsetAsync(by_key, BYTES, 22, BYTES, stream));
+    /* The stream of the first process waits for this. */
+    TRY(aclrtNotifyImportByKey(&notify, words[BLOCKS + 3], ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT));
+    TRY(aclrtRecordNotify(notify, stream));
+    TRY(aclrtSynchronizeStream(stream));
+    TRY(aclrtDestroyNotify(notify));
+    TRY(aclrtIpcMemClose(words[BLOCKS + 2]));
     TRY(aclrtDestroyEvent(event));
     TRY(aclrtDestroyStream(stream));
     TRY(aclrtResetDevice(0));
     return 0;
 }
 
-static void start(const char *self, uint64_t *numbers, const char *key) {
+static void start(const char *self, uint64_t *numbers, char keys[3][128]) {
     char texts[BLOCKS + 1][24];
     for (int i = 0; i <= BLOCKS; i++) snprintf(texts[i], sizeof texts[i], "%" PRIu64, numbers[i]);
-    execl(self, self, texts[0], texts[1], texts[2], texts[3], key, NULL);
+    execl(self, self, texts[0], texts[1], texts[2], texts[3], keys[0], keys[1], keys[2], NULL);
     _exit(9);
 }
 
@@ -99,7 +110,10 @@ int main(int count, char **arguments) {
     aclrtIpcEventHandle key;
     aclrtEvent event;
     aclrtStream stream;
-    void *address[BLOCKS + 1];
+    aclrtNotify notify;
+    aclrtStreamStatus state;
+    char keys[3][128];
+    void *address[BLOCKS + 1], *by_key;
     uint64_t numbers[BLOCKS + 1];
     int status = 0, begun[2];
     char go;
@@ -123,21 +137,36 @@ int main(int count, char **arguments) {
     TRY(aclrtRecordEvent(event, stream));
     /* In virtual time a stream gets on while its own process waits for it. */
     if (getenv("PTO_ACL_SEED")) TRY(aclrtSynchronizeStream(stream));
+    memcpy(keys[0], key.reserved, sizeof keys[0] < sizeof key.reserved ? sizeof keys[0] : sizeof key.reserved);
+    TRY(aclrtMalloc(&by_key, BYTES, ACL_MEM_MALLOC_HUGE_FIRST));
+    TRY(aclrtMemset(by_key, BYTES, 21, BYTES));
+    TRY(aclrtIpcMemGetExportKey(by_key, BYTES, keys[1], 65, ACL_RT_IPC_MEM_EXPORT_FLAG_DEFAULT));
+    TRY(aclrtCreateNotify(&notify, ACL_NOTIFY_DEFAULT));
+    TRY(aclrtNotifyGetExportKey(notify, keys[2], sizeof keys[2], ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT));
+    TRY(aclrtWaitAndResetNotify(notify, stream, 0));
+    TRY(aclrtStreamQuery(stream, &state));
+    if (state != ACL_STREAM_STATUS_NOT_READY) return printf("nobody has recorded the notify, and the stream goes on\n"), 1;
     if (pipe(begun) != 0) return 2;
     const pid_t child = fork();
     if (child == 0) {
         close(begun[1]);
-        if (read(begun[0], &go, 1) == 1) start(arguments[0], numbers, key.reserved);
+        if (read(begun[0], &go, 1) == 1) start(arguments[0], numbers, keys);
         _exit(8);
     }
     int32_t allowed = child;
     TRY(aclrtMemSetPidToShareableHandle(numbers[1], &allowed, 1));
+    TRY(aclrtIpcMemSetImportPid(keys[1], &allowed, 1));
+    TRY(aclrtNotifySetImportPid(notify, &allowed, 1));
     if (write(begun[1], "g", 1) != 1 || waitpid(child, &status, 0) != child || status != 0) {
         return printf("the other process ended with %d\n", status), 1;
     }
     for (int i = 0; i < BLOCKS; i++) {
         if (first_of(address[i]) != 11 + i) return printf("block %d has %d\n", i, first_of(address[i])), 1;
     }
+    TRY(aclrtSynchronizeStream(stream));
+    if (first_of(by_key) != 22) return printf("the memory of the key has %d\n", first_of(by_key)), 1;
+    TRY(aclrtDestroyNotify(notify));
+    TRY(aclrtFree(by_key));
     TRY(aclrtDestroyEvent(event));
     TRY(aclrtDestroyStream(stream));
     TRY(aclrtResetDevice(0));

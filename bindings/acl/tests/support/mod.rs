@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The folder of this crate.
+/// The folder with the headers and the programs, which is this crate's or one above it.
 pub(crate) fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().find(|folder| folder.join("tests/c").is_dir()).expect("a folder with programs")
 }
 
 /// Where cargo has put the library and its plug-in: beside this test.

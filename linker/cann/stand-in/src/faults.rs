@@ -1,7 +1,7 @@
 //! Errors that are injected: `PTO_STAND_IN_FAULTS`, or the function `pto_stand_in_inject`.
 //!
 //! `NAME:CODE[:TIMES[:AFTER]]`, separated by commas. NAME is a function, or an engine (`aicpu`, `aicore`) whose next
-//! operation fails with the code; code 0 makes it stick. TIMES is 1 where it is left out, AFTER 0: so many calls pass before.
+//! operation fails with the code; code 0 makes it stick until the driver's time limit, and code -N for N ms. TIMES is 1 where it is left out, AFTER 0: so many calls pass before.
 
 use std::env;
 

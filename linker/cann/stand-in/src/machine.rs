@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::Code;
 use crate::emulator::{Code as ElfCode, Emulator};
@@ -64,11 +64,13 @@ pub(crate) struct Operation {
     started: Option<Instant>,
     /// The code with which it is to end, whatever comes of it.
     injected: Option<Code>,
+    /// How long the driver lets it go on, where a fault says so.
+    limit: Option<Duration>,
 }
 
 impl Operation {
     pub(crate) fn new(engine: Engine, order: (&'static str, String), args: u64) -> Self {
-        Self { engine, order, args, id: 0, started: None, injected: None }
+        Self { engine, order, args, id: 0, started: None, injected: None, limit: None }
     }
 }
 
@@ -208,8 +210,9 @@ impl Machine {
         let (id, engine) = (first.id, first.engine);
         let line = format!("{} {id} {}", first.order.0, first.order.1);
         first.injected = self.faults.take(engine.name());
-        if first.injected == Some(0) {
+        if let Some(code @ ..=0) = first.injected {
             // A stuck stream: the operation begins, and nothing ever comes of it.
+            first.limit = (code < 0).then(|| Duration::from_millis(code.unsigned_abs().into()));
             return;
         }
         let given = self.emulator.as_mut().and_then(|emulator| emulator.order(&line));
@@ -235,14 +238,17 @@ impl Machine {
 
     /// Operations that take longer than the driver allows fail.
     pub(crate) fn look_at_clock(&mut self) {
-        let limit = std::time::Duration::from_secs(self.op_timeout_s.into());
-        let is_late =
-            |operation: &Operation| operation.started.is_some_and(|at| at.elapsed() > limit);
+        let set = Duration::from_secs(self.op_timeout_s.into());
+        let set = (!set.is_zero()).then_some(set);
+        let is_late = |operation: &Operation| {
+            let limit = operation.limit.or(set);
+            operation.started.zip(limit).is_some_and(|(at, limit)| at.elapsed() > limit)
+        };
         let late = self.streams.iter().filter_map(|(stream, one)| {
             let first = one.operations.front().filter(|first| is_late(first))?;
             Some((*stream, first.engine.timeout()))
         });
-        let late: Vec<_> = late.filter(|_| self.op_timeout_s > 0).collect();
+        let late: Vec<_> = late.collect();
         late.into_iter().for_each(|(stream, code)| self.end(stream, code));
     }
 }

@@ -1,4 +1,5 @@
 /* Kernels, data types, allocators, what is not supported. */
+#include "acl/acl_rt_memory_soma.h"
 #include "cases.h"
 
 /* A kernel that takes longer than operators may ends with its code. In virtual time a kernel takes the time of its model. */

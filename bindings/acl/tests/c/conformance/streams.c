@@ -19,6 +19,38 @@ static void stream_state(aclrtStream stream, aclrtStreamState state, void *argum
     if (stream && state <= 2) seen_states[state]++;
 }
 
+static void *waits_for(void *argument) {
+    void **arguments = argument;
+    aclrtSetCurrentContext(arguments[1]);
+    *(long *)arguments[2] = aclrtSynchronizeStream(arguments[0]);
+    return NULL;
+}
+
+/* Who waits for a stream that is aborted is told so. In virtual time a wait that nothing can end any more does not last until then. */
+static void aborted_waiter(void) {
+    aclrtStream stream;
+    aclrtEvent event;
+    aclrtContext context;
+    pthread_t thread;
+    long code = -1;
+    if (is_virtual) {
+        IS(0, 0);
+        IS(0, 0);
+        return;
+    }
+    if (aclrtGetCurrentContext(&context) || aclrtCreateStream(&stream) || aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC) ||
+        aclrtStreamWaitEvent(stream, event))
+        exit(3);
+    void *arguments[3] = {stream, context, &code};
+    pthread_create(&thread, NULL, waits_for, arguments);
+    usleep(100000);
+    OK(aclrtStreamAbort(stream));
+    pthread_join(thread, NULL);
+    IS(107023, code);
+    aclrtDestroyStream(stream);
+    aclrtDestroyEvent(event);
+}
+
 void stream_cases(void) {
     aclrtStream stream, second, waits;
     aclrtStreamStatus status;
@@ -103,10 +135,18 @@ void stream_cases(void) {
     OK(aclrtDestroyStream(stream));
     IS(3, seen_states[2]);
     OK(aclrtRegStreamStateCallback("case", NULL, NULL));
-    /* Streams that the host does not wait for. */
-    OK(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_PERSISTENT));
-    OK(aclrtSynchronizeStream(stream));
-    OK(aclrtDestroyStreamForce(stream));
+    aborted_waiter();
+    /* Streams that the host does not wait for, whatever they still have to do. */
+    static const uint32_t kinds[] = {ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE, ACL_STREAM_DEVICE_USE_ONLY};
+    for (int i = 0; i < 3; i++) {
+        OK(aclrtCreateStreamWithConfig(&stream, 0, kinds[i]));
+        OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
+        OK(aclrtStreamWaitEvent(stream, event));
+        OK(aclrtSynchronizeStream(stream));
+        OK(aclrtSynchronizeStreamWithTimeout(stream, 5));
+        OK(aclrtDestroyStreamForce(stream));
+        OK(aclrtDestroyEvent(event));
+    }
     /* Configurations. */
     aclrtStreamConfigHandle *config = aclrtCreateStreamConfigHandle();
     HOLDS(config != NULL);

@@ -164,6 +164,46 @@ const STEPS: &[(&str, &[&str])] = &[
     ("aicpu:507018:1:1", &["initialising the firmware", "507018"]),
 ];
 
+/// The other codes of the interface, with which any call may fail: what is said of each. The device is taken by the call that fails.
+const CODES: &[(i32, &str)] = &[
+    (100_000, "an argument of the call is invalid"),
+    (100_003, "a file is invalid"),
+    (100_006, "a file cannot be understood"),
+    (107_001, "there is no device with this id"),
+    (107_002, "this thread has no context"),
+    (107_003, "the stream belongs to another context"),
+    (107_017, "the handle is not valid any more"),
+    (200_000, "the host has no memory left"),
+    (207_000, "this is not supported"),
+    (207_005, "the device's resources are used up"),
+    (207_006, "permission denied"),
+    (207_018, "the device's memory is used up"),
+    (507_000, "the runtime of the vendor failed"),
+    (507_007, "the context was released once too often"),
+    (507_899, "the driver failed"),
+    (4_711, "a code that this host does not know"),
+];
+
+#[test]
+fn each_code_is_told_with_its_meaning() {
+    let _alone = alone();
+    home();
+    for (code, meaning) in CODES {
+        inject(&format!("aclrtSetDevice:{code}"));
+        let error = open().err().unwrap_or_else(|| panic!("{code} is not seen"));
+        inject("");
+        let text = error.to_string();
+        for words in ["taking the device", &format!("aclrtSetDevice answered {code}"), meaning] {
+            assert!(text.contains(words), "{code}: {words:?} is not in {text:?}");
+        }
+        nothing_is_open();
+    }
+    // An interface that somebody has initialised before is used as it is.
+    inject("aclInit:100002");
+    drop(open().unwrap_or_else(|error| panic!("{error}")));
+    inject("");
+}
+
 #[test]
 fn each_step_that_fails_is_named_and_leaves_nothing_open() {
     let _alone = alone();
@@ -192,6 +232,16 @@ const RUNS: &[(&str, &[&str])] = &[
     ("rtsLaunchCpuKernel:107000", &["launching the AICPUs", "rtsLaunchCpuKernel answered 107000"]),
     ("aclrtSetOpExecuteTimeOut:107000", &["setting the driver's time-out"]),
     ("aclrtResetDeviceForce:507899:1,aicpu:507018", &["works again"]),
+    // Launches that never end: the driver's limits, which are 45 s without the fault.
+    ("aicpu:-300", &["waiting for the AICPUs", "507017", "an AICPU ran into its time limit"]),
+    ("aicore:-300", &["waiting for the AICores", "507014", "an AICore ran into its time limit"]),
+    ("aicpu:507010", &["the device does not answer any more"]),
+    ("aicpu:507011", &["the device failed while it ran"]),
+    ("aicore:507016", &["an AICore took a trap"]),
+    ("aclrtStreamQuery:507046", &["the wait for a stream took too long"]),
+    ("aicore:507053", &["memory has an error"]),
+    ("aicpu:507900", &["the AICPU's own software failed"]),
+    ("aclrtStreamQuery:107023", &["the stream was aborted"]),
 ];
 
 #[test]
