@@ -80,13 +80,18 @@ impl Wire for Library {
         self.checked(error).map(|()| Request(number))
     }
 
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError> {
-        let mut progress = Progress::default();
-        // SAFETY: the place is valid.
-        let error = unsafe { (self.table.test)(request.0, &raw mut progress) };
+    fn test(&mut self, requests: &[Request]) -> Result<Vec<Option<Arrival>>, WireError> {
+        let numbers: Vec<u64> = requests.iter().map(|request| request.0).collect();
+        let mut progress = vec![Progress::default(); numbers.len()];
+        // SAFETY: both have so many elements.
+        let error =
+            unsafe { (self.table.test)(numbers.as_ptr(), numbers.len(), progress.as_mut_ptr()) };
         self.checked(error)?;
-        let peer = u32::try_from(progress.peer).unwrap_or(u32::MAX);
-        Ok((progress.is_complete != 0).then_some(Arrival { peer, bytes: progress.bytes }))
+        let arrival = |told: Progress| {
+            let peer = u32::try_from(told.peer).unwrap_or(u32::MAX);
+            (told.is_complete != 0).then_some(Arrival { peer, bytes: told.bytes })
+        };
+        Ok(progress.into_iter().map(arrival).collect())
     }
 
     fn give_up(&mut self, request: Request) {

@@ -91,8 +91,9 @@ impl Wire for LocalWire {
         Ok(self.add(Message { number: 0, lane, span, from, to: self.rank, tag }, false))
     }
 
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError> {
-        Ok(self.net.lock().unwrap().complete.remove(&request.0))
+    fn test(&mut self, requests: &[Request]) -> Result<Vec<Option<Arrival>>, WireError> {
+        let mut net = self.net.lock().unwrap();
+        Ok(requests.iter().map(|request| net.complete.remove(&request.0)).collect())
     }
 
     fn give_up(&mut self, request: Request) {

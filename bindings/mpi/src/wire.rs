@@ -67,8 +67,8 @@ pub(crate) trait Wire: Send {
         tag: i32,
     ) -> Result<Request, WireError>;
 
-    /// Whether a request is complete. One that is, or that failed, is gone.
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError>;
+    /// Which of these requests are complete. Those that are, or that failed, are gone.
+    fn test(&mut self, requests: &[Request]) -> Result<Vec<Option<Arrival>>, WireError>;
 
     /// Gives a request up.
     fn give_up(&mut self, request: Request);

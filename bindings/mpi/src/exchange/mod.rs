@@ -30,7 +30,7 @@ use crate::group::{
 };
 use crate::message::{Header, INLINE_BYTES, Kind};
 use crate::processes::Identity;
-use crate::wire::{Wire, WireError, copied, fill, length};
+use crate::wire::{Request, Wire, WireError, copied, fill, length};
 
 use lane::{Frames, Payloads, Way};
 use matching::{Announced, Matching, Posted};
@@ -317,6 +317,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     fn try_step(&mut self) -> Result<(), WireError> {
+        let through = self.look()?;
         while let Some((from, frame)) = self.frames.next(&mut self.wire)? {
             self.ranks.hear(from);
             self.serve(from, &frame)?;
@@ -324,11 +325,21 @@ impl<W: Wire> Exchange<W> {
                 return Ok(());
             }
         }
-        for then in self.payloads.through(&mut self.wire)? {
+        for then in through {
             self.finish_payload(then)?;
         }
-        self.frames.flush(&mut self.wire)?;
         self.look_after_ranks(Instant::now())
+    }
+
+    /// Asks the wire once for all requests under way. The payloads that are through; frames are kept where they stand.
+    fn look(&mut self) -> Result<Vec<Then>, WireError> {
+        let frames = self.frames.watched();
+        let requests: Vec<Request> = frames.chain(self.payloads.watched()).collect();
+        let of_frames = self.frames.watched().count();
+        let mut told = self.wire.test(&requests)?;
+        let of_payloads = told.split_off(of_frames);
+        self.frames.note(told.into_iter());
+        Ok(self.payloads.note(of_payloads.into_iter()))
     }
 
     fn finish_payload(&mut self, then: Then) -> Result<(), WireError> {
@@ -510,7 +521,10 @@ impl<W: Wire> Exchange<W> {
 
     /// Whether every frame of this rank is on its way, after a step of the frames.
     pub(crate) fn flush(&mut self) -> bool {
-        self.frames.flush(&mut self.wire).unwrap_or(true)
+        let requests: Vec<Request> = self.frames.watched().collect();
+        let Ok(told) = self.wire.test(&requests) else { return true };
+        self.frames.note(told.into_iter());
+        self.frames.are_sent()
     }
 
     /// Nothing comes in any more.
