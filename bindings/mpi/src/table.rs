@@ -91,11 +91,8 @@ pub struct Table {
         request: *mut u64,
     ) -> i32,
     /// Asks how far so many requests are, of which MPI looks at the network once. A request that is complete, or that failed, is gone.
-    pub test: unsafe extern "C" fn(
-        requests: *const u64,
-        count: usize,
-        progress: *mut Progress,
-    ) -> i32,
+    pub test:
+        unsafe extern "C" fn(requests: *const u64, count: usize, progress: *mut Progress) -> i32,
     /// Gives a request up. MPI may still touch its bytes until [`Table::finish`].
     pub cancel: unsafe extern "C" fn(request: u64) -> i32,
     /// Sums `f32`s over all ranks with MPI's own collective; waits for all ranks.

@@ -1,14 +1,13 @@
 //! Messages on their way: non-blocking sends and receives, and how far they are.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 use mpi::ffi::{
-    MPI_Cancel, MPI_ERR_IN_STATUS, MPI_Get_count, MPI_Irecv, MPI_Isend, MPI_Request,
-    MPI_Request_free, MPI_Status, MPI_Testsome, RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_UINT8_T,
+    MPI_Cancel, MPI_ERR_IN_STATUS, MPI_Get_count, MPI_Irecv, MPI_Isend, MPI_Request_free,
+    MPI_Status, MPI_Testsome, RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_UINT8_T,
 };
 
-use crate::state::{self, BAD_ARGUMENT, State};
+use crate::state::{self, BAD_ARGUMENT, Room, State};
 use crate::table::{ANY_PEER, Lane, MAX_MESSAGE_BYTES, Progress};
 
 fn count(bytes: usize) -> Option<c_int> {
@@ -80,25 +79,25 @@ pub(crate) unsafe extern "C" fn test(
         // SAFETY: the caller hands over a place for as many answers, which are plain numbers.
         let progress = unsafe { std::slice::from_raw_parts_mut(progress, count) };
         progress.fill(Progress::default());
-        let found = |number: &u64| state.request(*number).copied();
-        let Some(mut requests) = numbers.iter().map(found).collect::<Option<Vec<_>>>() else {
-            return BAD_ARGUMENT;
-        };
-        test_some(state, (numbers, &mut requests), progress)
+        let mut room = std::mem::take(&mut state.room);
+        let error =
+            match room.fill(numbers.iter().map_while(|number| state.request(*number).copied())) {
+                filled if filled == count => test_some(state, (numbers, &mut room), progress),
+                _ => BAD_ARGUMENT,
+            };
+        state.room = room;
+        error
     })
 }
 
 /// One call for all of them: MPI looks at the network once, and not once for each.
 fn test_some(
     state: &mut State,
-    (numbers, requests): (&[u64], &mut [MPI_Request]),
+    (numbers, room): (&[u64], &mut Room),
     progress: &mut [Progress],
 ) -> i32 {
+    let Room { requests, indices, statuses } = room;
     let Ok(count) = c_int::try_from(requests.len()) else { return BAD_ARGUMENT };
-    let mut indices = vec![0; requests.len()];
-    // SAFETY: a status is plain numbers, and zeros are some.
-    let none = unsafe { MaybeUninit::<MPI_Status>::zeroed().assume_init() };
-    let mut statuses = vec![none; requests.len()];
     let mut complete = 0;
     // SAFETY: the requests are under way, and the places have room for all of them.
     let error = unsafe {
@@ -112,7 +111,7 @@ fn test_some(
     };
     // Of requests that are none, the number is negative.
     let complete = usize::try_from(complete).unwrap_or(0);
-    for (index, status) in indices.iter().zip(&statuses).take(complete) {
+    for (index, status) in indices.iter().zip(statuses.iter()).take(complete) {
         let Ok(at) = usize::try_from(*index) else { continue };
         let (Some(number), Some(told)) = (numbers.get(at), progress.get_mut(at)) else { continue };
         state.forget(*number);

@@ -14,6 +14,8 @@ use crate::wire::{Arrival, Request, Wire, WireError, span_of};
 
 /// Receives that stand ready. A burst of more waits in MPI.
 const READY: usize = 16;
+/// Of these, those that a step asks for: each takes a little of every step.
+const WATCHED: usize = 4;
 /// The tag of all frames.
 const FRAME_TAG: i32 = 1;
 
@@ -58,18 +60,19 @@ impl Frames {
         Ok(())
     }
 
-    /// The requests under way.
-    pub(super) fn watched(&self) -> impl Iterator<Item = Request> {
-        let outgoing = self.outgoing.iter().map(|(request, _)| *request);
-        let empty = self.ready.iter().filter(|ready| ready.arrival.is_none());
-        outgoing.chain(empty.map(|ready| ready.request))
+    /// Adds the requests under way: of frames that go out, and of the next ones that come in.
+    pub(super) fn watched(&self, requests: &mut Vec<Request>) {
+        requests.extend(self.outgoing.iter().map(|(request, _)| *request));
+        let next = self.ready.iter().take(WATCHED).filter(|ready| ready.arrival.is_none());
+        requests.extend(next.map(|ready| ready.request));
     }
 
     /// Takes what [`watched`](Self::watched) has asked for: forgets frames that are through, and keeps those that have come.
-    pub(super) fn note(&mut self, mut told: impl Iterator<Item = Option<Arrival>>) {
+    pub(super) fn note(&mut self, told: &[Option<Arrival>]) {
+        let mut told = told.iter().copied();
         self.outgoing.retain(|_| told.next().flatten().is_none());
-        let empty = self.ready.iter_mut().filter(|ready| ready.arrival.is_none());
-        empty.zip(told).for_each(|(ready, told)| ready.arrival = told);
+        let next = self.ready.iter_mut().take(WATCHED).filter(|ready| ready.arrival.is_none());
+        next.zip(told).for_each(|(ready, told)| ready.arrival = told);
     }
 
     /// The next frame that has come in, with its sender.
@@ -145,13 +148,14 @@ impl<T> Payloads<T> {
         Ok(())
     }
 
-    /// The requests under way.
-    pub(super) fn watched(&self) -> impl Iterator<Item = Request> {
-        self.under_way.iter().flat_map(|(requests, _)| requests.iter().copied())
+    /// Adds the requests under way.
+    pub(super) fn watched(&self, requests: &mut Vec<Request>) {
+        self.under_way.iter().for_each(|(of_one, _)| requests.extend(of_one));
     }
 
     /// Takes what [`watched`](Self::watched) has asked for; the payloads that are through.
-    pub(super) fn note(&mut self, mut told: impl Iterator<Item = Option<Arrival>>) -> Vec<T> {
+    pub(super) fn note(&mut self, told: &[Option<Arrival>]) -> Vec<T> {
+        let mut told = told.iter().copied();
         for (requests, _) in &mut self.under_way {
             requests.retain(|_| told.next().flatten().is_none());
         }

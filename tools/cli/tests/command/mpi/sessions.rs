@@ -199,8 +199,8 @@ fn exchange_in_plans(sessions: &GroupSessions, size: u32) {
         let x = HostTensor::of_f32(&[16, 64], &[own; ALL]).expect("a tensor");
         let x = stream.to_device(&x, &Layout::device()).expect("room");
         let run = |_| {
-            let outputs = stream.run(&program, Inputs::new().borrow("x", &x)).expect("it runs");
-            outputs.take("y").expect("an output")
+            let outputs = stream.run(&program, Inputs::new().borrow("x", &x));
+            outputs.expect("it runs").take("y").expect("an output")
         };
         let found: Vec<_> = (0..6).map(run).collect();
         stream.flush().expect("it is launched");
