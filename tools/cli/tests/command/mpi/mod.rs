@@ -251,6 +251,38 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
     }
 }
 
+/// A rank that is stopped, and does not end: silence alone says so.
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
+    let launcher = launchers()[0];
+    let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=30000")).collect();
+    let mut child = job(launcher, 3, &words).spawn().expect("it starts");
+    let start = Instant::now();
+    while ranks_of(&child).len() < 3 {
+        assert!(start.elapsed() < BUDGET, "the ranks do not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let victim = ranks_of(&child).pop().expect("the job has ended before a rank was stopped");
+    Command::new("kill").args(["-STOP", &victim.to_string()]).status().expect("kill");
+    let stopped = Instant::now();
+    // 10 s in a run, 30 s before it; and what the launcher takes to end.
+    while child.try_wait().expect("it is ours").is_none() {
+        if stopped.elapsed() > 3 * BUDGET {
+            child.kill().expect("it is ours");
+            Command::new("kill").args(["-KILL", &victim.to_string()]).status().expect("kill");
+            panic!("the job hangs with its rank");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let told = child.wait_with_output().expect("it has ended");
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(!told.status.success() && text.contains("has not come within"), "{text}");
+    eprintln!("{}: a job with a rank that hangs ended after {:?}", launcher.0, stopped.elapsed());
+}
+
 /// The lines of a campaign's journal: of each rank's file the first one names the campaign.
 fn turns_in(journal: &std::path::Path) -> usize {
     let files = std::fs::read_dir(journal).into_iter().flatten().flatten();
