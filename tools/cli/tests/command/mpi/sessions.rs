@@ -9,7 +9,8 @@ use pto_host::abi::{FuncId, GmAddr};
 use pto_host::group::{Group, GroupOptions, GroupSessions, MemberSession};
 use pto_host::session::{SessionOptions, Stream};
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
-use pto_host::workloads::{Layout, Program, Workload};
+use pto_host::workloads::Workload;
+use pto_host::workloads::program::{Layout, Program};
 use pto_host::{DeviceOptions, LIBRARY, RunOptions};
 use pto_mpi::find::Kind;
 use pto_mpi::{Mpi, MpiOptions};
@@ -72,7 +73,7 @@ fn streams_over_mpi_have_transfers_between_their_launches() {
 fn rank() {
     let mpi = Mpi::join(&MpiOptions::default()).expect("an MPI job");
     let base = GroupOptions::default();
-    let device = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, ..base.device };
+    let device = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 1 << 30, ..base.device };
     let options = GroupOptions { device, ..base };
     let mut group = Group::join(mpi.transport(), &options, NoBuilders).expect("a group");
     group.window(4 * BYTES).expect("a window");
