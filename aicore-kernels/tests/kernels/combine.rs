@@ -64,7 +64,9 @@ fn check<T: Element + std::fmt::Debug>(element: ElementType) {
                 let context = BlockContext { block: 0, blocks: 1, lane: 0 }.word();
                 let own = address(&mut a);
                 // SAFETY: as above.
-                unsafe { combine([own, address(&mut b), own], length as u64, (how, which), context) };
+                unsafe {
+                    combine([own, address(&mut b), own], length as u64, (how, which), context)
+                };
                 assert_eq!(a, expected, "{what} in place");
             }
         }

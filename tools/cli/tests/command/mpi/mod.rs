@@ -257,18 +257,22 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
 fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
     let launcher = launchers()[0];
     let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
-    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=30000")).collect();
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=3000")).collect();
     let mut child = job(launcher, 3, &words).spawn().expect("it starts");
     let start = Instant::now();
     while ranks_of(&child).len() < 3 {
         assert!(start.elapsed() < BUDGET, "the ranks do not come");
         std::thread::sleep(Duration::from_millis(5));
     }
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_millis(700));
     let victim = ranks_of(&child).pop().expect("the job has ended before a rank was stopped");
+    let environment = std::fs::read(format!("/proc/{victim}/environ")).expect("it is ours");
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let rank = environment.split('\0').find_map(|it| it.strip_prefix("OMPI_COMM_WORLD_RANK="));
+    let named = format!("rank {} on ", rank.expect("the launcher says so"));
     Command::new("kill").args(["-STOP", &victim.to_string()]).status().expect("kill");
     let stopped = Instant::now();
-    // 10 s in a run, 30 s before it; and what the launcher takes to end.
+    // 5 s in a run, before which it stalls; 30 s before one; and what the launcher takes to end.
     while child.try_wait().expect("it is ours").is_none() {
         if stopped.elapsed() > 3 * BUDGET {
             child.kill().expect("it is ours");
@@ -279,7 +283,9 @@ fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
     }
     let told = child.wait_with_output().expect("it has ended");
     let text = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert!(!told.status.success() && text.contains("has not come within"), "{text}");
+    let is_told = ["has not answered within", "has not come within"].map(|it| text.contains(it));
+    assert!(!told.status.success() && text.contains(&named), "no '{named}': {text}");
+    assert!(is_told.contains(&true), "{text}");
     eprintln!("{}: a job with a rank that hangs ended after {:?}", launcher.0, stopped.elapsed());
 }
 

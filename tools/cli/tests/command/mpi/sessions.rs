@@ -1,4 +1,4 @@
-//! Sessions of a group over MPI: streams take transfers as commands, recordings hold them, and plans of a program stream exchange tensors. Each rank is this
+//! Sessions of a group over MPI: streams take transfers as commands, captured streams hold them, and plans of a program stream exchange tensors. Each rank is this
 //! test again, below the launcher.
 
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl Streams {
             computing.wait(&end)?;
             computing.end_capture()
         };
-        let captured = capture().expect("a recording with transfers");
+        let captured = capture().expect("a captured stream");
         for round in ROUNDS + 1..=2 * ROUNDS {
             computing.launch_recording(&captured, &[]).expect("a launch");
             let [.., wait] = around(member.communicator(), base, round);
