@@ -193,7 +193,7 @@ fn has_ended(process: u32) -> bool {
 fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
     // So many steps that the job does not end by itself.
     let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
-    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=3000")).collect();
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
     let mut child = job(launcher, 3, &words).spawn().expect("it starts");
     let start = Instant::now();
     while ranks_of(&child).len() < 3 {
@@ -257,7 +257,7 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
 fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
     let launcher = launchers()[0];
     let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
-    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=3000")).collect();
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
     let mut child = job(launcher, 3, &words).spawn().expect("it starts");
     let start = Instant::now();
     while ranks_of(&child).len() < 3 {
