@@ -59,32 +59,91 @@ pub unsafe fn combine(operands: [u64; 3], n: u64, (how, parts): (u64, u64), cont
     });
 }
 
-/// One loop for each type, with the operation chosen inside: the code of all kernels is loaded to each core.
+/// Elements that are reduced together: with the operation chosen outside of them, they become vector instructions. One in images without an operating
+/// system, whose kernels are loaded to each core: groups of 16 made their code 4 % larger.
+const GROUP: usize = if cfg!(target_os = "none") { 1 } else { 16 };
+
+/// One pass for each type, with the operation chosen inside: the code of all kernels is loaded to each core.
 ///
 /// # Safety
 /// As [`combine`], with elements of this type.
-unsafe fn all<T: Element>([a, b, out]: [u64; 3], n: u64, parts: Parts, reduction: Reduction) {
-    for index in 0..args::size(n) {
-        // SAFETY: the caller keeps the contract: element `index` of `a` is there.
-        let own: T = unsafe { args::load(a, index) };
-        let part = |of: u64| {
-            let at = args::size(of * parts.stride) + index;
-            // SAFETY: the same, of this part.
-            unsafe { args::load::<T>(b, at) }
-        };
-        let op = |left: T, right: T| {
-            let (left, right) = (left.widen(), right.widen());
-            T::narrow(match reduction {
-                Reduction::SUM => left.add(right),
-                Reduction::PROD => left.mul(right),
-                Reduction::MAX => left.larger(right),
-                _ => left.smaller(right),
-            })
-        };
-        let before = (0..parts.place).map(part).reduce(op);
-        let sum = before.map_or(own, |before| op(before, own));
-        let sum = (parts.place..parts.count).map(part).fold(sum, op);
-        // SAFETY: the same; it is ours to write.
-        unsafe { args::store(out, index, sum) };
+unsafe fn all<T: Element>(operands: [u64; 3], n: u64, parts: Parts, reduction: Reduction) {
+    let n = args::size(n);
+    let whole = n - n % GROUP;
+    for index in (0..whole).step_by(GROUP) {
+        // SAFETY: the caller keeps the contract, and the group is one of whole ones.
+        unsafe { group::<T, GROUP>(operands, index, parts, reduction) }
+    }
+    for index in whole..n {
+        // SAFETY: the caller keeps the contract.
+        unsafe { group::<T, 1>(operands, index, parts, reduction) }
+    }
+}
+
+/// The elements from `index` on. All of them are loaded before one is stored.
+///
+/// # Safety
+/// As [`all`], with so many elements from `index` on.
+#[inline(always)]
+unsafe fn group<T: Element, const N: usize>(
+    [a, b, out]: [u64; 3],
+    index: usize,
+    parts: Parts,
+    reduction: Reduction,
+) {
+    let part = |of: u64| {
+        let at = args::size(of * parts.stride) + index;
+        // SAFETY: the caller keeps the contract: these elements of this part are there.
+        unsafe { load::<T, N>(b, at) }
+    };
+    // SAFETY: the same, of the tensor.
+    let own: [T; N] = unsafe { load(a, index) };
+    let mut sum = if parts.place > 0 { part(0) } else { own };
+    for of in 1..parts.place {
+        step(&mut sum, &part(of), reduction);
+    }
+    if parts.place > 0 {
+        step(&mut sum, &own, reduction);
+    }
+    for of in parts.place..parts.count {
+        step(&mut sum, &part(of), reduction);
+    }
+    for (lane, value) in sum.into_iter().enumerate() {
+        // SAFETY: the same; they are ours to write.
+        unsafe { args::store(out, index + lane, value) };
+    }
+}
+
+/// # Safety
+/// As [`args::load`], for so many elements.
+#[inline(always)]
+unsafe fn load<T: Element, const N: usize>(table: u64, index: usize) -> [T; N] {
+    let mut group = [T::default(); N];
+    for (lane, value) in group.iter_mut().enumerate() {
+        // SAFETY: the caller promises that the element is there.
+        *value = unsafe { args::load(table, index + lane) };
+    }
+    group
+}
+
+/// `left = left op right`, element by element.
+#[inline(always)]
+fn step<T: Element, const N: usize>(left: &mut [T; N], right: &[T; N], reduction: Reduction) {
+    match reduction {
+        Reduction::SUM => each(left, right, Number::add),
+        Reduction::PROD => each(left, right, Number::mul),
+        Reduction::MAX => each(left, right, Number::larger),
+        _ => each(left, right, Number::smaller),
+    }
+}
+
+#[inline(always)]
+fn each<T: Element, const N: usize>(
+    left: &mut [T; N],
+    right: &[T; N],
+    op: impl Fn(T::Wide, T::Wide) -> T::Wide,
+) {
+    for (left, right) in left.iter_mut().zip(right) {
+        *left = T::narrow(op(left.widen(), right.widen()));
     }
 }

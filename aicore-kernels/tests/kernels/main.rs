@@ -7,6 +7,7 @@
 
 mod attention;
 mod cholesky;
+mod combine;
 mod elementwise;
 mod experts;
 mod layer;

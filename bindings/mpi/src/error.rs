@@ -47,7 +47,7 @@ pub enum MpiError {
     },
     /// There is no plug-in.
     #[error(
-        "the plug-in for {kind} is not there; build it with `cargo xtask mpi`, which installs {kind} as well, or set {variable} \
+        "the plug-in for {kind} is not there; build it with `cargo xtask mpi --mpich`, which installs OpenMPI and MPICH as well, or set {variable} \
          to its path. Looked for: {looked}",
         variable = PATH_VARIABLE
     )]

@@ -12,6 +12,8 @@ use crate::wire::{Arrival, Request, Wire, WireError, length, pointer};
 /// MPI, started.
 pub(crate) struct Library {
     table: Table,
+    /// Room for the answers to a test.
+    progress: Vec<Progress>,
 }
 
 /// What this rank learned when MPI started.
@@ -26,7 +28,7 @@ pub(crate) struct Started {
 impl Library {
     /// Loads the plug-in and starts MPI.
     pub(crate) fn start(path: &Path) -> Result<(Self, Started), MpiError> {
-        let library = Self { table: load(path)? };
+        let library = Self { table: load(path)?, progress: Vec::new() };
         let mut world = MaybeUninit::<World>::zeroed();
         // SAFETY: the table is the plug-in's, and the place is valid.
         let error = unsafe { (library.table.start)(world.as_mut_ptr()) };
@@ -80,13 +82,23 @@ impl Wire for Library {
         self.checked(error).map(|()| Request(number))
     }
 
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError> {
-        let mut progress = Progress::default();
-        // SAFETY: the place is valid.
-        let error = unsafe { (self.table.test)(request.0, &raw mut progress) };
+    fn test(
+        &mut self,
+        requests: &[Request],
+        told: &mut Vec<Option<Arrival>>,
+    ) -> Result<(), WireError> {
+        told.clear();
+        let (count, numbers) = (requests.len(), requests.as_ptr().cast::<u64>());
+        self.progress.resize(count, Progress::default());
+        // SAFETY: both have so many elements, and a request is a number.
+        let error = unsafe { (self.table.test)(numbers, count, self.progress.as_mut_ptr()) };
         self.checked(error)?;
-        let peer = u32::try_from(progress.peer).unwrap_or(u32::MAX);
-        Ok((progress.is_complete != 0).then_some(Arrival { peer, bytes: progress.bytes }))
+        let arrival = |told: &Progress| {
+            let peer = u32::try_from(told.peer).unwrap_or(u32::MAX);
+            (told.is_complete != 0).then_some(Arrival { peer, bytes: told.bytes })
+        };
+        told.extend(self.progress.iter().map(arrival));
+        Ok(())
     }
 
     fn give_up(&mut self, request: Request) {

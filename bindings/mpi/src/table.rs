@@ -90,8 +90,9 @@ pub struct Table {
         tag: i32,
         request: *mut u64,
     ) -> i32,
-    /// Asks how far a request is. A request that is complete, or that failed, is gone.
-    pub test: unsafe extern "C" fn(request: u64, progress: *mut Progress) -> i32,
+    /// Asks how far so many requests are, of which MPI looks at the network once. A request that is complete, or that failed, is gone.
+    pub test:
+        unsafe extern "C" fn(requests: *const u64, count: usize, progress: *mut Progress) -> i32,
     /// Gives a request up. MPI may still touch its bytes until [`Table::finish`].
     pub cancel: unsafe extern "C" fn(request: u64) -> i32,
     /// Sums `f32`s over all ranks with MPI's own collective; waits for all ranks.
@@ -106,7 +107,7 @@ pub struct Table {
 
 impl Table {
     /// Raised whenever the table changes.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
     /// The size of the table.
     #[expect(clippy::cast_possible_truncation, reason = "the line before asserts it")]
     pub const BYTES: u32 = {

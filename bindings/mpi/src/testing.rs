@@ -91,8 +91,15 @@ impl Wire for LocalWire {
         Ok(self.add(Message { number: 0, lane, span, from, to: self.rank, tag }, false))
     }
 
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError> {
-        Ok(self.net.lock().unwrap().complete.remove(&request.0))
+    fn test(
+        &mut self,
+        requests: &[Request],
+        told: &mut Vec<Option<Arrival>>,
+    ) -> Result<(), WireError> {
+        let mut net = self.net.lock().unwrap();
+        told.clear();
+        told.extend(requests.iter().map(|request| net.complete.remove(&request.0)));
+        Ok(())
     }
 
     fn give_up(&mut self, request: Request) {

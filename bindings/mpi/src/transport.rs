@@ -17,7 +17,7 @@ use crate::wire::Wire;
 /// How long the other ranks are given to hear that this one has failed.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// How long the other ranks are given to say what they wait for, when a run has failed.
-const ANSWERS: Duration = Duration::from_millis(500);
+const ANSWERS: Duration = Duration::from_secs(2);
 /// How long a rank waits at the end for all others to be there.
 const LEAVE: Duration = Duration::from_secs(30);
 /// After the launcher has asked this process to end, how long a better reason is waited for.
@@ -159,15 +159,21 @@ impl<W: Wire> Transport for WireTransport<W> {
         if inner.exchange.failed().is_none() {
             inner.exchange.ask();
         }
-        while !inner.exchange.has_answers()
+        while inner.exchange.unanswered().is_some()
             && inner.exchange.failed().is_none()
             && start.elapsed() < ANSWERS
         {
             inner.step(&mut Vec::new());
             idle.pause();
         }
+        if let Some(found) = inner.exchange.disagreement() {
+            return Some(found);
+        }
         // Another rank may have found it, and ended with it.
-        inner.exchange.disagreement().or_else(|| inner.exchange.failed().cloned())
+        if let Some(silent) = inner.exchange.unanswered() {
+            inner.exchange.miss_answer(silent, ANSWERS);
+        }
+        inner.exchange.failed().cloned()
     }
 
     fn end(&self, cause: Option<&str>) {

@@ -38,6 +38,7 @@ const _: () = assert!(usize::BITS == 64);
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(transparent)]
 pub(crate) struct Request(pub(crate) u64);
 
 /// A message that is through.
@@ -67,8 +68,12 @@ pub(crate) trait Wire: Send {
         tag: i32,
     ) -> Result<Request, WireError>;
 
-    /// Whether a request is complete. One that is, or that failed, is gone.
-    fn test(&mut self, request: Request) -> Result<Option<Arrival>, WireError>;
+    /// Which of these requests are complete, in their order. Those that are, or that failed, are gone.
+    fn test(
+        &mut self,
+        requests: &[Request],
+        told: &mut Vec<Option<Arrival>>,
+    ) -> Result<(), WireError>;
 
     /// Gives a request up.
     fn give_up(&mut self, request: Request);

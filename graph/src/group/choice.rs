@@ -8,6 +8,7 @@
 //! | direct | 2 a + 2 (n - 1) o + 2 (n - 1) / n s / b |
 //! | ring | 2 (n - 1) a + 2 (n - 1) / n s / b |
 //! | halving | 2 log2(n) a + 2 (n - 1) / n s / b, of a power of two |
+//! | doubling | log2(n) (a + s / b), of a power of two |
 //! | tree | 2 log2(n) (a + s / b) |
 //! | two-level | as direct within a node, and as direct between nodes on 1 / m of the bytes, m ranks a node |
 //!
@@ -33,6 +34,8 @@ closed_set! {
         TREE = 4, "tree";
         /// Within nodes, then between them.
         TWO_LEVEL = 5, "two-level";
+        /// Recursive doubling with the whole tensor; an all-reduce of a power of two of ranks only.
+        DOUBLING = 6, "doubling";
     }
 }
 
@@ -63,6 +66,10 @@ impl NetworkFigures {
 /// Bytes of a tile if nobody says otherwise. 512 KiB: a tile then takes 2.7 us on the wire of an A3 package. A builder adds its send, its
 /// receive and its reduction in that time.
 pub const TILE_BYTES: u64 = 512 << 10;
+
+/// Bytes up to which two ranks exchange their whole tensors. That is one step instead of two, and each of them reduces all elements instead of half of
+/// them. With more ranks `direct` has two steps, and `doubling` as many or more, with more bytes.
+const EXCHANGED_WHOLE_BYTES: u64 = 128 << 10;
 
 /// The least bytes of a tile that [`relayed_tile_bytes`] asks for.
 const LEAST_TILE_BYTES: u64 = 64 << 10;
@@ -112,7 +119,9 @@ impl Choice {
         use Algorithm as A;
         let all: &[A] = match self.collective {
             Collective::BROADCAST | Collective::REDUCE => &[A::TREE, A::DIRECT, A::RING],
-            Collective::ALL_REDUCE => &[A::DIRECT, A::HALVING, A::RING, A::TREE, A::TWO_LEVEL],
+            Collective::ALL_REDUCE => {
+                &[A::DIRECT, A::HALVING, A::RING, A::TREE, A::TWO_LEVEL, A::DOUBLING]
+            }
             Collective::ALL_GATHER | Collective::REDUCE_SCATTER => {
                 &[A::DIRECT, A::HALVING, A::RING]
             }
@@ -123,7 +132,7 @@ impl Choice {
         let has_levels = self.ranks_per_node > 1 && nodes > 1;
         let is_even = nodes * self.ranks_per_node == self.size;
         all.iter().copied().filter(move |algorithm| match *algorithm {
-            A::HALVING => is_power,
+            A::HALVING | A::DOUBLING => is_power,
             A::TWO_LEVEL => has_levels && is_even,
             _ => true,
         })
@@ -137,7 +146,9 @@ impl Choice {
         }
         let asked = self.candidates().find(|candidate| *candidate == options.algorithm);
         let takes_ns = |of: &Algorithm| self.bound_ns(*of) + self.tail_ns(*of, options.tile_bytes);
-        let best = || self.candidates().min_by_key(takes_ns);
+        let is_short = self.size == 2 && self.bytes <= EXCHANGED_WHOLE_BYTES;
+        let is_sensible = |of: &Algorithm| *of != Algorithm::DOUBLING || is_short;
+        let best = || self.candidates().filter(is_sensible).min_by_key(takes_ns);
         asked.or_else(best).unwrap_or(Algorithm::DIRECT)
     }
 
@@ -150,7 +161,8 @@ impl Choice {
             Algorithm::DIRECT if is_root => relayed_tile_bytes(self.bytes, self.size, tile_bytes),
             _ => tile_bytes,
         };
-        let tile = asked.min(if is_root { self.bytes } else { part }).max(1);
+        let is_whole = is_root || algorithm == Algorithm::DOUBLING;
+        let tile = asked.min(if is_whole { self.bytes } else { part }).max(1);
         let one_ns = self.reduction_ns(tile, 1);
         let rounds = u64::from(self.size.max(1).ilog2());
         let relayed_ns = u64::from(others.saturating_sub(1)) * self.wire_ns(tile);
@@ -213,6 +225,7 @@ impl Choice {
             Algorithm::HALVING => {
                 phases * (rounds * latency + others * wire_ns(self.bytes / n.max(1)))
             }
+            Algorithm::DOUBLING => rounds * (latency + wire_ns(self.bytes)),
             Algorithm::TREE => {
                 let trees = if self.collective == Collective::ALL_REDUCE { 2 } else { 1 };
                 trees * rounds * (latency + wire_ns(self.bytes))
@@ -247,11 +260,15 @@ mod tests {
         let chosen = |choice: Choice| choice.algorithm(&Options::default());
         assert_eq!(chosen(all_reduce(384, 16, 1 << 10)), Algorithm::TREE);
         assert_eq!(chosen(all_reduce(384, 16, 64 << 20)), Algorithm::TWO_LEVEL);
+        assert_eq!(chosen(all_reduce(2, 2, 64 << 10)), Algorithm::DOUBLING);
+        assert_ne!(chosen(all_reduce(2, 2, 1 << 20)), Algorithm::DOUBLING);
+        assert_ne!(chosen(all_reduce(4, 4, 64 << 10)), Algorithm::DOUBLING);
         for (size, per_node, bytes) in [(8, 8, 8 << 10), (8, 8, 64 << 20), (6, 6, 1 << 20)] {
             let choice = all_reduce(size, per_node, bytes);
             let takes = |of| choice.bound_ns(of) + choice.tail_ns(of, TILE_BYTES);
             let taken = takes(chosen(choice));
-            assert!(choice.candidates().all(|other| taken <= takes(other)));
+            let sensible = choice.candidates().filter(|other| *other != Algorithm::DOUBLING);
+            assert!({ sensible }.all(|other| taken <= takes(other)));
         }
     }
 

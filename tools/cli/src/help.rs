@@ -41,7 +41,7 @@ examples! {
     MIGRATE: "pto migrate programs", "pto migrate programs --json";
     BENCH: "pto bench", "pto bench --graph chain --tasks 10000 --rounds 3", "pto bench --peers --threads 1", "pto bench --device-metg=matmul,tb_fft", "pto bench --sessions --commands 1000000";
     COMM_SCALING: "pto comm scaling --ranks 2,8,64", "pto comm scaling --layer --json";
-    COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
+    COMM_BENCH: "pto comm bench --group local:4 --to 1M", "pto comm bench --group virtual:8 --to 64M --factor 8 --svg bench.svg", "mpirun -n 2 pto comm bench --group mpi --from 64K --to 4M";
 }
 
 short_examples! {

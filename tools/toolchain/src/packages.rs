@@ -86,6 +86,13 @@ pub const OPENMPI: Program = Program {
     purpose: "builds the plug-in for ranks over MPI, and starts them",
     file: "/usr/bin/mpirun.openmpi",
 };
+/// MPICH: its compiler wrapper and its launcher. It stands beside OpenMPI.
+pub const MPICH: Program = Program {
+    name: "mpicc.mpich",
+    packages: "mpich libmpich-dev",
+    purpose: "builds the plug-in for ranks over MPICH, and starts them",
+    file: "/usr/bin/mpirun.mpich",
+};
 /// The library that reads the headers of an MPI.
 pub const LIBCLANG: Program = Program {
     name: "cc",

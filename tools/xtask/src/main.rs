@@ -10,7 +10,7 @@
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
-//! mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
+//! mpi [--mpich]      installs OpenMPI, with `--mpich` MPICH as well, builds the plug-in for each MPI of this machine, and tests ranks over it
 //! address            runs programs in C++ under AddressSanitizer
 //! race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
 //! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
@@ -66,7 +66,8 @@ usage: cargo xtask <command>
                      with `--only WORD` for the files with this word in their path
   seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without, and compares
                      the bits of all arrays with program order
-  mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it
+  mpi                installs OpenMPI, builds the plug-in for each MPI of this machine, and tests ranks over it;
+                     with `--mpich` MPICH is installed as well
   race               runs every example, sessions, and programs in C and C++ under ThreadSanitizer
   address            runs the programs in C++ of the field's interface under AddressSanitizer
   recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
@@ -103,7 +104,8 @@ fn main() -> ExitCode {
         ["recipes", "--suite"] => {
             steps::run_all(&[suite::followed_recipes(&root, recipes::Extent::Suite)])
         }
-        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root)]),
+        ["mpi"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::Asked::OpenMpi)]),
+        ["mpi", "--mpich"] => steps::run_all(&[suite::mpi_ranks(&root, mpi::Asked::Both)]),
         ["stand-in"] => stand_in::make(&root, &suite::target_folder(&root)),
         ["miri"] => steps::run_all(&[suite::miri(&root)]),
         ["fuzz", ref request @ ..] => fuzz::run(&root, &suite::target_folder(&root), request),

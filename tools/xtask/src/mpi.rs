@@ -1,31 +1,51 @@
 //! `cargo xtask mpi`: the plug-in that links MPI, once for each MPI of this machine, and the tests of ranks over it.
 //!
 //! The plug-in is a workspace of its own (`bindings/mpi/plugin`), because no other build may need an MPI. Plug-ins go to `target/mpi`, where `pto` finds
-//! them. Where OpenMPI is missing, it is installed; where it cannot be, the step says that it did not run.
+//! them. Where OpenMPI is missing, it is installed, and with `--mpich` MPICH as well; where one cannot be, the step says that it did not run.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pto_toolchain::packages::{self, LIBCLANG, OPENMPI};
+use pto_toolchain::packages::{self, LIBCLANG, MPICH, OPENMPI, Program};
 
 use crate::cargo::cargo;
 use crate::steps::Ran;
 
-/// The MPIs that a plug-in is built with: the name in its file, and the compiler wrapper. The first one is installed where it is missing.
+/// Which MPIs must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// OpenMPI; of others, those that this machine has.
+    OpenMpi,
+    /// MPICH as well.
+    Both,
+}
+
+impl Asked {
+    const fn programs(self) -> &'static [Program] {
+        match self {
+            Self::OpenMpi => &[OPENMPI, LIBCLANG],
+            Self::Both => &[OPENMPI, LIBCLANG, MPICH],
+        }
+    }
+}
+
+/// The MPIs that a plug-in is built with: the name in its file, and the compiler wrapper.
 const MPIS: [(&str, &str); 2] = [("openmpi", "mpicc.openmpi"), ("mpich", "mpicc.mpich")];
 
 /// Builds the plug-ins, and tests them.
-pub(crate) fn test(root: &Path, target: &Path) -> Result<Ran, String> {
+pub(crate) fn test(root: &Path, target: &Path, asked: Asked) -> Result<Ran, String> {
     let say = |sentence: &str| println!("{sentence}");
-    for needed in [OPENMPI, LIBCLANG] {
-        if let Err(why) = packages::install(&[needed], &say) {
+    for needed in asked.programs() {
+        if let Err(why) = packages::install(&[*needed], &say) {
             return Ok(Ran::Not(format!("ranks over MPI are not tested here: {why}")));
         }
     }
     for (name, compiler) in MPIS {
         match find(compiler) {
             Some(_) => build(root, target, (name, compiler))?,
-            None => println!("{compiler} is not here: no plug-in for {name}"),
+            None => println!(
+                "{compiler} is not here: no plug-in for {name}, and no tests with it. `cargo xtask mpi --mpich` installs it"
+            ),
         }
     }
     run_tests(root)

@@ -33,7 +33,7 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // Each seed twice: with something going wrong in two of three (and a run after it), and without.
         Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
             .with("PTO_SOAK_SEEDS", "100000"),
-        mpi_ranks(root),
+        mpi_ranks(root, mpi::Asked::OpenMpi),
         Step::cargo("doc tests", "test --workspace --doc"),
         python_package(root),
         followed_recipes(root, recipes::Extent::Example),
@@ -119,9 +119,9 @@ pub(crate) fn miri(root: &Path) -> Step {
 }
 
 /// Ranks in processes of their own, on the MPIs of this machine.
-pub(crate) fn mpi_ranks(root: &Path) -> Step {
+pub(crate) fn mpi_ranks(root: &Path, asked: mpi::Asked) -> Step {
     let (root, target) = (root.to_path_buf(), target_folder(root));
-    Step::call_where_possible("ranks over MPI", move || mpi::test(&root, &target))
+    Step::call_where_possible("ranks over MPI", move || mpi::test(&root, &target, asked))
 }
 
 /// The Python package, from its wheel.

@@ -1,14 +1,13 @@
 //! Messages on their way: non-blocking sends and receives, and how far they are.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 
 use mpi::ffi::{
-    MPI_Cancel, MPI_Get_count, MPI_Irecv, MPI_Isend, MPI_Request_free, MPI_Status, MPI_Test,
-    RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_UINT8_T,
+    MPI_Cancel, MPI_ERR_IN_STATUS, MPI_Get_count, MPI_Irecv, MPI_Isend, MPI_Request_free,
+    MPI_Status, MPI_Testsome, RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_UINT8_T,
 };
 
-use crate::state::{self, BAD_ARGUMENT};
+use crate::state::{self, BAD_ARGUMENT, Room, State};
 use crate::table::{ANY_PEER, Lane, MAX_MESSAGE_BYTES, Progress};
 
 fn count(bytes: usize) -> Option<c_int> {
@@ -66,28 +65,69 @@ pub(crate) unsafe extern "C" fn receive(
     })
 }
 
-pub(crate) unsafe extern "C" fn test(number: u64, progress: *mut Progress) -> i32 {
+pub(crate) unsafe extern "C" fn test(
+    numbers: *const u64,
+    count: usize,
+    progress: *mut Progress,
+) -> i32 {
     state::with(|state| {
-        let Some(request) = state.request(number) else { return BAD_ARGUMENT };
-        let (mut flag, mut status) = (0, MaybeUninit::<MPI_Status>::zeroed());
-        // SAFETY: the request is under way, and the places are valid.
-        let error = unsafe { MPI_Test(request, &raw mut flag, status.as_mut_ptr()) };
-        if error != 0 {
-            state.forget(number);
-            return error;
+        if count == 0 {
+            return 0;
         }
-        let mut told = Progress { is_complete: flag, ..Progress::default() };
-        if flag != 0 {
-            state.forget(number);
-            // SAFETY: a status is plain numbers, and zeros are some.
-            let status = unsafe { status.assume_init() };
-            (told.peer, told.tag, told.bytes) =
-                (status.MPI_SOURCE, status.MPI_TAG, received(&status));
-        }
-        // SAFETY: the caller hands over a place for the answer.
-        unsafe { progress.write(told) };
-        0
+        // SAFETY: the caller hands over so many numbers.
+        let numbers = unsafe { std::slice::from_raw_parts(numbers, count) };
+        // SAFETY: the caller hands over a place for as many answers, which are plain numbers.
+        let progress = unsafe { std::slice::from_raw_parts_mut(progress, count) };
+        progress.fill(Progress::default());
+        let mut room = std::mem::take(&mut state.room);
+        let error =
+            match room.fill(numbers.iter().map_while(|number| state.request(*number).copied())) {
+                filled if filled == count => test_some(state, (numbers, &mut room), progress),
+                _ => BAD_ARGUMENT,
+            };
+        state.room = room;
+        error
     })
+}
+
+/// One call for all of them: MPI looks at the network once, and not once for each.
+fn test_some(
+    state: &mut State,
+    (numbers, room): (&[u64], &mut Room),
+    progress: &mut [Progress],
+) -> i32 {
+    let Room { requests, indices, statuses } = room;
+    let Ok(count) = c_int::try_from(requests.len()) else { return BAD_ARGUMENT };
+    let mut complete = 0;
+    // SAFETY: the requests are under way, and the places have room for all of them.
+    let error = unsafe {
+        MPI_Testsome(
+            count,
+            requests.as_mut_ptr(),
+            &raw mut complete,
+            indices.as_mut_ptr(),
+            statuses.as_mut_ptr(),
+        )
+    };
+    // Of requests that are none, the number is negative.
+    let complete = usize::try_from(complete).unwrap_or(0);
+    for (index, status) in indices.iter().zip(statuses.iter()).take(complete) {
+        let Ok(at) = usize::try_from(*index) else { continue };
+        let (Some(number), Some(told)) = (numbers.get(at), progress.get_mut(at)) else { continue };
+        state.forget(*number);
+        *told = Progress {
+            is_complete: 1,
+            peer: status.MPI_SOURCE,
+            tag: status.MPI_TAG,
+            bytes: received(status),
+            ..Progress::default()
+        };
+    }
+    if error == 0 || error != MPI_ERR_IN_STATUS as c_int {
+        return error;
+    }
+    let failed = statuses.iter().take(complete).find(|status| status.MPI_ERROR != 0);
+    failed.map_or(error, |status| status.MPI_ERROR)
 }
 
 fn received(status: &MPI_Status) -> u64 {

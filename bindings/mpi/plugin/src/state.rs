@@ -1,9 +1,11 @@
 //! What the plug-in keeps between two calls: the communicators, and the requests under way. A lock guards all of it, so that threads may
 //! take turns, as MPI_THREAD_SERIALIZED asks.
 
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
-use mpi::ffi::{MPI_Comm, MPI_Request};
+use mpi::ffi::{MPI_Comm, MPI_Request, MPI_Status};
 
 use crate::table::Lane;
 
@@ -16,11 +18,34 @@ pub(crate) const ONE_THREAD: i32 = -3;
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
+/// Room for a test of several requests, which goes on all the time.
+#[derive(Default)]
+pub(crate) struct Room {
+    pub(crate) requests: Vec<MPI_Request>,
+    pub(crate) indices: Vec<c_int>,
+    pub(crate) statuses: Vec<MPI_Status>,
+}
+
+impl Room {
+    /// Takes these requests, and makes room for as many answers; how many there are.
+    pub(crate) fn fill(&mut self, requests: impl Iterator<Item = MPI_Request>) -> usize {
+        self.requests.clear();
+        self.requests.extend(requests);
+        let count = self.requests.len();
+        // SAFETY: a status is plain numbers, and zeros are some.
+        let none = unsafe { MaybeUninit::<MPI_Status>::zeroed().assume_init() };
+        self.indices.resize(count, 0);
+        self.statuses.resize(count, none);
+        count
+    }
+}
+
 /// Of a rank that has started.
 pub(crate) struct State {
     lanes: [MPI_Comm; 2],
     requests: Vec<Option<MPI_Request>>,
     free: Vec<usize>,
+    pub(crate) room: Room,
 }
 
 // SAFETY: MPI gives handles (numbers, or pointers into its own memory) that any thread may use, one after the other; the lock sees to that.
@@ -28,7 +53,7 @@ unsafe impl Send for State {}
 
 impl State {
     pub(crate) fn new(lanes: [MPI_Comm; 2]) -> Self {
-        Self { lanes, requests: Vec::new(), free: Vec::new() }
+        Self { lanes, requests: Vec::new(), free: Vec::new(), room: Room::default() }
     }
 
     pub(crate) fn lane(&self, lane: Lane) -> MPI_Comm {

@@ -5,6 +5,7 @@
 //! waits for itself, that says what each rank has called.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::group::{Side, TransferError};
 use crate::message::Kind;
@@ -24,10 +25,17 @@ impl<W: Wire> Exchange<W> {
         self.tell_all(&header, &[]);
     }
 
-    /// Whether all other ranks have answered, but for those that have ended the run.
-    pub(crate) fn has_answers(&self) -> bool {
+    /// The first rank that has not answered, but for those that have ended the run.
+    pub(crate) fn unanswered(&self) -> Option<u32> {
         let mut awaited = self.ranks.others().filter(|rank| !self.ended.contains(rank));
-        awaited.all(|rank| self.answers.iter().any(|(_, side)| side.rank == rank))
+        awaited.find(|rank| !self.answers.iter().any(|(_, side)| side.rank == *rank))
+    }
+
+    /// A rank does not answer: it hangs, and the run fails with it and not with those who wait for it.
+    pub(crate) fn miss_answer(&mut self, rank: u32, waited: Duration) {
+        let host = self.ranks.host(rank).to_owned();
+        let cause = format!("it has not answered within {waited:?}");
+        self.fail(TransferError::PeerFailed { rank, host, cause });
     }
 
     /// The transfer of a collective call that is under way for the longest time on this rank: its tag, and this rank's side.

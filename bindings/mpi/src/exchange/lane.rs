@@ -1,25 +1,36 @@
 //! What is on its way: frames that go out and come in, and payloads with what is to be done when they are through.
 //!
-//! Frames come in through receives that stand ready, from any rank; MPI fills them in the order in which they stand, and so
-//! [`Frames::next`] looks at the oldest only.
+//! Frames come in through receives that stand ready, from any rank. MPI fills them in the order in which they stand, and so
+//! [`Frames::next`] takes them in that order.
+//!
+//! A step asks for all requests at once: `watched` names them, and `note` takes the answers in the same order.
 
 use std::collections::VecDeque;
 
 use crate::group::Span;
 use crate::message::FRAME_BYTES;
 use crate::table::{Lane, MAX_MESSAGE_BYTES};
-use crate::wire::{Request, Wire, WireError, span_of};
+use crate::wire::{Arrival, Request, Wire, WireError, span_of};
 
 /// Receives that stand ready. A burst of more waits in MPI.
 const READY: usize = 16;
+/// Of these, those that a step asks for: each takes a little of every step.
+const WATCHED: usize = 4;
 /// The tag of all frames.
 const FRAME_TAG: i32 = 1;
+
+/// A receive that stands ready, and what has come to it.
+struct Ready {
+    request: Request,
+    frame: Box<[u8]>,
+    arrival: Option<Arrival>,
+}
 
 /// Frames that go out, and receives for those that come in.
 #[derive(Default)]
 pub(crate) struct Frames {
     outgoing: Vec<(Request, Box<[u8]>)>,
-    ready: VecDeque<(Request, Box<[u8]>)>,
+    ready: VecDeque<Ready>,
 }
 
 impl Frames {
@@ -33,7 +44,7 @@ impl Frames {
 
     fn stand_ready(&mut self, wire: &mut impl Wire, mut frame: Box<[u8]>) -> Result<(), WireError> {
         let request = wire.receive(Lane::Control, span_of(&mut frame), None, FRAME_TAG)?;
-        self.ready.push_back((request, frame));
+        self.ready.push_back(Ready { request, frame, arrival: None });
         Ok(())
     }
 
@@ -49,36 +60,47 @@ impl Frames {
         Ok(())
     }
 
+    /// Adds the requests under way: of frames that go out, and of the next ones that come in.
+    pub(super) fn watched(&self, requests: &mut Vec<Request>) {
+        requests.extend(self.outgoing.iter().map(|(request, _)| *request));
+        let next = self.ready.iter().take(WATCHED).filter(|ready| ready.arrival.is_none());
+        requests.extend(next.map(|ready| ready.request));
+    }
+
+    /// Takes what [`watched`](Self::watched) has asked for: forgets frames that are through, and keeps those that have come.
+    pub(super) fn note(&mut self, told: &[Option<Arrival>]) {
+        let mut told = told.iter().copied();
+        self.outgoing.retain(|_| told.next().flatten().is_none());
+        let next = self.ready.iter_mut().take(WATCHED).filter(|ready| ready.arrival.is_none());
+        next.zip(told).for_each(|(ready, told)| ready.arrival = told);
+    }
+
     /// The next frame that has come in, with its sender.
     pub(crate) fn next(
         &mut self,
         wire: &mut impl Wire,
     ) -> Result<Option<(u32, Vec<u8>)>, WireError> {
-        let Some((request, _)) = self.ready.front() else { return Ok(None) };
-        let Some(arrival) = wire.test(*request)? else { return Ok(None) };
-        let Some((_, frame)) = self.ready.pop_front() else { return Ok(None) };
+        let Some(arrival) = self.ready.front().and_then(|ready| ready.arrival) else {
+            return Ok(None);
+        };
+        let Some(Ready { frame, .. }) = self.ready.pop_front() else { return Ok(None) };
         let length = usize::try_from(arrival.bytes).unwrap_or(0).min(frame.len());
         let found = frame[..length].to_vec();
         self.stand_ready(wire, frame)?;
         Ok(Some((arrival.peer, found)))
     }
 
-    /// Forgets frames that are through; whether all are.
-    pub(crate) fn flush(&mut self, wire: &mut impl Wire) -> Result<bool, WireError> {
-        let mut at = 0;
-        while let Some((request, _)) = self.outgoing.get(at) {
-            match wire.test(*request)? {
-                Some(_) => drop(self.outgoing.swap_remove(at)),
-                None => at += 1,
-            }
-        }
-        Ok(self.outgoing.is_empty())
+    /// Whether all frames are on their way.
+    pub(super) fn are_sent(&self) -> bool {
+        self.outgoing.is_empty()
     }
 
     /// Nothing comes in any more.
     pub(crate) fn close(&mut self, wire: &mut impl Wire) {
-        for (request, frame) in self.ready.drain(..) {
-            wire.give_up(request);
+        for Ready { request, frame, arrival } in self.ready.drain(..) {
+            if arrival.is_none() {
+                wire.give_up(request);
+            }
             // MPI may hold on to the bytes until it ends.
             Box::leak(frame);
         }
@@ -126,23 +148,19 @@ impl<T> Payloads<T> {
         Ok(())
     }
 
-    /// The payloads that are through.
-    pub(crate) fn through(&mut self, wire: &mut impl Wire) -> Result<Vec<T>, WireError> {
-        let (mut through, mut at) = (Vec::new(), 0);
-        while let Some((requests, _)) = self.under_way.get_mut(at) {
-            while let Some(request) = requests.last() {
-                if wire.test(*request)?.is_none() {
-                    break;
-                }
-                requests.pop();
-            }
-            if requests.is_empty() {
-                through.push(self.under_way.swap_remove(at).1);
-            } else {
-                at += 1;
-            }
+    /// Adds the requests under way.
+    pub(super) fn watched(&self, requests: &mut Vec<Request>) {
+        self.under_way.iter().for_each(|(of_one, _)| requests.extend(of_one));
+    }
+
+    /// Takes what [`watched`](Self::watched) has asked for; the payloads that are through.
+    pub(super) fn note(&mut self, told: &[Option<Arrival>]) -> Vec<T> {
+        let mut told = told.iter().copied();
+        for (requests, _) in &mut self.under_way {
+            requests.retain(|_| told.next().flatten().is_none());
         }
-        Ok(through)
+        let through = self.under_way.extract_if(.., |(requests, _)| requests.is_empty());
+        through.map(|(_, what)| what).collect()
     }
 
     /// Gives all of them up.

@@ -30,7 +30,7 @@ use crate::group::{
 };
 use crate::message::{Header, INLINE_BYTES, Kind};
 use crate::processes::Identity;
-use crate::wire::{Wire, WireError, copied, fill, length};
+use crate::wire::{Arrival, Request, Wire, WireError, copied, fill, length};
 
 use lane::{Frames, Payloads, Way};
 use matching::{Announced, Matching, Posted};
@@ -58,6 +58,13 @@ enum Then {
     Nothing,
 }
 
+/// Room for one look at the wire, which goes on all the time: the requests that it asks for, and the answers.
+#[derive(Default)]
+struct Look {
+    requests: Vec<Request>,
+    told: Vec<Option<Arrival>>,
+}
+
 /// One rank's side of everything that is under way.
 pub(crate) struct Exchange<W> {
     wire: W,
@@ -65,6 +72,7 @@ pub(crate) struct Exchange<W> {
     tags: Tags,
     frames: Frames,
     payloads: Payloads<Then>,
+    look: Look,
     matching: Matching,
     windows: Windows,
     slots: Slots,
@@ -115,6 +123,7 @@ impl<W: Wire> Exchange<W> {
             tags: Tags { next: 0, count },
             frames: Frames::default(),
             payloads: Payloads::default(),
+            look: Look::default(),
             matching: Matching::default(),
             windows: Windows::default(),
             slots: Slots::default(),
@@ -317,6 +326,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     fn try_step(&mut self) -> Result<(), WireError> {
+        let through = self.look()?;
         while let Some((from, frame)) = self.frames.next(&mut self.wire)? {
             self.ranks.hear(from);
             self.serve(from, &frame)?;
@@ -324,11 +334,23 @@ impl<W: Wire> Exchange<W> {
                 return Ok(());
             }
         }
-        for then in self.payloads.through(&mut self.wire)? {
+        for then in through {
             self.finish_payload(then)?;
         }
-        self.frames.flush(&mut self.wire)?;
         self.look_after_ranks(Instant::now())
+    }
+
+    /// Asks the wire once for all requests under way. The payloads that are through; frames are kept where they stand.
+    fn look(&mut self) -> Result<Vec<Then>, WireError> {
+        let Self { frames, payloads, wire, look: Look { requests, told }, .. } = self;
+        requests.clear();
+        frames.watched(requests);
+        let of_frames = requests.len();
+        payloads.watched(requests);
+        wire.test(requests, told)?;
+        let (of_frames, of_payloads) = told.split_at(of_frames.min(told.len()));
+        frames.note(of_frames);
+        Ok(payloads.note(of_payloads))
     }
 
     fn finish_payload(&mut self, then: Then) -> Result<(), WireError> {
@@ -510,7 +532,12 @@ impl<W: Wire> Exchange<W> {
 
     /// Whether every frame of this rank is on its way, after a step of the frames.
     pub(crate) fn flush(&mut self) -> bool {
-        self.frames.flush(&mut self.wire).unwrap_or(true)
+        let Self { frames, wire, look: Look { requests, told }, .. } = self;
+        requests.clear();
+        frames.watched(requests);
+        let looked = wire.test(requests, told);
+        frames.note(told);
+        looked.is_err() || frames.are_sent()
     }
 
     /// Nothing comes in any more.

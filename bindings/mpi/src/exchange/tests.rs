@@ -145,9 +145,9 @@ fn ranks_that_wait_in_different_calls_are_told() {
             ranks.0[rank].start(1, &receive).unwrap();
         }
         ranks.0[1].ask();
-        assert!(!ranks.0[1].has_answers());
+        assert!(ranks.0[1].unanswered().is_some());
         ranks.step();
-        assert!(ranks.0[1].has_answers());
+        assert_eq!(ranks.0[1].unanswered(), None);
         let found = ranks.0[1].disagreement();
         let (Some(TransferError::Mismatch { first, second, .. }), true) = (&found, is_found) else {
             assert!(found.is_none() && !is_found, "{found:?}");
@@ -229,4 +229,29 @@ fn a_silent_rank_is_named_by_the_one_after_it() {
     let error = over[0].result.clone().unwrap_err();
     assert!(matches!(&error, TransferError::Absent { rank: 1, .. }), "{error}");
     assert!(ranks.0[0].failed().is_none(), "rank 2 is heard by rank 0");
+}
+
+#[test]
+fn a_rank_that_does_not_answer_is_named_with_what_waits_for_it() {
+    let mut ranks = Ranks::open(3);
+    let mut bytes = vec![0; 8];
+    ranks.0[0].start(1, &transfer(TransferKind::RECEIVE, 2, &mut bytes)).unwrap();
+    ranks.0[0].ask();
+    for _ in 0..4 {
+        // Rank 2 hangs.
+        ranks.0[1].step(&mut Vec::new());
+        ranks.0[0].step(&mut Vec::new());
+    }
+    assert_eq!((ranks.0[0].disagreement(), ranks.0[0].unanswered()), (None, Some(2)));
+    ranks.0[0].miss_answer(2, Duration::from_secs(2));
+    let told = ranks.0[0].failed().unwrap().to_string();
+    assert!(
+        told.starts_with("rank 2 on host2 has failed (it has not answered within 2s"),
+        "{told}"
+    );
+    assert!(told.contains("rank 0 has a receive of 8 bytes with rank 2 under way"), "{told}");
+    ranks.0[0].end(Some("its run has ended with a fault"));
+    ranks.0[1].step(&mut Vec::new());
+    let told = ranks.0[1].failed().unwrap().to_string();
+    assert!(told.starts_with("rank 2 on host2 has failed (rank 0 says: "), "{told}");
 }

@@ -3,7 +3,7 @@
 use pto_abi::fault::Fault;
 
 use super::call::Call;
-use super::{exchange, gather, relay, scatter, tree};
+use super::{doubling, exchange, gather, relay, scatter, tree};
 use crate::collective::{Collective, CollectiveCall};
 use crate::element::ElementType;
 use crate::group::calls::bytes_of;
@@ -93,6 +93,9 @@ impl Communicator {
             if algorithm == Algorithm::TREE {
                 tree::reduce(&call, stream, &view, (0, reduction))?;
                 return tree::broadcast(&call, stream, &view, 0);
+            }
+            if algorithm == Algorithm::DOUBLING {
+                return doubling::all_reduce(&call, stream, &view, reduction);
             }
             scatter::scatter(&call, stream, &view, (algorithm, reduction))?;
             gather::gather(&call, stream, &view, algorithm)

@@ -176,7 +176,7 @@ impl<'c> Call<'c> {
         for at in 0..self.most_tiles(sent, received) {
             self.send_tile(stream, sent, (to, step, at))?;
             if let Some(tile) = self.tile(received, at) {
-                self.reduce_one(stream, &tile, (from, step, at), reduction)?;
+                self.reduce_one(stream, &tile, (from, step, at), (reduction, 0))?;
             }
         }
         Ok(())
@@ -206,22 +206,23 @@ impl<'c> Call<'c> {
         reduction: Reduction,
     ) -> Result<(), Fault> {
         for (at, tile) in self.tiles(view) {
-            self.reduce_one(stream, &tile, (from, step, at), reduction)?;
+            self.reduce_one(stream, &tile, (from, step, at), (reduction, 0))?;
         }
         Ok(())
     }
 
-    fn reduce_one<G: StreamBuilder>(
+    /// Receives a tile of a rank and reduces it into this one's, which has its place before it (0) or behind it (1).
+    pub(super) fn reduce_one<G: StreamBuilder>(
         &self,
         stream: &mut G,
         tile: &TensorView<'_>,
         (from, step, at): (u32, u32, u32),
-        reduction: Reduction,
+        (reduction, place): (Reduction, u32),
     ) -> Result<(), Fault> {
         let scope = stream.open_scope(DependencyMode::DERIVED)?;
         let arrived = stream.alloc(tile.element(), tile.shape())?;
         self.receive_one(stream, &arrived, (from, step, at))?;
-        let parts = Parts { view: &arrived, count: 1, place: 0 };
+        let parts = Parts { view: &arrived, count: 1, place };
         kernel::reduce(stream, (tile, parts, tile), reduction)?;
         stream.close_scope(scope)
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! calls.rs: the calls of a communicator --+--> scatter.rs   reduce-scatter: direct, ring, halving   (in place, by parts)
 //!                                         |--> gather.rs    all-gather: direct, ring, doubling      (in place, by parts)
+//!                                         |--> doubling.rs  all-reduce of whole tensors, in pairs
 //!                                         |--> relay.rs     broadcast and reduce of large tensors, tile by tile through relays
 //!                                         |--> tree.rs      broadcast and reduce of whole tensors
 //!                                         '--> exchange.rs  all-to-all, also with counts that only the device knows
@@ -13,6 +14,7 @@
 
 mod all;
 mod call;
+mod doubling;
 mod exchange;
 mod gather;
 mod relay;

@@ -66,6 +66,7 @@ fn whichever_transfer_is_left_out_is_missed() {
         Algorithm::HALVING,
         Algorithm::TREE,
         Algorithm::TWO_LEVEL,
+        Algorithm::DOUBLING,
     ];
     let whats =
         [What::BROADCAST, What::REDUCE, What::ALL_REDUCE, What::SCATTER_GATHER, What::ALL_TO_ALL];

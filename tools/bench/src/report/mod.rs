@@ -1,5 +1,6 @@
 //! What is said of the measurements: as text, as one JSON value, as a picture.
 
+pub mod chart;
 mod measured;
 mod plot;
 mod ratios;

@@ -2,36 +2,17 @@
 
 use std::fmt::Write as _;
 
+use super::chart::{Axes, PANEL, decades, grid};
 use crate::measure::Series;
 use crate::runner::Class;
 use crate::stats::Statistic;
 
-const PANEL: (f64, f64) = (300.0, 210.0);
-const MARGIN: (f64, f64) = (46.0, 30.0);
 const COLUMNS: usize = 3;
 /// Okabe and Ito's colours, then lighter ones.
 const COLOURS: [&str; 14] = [
     "#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#b8a400",
     "#8fbcbb", "#a3be8c", "#b48ead", "#d08770", "#666666", "#aaaaaa",
 ];
-
-/// One panel's axes: from the logarithms of tasks and ns to places.
-struct Axes {
-    left: f64,
-    top: f64,
-    tasks: (f64, f64),
-    ns: (f64, f64),
-}
-
-impl Axes {
-    fn place(&self, tasks: f64, ns: f64) -> (f64, f64) {
-        let part =
-            |value: f64, (from, to): (f64, f64)| (value.log10() - from) / (to - from).max(0.1);
-        let (width, height) = (PANEL.0 - MARGIN.0 - 14.0, PANEL.1 - MARGIN.1 - 26.0);
-        let x = self.left + MARGIN.0 + part(tasks, self.tasks) * width;
-        (x, self.top + 22.0 + (1.0 - part(ns, self.ns)) * height)
-    }
-}
 
 /// The picture, of empty kernels.
 #[must_use]
@@ -54,8 +35,8 @@ pub fn plot(series: &[Series], by: Statistic) -> String {
         let axes = Axes {
             left: PANEL.0 * (index % COLUMNS) as f64,
             top: PANEL.1 * (index / COLUMNS) as f64,
-            tasks: decades(here.iter().map(|one| f64::from(one.asked))),
-            ns: decades(here.iter().map(|one| one.total.by(by))),
+            x: decades(here.iter().map(|one| f64::from(one.asked))),
+            y: decades(here.iter().map(|one| one.total.by(by))),
         };
         grid(&mut svg, &axes, graph);
         for (colour, runner) in COLOURS.iter().cycle().zip(&runners) {
@@ -95,59 +76,6 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     distinct
 }
 
-/// The whole decades around values, as logarithms.
-fn decades(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    let (least, most) = values
-        .fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
-    (least.max(0.1).log10().floor(), most.max(1.0).log10().ceil())
-}
-
-fn grid(svg: &mut String, axes: &Axes, graph: &str) {
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.0}\" y=\"{:.0}\" font-weight=\"bold\">{graph}</text>",
-        axes.left + MARGIN.0,
-        axes.top + 14.0
-    );
-    let (from, to) = (10_f64.powf(axes.tasks.0), 10_f64.powf(axes.tasks.1));
-    let (least, most) = (10_f64.powf(axes.ns.0), 10_f64.powf(axes.ns.1));
-    for ns in powers(axes.ns) {
-        let ((x, y), (end, _)) = (axes.place(from, ns), axes.place(to, ns));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1} {y:.1}H{end:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{ns}</text>",
-            x - 4.0,
-            y + 3.0
-        );
-    }
-    for tasks in powers(axes.tasks) {
-        let ((x, y), (_, end)) = (axes.place(tasks, least), axes.place(tasks, most));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{x:.1} {y:.1}V{end:.1}\" stroke=\"#eee\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#555\">{}</text>",
-            y + 12.0,
-            short(tasks)
-        );
-    }
-}
-
-fn powers((from, to): (f64, f64)) -> impl Iterator<Item = f64> {
-    let mut exponent = from - 1.0;
-    std::iter::from_fn(move || {
-        exponent += 1.0;
-        (exponent <= to).then(|| 10_f64.powf(exponent))
-    })
-}
-
-/// `1000000` as `1M`.
-fn short(tasks: f64) -> String {
-    match tasks {
-        tasks if tasks >= 1e6 => format!("{}M", tasks / 1e6),
-        tasks if tasks >= 1e3 => format!("{}k", tasks / 1e3),
-        tasks => format!("{tasks}"),
-    }
-}
-
 /// Ours is what one looks for.
 fn stroke(class: Option<Class>) -> &'static str {
     match class {
@@ -183,7 +111,7 @@ fn curve(
 
 #[cfg(test)]
 mod tests {
-    use super::{decades, plot, short};
+    use super::plot;
     use crate::family::Family;
     use crate::measure::{Plan, measure};
     use crate::runner::Runner;
@@ -202,11 +130,5 @@ mod tests {
         assert_eq!(svg.matches("<title>sweep</title>").count(), 4);
         assert_eq!(svg.matches("<circle").count(), 4 * 2 * 2);
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-    }
-
-    #[test]
-    fn axes_have_whole_decades() {
-        assert_eq!(decades([12.0, 340.0].into_iter()), (1.0, 3.0));
-        assert_eq!([100.0, 1e3, 1e7].map(short), ["100", "1k", "10M"]);
     }
 }

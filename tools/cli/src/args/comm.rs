@@ -1,5 +1,7 @@
 //! What a user can write behind `pto comm`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use pto_graph::group::{Algorithm, Collective};
 use pto_host::group::GroupTarget;
@@ -45,7 +47,7 @@ pub(crate) struct CommBenchArgs {
     /// The collective: all_reduce, reduce_scatter, all_gather, all_to_all, broadcast or reduce
     #[arg(long, value_name = "NAME", default_value = "all_reduce", value_parser = collective)]
     pub(crate) collective: Collective,
-    /// The algorithm: auto, direct, ring, halving, tree or two-level. A collective that does not have it takes the one of auto
+    /// The algorithm: auto, direct, ring, halving, doubling, tree or two-level. A collective that does not have it takes the one of auto
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = algorithm)]
     pub(crate) algorithm: Algorithm,
     /// The smallest size in bytes; K, M, G stand for KiB, MiB, GiB
@@ -66,6 +68,9 @@ pub(crate) struct CommBenchArgs {
     /// Number of vector cores of each device; they reduce [default: 4; in virtual time 48]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=48))]
     pub(crate) aiv: Option<u32>,
+    /// Writes time and bus bandwidth over size as a picture
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
     /// Number of AICPU instances of each device: one builds, the others schedule
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub(crate) aicpu: u32,

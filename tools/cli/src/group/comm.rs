@@ -1,5 +1,6 @@
 //! `pto comm bench`: what a collective takes on a group, by size, in the table that users of the collective tests of other systems know.
 
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use pto_examples::comm_bench::Args;
@@ -7,12 +8,14 @@ use pto_graph::group::{Collective, Order};
 use pto_host::group::{GroupOptions, GroupWork, Member};
 use pto_host::{Capacities, DeviceOptions, RunOptions};
 
+use super::comm_plot::picture;
 use super::comm_table::{Row, json, text};
 use super::open::{Opened, cores};
 use crate::args::CommBenchArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
+use crate::output_file;
 
 /// Elements are of 4 bytes.
 const ELEMENT_BYTES: u64 = 4;
@@ -26,6 +29,9 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
             "--from {} is no size below --to {}; sizes are in bytes, from {ELEMENT_BYTES} on",
             args.from, args.to
         )));
+    }
+    if let Some(path) = &args.svg {
+        output_file::check_form(path, "svg")?;
     }
     let aiv = args.aiv.unwrap_or_else(|| cores(&args.group).1);
     let device = DeviceOptions {
@@ -49,6 +55,9 @@ pub(crate) fn bench(args: &CommBenchArgs) -> Result<Exit, Failure> {
     }
     let (place, ranks) = (bench.opened.place(), bench.opened.group.size());
     let head = (args.collective, place.as_str(), ranks);
+    if let Some(path) = &args.svg {
+        output_file::write(path, |to| to.write_all(picture(head, &rows).as_bytes()))?;
+    }
     answer(Form::from(args.json), exit, || text(head, &rows), || json(head, &rows))
 }
 

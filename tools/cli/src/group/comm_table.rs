@@ -22,7 +22,7 @@ pub(crate) struct Row {
 
 impl Row {
     /// In GB/s; `None`: the time is too short to be measured.
-    fn bandwidth(&self) -> Option<f64> {
+    pub(super) fn bandwidth(&self) -> Option<f64> {
         let seconds = self.time.as_secs_f64();
         (seconds > 0.0).then(|| self.bytes as f64 / seconds / 1e9)
     }
@@ -45,7 +45,7 @@ pub(crate) fn bus_factor(collective: Collective, ranks: u32) -> f64 {
 }
 
 /// Collective, where, ranks.
-type Head<'a> = (Collective, &'a str, u32);
+pub(super) type Head<'a> = (Collective, &'a str, u32);
 
 pub(crate) fn text((collective, place, ranks): Head<'_>, rows: &[Row]) -> String {
     let is_mpi = rows.iter().any(|row| row.mpi.is_some());

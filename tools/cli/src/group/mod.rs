@@ -3,6 +3,7 @@
 
 mod bounds;
 pub(crate) mod comm;
+mod comm_plot;
 mod comm_table;
 mod explored;
 mod open;

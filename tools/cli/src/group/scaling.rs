@@ -27,7 +27,7 @@ const COLLECTIVES: [Collective; 6] = [
 /// Cores of a device.
 const CORES: [u32; 2] = [24, 48];
 /// The layer: rows, inner extent of all ranks together, columns, and columns that are added up at once.
-const LAYER: [u64; 4] = [512, 16_384, 8192, 1024];
+const LAYER: [u64; 4] = [512, 18_432, 8192, 1024];
 /// Memory of a device. Without computation it is not touched, and costs nothing.
 const GM_BYTES: u64 = 2 << 30;
 

@@ -81,6 +81,13 @@ fn every_collective_is_measured_and_checked() {
         let text = pto(&[&sizes[..], &["--repeats=1", "--collective", name]].concat(), 0).stdout;
         assert!(text.contains("bus GB/s") && text.contains("ok"), "{name}: {text}");
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("bench.svg").to_str().expect("UTF-8").to_owned();
+    let sizes = ["comm", "bench", "--group=virtual:2", "-b=8K", "-e=16K", "--svg", &file];
+    pto(&sizes, 0);
+    let picture = std::fs::read_to_string(&file).expect("it was written");
+    assert_eq!(picture.matches("<circle").count(), 4, "a time and a bandwidth of two sizes");
+    refused(&["comm", "bench", "--svg", "bench.html"], 2, &["bench.html", "svg"]);
 }
 
 /// A pipeline whose processes are on ranks is a workload file like any other, and has the bits of one device in every order of arrivals.

@@ -1,11 +1,15 @@
 //! Ranks in processes of their own, below `mpirun`. These tests need an MPI and its plug-in: `cargo xtask mpi` brings both, and runs them.
 //! `PTO_MPI_KILLS` says how many jobs lose a rank; 4 without it.
 
+mod sessions;
+
 use std::fmt::Write as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::examples::all;
+use crate::examples::{all, borrowed};
+use crate::pto::pto;
 
 /// The launchers, each with the options that it needs on a machine with fewer cores than ranks.
 const LAUNCHERS: [(&str, &[&str]); 2] = [
@@ -40,10 +44,20 @@ fn launchers() -> Vec<(&'static str, &'static [&'static str])> {
     found
 }
 
-fn job((name, options): (&str, &[&str]), ranks: u32, arguments: &[String]) -> Command {
+fn job(launcher: (&str, &[&str]), ranks: u32, arguments: &[String]) -> Command {
+    job_of(Path::new(env!("CARGO_BIN_EXE_pto")), launcher, ranks, arguments)
+}
+
+/// So many processes of a program.
+fn job_of(
+    program: &Path,
+    (name, options): (&str, &[&str]),
+    ranks: u32,
+    arguments: &[String],
+) -> Command {
     let mut command = Command::new(name);
     command.args(options).args(["-n", &ranks.to_string()]);
-    command.arg(env!("CARGO_BIN_EXE_pto")).args(arguments);
+    command.arg(program).args(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -59,27 +73,36 @@ fn digest(text: &str) -> &str {
     text[at..].lines().next().unwrap_or_default()
 }
 
+/// What a job answers, and what one process with as many ranks does.
+fn digest_over(launcher: (&str, &[&str]), ranks: u32, words: &[String]) -> String {
+    let over = [words, &["--group=mpi".to_owned()]].concat();
+    let told = job(launcher, ranks, &over).output().expect("it starts");
+    let text = String::from_utf8_lossy(&told.stdout).into_owned();
+    let stderr = String::from_utf8_lossy(&told.stderr);
+    assert!(told.status.success(), "{} {ranks} {words:?}: {text}{stderr}", launcher.0);
+    digest(&text).to_owned()
+}
+
+/// Every example on 1, 2, 4 and 8 ranks: over each MPI, on devices of this process, and in virtual time.
 #[test]
 #[ignore = "needs an MPI: cargo xtask mpi"]
 fn results_over_mpi_are_those_of_one_process_bit_for_bit() {
-    for launcher in launchers() {
-        for (name, ranks) in [
-            ("tp_decoder", 2),
-            ("dist_cholesky", 4),
-            ("ep_moe", 2),
-            ("pp_decoder", 2),
-            ("dp_training", 2),
-        ] {
-            let told =
-                job(launcher, ranks, &example(name, &["--group=mpi"])).output().expect("it starts");
-            let text = String::from_utf8_lossy(&told.stdout).into_owned();
-            let stderr = String::from_utf8_lossy(&told.stderr);
-            assert!(told.status.success(), "{} {name}: {text}{stderr}", launcher.0);
-            let local = example(name, &[&format!("--group=local:{ranks}")]);
-            let local =
-                Command::new(env!("CARGO_BIN_EXE_pto")).args(local).output().expect("it starts");
-            let local = String::from_utf8_lossy(&local.stdout).into_owned();
-            assert_eq!(digest(&text), digest(&local), "{} {name}", launcher.0);
+    let launchers = launchers();
+    for case in all().filter(|case| case.example().is_for_groups()) {
+        let words = case.small("run");
+        for ranks in [1, 2, 4, 8] {
+            let here = |kind: &str| {
+                let group = format!("--group={kind}:{ranks}");
+                let told = pto(&[&borrowed(&words)[..], &[&group]].concat(), 0).stdout;
+                digest(&told).to_owned()
+            };
+            let local = here("local");
+            let name = case.name();
+            assert_eq!(here("virtual"), local, "{name} in virtual time on {ranks}");
+            for launcher in &launchers {
+                let over = digest_over(*launcher, ranks, &words);
+                assert_eq!(over, local, "{} {name} on {ranks}", launcher.0);
+            }
         }
     }
 }
@@ -170,7 +193,7 @@ fn has_ended(process: u32) -> bool {
 fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
     // So many steps that the job does not end by itself.
     let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
-    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=3000")).collect();
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
     let mut child = job(launcher, 3, &words).spawn().expect("it starts");
     let start = Instant::now();
     while ranks_of(&child).len() < 3 {
@@ -226,6 +249,44 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
             eprintln!("{} {attempt}: ended after {took:?}, told by a rank: {is_told}", launcher.0);
         }
     }
+}
+
+/// A rank that is stopped, and does not end: silence alone says so.
+#[test]
+#[ignore = "needs an MPI: cargo xtask mpi"]
+fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
+    let launcher = launchers()[0];
+    let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
+    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
+    let mut child = job(launcher, 3, &words).spawn().expect("it starts");
+    let start = Instant::now();
+    while ranks_of(&child).len() < 3 {
+        assert!(start.elapsed() < BUDGET, "the ranks do not come");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(700));
+    let victim = ranks_of(&child).pop().expect("the job has ended before a rank was stopped");
+    let environment = std::fs::read(format!("/proc/{victim}/environ")).expect("it is ours");
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let rank = environment.split('\0').find_map(|it| it.strip_prefix("OMPI_COMM_WORLD_RANK="));
+    let named = format!("rank {} on ", rank.expect("the launcher says so"));
+    Command::new("kill").args(["-STOP", &victim.to_string()]).status().expect("kill");
+    let stopped = Instant::now();
+    // 5 s in a run, before which it stalls; 30 s before one; and what the launcher takes to end.
+    while child.try_wait().expect("it is ours").is_none() {
+        if stopped.elapsed() > 3 * BUDGET {
+            child.kill().expect("it is ours");
+            Command::new("kill").args(["-KILL", &victim.to_string()]).status().expect("kill");
+            panic!("the job hangs with its rank");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let told = child.wait_with_output().expect("it has ended");
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    let is_told = ["has not answered within", "has not come within"].map(|it| text.contains(it));
+    assert!(!told.status.success() && text.contains(&named), "no '{named}': {text}");
+    assert!(is_told.contains(&true), "{text}");
+    eprintln!("{}: a job with a rank that hangs ended after {:?}", launcher.0, stopped.elapsed());
 }
 
 /// The lines of a campaign's journal: of each rank's file the first one names the campaign.
