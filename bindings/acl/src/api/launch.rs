@@ -8,6 +8,7 @@ use crate::common::entry::{self, api};
 use crate::common::notes::{Note, Noted as _, Pointee};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
+use crate::common::thread;
 use crate::device::kernel::{self, ARGUMENTS, Arguments, FUNCTIONS, Function};
 use crate::device::parameters::MAX_PARAMETERS;
 use crate::device::{current, launches};
@@ -50,7 +51,8 @@ api! {
         check_config(&config)?;
         if count == 0 && let Some(words) = arguments.words(bytes, MAX_PARAMETERS) {
             check_blocks(blocks)?;
-            return launches::launch_words(&*current::submitting(stream)?, looked_up(function)?, blocks, words);
+            let own = thread::own();
+            return launches::launch_words(&own, &*current::submitting_from(&own, stream)?, looked_up(function)?, blocks, words);
         }
         let arguments = arguments.list("arguments", bytes)?;
         let holders = holders.list("holders", count)?;
@@ -166,7 +168,14 @@ extern "C" fn aclrtLaunchKernelWithArgsArray(
                 ("count", 0_usize.note()),
             ]
         });
-        launches::launch_words(&*current::submitting(stream)?, found, blocks, &words)
+        let own = thread::own();
+        launches::launch_words(
+            &own,
+            &*current::submitting_from(&own, stream)?,
+            found,
+            blocks,
+            &words,
+        )
     });
     calls::end(begun, u64::from(code.cast_unsigned()));
     code

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_void};
 use std::ops::Range;
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::refusal::Refusal;
@@ -90,24 +91,39 @@ pub(crate) fn share_messages(is_shared: bool) {
     *shared_messages() = is_shared.then(VecDeque::new);
 }
 
+/// The state of the calling thread, for a call that looks at it more than once. It stays in its thread.
+pub(crate) struct Own(*const RefCell<Thread>);
+
+/// Finds the state of the calling thread.
+#[inline]
+pub(crate) fn own() -> Own {
+    let Some(key) = *KEY.get_or_init(make_key) else {
+        return Own(ptr::null());
+    };
+    // SAFETY: the key was made by `make_key` and is never deleted.
+    let state = unsafe { libc::pthread_getspecific(key) }.cast::<RefCell<Thread>>();
+    Own(if state.is_null() { make_state(key) } else { state })
+}
+
+impl Own {
+    /// Calls `look` with it.
+    #[inline]
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut Thread) -> R) -> R {
+        // SAFETY: null where there is no key; or the value belongs to this thread, which a pointer does not leave, and lives until the
+        // thread ends.
+        let cell = unsafe { self.0.as_ref() };
+        match cell.map(RefCell::try_borrow_mut) {
+            Some(Ok(mut thread)) => look(&mut thread),
+            // No key, or a callback within a look, which there is none of today.
+            None | Some(Err(_)) => look(&mut Thread::default()),
+        }
+    }
+}
+
 /// Calls `look` with the state of the calling thread.
 #[inline]
 pub(crate) fn with<R>(look: impl FnOnce(&mut Thread) -> R) -> R {
-    let Some(key) = *KEY.get_or_init(make_key) else {
-        return look(&mut Thread::default());
-    };
-    // SAFETY: the key was made by `make_key` and is never deleted.
-    let mut state = unsafe { libc::pthread_getspecific(key) }.cast::<RefCell<Thread>>();
-    if state.is_null() {
-        state = make_state(key);
-    }
-    // SAFETY: the value belongs to this thread, and lives until the thread ends.
-    let cell = unsafe { &*state };
-    match cell.try_borrow_mut() {
-        Ok(mut thread) => look(&mut thread),
-        // A callback within a look: there is none today.
-        Err(_) => look(&mut Thread::default()),
-    }
+    own().with(look)
 }
 
 /// The state of a thread that has none.

@@ -11,7 +11,7 @@ use super::stream::{STREAMS, Stream};
 use super::{callbacks, defaults, fleet, model, places, tile};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
-use crate::common::thread;
+use crate::common::thread::{self, Own};
 use crate::common::{checks, codes};
 
 /// The current context.
@@ -36,8 +36,14 @@ fn default_context() -> Answer<Handle> {
 /// A stream that this thread submits to: NULL is the default one; one of another context is refused.
 #[inline]
 pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
+    submitting_from(&thread::own(), stream)
+}
+
+/// As [`submitting`], for a call that looks at its thread again.
+#[inline]
+pub(crate) fn submitting_from(own: &Own, stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream != 0
-        && let Some(stream) = of_current(stream)
+        && let Some(stream) = of_current(own, stream)
     {
         return Ok(stream);
     }
@@ -60,7 +66,7 @@ pub(crate) fn submitting(stream: Handle) -> Answer<Found<'static, Stream>> {
 /// A stream that this thread waits for or asks about: of any context.
 pub(crate) fn asked(stream: Handle) -> Answer<Found<'static, Stream>> {
     if stream != 0
-        && let Some(stream) = of_current(stream)
+        && let Some(stream) = of_current(&thread::own(), stream)
     {
         return Ok(stream);
     }
@@ -70,8 +76,8 @@ pub(crate) fn asked(stream: Handle) -> Answer<Found<'static, Stream>> {
 
 /// The stream, where it belongs to the current context and that lives: what most calls ask for, with one look into one table.
 #[inline]
-fn of_current(stream: Handle) -> Option<Found<'static, Stream>> {
-    let current = thread::with(|thread| thread.context)?;
+fn of_current(own: &Own, stream: Handle) -> Option<Found<'static, Stream>> {
+    let current = own.with(|thread| thread.context)?;
     STREAMS
         .find(stream)
         .filter(|stream| stream.context.handle == current && !stream.context.is_destroyed())

@@ -11,6 +11,7 @@ use super::{places, profile};
 use crate::common::checks;
 use crate::common::order::{Touch, Use};
 use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::thread::Own;
 
 /// What a kernel is called with: its words, and memory of the host that words are addresses of.
 #[derive(Default)]
@@ -108,6 +109,7 @@ fn touched_by(function: &Function, blocks: u32, held: &[u64]) -> Vec<Touch> {
 /// Launches a kernel with words alone. Where nobody keeps the launch, nothing is copied.
 #[inline]
 pub(crate) fn launch_words(
+    own: &Own,
     stream: &Stream,
     function: &Arc<Function>,
     blocks: u32,
@@ -116,7 +118,7 @@ pub(crate) fn launch_words(
     if stream.is_captured() || profile::is_on() || checks::is_on() {
         return launch(stream, Arc::clone(function), blocks, Passed::words(words.to_vec()));
     }
-    stream.submit_unwatched(Engine::Cores, |lane| function.launch(lane, blocks, words))
+    stream.submit_unwatched(own, Engine::Cores, |lane| function.launch(lane, blocks, words))
 }
 
 /// Launches a kernel; what its words are addresses of is kept until it is over.

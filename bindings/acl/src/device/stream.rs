@@ -13,7 +13,7 @@ use crate::common::order::Touch;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
-use crate::common::thread;
+use crate::common::thread::{self, Own};
 use crate::common::{checks, codes};
 
 /// The streams of the process.
@@ -111,8 +111,14 @@ impl Stream {
     /// Gives a command to the lane at once.
     #[inline]
     fn perform(&self, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
+        self.perform_from(&thread::own(), submit)
+    }
+
+    /// As [`Stream::perform`], for a call that has looked at its thread already.
+    #[inline]
+    fn perform_from(&self, own: &Own, submit: impl FnOnce(&Lane) -> Answer) -> Answer {
         submit(&self.lane).inspect_err(|refusal| self.note(refusal))?;
-        thread::with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
+        own.with(|thread| thread.last_task = thread.last_task.wrapping_add(1));
         Ok(())
     }
 
@@ -132,11 +138,12 @@ impl Stream {
     #[inline]
     pub(crate) fn submit_unwatched(
         &self,
+        own: &Own,
         engine: Engine,
         work: impl FnOnce(&Lane) -> Answer,
     ) -> Answer {
         self.context.check_running()?;
-        self.perform(|lane| lane.perform(engine, work))
+        self.perform_from(own, |lane| lane.perform(engine, work))
     }
 
     /// Takes a command; only a capture has to keep it, so that only then an object is made for it.
