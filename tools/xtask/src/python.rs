@@ -98,11 +98,9 @@ impl Environment {
         };
         pip(self.from_pypi)?;
         // Optimised as the tests are: much of it is compiled for them already, and the tests of the package run on it.
-        let levels = target.join("levels-of-the-wheel.toml");
-        levels_of_tests(&root.join("Cargo.toml"), &levels)?;
         let mut build = Command::new(&python);
         build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
-        build.arg("--config").arg(&levels);
+        build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
         run(build.current_dir(root.join("bindings/python")))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();
@@ -123,27 +121,6 @@ impl Environment {
     }
 }
 
-/// Writes what `manifest` says of the profile of tests to `file`, as configuration of the profile that maturin builds with: cargo makes a
-/// test of a library in the former, and not the library.
-fn levels_of_tests(manifest: &Path, file: &Path) -> Result<(), String> {
-    let text = std::fs::read_to_string(manifest)
-        .map_err(|error| format!("{}: {error}", manifest.display()))?;
-    std::fs::write(file, of_profile_dev(&text))
-        .map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// The tables of `[profile.test]` in a manifest, with the name of the profile `dev`.
-fn of_profile_dev(manifest: &str) -> String {
-    let mut inside = false;
-    let lines = manifest.lines().filter(|line| {
-        if line.starts_with('[') {
-            inside = line.starts_with("[profile.test]") || line.starts_with("[profile.test.");
-        }
-        inside
-    });
-    lines.map(|line| line.replacen("[profile.test", "[profile.dev", 1) + "\n").collect()
-}
-
 fn install_programs(programs: &[packages::Program]) -> Result<(), String> {
     packages::install(programs, &|sentence| println!("{sentence}"))
         .map_err(|error: ToolError| error.to_string())
@@ -155,18 +132,5 @@ fn run(command: &mut Command) -> Result<(), String> {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{command:?}: {status}")),
         Err(error) => Err(format!("{command:?} cannot be started: {error}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::of_profile_dev;
-
-    #[test]
-    fn the_levels_of_tests_are_those_of_the_wheel() {
-        let manifest = "[profile.dev]\ndebug = 0\n[profile.test]\nopt-level = 1\n\n[profile.test.package.a]\n\
-                        opt-level = 0\n[profile.tests]\nlto = true\n";
-        let levels = "[profile.dev]\nopt-level = 1\n\n[profile.dev.package.a]\nopt-level = 0\n";
-        assert_eq!(of_profile_dev(manifest), levels);
     }
 }
