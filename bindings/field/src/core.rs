@@ -7,10 +7,10 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use pto_field_frame::{Frame, GLOBAL, LOCAL};
+use pto_field_frame::{Conditions, Frame, GLOBAL, LOCAL};
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 
@@ -19,12 +19,8 @@ use crate::flags::{Crew, Mode, Seat};
 use crate::lines::Before;
 use crate::shared::{Crash, Ran, Shared};
 use crate::watch::Look;
-use crate::wire::{
-    AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, Place, pointer_word,
-};
+use crate::wire::{ChipTensor, GlobalContext, LocalContext, Place, pointer_word};
 
-/// Conditions that a kernel can register.
-const CONDITIONS: usize = 64;
 /// How long a task waits for its conditions.
 const PATIENCE_S: u64 = 60;
 
@@ -200,7 +196,7 @@ impl Part {
             let arguments = (kernel, words.as_mut_ptr().cast());
             // SAFETY: the loader took it for a kernel, whose author vouches for it; the words are as kernels expect them.
             match unsafe { call_guarded_often(call_kernel, arguments, c"a kernel") } {
-                Ok(_) => conditions.wait(shared),
+                Ok(_) => complete(&conditions, shared),
                 Err(signal) => tell_crash(shared, task, entry, signal),
             }
         });
@@ -273,74 +269,30 @@ fn symbol_at(entry: usize) -> String {
     format!("`{}`", name.to_string_lossy())
 }
 
-/// What a kernel has registered for its completion.
-struct Conditions {
-    count: u32,
-    error: i32,
-    /// Those that the kernel has not written are not initialised.
-    list: [MaybeUninit<Condition>; CONDITIONS],
-}
-
-impl Conditions {
-    const fn new() -> Self {
-        Self { count: 0, error: 0, list: [MaybeUninit::uninit(); CONDITIONS] }
-    }
-
-    fn context(&mut self, token: u64) -> AsyncContext {
-        AsyncContext {
-            count: &raw mut self.count,
-            error: &raw mut self.error,
-            conditions: self.list.as_mut_ptr().cast(),
-            capacity: 64,
-            token,
-        }
-    }
-
-    /// Waits until all conditions hold: the task completes behind it.
-    fn wait(&self, shared: &Shared) {
-        // The kernel writes through pointers.
-        // SAFETY: it is a field of ours.
-        let count = unsafe { (&raw const self.count).read_volatile() };
-        // SAFETY: as above.
-        let error = unsafe { (&raw const self.error).read_volatile() };
-        let fail = |code| {
-            let _first =
-                shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
-        };
-        if error != 0 {
-            return fail(error);
-        }
-        let since = Instant::now();
-        for place in self.list.iter().take(count as usize) {
-            // SAFETY: the kernel has written as many conditions as it counts.
-            let condition = unsafe { place.assume_init_ref() };
-            if !condition.is_counter() {
-                return fail(101);
+/// Waits for what the kernel has registered for its completion.
+fn complete(conditions: &Conditions, shared: &Shared) {
+    let mut since = None;
+    // SAFETY: the kernel has returned; the program says that it keeps the rules of kernels.
+    let completed = unsafe {
+        conditions.wait(|condition, _| {
+            let is_alone = shared.runs_one && !shared.hands_over;
+            let look = Look { place: condition.address, value: 0 };
+            if is_alone || shared.is_stuck(look) {
+                shared.waited_alone.store(true, Ordering::Relaxed);
+                return Err(Conditions::TIMEOUT);
             }
-            while !holds(condition) {
-                let is_alone = shared.runs_one && !shared.hands_over;
-                let look = Look { place: condition.address, value: 0 };
-                if is_alone || shared.is_stuck(look) {
-                    shared.waited_alone.store(true, Ordering::Relaxed);
-                    return fail(100);
-                }
-                if since.elapsed().as_secs() > PATIENCE_S {
-                    let has_fewer_threads = !shared.has_own_threads && !shared.hands_over;
-                    shared.waited_alone.store(has_fewer_threads, Ordering::Relaxed);
-                    return fail(100);
-                }
-                std::thread::yield_now();
+            if since.get_or_insert_with(Instant::now).elapsed().as_secs() > PATIENCE_S {
+                let has_fewer_threads = !shared.has_own_threads && !shared.hands_over;
+                shared.waited_alone.store(has_fewer_threads, Ordering::Relaxed);
+                return Err(Conditions::TIMEOUT);
             }
-        }
+            std::thread::yield_now();
+            Ok(())
+        })
+    };
+    if let Err(code) = completed {
+        let _first = shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }
-}
-
-fn holds(condition: &Condition) -> bool {
-    let counter = std::ptr::with_exposed_provenance_mut(pointer_word(condition.address));
-    // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
-    let counter = unsafe { AtomicU32::from_ptr(counter) };
-    // Acquire: pairs with the Release of the notification that raises it.
-    counter.load(Ordering::Acquire) >= condition.expected
 }
 
 /// The functions that PTO-ISA's simulator asks for, as `include/pto_field_prelude.h` declares them.

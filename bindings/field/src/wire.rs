@@ -3,9 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-pub use pto_field_frame::{
-    AsyncContext, ChipTensor, Condition, GlobalContext, LocalContext, MAX_DIMS, NO_TASK, element_of,
-};
+pub use pto_field_frame::{ChipTensor, GlobalContext, LocalContext, MAX_DIMS, NO_TASK, element_of};
 
 /// Tensors of a task.
 pub const MAX_TENSORS: usize = 32;

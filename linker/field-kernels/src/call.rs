@@ -1,23 +1,14 @@
 //! Calls a kernel as it expects to be called: the words of a task become a frame, and the frame becomes 50 words of arguments.
 
-use core::mem::MaybeUninit;
 use core::ptr::with_exposed_provenance;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
 use pto_abi::block::BlockContext;
-use pto_field_frame::{
-    AsyncContext, Condition, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState,
-};
+use pto_field_frame::{Conditions, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState};
 
 use crate::cells;
 use crate::core_registers::{PATIENCE, TICK_NS, relax, ticks};
 use crate::running::{Running, word_address};
-
-/// Conditions that a kernel can register.
-const CONDITIONS: usize = 64;
-/// Codes of the field.
-const SCHEDULER_TIMEOUT: i32 = 100;
-const ASYNC_COMPLETION_INVALID: i32 = 101;
 
 /// A kernel.
 type Entry = unsafe extern "C" fn(*mut i64);
@@ -57,7 +48,7 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     let begin = if task.timing_slot >= 0 { ticks() } else { 0 };
     // SAFETY: the program says that it is a kernel; the words are as kernels expect them.
     unsafe { kernel(words.as_mut_ptr()) };
-    conditions.wait(state);
+    complete(&conditions, state);
     Running::leave(before);
     let times = usize::try_from(task.timing_slot).ok().and_then(|at| state.timing.get(at));
     if let Some([least, most]) = times {
@@ -70,69 +61,21 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     cells::leave(&own);
 }
 
-/// What a kernel has registered for its completion.
-struct Conditions {
-    count: u32,
-    error: i32,
-    /// Those that the kernel has not written are not initialised.
-    list: [MaybeUninit<Condition>; CONDITIONS],
-}
-
-impl Conditions {
-    const fn new() -> Self {
-        Self { count: 0, error: 0, list: [MaybeUninit::uninit(); CONDITIONS] }
-    }
-
-    fn context(&mut self, token: u64) -> AsyncContext {
-        AsyncContext {
-            count: &raw mut self.count,
-            error: &raw mut self.error,
-            conditions: self.list.as_mut_ptr().cast(),
-            capacity: 64,
-            token,
-        }
-    }
-
-    /// Waits until all conditions hold: the task completes behind it.
-    fn wait(&self, state: &RunState) {
-        // The kernel writes through pointers.
-        // SAFETY: it is a field of ours.
-        let count = unsafe { (&raw const self.count).read_volatile() };
-        // SAFETY: as above.
-        let error = unsafe { (&raw const self.error).read_volatile() };
-        let fail = |code| {
-            let _first =
-                state.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
-        };
-        if error != 0 {
-            return fail(error);
-        }
-        if count == 0 {
-            return;
-        }
-        let since = ticks();
-        for place in self.list.iter().take(count as usize) {
-            // SAFETY: the kernel has written as many conditions as it counts.
-            let condition = unsafe { place.assume_init_ref() };
-            if !condition.is_counter() {
-                return fail(ASYNC_COMPLETION_INVALID);
+/// Waits for what the kernel has registered for its completion.
+fn complete(conditions: &Conditions, state: &RunState) {
+    let mut since = None;
+    // SAFETY: the kernel has returned; the program says that it keeps the rules of kernels.
+    let completed = unsafe {
+        conditions.wait(|_, look| {
+            let since = *since.get_or_insert_with(ticks);
+            if ticks().wrapping_sub(since) > PATIENCE {
+                return Err(Conditions::TIMEOUT);
             }
-            let mut look = 0;
-            while !holds(condition) {
-                if ticks().wrapping_sub(since) > PATIENCE {
-                    return fail(SCHEDULER_TIMEOUT);
-                }
-                relax(look);
-                look += 1;
-            }
-        }
+            relax(look);
+            Ok(())
+        })
+    };
+    if let Err(code) = completed {
+        let _first = state.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }
-}
-
-fn holds(condition: &Condition) -> bool {
-    let counter: *const AtomicU32 = with_exposed_provenance(word_address(condition.address));
-    // SAFETY: the kernel says that it is a counter of 32 bits, and it is aligned.
-    let counter = unsafe { &*counter };
-    // Acquire: pairs with the Release of the notification that raises it (`send_notification` of the headers).
-    counter.load(Ordering::Acquire) >= condition.expected
 }

@@ -14,7 +14,20 @@ pub struct Named<'a> {
     pub symbol: &'a str,
 }
 
-/// What images have: the interface of builders in C, and what compilers call by themselves.
+/// What all images have: what compilers call by themselves.
+const CALLED_BY_COMPILERS: &[&str] = &[
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "bcmp",
+    "__divti3",
+    "__modti3",
+    "__udivti3",
+    "__umodti3",
+];
+
+/// What images have beside that: the interface of builders in C.
 const PROVIDED: &[&str] = &[
     "aicpu_runtime_add_task",
     "aicpu_runtime_add_successor_conditional",
@@ -29,18 +42,9 @@ const PROVIDED: &[&str] = &[
     "pto_stream_begin_recording",
     "pto_stream_end_recording",
     "pto_stream_replay",
-    "memcpy",
-    "memmove",
-    "memset",
-    "memcmp",
-    "bcmp",
-    "__divti3",
-    "__modti3",
-    "__udivti3",
-    "__umodti3",
 ];
 
-/// What the blob with kernels of the field has.
+/// What the blob with kernels of the field has beside it.
 const PROVIDED_TO_KERNELS: &[&str] = &[
     "pto_sim_get_subblock_id",
     "pto_sim_get_pipe_shared_state",
@@ -58,15 +62,6 @@ const PROVIDED_TO_KERNELS: &[&str] = &[
     "sin",
     "cosf",
     "cos",
-    "memcpy",
-    "memmove",
-    "memset",
-    "memcmp",
-    "bcmp",
-    "__divti3",
-    "__modti3",
-    "__udivti3",
-    "__umodti3",
 ];
 
 /// Sections with variables.
@@ -77,12 +72,12 @@ pub(crate) fn kernels(object: &Path, name: &str, kernels: &[Named<'_>]) -> Resul
     let say = |said: String| Refused(format!("{name}: {said}"));
     let sections = tool::run(Tool::Objdump.command()?.arg("-h").arg(object)).map_err(say)?;
     let symbols = tool::run(Tool::Nm.command()?.arg(object)).map_err(say)?;
-    let readable = tool::run(Tool::Nm.command()?.arg("-C").arg(object)).map_err(say)?;
     for Named { function, .. } in kernels {
         defines(&symbols, name, function, "void", "int64_t *args")?;
     }
     let is_there = |part: &&&str| sections_with_bytes(&sections).any(|one| one.starts_with(**part));
     if let Some(section) = OF_VARIABLES.iter().find(is_there) {
+        let readable = tool::run(Tool::Nm.command()?.arg("-C").arg(object)).map_err(say)?;
         let variable = |line: &'_ str| {
             let (_, named) = line.split_once(' ')?;
             let (kind, name) = named.split_once(' ')?;
@@ -182,14 +177,16 @@ impl Needs {
     /// `symbols` and `readable`: what `nm` says of the object, and of what it needs in the words of its source.
     fn nothing(&self, symbols: &str, readable: &str, name: &str) -> Result<(), Refused> {
         let Self { provided, what, remedy } = self;
-        let missing = of_kind(symbols, "Uvw").filter(|symbol| !provided.contains(symbol));
+        let is_missing =
+            |symbol: &str| !provided.contains(&symbol) && !CALLED_BY_COMPILERS.contains(&symbol);
+        let missing = of_kind(symbols, "Uvw").filter(|symbol| is_missing(symbol));
         if missing.count() == 0 {
             return Ok(());
         }
         let names = readable.lines().map(str::trim);
         let names: Vec<_> = names
             .filter_map(|line| line.split_once(' ').map(|(_, name)| name.trim()))
-            .filter(|name| !provided.contains(name))
+            .filter(|name| is_missing(name))
             .collect();
         Err(Refused(format!("{name} needs {what}: {}. {remedy}", names.join("; "))))
     }

@@ -12,14 +12,15 @@ mod request;
 use std::path::{Path, PathBuf};
 
 use pto_host::abi::fw_image::KERNEL_NAME_BYTES;
+use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::fw::{Image, ImageKind, seal};
 
 pub use error::BuildError;
 pub use pto_toolchain::{Source, Toolchain, packages, stand_in};
 pub use request::{BuilderSource, KernelSource, Platform, Profile, Request};
 
-/// The func ids of kernels are below: the last one is that of tasks without a kernel.
-const MOST_FUNC_ID: u32 = 1023;
+/// The func ids of kernels are below: the last one of all is that of tasks without a kernel.
+const FUNC_IDS: usize = MAX_FUNC_ID - 1;
 
 /// An image that was built and sealed.
 #[derive(Clone, Debug)]
@@ -86,8 +87,9 @@ fn check_kernels(request: &Request) -> Result<(), BuildError> {
     }
     for (index, kernel) in kernels.iter().enumerate() {
         let KernelSource { func_id, name, path, function, .. } = kernel;
-        if *func_id >= MOST_FUNC_ID {
-            return wrong(format!("kernel {func_id} ({name}): a func id is 0 to 1022"));
+        if usize::try_from(*func_id).map_or(true, |func_id| func_id >= FUNC_IDS) {
+            let most = FUNC_IDS - 1;
+            return wrong(format!("kernel {func_id} ({name}): a func id is 0 to {most}"));
         }
         // The table in a blob has so much room, and a zero behind it.
         if name.is_empty()

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use pto_bench::report::chart::{Axes, PANEL, decades, grid};
+use pto_timeline::text::escaped;
 
 use super::comm_table::{Head, Row, bus_factor};
 
@@ -77,11 +78,6 @@ fn panel(svg: &mut String, left: f64, title: &str, curves: &[Curve]) {
     }
 }
 
-/// The name of an MPI, as text of the picture.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::picture;
@@ -96,7 +92,7 @@ mod tests {
         let head = (Collective::ALL_REDUCE, "2 ranks of <an MPI>", 2);
         let alone = picture(head, &[row(1 << 10, None), row(1 << 20, None), row(0, None)]);
         assert_eq!(alone.matches("<circle").count(), 2 * 2, "{alone}");
-        assert!(!alone.contains("MPI_Allreduce") && alone.contains("&lt;an MPI>"), "{alone}");
+        assert!(!alone.contains("MPI_Allreduce") && alone.contains("&lt;an MPI&gt;"), "{alone}");
         let beside = picture(head, &[row(1 << 10, Some(Duration::from_micros(7)))]);
         assert_eq!(beside.matches("<circle").count(), 3, "{beside}");
         assert!(beside.contains("<title>MPI_Allreduce</title>") && !beside.contains("NaN"));

@@ -189,17 +189,22 @@ fn has_ended(process: u32) -> bool {
     status.rsplit(')').next().is_none_or(|rest| !rest.trim().starts_with(['R', 'S', 'D']))
 }
 
-/// Kills one rank of a long job; what the job says, and how long it takes to end after that.
-fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
-    // So many steps that the job does not end by itself.
+/// A job of three ranks, which are there, with so many steps that it does not end by itself.
+fn long_job(launcher: (&str, &[&str])) -> Child {
     let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
     let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
-    let mut child = job(launcher, 3, &words).spawn().expect("it starts");
+    let child = job(launcher, 3, &words).spawn().expect("it starts");
     let start = Instant::now();
     while ranks_of(&child).len() < 3 {
         assert!(start.elapsed() < BUDGET, "the ranks do not come");
         std::thread::sleep(Duration::from_millis(5));
     }
+    child
+}
+
+/// Kills one rank of a long job; what the job says, and how long it takes to end after that.
+fn kill_one(launcher: (&str, &[&str]), attempt: u64) -> (String, Duration) {
+    let mut child = long_job(launcher);
     // At another moment of the job's life in every attempt: MPI comes up, ranks meet, the run is on.
     std::thread::sleep(Duration::from_millis(attempt * 379 % 1500));
     let ranks = ranks_of(&child);
@@ -256,14 +261,7 @@ fn a_job_that_loses_a_rank_ends_and_says_which() {
 #[ignore = "needs an MPI: cargo xtask mpi"]
 fn a_rank_that_hangs_over_mpi_is_named_by_the_others() {
     let launcher = launchers()[0];
-    let words = example("dp_training", &["--group=mpi", "--param=seed=5"]);
-    let words: Vec<_> = words.iter().map(|word| word.replace("steps=2", "steps=10000")).collect();
-    let mut child = job(launcher, 3, &words).spawn().expect("it starts");
-    let start = Instant::now();
-    while ranks_of(&child).len() < 3 {
-        assert!(start.elapsed() < BUDGET, "the ranks do not come");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut child = long_job(launcher);
     std::thread::sleep(Duration::from_millis(700));
     let victim = ranks_of(&child).pop().expect("the job has ended before a rank was stopped");
     let environment = std::fs::read(format!("/proc/{victim}/environ")).expect("it is ours");
