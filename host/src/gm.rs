@@ -181,9 +181,9 @@ fn outside(address: GmAddr, bytes: u64) -> Error {
 
 /// A page. A system with larger ones refuses what is not aligned to them.
 const PAGE: u64 = 4096;
-/// From this size on new pages are cheaper than zeros, for a user's block: much of so large a one is never touched.
+/// From this size on, new pages are cheaper than writing zeros to a user's block, because much of such a block is never touched.
 pub(crate) const LARGE: u64 = 4 << 20;
-/// The same for an arena: most of it is room that a small run does not touch.
+/// The same size for an arena: a small run does not touch most of it.
 pub(crate) const LARGE_ARENA: u64 = 128 << 10;
 
 /// A mapping, unmapped on drop.
