@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package, Target};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, floors, links, python, recipes, rooms, rules, sizes};
+use pto_tests::tidy::{
+    Finding, circles, features, floors, links, python, recipes, rooms, rules, sizes,
+};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -135,6 +138,22 @@ fn what_comes_from_others_may_be_used() {
     let all: Vec<_> = metadata.packages.iter().map(dependency).collect();
     assert!(all.len() > 100, "the graph was not read: {} crates", all.len());
     assert_tidy(&dependencies::unwelcome(&all));
+}
+
+#[test]
+fn the_python_package_is_built_from_what_the_tests_have_compiled() {
+    let tree = |packages: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        let told = cargo.args(features::TREE).args(packages).current_dir(root()).output();
+        let told = told.expect("cargo can be started");
+        let errors = String::from_utf8_lossy(&told.stderr);
+        assert!(told.status.success(), "{cargo:?}: {}\n{errors}", told.status);
+        String::from_utf8_lossy(&told.stdout).into_owned()
+    };
+    let workspace = tree(&["--workspace", "--edges", "normal,dev"]);
+    let alone = tree(&["--package", "pto-python", "--edges", "normal"]);
+    assert!(alone.lines().count() > 30 && workspace.contains("pto-tests"), "{alone}\n{workspace}");
+    assert_tidy(&features::apart("pto-python", &alone, &workspace));
 }
 
 #[test]

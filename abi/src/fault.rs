@@ -82,7 +82,7 @@ faults! {
         0x11 RUNTIME_BUILD_MODE: "RunConfig.build_mode is not a build mode.",
             "Use 1 (concurrent) or 0 (sequential).";
         0x12 RUNTIME_FANOUT: "RunConfig.fanout is not a fanout strategy.",
-            "Use locked or lock-free.";
+            "Use locked or lock-free (unless the image was built without-locked).";
         0x13 RUNTIME_FLAGS: "RunConfig.flags has bits that this firmware does not know.",
             "Flash the firmware that belongs to this host.";
         0x14 RUNTIME_AICPU_INSTANCES: "RunConfig.aicpu_instances is outside the range of the variant.",
@@ -162,7 +162,7 @@ faults! {
     /// Adding tasks and edges.
     BUILD = 0x0003 {
         0x01 BUILD_NO_BUILDER: "The run needs a builder, and the firmware has none of that name.",
-            "Link the builder into the firmware, or name one that is there (pto list).";
+            "Link the builder into the firmware, or name one that is there (pto list). Sessions need an image that was not built without-sessions.";
         0x02 BUILD_FAILED: "The builder returned an error.",
             "See the builder's own code in the report, and its log lines.";
         0x03 BUILD_UNKNOWN_FUNC: "A task names a func id that is not below the limit.",

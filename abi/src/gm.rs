@@ -17,6 +17,19 @@ use crate::ids::GmAddr;
 #[cfg(not(any(loom, shuttle)))]
 pub unsafe trait LiveWords {}
 
+/// Asks the processor for the line of something that is about to be written, where that is worth an instruction. Nothing changes.
+#[inline(always)]
+pub(crate) fn about_to_write<T>(at: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: it is a hint: whatever the address, no memory changes that a program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(core::ptr::from_ref(at).cast()) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}
+
 /// A range of GM that this agent can reach.
 #[derive(Clone, Copy)]
 pub struct GmWindow<'a> {

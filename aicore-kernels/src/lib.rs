@@ -14,7 +14,9 @@ pub mod args;
 pub mod attention;
 pub mod call;
 pub mod cholesky;
+#[cfg(feature = "code")]
 pub mod combine;
+#[cfg(feature = "code")]
 pub mod cost;
 pub mod elementwise;
 pub mod exp;
@@ -28,12 +30,16 @@ pub mod parts;
 pub mod probe;
 pub mod reduce;
 pub mod sqrt;
+#[cfg(feature = "code")]
 pub mod tile;
+#[cfg(feature = "code")]
 pub mod tile_task;
 pub mod view;
 pub mod worker;
 
 pub use attention::update::UpdateFlags;
 pub use call::call;
-pub use library::{KernelFn, LIBRARY, LibraryKernel, by_name, func};
+pub use library::{KernelFn, LibraryKernel, func};
+#[cfg(feature = "code")]
+pub use library::{LIBRARY, by_name};
 pub use probe::{dag_value, mix, spin};

@@ -69,7 +69,8 @@ pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
 #[inline(always)]
 pub fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
     if dispatch.kernel == CHAIN_KERNEL.0 {
-        run_chain(port, dispatch);
+        // A copy, so that the dispatch of a single kernel need not stand in memory.
+        run_chain(port, &{ *dispatch });
     } else {
         port.run(dispatch);
     }

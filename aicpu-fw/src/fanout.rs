@@ -23,6 +23,12 @@ pub trait FanoutPolicy: 'static {
     /// The number of consumers; `None`: closed.
     fn count(task: &Task) -> Option<u32>;
 
+    /// The number of consumers, if the next one stands in the task's own line; `None`: it does not, or the fanout is closed.
+    #[inline]
+    fn place_in_line(task: &Task) -> Option<u32> {
+        Self::count(task).filter(|count| *count < FIRST_IN_CHUNKS)
+    }
+
     /// Counts the consumer in place `count`, which [`count`](Self::count) has just returned; `false`: the task has completed
     /// meanwhile.
     fn commit<S: Sharing>(task: &Task, count: u32) -> bool;
@@ -77,6 +83,13 @@ impl FanoutPolicy for LockFree {
         // Acquire: pairs with the Release half of `close`; who finds the task completed sees what it wrote.
         let fanout = task.fanout.load(Ordering::Acquire);
         (fanout & CLOSED == 0).then_some(fanout)
+    }
+
+    #[inline]
+    fn place_in_line(task: &Task) -> Option<u32> {
+        // Acquire: as in `count`. A closed fanout is a large number.
+        let fanout = task.fanout.load(Ordering::Acquire);
+        (fanout < FIRST_IN_CHUNKS).then_some(fanout)
     }
 
     #[inline]

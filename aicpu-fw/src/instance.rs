@@ -237,7 +237,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
                 generation: launch.run_epoch,
                 has_kind: launch.has_kind(),
             };
-            if launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH {
+            let is_graph = launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
+            if is_graph && P::SESSIONS && resident::is_program(launch.builder) {
+                resident::serve::<P::Sharing, F, _>(launch, inputs, host)
+            } else if is_graph {
                 run_builder::<P::Sharing, F, _, _>(launch, builders, inputs, host)
             } else if B::STREAMS {
                 stream::<P::Sharing, F, _, _>(launch, builders, inputs, host)
@@ -398,6 +401,11 @@ impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
         self.platform.refresh(address, bytes);
     }
 
+    #[inline]
+    fn took_time(&mut self) -> bool {
+        self.host.took_time()
+    }
+
     /// The host's clock, where that goes on while the program is under way and the platform's stands still.
     #[inline]
     fn now_ns(&self) -> u64 {
@@ -417,9 +425,6 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     inputs: BuilderInputs<'_>,
     host: H,
 ) -> Result<u64, Blame> {
-    if resident::is_program(launch.builder) {
-        return resident::serve::<S, F, _>(launch, inputs, host);
-    }
     let memory = ArenaMemory::of(launch.arena);
     let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
     let built = builders.build(launch.builder, &mut builder);

@@ -9,7 +9,7 @@ use heapless::Vec;
 
 use pto_abi::Fault;
 use pto_abi::handshake::{
-    FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
+    Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_IDLE, Status, next_dispatch_id,
     previous_dispatch_id,
 };
 use pto_abi::limits::MAX_WORKERS;
@@ -29,13 +29,18 @@ pub trait Bell: Machine + Abilities + Lends {
     /// Only with one slot.
     const RINGS_AT_ONCE: bool = false;
 
+    /// `worker` is one of this instance's from now on.
+    #[inline]
+    fn attach(&mut self, _worker: u32) {}
+
     /// `worker` finds something new in its line.
     fn ring(&mut self, worker: u32);
 
-    /// `worker` finds something new in its line, and runs it before this returns. Only with one slot.
+    /// `worker` finds this dispatch in its lines. Whether it has run and reported it when this returns. Only with one slot.
     #[inline]
-    fn run(&mut self, worker: u32) {
+    fn run(&mut self, worker: u32, _lines: &Handshake, _dispatch: &Dispatch) -> bool {
         self.ring(worker);
+        false
     }
 
     /// Passes a little time, within a step; then as [`now_ns`](Machine::now_ns).
@@ -157,6 +162,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let settled = STATUS_IDLE;
         let core = CoreRef { worker, lines, id, settled, rung: 0, is_staged: false };
         self.cores.push(core).unwrap_or_default();
+        self.bell.attach(worker);
     }
 
     fn greet(&mut self, core: usize, epoch: u32) {
@@ -221,6 +227,9 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
 
     #[inline]
     fn commit(&mut self) {
+        if B::RINGS_AT_ONCE {
+            return;
+        }
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
             if B::SLOTS > 1 {
@@ -269,6 +278,7 @@ impl<S, B: Bell, T> Abilities for LinesPlatform<'_, S, B, T> {
     const STAGES_AHEAD: bool = B::STAGES_AHEAD;
     const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
     const BLOCK_SHAPES: bool = B::BLOCK_SHAPES;
+    const SESSIONS: bool = B::SESSIONS;
     const TRANSFERS: bool = B::TRANSFERS;
 }
 
@@ -300,13 +310,16 @@ impl<'a, S, B: Bell, T> RunsAtOnce for LinesPlatform<'a, S, B, T> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
         let is_free = |entry: &&mut CoreRef<'a>| entry.rung == 0;
         let entry = self.cores.get_mut(core).filter(is_free).ok_or(refused)?;
-        let id = entry.write(dispatch);
+        // A copy: to the compiler a store into the lines could change where they are.
+        let (lines, id) = (entry.lines, next_dispatch_id(entry.id));
+        let Staged { task, kernel, args } = dispatch;
+        lines.stage(id, task, kernel.0, args.0);
         entry.id = id;
-        entry.lines.ring(id);
-        self.bell.run(entry.worker);
-        let status = entry.lines.acquire_status();
-        if status == FINISHED | id {
-            entry.settled = status;
+        lines.ring(id);
+        let dispatch = Dispatch { id, task, kernel: kernel.0, args: args.0 };
+        if self.bell.run(entry.worker, lines, &dispatch) {
+            // What its line says: this thread has just written it.
+            entry.settled = FINISHED | id;
             return Ok(CoreStatus::Finished);
         }
         // It is polled from now on.

@@ -82,6 +82,16 @@ pub enum Mutant {
     ForgetsWhatItPledged,
     /// What reads a tensor is not noted: later tasks write it meanwhile.
     ForgetsReaders,
+    /// A task of a range does not wait for the last of several producers.
+    RangeForgetsAnEdge,
+    /// A task of a range is published one producer early.
+    RangePublishesEarly,
+    /// The last task of a range on tensors gets the edges of the one before.
+    RangeTakesTheWrongTile,
+    /// The last task of a range on tensors gets the words of the one before.
+    RangeRepeatsItsEnd,
+    /// Tensors of a heap are given up when their scope is closed, whatever its tasks do.
+    ReusesTheHeapEarly,
 }
 
 #[cfg(pto_mutants)]

@@ -111,8 +111,8 @@ impl Pace {
             let taken_ns = now_ns.saturating_sub(turn.started_ns).max(LOOK_AGAIN_NS);
             *expected_ns = u32::try_from(taken_ns).unwrap_or(u32::MAX);
         } else if !turn.was_in_vain {
-            // It must be able to grow again by a sixteenth.
-            *expected_ns = (*expected_ns - *expected_ns / 16).max(16);
+            // By less than a look in vain adds: most first looks are to find an end. It must be able to grow again by a sixteenth.
+            *expected_ns = (*expected_ns - *expected_ns / 64).max(16);
         }
     }
 

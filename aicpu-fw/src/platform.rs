@@ -75,6 +75,9 @@ pub trait Abilities {
     /// Whether tasks may have block shapes: not where there is no streaming runtime.
     const BLOCK_SHAPES: bool = true;
 
+    /// Whether there may be sessions. Where not, the program that serves them is a builder that the firmware does not have (`BUILD_NO_BUILDER`).
+    const SESSIONS: bool = true;
+
     /// Whether there may be an engine that moves transfers. Where not, they are refused (`TRANSFER_NO_ENGINE`).
     const TRANSFERS: bool = true;
 }
@@ -126,7 +129,7 @@ pub trait Lends {
         false
     }
 
-    /// Whether anybody may ever be [asked for](Self::asked_for).
+    /// Whether anybody may [ask](Self::asked_for) within the next step.
     #[inline]
     fn has_borrowers(&self) -> bool {
         false

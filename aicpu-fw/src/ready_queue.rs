@@ -106,6 +106,9 @@ impl<'a> ReadyQueue<'a> {
     /// Takes up to `ids.len()` ids from the front; returns how many.
     #[inline]
     pub fn pop<S: Sharing>(&self, ids: &mut [u32]) -> usize {
+        if S::IS_EXCLUSIVE && !mutant::is(Mutant::QueueRepeats) && !mutant::is(Mutant::QueueLoses) {
+            return self.pop_alone(ids);
+        }
         loop {
             let head = self.ends.head.load(Ordering::Relaxed);
             let count = self.peek(head, ids);
@@ -137,6 +140,21 @@ impl<'a> ReadyQueue<'a> {
         let word = self.slot(head)?.load(Ordering::Relaxed);
         self.ends.head.store(head + 1, Ordering::Relaxed);
         Some(low_half(word))
+    }
+
+    /// One agent does everything: what was pushed is there, and the ends say how much it is.
+    #[inline]
+    fn pop_alone(&self, ids: &mut [u32]) -> usize {
+        let head = self.ends.head.load(Ordering::Relaxed);
+        let tail = self.ends.tail.load(Ordering::Relaxed);
+        let mut next = head;
+        for id in ids {
+            let Some(slot) = self.slot(next).filter(|_| next != tail) else { break };
+            *id = low_half(slot.load(Ordering::Relaxed));
+            next += 1;
+        }
+        self.ends.head.store(next, Ordering::Relaxed);
+        usize::try_from(next - head).unwrap_or_default()
     }
 
     #[inline]

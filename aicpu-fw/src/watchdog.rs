@@ -7,6 +7,7 @@
 use core::hash::{Hash, Hasher};
 
 use pto_abi::BuildMode;
+use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 use pto_abi::task::{NO_CHUNK, Task};
@@ -35,10 +36,13 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// How long the task in `slot` may be on a core.
+    /// How long the task in `slot` may be on a core. A slot whose task is on none has the time of the run: what stands there is of no task,
+    /// or of one before.
     #[must_use]
     pub fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
-        let of_launch = state.task(slot).and_then(|task| self.of_launch(task));
+        let is_on_a_core =
+            |task: &&Task| task.state.load(Ordering::Relaxed) == TaskState::DISPATCHED.get();
+        let of_launch = state.task(slot).filter(is_on_a_core).and_then(|task| self.of_launch(task));
         of_launch.map_or(self.task_ns, |budget_ns| self.task_ns.min(budget_ns))
     }
 

@@ -174,7 +174,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_RUNTIME_VARIANT UINT32_C(0x00010010)
 /* RunConfig.build_mode is not a build mode. Use 1 (concurrent) or 0 (sequential). */
 #define PTO_FAULT_RUNTIME_BUILD_MODE UINT32_C(0x00010011)
-/* RunConfig.fanout is not a fanout strategy. Use locked or lock-free. */
+/* RunConfig.fanout is not a fanout strategy. Use locked or lock-free (unless the image was built without-locked). */
 #define PTO_FAULT_RUNTIME_FANOUT UINT32_C(0x00010012)
 /* RunConfig.flags has bits that this firmware does not know. Flash the firmware that belongs to this host. */
 #define PTO_FAULT_RUNTIME_FLAGS UINT32_C(0x00010013)
@@ -248,7 +248,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_CYCLE UINT32_C(0x00020013)
 /* The run is to repeat a graph, and another one stands in the arena, or one that was not run to its end. Launch through Device::run. */
 #define PTO_FAULT_GRAPH_NOT_LOADED UINT32_C(0x00020014)
-/* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). */
+/* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). Sessions need an image that was not built without-sessions. */
 #define PTO_FAULT_BUILD_NO_BUILDER UINT32_C(0x00030001)
 /* The builder returned an error. See the builder's own code in the report, and its log lines. */
 #define PTO_FAULT_BUILD_FAILED UINT32_C(0x00030002)

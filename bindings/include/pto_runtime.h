@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "pto_abi.h"
+#include "pto_range.h"
 
 /* Errors of the host: what happened, and what to do */
 /* A handle is null, of another kind, or was closed. Pass what the function that opens such a handle returned, and close it once. */
@@ -1617,7 +1618,37 @@ int32_t pto_builder_submit(const struct pto_builder *builder,
                            int64_t *number);
 
 /*
- The same, unpublished: edges to it can be added until `pto_builder_publish`.
+ Adds the tasks of a range (`pto_range.h`) and publishes them, as if each were submitted by itself, in their order; in every run. `first`: the
+ number of the first one, behind which those of the others follow; null: not wanted.
+
+ Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run: BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT,
+ BUILD_NULL_POINTER, BUILD_FOREIGN_STRUCT, BUILD_UNKNOWN_TASK, and those of `pto_builder_add_task`. Thread safety: the builder's own thread.
+ */
+int32_t pto_builder_submit_range(const struct pto_builder *builder,
+                                 const pto_task_range *tasks,
+                                 int64_t *first);
+
+/*
+ Adds `tasks` tasks with tensors and publishes them, as if each were submitted by itself, in their order: the first one as `pto_builder_submit`
+ has it, the others with arguments that differ as the `variation_count` variations say (`pto_range.h`). `first`: the number of the first
+ one, behind which those of the others follow; null: not wanted.
+
+ Fails as `pto_builder_submit`, and with BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT, which end the run. Thread safety: the builder's own
+ thread.
+ */
+int32_t pto_builder_submit_tensor_range(const struct pto_builder *builder,
+                                        const pto_stream_task *task,
+                                        const pto_stream_arg *args,
+                                        uint32_t arg_count,
+                                        const int64_t *after,
+                                        uint32_t after_count,
+                                        uint32_t tasks,
+                                        const pto_stream_variation *variations,
+                                        uint32_t variation_count,
+                                        int64_t *first);
+
+/*
+ Adds a task as `pto_builder_submit`, unpublished: edges to it can be added until `pto_builder_publish`.
 
  Fails as `pto_builder_submit`; NULL_ARGUMENT when `number` is null. Thread safety: the builder's own thread.
  */

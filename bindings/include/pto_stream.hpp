@@ -136,6 +136,87 @@ inline Arg bound_scalar(uint32_t number) {
     return arg;
 }
 
+// How an argument of a range differs from task to task: it grows by a step (a tensor by so many bytes), or is one word of a list for each task (of
+// a tensor, the address where its view begins). The list lives as long as the call.
+struct Variation : pto_stream_variation {};
+
+inline Variation grows(uint32_t arg, int64_t step) {
+    Variation variation = {};
+    variation.arg = arg;
+    variation.step = step;
+    return variation;
+}
+template <uint32_t N>
+inline Variation listed(uint32_t arg, const uint64_t (&words)[N]) {
+    Variation variation = {};
+    variation.arg = arg;
+    variation.count = N;
+    variation.words = words;
+    return variation;
+}
+
+// Tasks that others wait for, by their numbers: `count` of them from `first` on, such as those of a range, or those of a list, which lives as long as
+// the call.
+struct Tasks {
+    Tasks(int64_t first, uint32_t count) : first(first), count(count) {}
+    template <uint32_t N>
+    Tasks(const int64_t (&numbers)[N]) : count(N), numbers(numbers) {}
+
+    int64_t first = 0;
+    uint32_t count;
+    const int64_t *numbers = nullptr;
+};
+
+// What each task of a range waits for.
+struct Wait : pto_range_wait {};
+
+inline Wait waits_for(uint32_t kind, const Tasks &producers) {
+    Wait wait = {};
+    wait.kind = kind;
+    wait.count = producers.count;
+    wait.producers = producers.numbers;
+    wait.first = producers.first;
+    return wait;
+}
+// Each task waits for all of them.
+inline Wait all(const Tasks &producers) { return waits_for(PTO_RANGE_WAIT_ALL, producers); }
+// Task n waits for `width` of them from number n * stride + from on, as far as there are such.
+inline Wait window(const Tasks &producers, int32_t from, uint32_t width, uint32_t stride = 1) {
+    Wait wait = waits_for(PTO_RANGE_WAIT_WINDOW, producers);
+    wait.from = from;
+    wait.width = width;
+    wait.stride = stride;
+    return wait;
+}
+// Task n waits for number n of them.
+inline Wait each(const Tasks &producers) { return window(producers, 0, 1); }
+// Task n waits for those from ends[n - 1] up to ends[n]; there is an end for each task, and the list lives as long as the call.
+inline Wait listed_up_to(const Tasks &producers, const uint32_t *ends) {
+    Wait wait = waits_for(PTO_RANGE_WAIT_LISTED, producers);
+    wait.ends = ends;
+    return wait;
+}
+
+// Adds so many tasks without tensors and publishes them, as if each were submitted by itself; in every run. The first one has these words, the others
+// words that differ as the variations say. The number of the first one, behind which the others follow, or -1. At most PTO_RANGE_TASKS.
+inline int64_t submit_range(Runtime *runtime, uint32_t tasks, int func_id, CoreType core, std::initializer_list<uint64_t> words,
+                            std::initializer_list<Variation> variations, std::initializer_list<Wait> waits = {}) {
+    static_assert(sizeof(Variation) == sizeof(pto_stream_variation), "a Variation is a pto_stream_variation");
+    static_assert(sizeof(Wait) == sizeof(pto_range_wait), "a Wait is a pto_range_wait");
+    pto_task_range range = {};
+    range.struct_size = sizeof(pto_task_range);
+    range.func_id = static_cast<uint32_t>(func_id);
+    range.core_type = static_cast<uint32_t>(core);
+    range.tasks = tasks;
+    range.args = words.begin();
+    range.variations = variations.begin();
+    range.waits = waits.begin();
+    range.arg_count = static_cast<uint32_t>(words.size());
+    range.variation_count = static_cast<uint32_t>(variations.size());
+    range.wait_count = static_cast<uint32_t>(waits.size());
+    return runtime->pto_stream->submit_task_range(runtime, &range);
+}
+
 // A task and what it is beyond one kernel on one core: Task(F, CoreType::AIC).mix({G, G}).blocks(8).sync_start().
 struct Task : pto_stream_task {
     Task(int func_id, CoreType core) : pto_stream_task() {
@@ -199,6 +280,18 @@ public:
     // The same of a task with a shape.
     int64_t submit(const Task &task, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {
         return add_with(api_->submit, task, args, after);
+    }
+    // Adds so many tasks and publishes them, as if each were submitted by itself: the first one with these arguments, the others with arguments that
+    // differ as the variations say. The number of the first one, behind which the others follow, or -1. At most PTO_STREAM_RANGE_TASKS.
+    int64_t submit_range(uint32_t tasks, const Task &task, std::initializer_list<Arg> args, std::initializer_list<Variation> variations,
+                         std::initializer_list<int64_t> after = {}) {
+        static_assert(sizeof(Arg) == sizeof(pto_stream_arg), "an Arg is a pto_stream_arg");
+        static_assert(sizeof(Variation) == sizeof(pto_stream_variation), "a Variation is a pto_stream_variation");
+        const int64_t number = api_->submit_range(runtime_, &task, args.begin(), static_cast<uint32_t>(args.size()), after.begin(),
+                                                  static_cast<uint32_t>(after.size()), tasks, variations.begin(),
+                                                  static_cast<uint32_t>(variations.size()));
+        note(number < 0 ? -1 : 0);
+        return number;
     }
     // The same, unpublished: aicpu_build_api adds edges to it and publishes it.
     int64_t add(int func_id, CoreType core, std::initializer_list<Arg> args, std::initializer_list<int64_t> after = {}) {

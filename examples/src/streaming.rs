@@ -3,8 +3,8 @@
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec, TensorTask,
-    TensorView, Variation,
+    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec, TensorRange,
+    TensorTask, TensorView, Variation,
 };
 
 /// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
@@ -80,19 +80,42 @@ pub(crate) fn submit<G: StreamBuilder>(
     Ok(())
 }
 
+/// Submits a range of up to [`WIDTH`] tasks of which the program needs no ids.
+///
+/// # Errors
+/// Those of [`StreamBuilder::submit_tensor_range`].
+#[inline(never)]
+pub(crate) fn submit_range<G: StreamBuilder>(
+    stream: &mut G,
+    range: &TensorRange<'_>,
+) -> Result<(), BuildError> {
+    let mut ids = [TaskId::NONE; WIDTH];
+    let count = range.tasks() as usize;
+    let ids = ids.get_mut(..count).ok_or(Fault::BUILD_RANGE_LENGTH)?;
+    stream.submit_tensor_range(range, ids)?;
+    Ok(())
+}
+
 /// Tasks of a stage that run side by side, at most: more than a device has cores of one kind.
 pub(crate) const WIDTH: usize = 64;
 
-/// The tasks that what comes behind a stage waits for. A stage may have more than [`WIDTH`] tasks: each waits for the one that
+/// The tasks that what comes behind a stage waits for. A stage may have more than `W` tasks: each waits for the one that
 /// many before, so that the last ones stand for all of them.
-pub(crate) struct Stage {
-    ids: [TaskId; WIDTH],
+pub(crate) struct Stage<const W: usize = WIDTH> {
+    ids: [TaskId; W],
     count: usize,
 }
 
 impl Stage {
     pub(crate) const fn new() -> Self {
-        Self { ids: [TaskId::NONE; WIDTH], count: 0 }
+        Self::narrow()
+    }
+}
+
+impl<const W: usize> Stage<W> {
+    /// A stage of which few tasks run side by side.
+    pub(crate) const fn narrow() -> Self {
+        Self { ids: [TaskId::NONE; W], count: 0 }
     }
 
     /// What waits for all of these waits for the whole stage.
@@ -102,18 +125,18 @@ impl Stage {
 
     /// Takes one more task. It has to wait for what [`before`](Self::before) says.
     pub(crate) fn push(&mut self, id: TaskId) {
-        self.ids[self.count % WIDTH] = id;
+        self.ids[self.count % W] = id;
         self.count += 1;
     }
 
     /// The task that came last.
     pub(crate) fn newest(&self) -> Option<TaskId> {
-        self.count.checked_sub(1).map(|last| self.ids[last % WIDTH])
+        self.count.checked_sub(1).map(|last| self.ids[last % W])
     }
 
     /// What the next task has to wait for, because it takes its place.
     pub(crate) fn before(&self) -> Option<TaskId> {
-        (self.count >= WIDTH).then(|| self.ids[self.count % WIDTH])
+        (self.count >= W).then(|| self.ids[self.count % W])
     }
 
     /// Task number `index` of the stage, or one that waits for it.
@@ -121,11 +144,7 @@ impl Stage {
     /// # Errors
     /// `BUILD_UNKNOWN_TASK`: there is none.
     pub(crate) fn at(&self, index: usize) -> Result<TaskId, Fault> {
-        if index < self.count {
-            Ok(self.ids[index % WIDTH])
-        } else {
-            Err(Fault::BUILD_UNKNOWN_TASK)
-        }
+        if index < self.count { Ok(self.ids[index % W]) } else { Err(Fault::BUILD_UNKNOWN_TASK) }
     }
 
     /// Submits one more task of the stage, behind all of `after`.

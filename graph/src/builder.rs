@@ -123,11 +123,16 @@ pub trait GraphBuilder {
         let Some(id) = self.add_chain(chain)? else {
             return submit_one_by_one(self, chain, producers);
         };
-        for &producer in producers {
-            self.add_edge(producer, id)?;
-        }
-        self.publish(id)?;
+        self.submit_added(id, producers)?;
         Ok(id)
+    }
+
+    /// Makes a task that was added and is not published wait for `producers`, and publishes it.
+    ///
+    /// # Errors
+    /// Those of [`add_edge`](Self::add_edge) and [`publish`](Self::publish).
+    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
+        submit_added(self, task, producers)
     }
 
     /// Whether [`submit_range`](Self::submit_range) takes all tasks at once. Where not, they are submitted one by one.
@@ -144,6 +149,21 @@ pub trait GraphBuilder {
     fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
         submit_range_one_by_one(self, range, ids)
     }
+}
+
+/// As [`GraphBuilder::submit_added`], call by call.
+///
+/// # Errors
+/// Those of [`GraphBuilder::add_edge`] and [`GraphBuilder::publish`].
+pub fn submit_added<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    task: TaskId,
+    producers: &[TaskId],
+) -> Result<(), Fault> {
+    for &producer in producers {
+        graph.add_edge(producer, task)?;
+    }
+    graph.publish(task)
 }
 
 /// Adds a task for each kernel of a chain: each waits for the one before, and the first one for `producers`.

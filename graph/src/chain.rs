@@ -23,6 +23,7 @@ use pto_abi::Fault;
 use pto_abi::chain::{MAX_CHAIN_KERNELS, header_words, link_words};
 
 use crate::link::Link;
+use crate::task::TaskSpec;
 use crate::tensor::TensorView;
 use crate::tensor_task::Arg;
 
@@ -95,21 +96,48 @@ impl<'a> Chain<'a> {
     /// # Errors
     /// `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_TURNS`, `BUILD_CHAIN_LIMIT`.
     pub fn check(&self) -> Result<(), Fault> {
-        let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
+        self.plan().map(|_| ())
+    }
+
+    /// What a builder has to know of it, found in one pass.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn plan(&self) -> Result<ChainPlan, Fault> {
+        let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?.task();
+        let (mut words, mut kernels) = (header_words(), 0_u64);
+        // How often the links of the group under way run.
+        let mut group = None;
+        let (mut is_uneven, mut has_tensors) = (false, false);
         for link in self.links {
-            link.check(first.task().kind)?;
+            has_tensors |= link.is_on_tensors();
+            words += link.checked_words(first.kind)?;
+            let times = link.count();
+            kernels += u64::from(times);
+            is_uneven |= group.is_some_and(|group| group != times);
+            group = link.is_with_next().then_some(times);
         }
-        let mut groups = self.groups();
-        if groups.any(|group| {
-            group.iter().any(|link| Some(link.count()) != group.first().map(Link::count))
-        }) {
+        if is_uneven {
             return Err(Fault::BUILD_CHAIN_TURNS);
         }
-        if self.kernels() > MAX_CHAIN_KERNELS.into() {
+        if kernels > MAX_CHAIN_KERNELS.into() {
             return Err(Fault::BUILD_CHAIN_LIMIT);
         }
-        Ok(())
+        Ok(ChainPlan { first, words, kernels, has_tensors })
     }
+}
+
+/// A chain that can be run.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainPlan {
+    /// Its first kernel, as a task without arguments.
+    pub first: TaskSpec<'static>,
+    /// The words that say it to a core.
+    pub words: usize,
+    /// How many kernels it has.
+    pub kernels: u64,
+    /// Whether a link was given tensors.
+    pub has_tensors: bool,
 }
 
 #[cfg(test)]

@@ -98,6 +98,15 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
+            fn submit_added(
+                &mut self,
+                task: $crate::abi::TaskId,
+                producers: &[$crate::abi::TaskId],
+            ) -> ::core::result::Result<(), $crate::abi::Fault> {
+                self.$($field).+.submit_added(task, producers)
+            }
+
+            #[inline]
             fn has_ranges(&self) -> bool {
                 self.$($field).+.has_ranges()
             }

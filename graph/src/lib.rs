@@ -46,11 +46,12 @@ mod submitted;
 mod task;
 pub mod task_list;
 mod tensor;
+mod tensor_range;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder, submit_range_one_by_one};
-pub use chain::Chain;
+pub use builder::{EdgeOutcome, GraphBuilder, submit_added, submit_range_one_by_one};
+pub use chain::{Chain, ChainPlan};
 pub use element::ElementType;
 pub use error::BuildError;
 pub use hosted::HostedBuilder;
@@ -60,13 +61,14 @@ pub use range::{TaskRange, Wait};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};
-pub use stream::{Scope, StreamBuilder};
+pub use stream::{Scope, StreamBuilder, submit_tensor_range_one_by_one};
 #[cfg(feature = "alloc")]
 pub use submitted::{GraphParts, SubmittedGraph};
 pub use task::TaskSpec;
 pub use tensor::{
     HeapTag, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView, TensorView, ViewDefect,
 };
+pub use tensor_range::TensorRange;
 pub use tensor_task::{Arg, TensorTask};
 
 #[doc(hidden)]

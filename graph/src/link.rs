@@ -3,7 +3,7 @@
 //! A link has words, or tensors. Of a tensor, what the whole link uses follows from its variations: a tile that moves by steps is one
 //! view with one more dimension ([`Link::views`]). Invariant: the view of a turn begins where the word of that turn points to.
 
-use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_STEP};
+use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_STEP, link_words};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use crate::call::Call;
@@ -71,13 +71,33 @@ impl<'a> Variation<'a> {
         }
     }
 
-    fn is_right(&self, args: usize, times: u32) -> bool {
-        self.arg < args
-            && match self.how {
-                How::Steps(step) => step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs(),
-                How::Column(words) => words.len() == times as usize,
-            }
+    /// Whether arguments of so many tasks or kernels, each of which has `args`, can vary so.
+    ///
+    /// # Errors
+    /// `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    pub fn check_all(variations: &[Self], args: usize, times: u32) -> Result<(), Fault> {
+        checked_columns(variations, args, times).map(|_| ())
     }
+
+    /// The words of its column, if it can vary so an argument of a kernel that runs so often.
+    #[inline]
+    fn checked_column(&self, args: usize, times: u32) -> Option<usize> {
+        let (is_right, words) = match self.how {
+            How::Steps(step) => (step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs(), 0),
+            How::Column(words) => (words.len() == times as usize, words.len()),
+        };
+        (is_right && self.arg < args).then_some(words)
+    }
+}
+
+/// How an argument goes from kernel to kernel of its link.
+enum Course {
+    /// It stays.
+    Same,
+    /// By one step.
+    Steps(i64),
+    /// By words, or by several variations together.
+    Other,
 }
 
 /// What the arguments of a link are made of.
@@ -175,6 +195,15 @@ impl<'a> Link<'a> {
         words.iter().copied().chain(args.iter().map(word_of))
     }
 
+    /// The same, if they were given as words.
+    #[must_use]
+    pub const fn plain_words(&self) -> Option<&'a [u64]> {
+        match self.operands {
+            Operands::Words(words) => Some(words),
+            Operands::Tensors(_) => None,
+        }
+    }
+
     /// The arguments as they were given, if some of them may be tensors.
     #[must_use]
     pub const fn args(&self) -> &'a [Arg<'a>] {
@@ -234,6 +263,30 @@ impl<'a> Link<'a> {
         whole.into_iter().chain((0..turns).filter_map(move |turn| link.view_at(arg, turn)))
     }
 
+    /// Shows [`views`](Self::views) one after the other, where they are: a view is large, and a builder that looks at it needs no copy.
+    ///
+    /// # Errors
+    /// The first one of `each`.
+    #[inline]
+    pub fn each_view<E>(
+        &self,
+        arg: usize,
+        mut each: impl FnMut(&TensorView<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(view) = self.args().get(arg).and_then(Arg::tensor) else { return Ok(()) };
+        match self.course(arg) {
+            Course::Same => return each(view),
+            Course::Steps(step) => {
+                let mut whole = *view;
+                if whole.repeat(step, self.times) {
+                    return each(&whole);
+                }
+            }
+            Course::Other => {}
+        }
+        (0..self.times).filter_map(|turn| self.view_at(arg, turn)).try_for_each(|view| each(&view))
+    }
+
     /// How many [`views`](Self::views) there are.
     #[must_use]
     pub fn view_count(&self, arg: usize) -> u32 {
@@ -247,34 +300,64 @@ impl<'a> Link<'a> {
     /// What the whole link uses through an argument, if one view can say it.
     fn whole(&self, arg: usize) -> Option<TensorView<'a>> {
         let view = *self.args().get(arg)?.tensor()?;
+        match self.course(arg) {
+            Course::Same => Some(view),
+            Course::Steps(step) => view.repeated(step, self.times),
+            Course::Other => None,
+        }
+    }
+
+    /// How an argument goes from kernel to kernel.
+    #[inline]
+    fn course(&self, arg: usize) -> Course {
         let mut own = self.variations.iter().filter(|variation| variation.arg == arg);
         match (own.next(), own.next()) {
-            (None, _) => Some(view),
-            (Some(Variation { how: How::Steps(step), .. }), None) => {
-                view.repeated(*step, self.times)
-            }
-            _ => None,
+            (None, _) => Course::Same,
+            (Some(Variation { how: How::Steps(step), .. }), None) => Course::Steps(*step),
+            _ => Course::Other,
         }
     }
 
     /// Whether it can be run as it is, in a chain on cores of this kind.
     pub(crate) fn check(&self, kind: CoreKind) -> Result<(), Fault> {
-        let (args, times) = (self.arg_count(), self.times);
-        if times == 0 {
+        self.checked_words(kind).map(|_| ())
+    }
+
+    /// The words that say it to a core, if it can be run as it is, in a chain on cores of this kind.
+    #[inline]
+    pub(crate) fn checked_words(&self, kind: CoreKind) -> Result<usize, Fault> {
+        if self.times == 0 {
             return Err(Fault::BUILD_CHAIN_EMPTY);
         }
         if self.kind != kind {
             return Err(Fault::BUILD_CHAIN_KIND);
         }
-        if args > MAX_CHAIN_ARGS || self.variations.len() > MAX_CHAIN_ARGS {
-            return Err(Fault::BUILD_CHAIN_LIMIT);
-        }
+        let columns = self.checked_columns()?;
         if self.args().iter().any(|arg| matches!(arg, Arg::BoundScalar(_))) {
             return Err(Fault::STREAM_NOT_RECORDING);
         }
-        let is_right = self.variations.iter().all(|variation| variation.is_right(args, times));
-        if is_right { Ok(()) } else { Err(Fault::BUILD_CHAIN_VARIES) }
+        Ok(link_words(self.arg_count(), self.variations.len(), 0, 0) + columns)
     }
+
+    /// The words of all columns, if its arguments can vary as they are to.
+    #[inline]
+    pub(crate) fn checked_columns(&self) -> Result<usize, Fault> {
+        checked_columns(self.variations, self.arg_count(), self.times)
+    }
+}
+
+/// The words of all columns, if arguments can vary so.
+#[inline]
+fn checked_columns(variations: &[Variation<'_>], args: usize, times: u32) -> Result<usize, Fault> {
+    if args > MAX_CHAIN_ARGS || variations.len() > MAX_CHAIN_ARGS {
+        return Err(Fault::BUILD_CHAIN_LIMIT);
+    }
+    let mut columns = 0;
+    for variation in variations {
+        let column = variation.checked_column(args, times);
+        columns += column.ok_or(Fault::BUILD_CHAIN_VARIES)?;
+    }
+    Ok(columns)
 }
 
 /// An argument as a kernel gets it.

@@ -73,26 +73,37 @@ impl<'a> Wait<'a> {
         Self { producers, how: How::Listed(ends) }
     }
 
+    /// Out of how many tasks those are that each of them waits for.
+    #[must_use]
+    pub const fn producers(&self) -> usize {
+        self.producers.len()
+    }
+
     /// What task `index` of the range waits for.
     #[must_use]
     #[inline]
     pub fn of(&self, index: u32) -> &'a [TaskId] {
-        let part = match self.how {
-            How::All => return self.producers,
+        match self.how {
+            How::All => self.producers,
             How::Window { from, width, stride } => {
                 // A window so far behind the last producer that this wraps ends before the first one, and is as empty.
                 let from = from.wrapping_add(i64::from(index).wrapping_mul(i64::from(stride)));
                 let (low, high) = (from.max(0), from.wrapping_add(i64::from(width)));
                 let most = self.producers.len();
                 let high = usize::try_from(high).unwrap_or(0).min(most);
-                usize::try_from(low).unwrap_or(most).min(high)..high
+                let low = usize::try_from(low).unwrap_or(most).min(high);
+                self.producers.get(low..high).unwrap_or(&[])
             }
-            How::Listed(ends) => {
-                let end = |at: Option<u32>| at.and_then(|at| ends.get(at as usize)).copied();
-                let start = end(index.checked_sub(1)).unwrap_or(0);
-                start as usize..end(Some(index)).unwrap_or(start) as usize
-            }
-        };
+            How::Listed(ends) => self.listed_part(ends, index),
+        }
+    }
+
+    /// Out of line, so that a builder's loop needs no registers for it.
+    #[inline(never)]
+    fn listed_part(&self, ends: &[u32], index: u32) -> &'a [TaskId] {
+        let end = |at: Option<u32>| at.and_then(|at| ends.get(at as usize)).copied();
+        let start = end(index.checked_sub(1)).unwrap_or(0);
+        let part = start as usize..end(Some(index)).unwrap_or(start) as usize;
         self.producers.get(part).unwrap_or(&[])
     }
 
@@ -160,6 +171,12 @@ impl<'a> TaskRange<'a> {
     /// The arguments of the first task, before anything varies.
     pub fn words(&self) -> impl Iterator<Item = u64> + use<'a> {
         self.link.words()
+    }
+
+    /// The same, if they were given as words.
+    #[must_use]
+    pub const fn plain_words(&self) -> Option<&'a [u64]> {
+        self.link.plain_words()
     }
 
     /// What differs from task to task.

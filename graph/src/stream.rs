@@ -20,6 +20,7 @@ use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
 use crate::tensor::TensorView;
+use crate::tensor_range::TensorRange;
 use crate::tensor_task::{Arg, TensorTask};
 
 /// Adds tasks whose dependencies follow from their tensors.
@@ -63,10 +64,7 @@ pub trait StreamBuilder: GraphBuilder {
         let Some(id) = self.add_chain_when(chain, predicate)? else {
             return submit_one_by_one(self, chain, producers, predicate);
         };
-        for &producer in producers {
-            self.add_edge(producer, id)?;
-        }
-        self.publish(id)?;
+        self.submit_added(id, producers)?;
         Ok(id)
     }
 
@@ -201,6 +199,26 @@ pub trait StreamBuilder: GraphBuilder {
         Ok(id)
     }
 
+    /// Whether [`submit_tensor_range`](Self::submit_tensor_range) takes all tasks of this range at once. Where not, they are submitted one by
+    /// one.
+    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
+        let _ = range;
+        false
+    }
+
+    /// Adds the tasks of a range on tensors and publishes them, as if each were submitted by itself, in their order; `ids` are theirs afterwards.
+    /// After a fault, some of them may have been submitted.
+    ///
+    /// # Errors
+    /// Those of [`submit_tensors`](Self::submit_tensors), `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    fn submit_tensor_range(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<(), Fault> {
+        submit_tensor_range_one_by_one(self, range, ids)
+    }
+
     /// Runs `body` in a scope of its own. Its tensors cannot leave it:
     ///
     /// ```compile_fail
@@ -247,6 +265,32 @@ fn submit_one_by_one<G: StreamBuilder + ?Sized>(
         last = Some(stream.submit_tensors(&task)?);
     }
     last.ok_or(Fault::BUILD_CHAIN_EMPTY)
+}
+
+/// Submits each task of a range by itself: what a builder does that has no ranges on tensors, or cannot take this one at once.
+///
+/// # Errors
+/// As [`StreamBuilder::submit_tensor_range`].
+pub fn submit_tensor_range_one_by_one<G: StreamBuilder + ?Sized>(
+    stream: &mut G,
+    range: &TensorRange<'_>,
+    ids: &mut [TaskId],
+) -> Result<(), Fault> {
+    range.check(ids.len())?;
+    let count = range.task().args.len().min(MAX_CHAIN_ARGS);
+    let mut views = [TensorView::default(); MAX_CHAIN_ARGS];
+    for (index, id) in (0..).zip(ids) {
+        for (arg, view) in views.iter_mut().enumerate().take(count) {
+            *view = range.view_at(arg, index).unwrap_or_default();
+        }
+        let mut args = [Arg::Scalar(0); MAX_CHAIN_ARGS];
+        for (arg, (place, view)) in args.iter_mut().zip(&views).enumerate().take(count) {
+            *place = range.arg_at(arg, index, view);
+        }
+        let args = args.get(..count).unwrap_or(&[]);
+        *id = stream.submit_tensors(&TensorTask { args, ..*range.task() })?;
+    }
+    Ok(())
 }
 
 /// A scope that is open: the builder, and tensors that end with the scope.

@@ -234,30 +234,35 @@ impl<'s> TensorView<'s> {
     /// `None`: there are as many dimensions as there may be.
     #[must_use]
     pub fn repeated(mut self, step: i64, times: u32) -> Option<Self> {
+        self.repeat(step, times).then_some(self)
+    }
+
+    /// [`repeated`](Self::repeated), in place; `false`: there are as many dimensions as there may be.
+    pub(crate) fn repeat(&mut self, step: i64, times: u32) -> bool {
         if times <= 1 || step == 0 {
-            return Some(self);
+            return true;
         }
         if usize::from(self.rank) >= MAX_RANK {
-            return None;
+            return false;
         }
         let (distance, size) = (step.unsigned_abs(), self.element.bytes());
         let stride = distance.checked_div(size).unwrap_or(0);
         let back = if step < 0 { stride.checked_mul(u64::from(times) - 1) } else { Some(0) };
         let offset = back.and_then(|back| self.offset.checked_sub(back));
         let Some(offset) = offset.filter(|_| distance.is_multiple_of(size)) else {
-            return Some(self.defective(ViewDefect::Range));
+            *self = self.defective(ViewDefect::Range);
+            return true;
         };
         self.offset = offset;
-        let (shape, strides) = (self.shape, self.strides);
-        // Copies of a fixed size: a rotation of as many elements goes through each of them.
-        self.shape[1..].copy_from_slice(&shape[..MAX_RANK - 1]);
-        self.strides[1..].copy_from_slice(&strides[..MAX_RANK - 1]);
+        // A fixed size: a rotation of as many elements goes through each of them.
+        self.shape.copy_within(..MAX_RANK - 1, 1);
+        self.strides.copy_within(..MAX_RANK - 1, 1);
         (self.shape[0], self.strides[0]) = (times, stride);
         self.rank += 1;
         self.check();
         self.dense = self.defect.is_none() && self.is_in_order();
         self.span = self.elements().wrapping_mul(size);
-        Some(self)
+        true
     }
 
     /// Where the view's first element is.

@@ -120,6 +120,15 @@ impl Gm {
         self.write_zeros(at, start..end)
     }
 
+    /// Says that the system may back this range with huge pages: whatever runs in it walks through more memory than the processor has translations for.
+    pub(crate) fn prefer_huge_pages(&self, at: GmAddr, bytes: u64) {
+        if let Self::Own(mapping) = self
+            && let Ok(start) = self.offset(at, bytes)
+        {
+            mapping.prefer_huge_pages(start..start + bytes);
+        }
+    }
+
     /// Zeros these bytes of a range at `at` by writing them.
     fn write_zeros(&self, at: GmAddr, bytes: Range<u64>) -> Result<(), Error> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
@@ -186,6 +195,11 @@ pub(crate) const LARGE: u64 = 4 << 20;
 /// The same size for an arena: a small run does not touch most of it.
 pub(crate) const LARGE_ARENA: u64 = 128 << 10;
 
+/// From this size on an arena may have huge pages. A small one would take, and have zeroed, more memory than it touches.
+pub(crate) const HUGE_ARENA: u64 = 8 << 20;
+/// A huge page, of the size that most systems have.
+const HUGE_PAGE: u64 = 2 << 20;
+
 /// A mapping, unmapped on drop.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -235,6 +249,25 @@ impl Mapping {
         (start == place).then_some(pages)
     }
 
+    /// Asks for huge pages where they lie in this range as a whole. A system without them says no, and nothing else changes.
+    fn prefer_huge_pages(&self, range: Range<u64>) {
+        let first = self.start.as_ptr().expose_provenance() as u64;
+        let start = (first + range.start).next_multiple_of(HUGE_PAGE) - first;
+        let end = ((first + range.end) / HUGE_PAGE * HUGE_PAGE).saturating_sub(first);
+        let bytes = end.min(self.bytes as u64).saturating_sub(start);
+        let (Ok(offset), Ok(length)) = (usize::try_from(start), usize::try_from(bytes)) else {
+            return;
+        };
+        let place = self.start.as_ptr().wrapping_add(offset);
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if length > 0 {
+            // SAFETY: the pages are of this mapping; their bytes stay as they are.
+            unsafe { libc::madvise(place.cast(), length, libc::MADV_HUGEPAGE) };
+        }
+        #[cfg(not(all(target_os = "linux", not(miri))))]
+        let _ = (place, length);
+    }
+
     /// # Safety
     /// The caller keeps this alive for as long as the window, or anything made from it, is used.
     unsafe fn lasting_window(&self) -> GmWindow<'static> {
@@ -275,6 +308,20 @@ mod tests {
         window.write(8, &7_u64).unwrap();
         assert_eq!(window.read::<u64>(8), Some(7));
         assert!(window.read::<u64>((1 << 20) - 7).is_none());
+    }
+
+    #[test]
+    fn huge_pages_change_no_byte_and_are_asked_for_inside_of_the_mapping_only() {
+        let gm = Gm::map(9 << 20).unwrap();
+        let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(9 << 20).collect();
+        gm.write(gm.address(), &bytes).unwrap();
+        for (offset, length) in [(0, 9 << 20), (4096, 8 << 20), (5, 100), (3 << 20, 1 << 20)] {
+            gm.prefer_huge_pages(gm.address().offset(offset), length);
+        }
+        gm.prefer_huge_pages(gm.address(), u64::MAX / 2);
+        let mut found = vec![0; 9 << 20];
+        gm.read(gm.address(), &mut found).unwrap();
+        assert!(found == bytes);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pto_abi::GmAddr;
 
 use crate::allocator::{Allocator, Owner};
 use crate::error::Error;
-use crate::gm::{Gm, LARGE, LARGE_ARENA};
+use crate::gm::{Gm, HUGE_ARENA, LARGE, LARGE_ARENA};
 use crate::runs::Runs;
 use crate::traffic::{TrafficCounters, Way};
 
@@ -88,6 +88,9 @@ impl Memory {
         };
         let large = if owner == Owner::Runtime { LARGE_ARENA } else { LARGE };
         self.gm.zero(address, bytes.min(untouched.0.saturating_sub(address.0)), large)?;
+        if owner == Owner::Runtime && bytes >= HUGE_ARENA {
+            self.gm.prefer_huge_pages(address, bytes);
+        }
         Ok(address)
     }
 

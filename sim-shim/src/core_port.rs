@@ -131,3 +131,36 @@ impl WorkerPort for &CorePort<'_> {
         self.lines.leave();
     }
 }
+
+/// The lines of a core in a run that wants no times of kernels, for who has just rung it.
+pub(crate) struct UntimedPort<'a>(pub(crate) &'a Handshake);
+
+impl WorkerPort for UntimedPort<'_> {
+    fn command(&mut self) -> Command {
+        self.0.command()
+    }
+
+    /// Only a core in service is rung.
+    fn introduce(&mut self, _: u32) {}
+
+    #[inline(always)]
+    fn run(&mut self, dispatch: &Dispatch) {
+        CorePort::call(dispatch);
+        self.0.count_task();
+    }
+
+    fn run_link(&mut self, dispatch: &Dispatch, kernel: &ChainKernel, _: &[u64]) -> bool {
+        self.0.note_chain(kernel.number + 1, kernel.func_id);
+        self.run(dispatch);
+        true
+    }
+
+    #[inline(always)]
+    fn finish(&mut self, id: u32) {
+        self.0.finish(id);
+    }
+
+    fn leave(&mut self) {
+        self.0.leave();
+    }
+}

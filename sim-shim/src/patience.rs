@@ -53,7 +53,7 @@ pub(crate) fn expect_soon<T>(threads: usize, mut look: impl FnMut() -> Option<T>
 }
 
 /// CPUs that this process may use. Asked once: it costs system calls.
-fn cpus() -> usize {
+pub(crate) fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
     *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -124,7 +124,7 @@ pub(crate) fn supervise(
     if is_short && expect_soon(threads + 1, look).is_some() {
         return true;
     }
-    let mut watch = BeatWatch::new(beats);
+    let mut watch = BeatWatch::new(beats, clock::now_ns());
     let stop_budget = Duration::from_nanos(launch.bring_up_budget_ns) + GRACE;
     let mut faulted: Option<Instant> = None;
     loop {
@@ -137,33 +137,50 @@ pub(crate) fn supervise(
                 return false;
             }
         } else if let Some((worker, since)) =
-            watch.stuck(beats, |worker| clock.patience_ns(launch, worker))
+            watch.stuck(beats, clock::now_ns(), |worker| clock.patience_ns(launch, worker))
         {
             raise_stuck(launch, worker, since);
         }
     }
 }
 
+/// The most that one look adds to the time for which a thread is watched: a process that was stopped, or a machine that slept, did not
+/// watch meanwhile.
+const MOST_A_LOOK: Duration = LOOK_EVERY.saturating_mul(4);
+
 /// Notices a thread whose turns do not go on.
 struct BeatWatch {
+    /// Of each thread: its turns, and at which `watched_ns` they were seen first.
     seen: Vec<(u64, u64)>,
+    /// When the supervisor looked last.
+    looked_ns: u64,
+    /// How long it has watched the threads.
+    watched_ns: u64,
 }
 
 impl BeatWatch {
-    fn new(beats: &[Beat]) -> Self {
-        Self { seen: vec![(u64::MAX, 0); beats.len()] }
+    fn new(beats: &[Beat], now_ns: u64) -> Self {
+        Self { seen: vec![(u64::MAX, 0); beats.len()], looked_ns: now_ns, watched_ns: 0 }
     }
 
     /// The core that a stuck thread steps (or `NOBODY`), and for how long it has been stuck.
-    fn stuck(&mut self, beats: &[Beat], patience_ns: impl Fn(u32) -> u64) -> Option<(u32, u64)> {
-        let now = clock::now_ns();
+    fn stuck(
+        &mut self,
+        beats: &[Beat],
+        now_ns: u64,
+        patience_ns: impl Fn(u32) -> u64,
+    ) -> Option<(u32, u64)> {
+        let most = u64::try_from(MOST_A_LOOK.as_nanos()).unwrap_or(u64::MAX);
+        self.watched_ns += now_ns.saturating_sub(self.looked_ns).min(most);
+        self.looked_ns = now_ns;
+        let watched = self.watched_ns;
         for (beat, (turns, since)) in beats.iter().zip(&mut self.seen) {
             let current = beat.turns.load(Ordering::Relaxed);
             let worker = beat.worker.load(Ordering::Relaxed);
             if current != *turns {
-                (*turns, *since) = (current, now);
-            } else if now.saturating_sub(*since) > patience_ns(worker) {
-                return Some((worker, now - *since));
+                (*turns, *since) = (current, watched);
+            } else if watched.saturating_sub(*since) > patience_ns(worker) {
+                return Some((worker, watched - *since));
             }
         }
         None
@@ -213,5 +230,44 @@ fn raise(launch: &Launch<'static>, fault: Fault, now_ns: u64) {
         epitaph.time_ns = now_ns;
         launch.arena.set_epitaph(&epitaph);
         launch.state.fault.seal_epitaph();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Beat, BeatWatch};
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_thread_is_stuck_when_it_was_seen_at_one_place_for_too_long() {
+        let beats = [Beat::default(), Beat::default()];
+        let mut watch = BeatWatch::new(&beats, 0);
+        let patience = |worker| if worker == 3 { 120 * MS } else { 500 * MS };
+        for look in 1..=4 {
+            beats[0].turn();
+            beats[1].core(3);
+            assert_eq!(watch.stuck(&beats, look * 50 * MS, patience), None, "look {look}");
+        }
+        beats[0].turn();
+        assert_eq!(watch.stuck(&beats, 250 * MS, patience), None);
+        assert_eq!(watch.stuck(&beats, 300 * MS, patience), None);
+        assert_eq!(watch.stuck(&beats, 350 * MS, patience), Some((3, 150 * MS)));
+    }
+
+    /// A machine that slept for an hour has looked once in that time.
+    #[test]
+    fn time_in_which_nobody_looked_is_not_held_against_a_thread() {
+        let beats = [Beat::default()];
+        let mut watch = BeatWatch::new(&beats, 0);
+        beats[0].core(0);
+        assert_eq!(watch.stuck(&beats, 50 * MS, |_| 500 * MS), None);
+        assert_eq!(watch.stuck(&beats, 3_600_000 * MS, |_| 500 * MS), None);
+        for look in 1..=6 {
+            let now = 3_600_000 * MS + look * 50 * MS;
+            assert_eq!(watch.stuck(&beats, now, |_| 500 * MS), None, "look {look}");
+        }
+        let now = 3_600_000 * MS + 350 * MS;
+        assert_eq!(watch.stuck(&beats, now, |_| 500 * MS), Some((0, 550 * MS)));
     }
 }

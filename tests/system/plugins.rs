@@ -1,5 +1,5 @@
 //! Builders in C++ and C as they are, in an image for the device `virt` (`pto fw build --builder`): plugins that a host
-//! loads elsewhere, and programs with tensors; one with shapes and records on a2a3sim as well.
+//! loads elsewhere, and programs with tensors; one with shapes and records, and one of ranges on a2a3sim as well.
 //!
 //! Needs QEMU and the cross compilers; what is missing is brought.
 
@@ -10,8 +10,10 @@ use pto_aicore_kernels::dag_value;
 use pto_examples::host::{self, Inputs, Params, Prepared, Tensor};
 use pto_host::abi::{Fault, FuncId, RuntimeVariant};
 use pto_host::fw::ImageKind;
+use pto_host::virtual_time::VirtualOptions;
 use pto_host::{
-    Device, DeviceOptions, Error, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work, func,
+    Device, DeviceOptions, Error, Hosting, Kernel, RunControl, RunOptions, VirtDeviceOptions, Work,
+    func,
 };
 use pto_image_build::{BuilderSource, Built, Profile, Request, packages};
 use pto_native::field::FieldRuntime;
@@ -65,6 +67,168 @@ int one_task(Runtime *runtime) {
     return pto_stream_submit(runtime, &task, args, 4, 0, 0) == -1 ? 0 : 2;
 }
 "#;
+
+/// Rows of tiles of eight numbers, each row from the one above: ranges with every kind of variation and of wait, and, in a run that streams, a range on
+/// tensors. Words: the rows, whether the run streams, the func ids of `add` and `add_scalar`.
+const RANGES_CPP: &str = r#"
+#include "pto_stream.hpp"
+
+namespace {
+constexpr int64_t TILE = 32, ROW = 256;
+constexpr uint64_t N = 8;
+// The bits of 0 to 7.
+const uint64_t numbers[8] = {0, 0x3F800000, 0x40000000, 0x40400000, 0x40800000, 0x40A00000, 0x40C00000, 0x40E00000};
+}  // namespace
+
+extern "C" int build_graph_aicpu(Runtime *runtime) {
+    const uint64_t *words = runtime->orch_args;
+    const uint64_t x = words[0];
+    const int add = static_cast<int>(words[2]), add_scalar = static_cast<int>(words[3]);
+    const auto row = [&](uint64_t number) { return x + ROW * number; };
+    const CoreType aiv = CoreType::AIV;
+    // Tile t: t more than above.
+    const int64_t one = pto::submit_range(runtime, 8, add_scalar, aiv, {row(0), 0, row(1), N},
+                                          {pto::grows(0, TILE), pto::listed(1, numbers), pto::grows(2, TILE)});
+    // Twice the tile above.
+    const int64_t two = pto::submit_range(runtime, 8, add, aiv, {row(1), row(1), row(2), N},
+                                          {pto::grows(0, TILE), pto::grows(1, TILE), pto::grows(2, TILE)}, {pto::each({one, 8})});
+    // The tile above and its left neighbour; the first one has none.
+    uint64_t left[8];
+    for (uint64_t t = 0; t < 8; t++) { left[t] = row(2) + TILE * (t == 0 ? 0 : t - 1); }
+    const int64_t three = pto::submit_range(runtime, 8, add, aiv, {row(2), 0, row(3), N},
+                                            {pto::grows(0, TILE), pto::listed(1, left), pto::grows(2, TILE)}, {pto::window({two, 8}, -1, 2)});
+    // Pairs.
+    const int64_t four = pto::submit_range(runtime, 4, add, aiv, {row(3), row(3) + TILE, row(4), N},
+                                           {pto::grows(0, 2 * TILE), pto::grows(1, 2 * TILE), pto::grows(2, TILE)},
+                                           {pto::window({three, 8}, 0, 2, 2)});
+    const int64_t five = pto::submit_range(runtime, 1, add, aiv, {row(4), row(4) + 3 * TILE, row(5), N}, {}, {pto::all({four, 4})});
+    // Twice the sum, and the pairs in the middle.
+    const int64_t before[3] = {five, four + 1, four + 2};
+    const uint32_t ends[2] = {1, 3};
+    const uint64_t from[2] = {row(5), row(4) + TILE}, other[2] = {row(5), row(4) + 2 * TILE};
+    const int64_t six = pto::submit_range(runtime, 2, add, aiv, {row(5), row(5), row(6), N},
+                                          {pto::listed(0, from), pto::listed(1, other), pto::grows(2, TILE)},
+                                          {pto::listed_up_to(before, ends)});
+    if (one != 0 || two != 8 || three != 16 || four != 24 || five != 28 || six != 29) { return 1; }
+    if (words[1] == 0) { return 0; }
+    pto::Stream stream(runtime);
+    const pto::Tensor whole = pto::dense(x, PTO_ELEMENT_TYPE_F32, {8, 64});
+    const pto::Tensor source = whole.slice(0, 6, 1).slice(1, 0, 8), target = whole.slice(0, 7, 1).slice(1, 0, 8);
+    const uint64_t added[2] = {numbers[1], numbers[2]};
+    const int64_t seven = stream.submit_range(2, pto::Task(add_scalar, aiv), {pto::in(source), pto::scalar(0), pto::out(target), pto::scalar(N)},
+                                              {pto::grows(0, TILE), pto::listed(1, added), pto::grows(2, TILE)}, {six, six + 1});
+    // Each of them waits for its own tile.
+    const int64_t eight = stream.submit_range(2, pto::Task(add_scalar, aiv), {pto::inout(target), pto::scalar(added[0]), pto::no_dep(target), pto::scalar(N)},
+                                              {pto::grows(0, TILE), pto::grows(2, TILE)});
+    return seven == 31 && eight == 33 ? stream.status() : 2;
+}
+"#;
+
+/// What the rows of [`RANGES_CPP`] are after a run, from the first one.
+fn rows_after(first: &[f32], streams: bool) -> Vec<f32> {
+    let mut rows = vec![0.0; 8 * 64];
+    rows[..64].copy_from_slice(first);
+    let tile = |row: usize, tile: usize| 64 * row + 8 * tile;
+    for at in 0..64 {
+        let (place, own) = (at % 8, at / 8);
+        let number = f32::from(u16::try_from(own).expect("few"));
+        rows[64 + at] = rows[at] + number;
+        rows[128 + at] = 2.0 * rows[64 + at];
+        rows[192 + at] = rows[128 + at] + rows[tile(2, own.saturating_sub(1)) + place];
+    }
+    for place in 0..8 {
+        for own in 0..4 {
+            rows[tile(4, own) + place] =
+                rows[tile(3, 2 * own) + place] + rows[tile(3, 2 * own + 1) + place];
+        }
+        rows[tile(5, 0) + place] = rows[tile(4, 0) + place] + rows[tile(4, 3) + place];
+        rows[tile(6, 0) + place] = 2.0 * rows[tile(5, 0) + place];
+        rows[tile(6, 1) + place] = rows[tile(4, 1) + place] + rows[tile(4, 2) + place];
+        for own in (0..2).filter(|_| streams) {
+            rows[tile(7, own) + place] = rows[tile(6, own) + place] + [2.0, 3.0][own];
+        }
+    }
+    rows
+}
+
+/// What the program of ranges is given on this device, and the rows.
+fn prepared_rows(
+    device: &Device,
+    streams: bool,
+) -> (pto_host::DeviceBuffer<f32>, Vec<u64>, Vec<f32>) {
+    let mut held: Vec<f32> = (0_u16..64).map(f32::from).collect();
+    let expected = rows_after(&held, streams);
+    held.resize(expected.len(), 0.0);
+    let rows = device.upload(&held).expect("room");
+    let ids = [func::ADD, func::ADD_SCALAR].map(|id| u64::from(id.0));
+    let words = vec![rows.address().0, streams.into(), ids[0], ids[1]];
+    (rows, words, expected)
+}
+
+#[test]
+fn ranges_in_cpp_run_in_every_hosting_mode() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    for (name, text) in [("orchestrate", ORCHESTRATION_CPP), ("ranges", RANGES_CPP)] {
+        let source = file(&format!("{name}.cpp"));
+        std::fs::write(&source, text).expect("a file");
+        shared_object(&source, &file(&format!("{name}.so")));
+    }
+    let plugin = CString::new(file("ranges.so").as_os_str().as_encoded_bytes()).expect("a path");
+    let variants = [RuntimeVariant::AICPU_BUILD_GRAPH, RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
+    let hostings = [
+        Hosting::Threads,
+        Hosting::Pool { os_threads: std::num::NonZeroUsize::MIN.saturating_add(1) },
+        Hosting::Virtual(VirtualOptions::default()),
+    ];
+    // A watched program sees other addresses than those of the device.
+    let ways = hostings.into_iter().flat_map(|hosting| variants.map(|variant| (hosting, variant)));
+    for ((hosting, variant), is_watched) in ways.flat_map(|way| [(way, false), (way, true)]) {
+        let (aic, aiv, gm_bytes) = (4, 8, 512 << 20);
+        let options = DeviceOptions { hosting, aic, aiv, gm_bytes };
+        let builders = Builders::default();
+        let sim = Device::open_sim(options, builders.clone());
+        let mut sim = sim.unwrap_or_else(|error| panic!("{error}"));
+        sim.register_library().expect("the library registers");
+        let streams = variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let (rows, given, expected) = prepared_rows(&sim, streams);
+        let device = SharedDevice::over(sim, builders);
+        let path = plugin.as_ptr().expose_provenance() as u64;
+        let mut words: Vec<u64> = std::iter::once(path).chain(given).collect();
+        let options = RunOptions::default();
+        let make = if is_watched { FieldRuntime::watched } else { FieldRuntime::new };
+        let mut runtime = make(&device, &options).expect("a runtime");
+        // SAFETY: the function reads these words; the path lives as long as the test.
+        unsafe { runtime.orchestrate(&file("orchestrate.so"), "orchestrate", &mut words) }
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let report = runtime.run(variant, &options, &RunControl::default());
+        let way = format!("{hosting:?}, {variant}, watched {is_watched}");
+        let tasks = report.unwrap_or_else(|failure| panic!("{way}: {failure}")).tasks;
+        assert_eq!(tasks, if streams { 35 } else { 31 }, "{way}");
+        assert_eq!(rows.read().expect("it is read"), expected, "{way}");
+    }
+}
+
+/// The program of ranges on the emulated machine, in both kinds of run.
+fn ranges(device: &mut Device) {
+    for id in [func::ADD, func::ADD_SCALAR] {
+        rename(device, id, id.0);
+    }
+    for streams in [false, true] {
+        let (rows, words, expected) = prepared_rows(device, streams);
+        let (builder, orch_args) = ("ranges", words.as_slice());
+        let work = match streams {
+            true => Work::Stream { builder, orch_args },
+            false => Work::AicpuBuilder { builder, orch_args },
+        };
+        let report = device.run(work, &options()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(report.tasks, if streams { 35 } else { 31 });
+        assert_eq!(rows.read().expect("it is read"), expected);
+    }
+    for id in [func::ADD, func::ADD_SCALAR] {
+        device.unregister_kernel(id).expect("it is there");
+    }
+}
 
 /// Hands the words on, and the plugin whose path is the first one, to a device that takes plugins.
 pub(crate) const ORCHESTRATION_CPP: &str = r#"
@@ -133,6 +297,7 @@ fn images(folder: &Path) -> Vec<Built> {
         named("tensors", plugin, written("tensors.cpp", TENSORS_CPP)),
         named("one_task", "one_task", written("one_task.c", TENSORS_C)),
         named("shapes", plugin, shapes_cpp()),
+        named("ranges", plugin, written("ranges.cpp", RANGES_CPP)),
     ];
     let request = Request { builders, profile: Profile::Release, ..Request::default() };
     pto_image_build::build(&request, &say).unwrap_or_else(|error| panic!("{error}"))
@@ -310,9 +475,10 @@ fn plugins_are_builders_of_an_image() {
     let images = images(folder.path());
     let firmware =
         images.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
-    assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task", "shapes"]);
+    assert_eq!(firmware.image.builders, ["random_dag", "tensors", "one_task", "shapes", "ranges"]);
     let mut device = open(&images);
     shapes(&mut device);
+    ranges(&mut device);
     random_dag(&mut device);
     tensors(&mut device);
     // Builders that other languages register are for the simulator.

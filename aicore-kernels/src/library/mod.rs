@@ -67,12 +67,14 @@ pub enum Access {
 }
 
 /// The kernel of this name.
+#[cfg(feature = "code")]
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static LibraryKernel> {
     LIBRARY.iter().find(|kernel| kernel.name == name)
 }
 
 /// What an argument is in the arithmetic, from its word.
+#[cfg(feature = "code")]
 macro_rules! operand {
     (Size $arg:ident) => {};
     (F32 $arg:ident) => {
@@ -90,6 +92,7 @@ macro_rules! operand {
 }
 
 /// Whether an argument of this role is the address of a tensor.
+#[cfg(feature = "code")]
 macro_rules! is_address {
     (Size) => {
         false
@@ -103,6 +106,7 @@ macro_rules! is_address {
 }
 
 /// What a call does to an argument of this role.
+#[cfg(feature = "code")]
 macro_rules! footprint {
     (Size) => {
         None
@@ -135,6 +139,7 @@ macro_rules! library {
         }
 
         /// The code of the kernels: from argument words to operands, and the arithmetic.
+        #[cfg(feature = "code")]
         pub mod entry {
             use crate::{
                 args, attention, cholesky, combine, elementwise, experts, layer, matmul, newton, parts, probe, reduce, tile_task,
@@ -180,6 +185,7 @@ macro_rules! library {
         pub use calls::{$($name),*};
 
         /// What the calls do to their tensors.
+        #[cfg(feature = "code")]
         mod footprints {
             use crate::attention;
             use crate::library::{Access, Footprint};
@@ -195,6 +201,7 @@ macro_rules! library {
         }
 
         /// All library kernels; the index is the function id.
+        #[cfg(feature = "code")]
         pub static LIBRARY: &[LibraryKernel] = &[$(LibraryKernel {
             name: stringify!($name),
             func_id: $id,

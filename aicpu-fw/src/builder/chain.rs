@@ -5,21 +5,44 @@
 use pto_abi::chain::{by_column, by_steps, header, shape, shape_with_next};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::{Fault, GmAddr};
-use pto_graph::{Chain, Link, TaskSpec, Variation};
+use pto_graph::{Chain, Link, TaskSpec};
 
-/// Words of a payload, written one after another.
-struct Words<'w> {
-    words: &'w [AtomicU64],
-    next: usize,
+/// Stores words that there is room for. Four at a time, which takes fewer instructions.
+#[inline]
+fn store_all(to: &[AtomicU64], words: &[u64]) {
+    let ((to, to_rest), (words, rest)) = (to.as_chunks::<4>(), words.as_chunks::<4>());
+    for (to, words) in to.iter().zip(words) {
+        // Loaded before the first one is stored, so that two loads can be one instruction.
+        let [first, second, third, fourth] = *words;
+        to[0].store(first, Relaxed);
+        to[1].store(second, Relaxed);
+        to[2].store(third, Relaxed);
+        to[3].store(fourth, Relaxed);
+    }
+    for (to, word) in to_rest.iter().zip(rest) {
+        to.store(*word, Relaxed);
+    }
 }
 
-impl Words<'_> {
+/// Words of a payload, written one after another: those that are left.
+#[derive(Clone, Copy)]
+struct Words<'w>(&'w [AtomicU64]);
+
+impl<'w> Words<'w> {
+    /// The next ones, so many.
     #[inline]
-    fn put(&mut self, word: u64) {
-        if let Some(to) = self.words.get(self.next) {
-            to.store(word, Relaxed);
+    fn take(&mut self, count: usize) -> &'w [AtomicU64] {
+        let (taken, rest) = self.0.split_at_checked(count).unwrap_or_default();
+        self.0 = rest;
+        taken
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, words: [u64; N]) {
+        if let Some((to, rest)) = self.0.split_first_chunk::<N>() {
+            to.iter().zip(words).for_each(|(to, word)| to.store(word, Relaxed));
+            self.0 = rest;
         }
-        self.next += 1;
     }
 }
 
@@ -31,36 +54,43 @@ pub(crate) fn write(
 ) -> Result<(), Fault> {
     let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
     let links = u32::try_from(chain.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
-    let mut words = Words { words, next: 0 };
-    words.put(header(links, total));
+    let mut words = Words(words);
+    words.put([header(links, total)]);
     for link in chain.links() {
         let code = code(&link.task(), link.arg_count())?;
-        write_link(link, code, &mut words);
+        words = write_link(link, code, words);
     }
     Ok(())
 }
 
-fn write_link(link: &Link<'_>, code: GmAddr, words: &mut Words<'_>) {
+/// Writes a link to the first ones of these words; what is left of them. A function of its own, for all builders.
+#[inline(never)]
+fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: Words<'w>) -> Words<'w> {
     let (func_id, variations) = (link.task().func_id, link.variations());
     // `Chain::check` has bounded both by MAX_CHAIN_ARGS, which is 31.
     let [args, varying] = [link.arg_count(), variations.len()].map(|count| count.to_le_bytes()[0]);
-    words.put(code.0);
     let shape = shape(func_id.0, args, varying, link.count());
-    words.put(if link.is_with_next() { shape_with_next(shape) } else { shape });
-    link.words().for_each(|arg| words.put(arg));
-    variations.iter().for_each(|variation| words.put(word_of(variation)));
-    for column in variations.iter().map(Variation::column) {
-        column.iter().for_each(|word| words.put(*word));
+    words.put([code.0, if link.is_with_next() { shape_with_next(shape) } else { shape }]);
+    let to = words.take(link.arg_count());
+    match link.plain_words() {
+        Some(args) => store_all(to, args),
+        None => to.iter().zip(link.words()).for_each(|(to, arg)| to.store(arg, Relaxed)),
     }
-}
-
-fn word_of(variation: &Variation<'_>) -> u64 {
-    // As above: below 31.
-    let arg = variation.arg().to_le_bytes()[0];
-    match variation.step() {
-        Some(step) => by_steps(arg, step),
-        None => by_column(arg),
+    // The columns stand behind the words of all variations.
+    for (to, variation) in words.take(variations.len()).iter().zip(variations) {
+        // As above: below 31.
+        let arg = variation.arg().to_le_bytes()[0];
+        let word = match variation.step() {
+            Some(step) => by_steps(arg, step),
+            None => {
+                let column = variation.column();
+                store_all(words.take(column.len()), column);
+                by_column(arg)
+            }
+        };
+        to.store(word, Relaxed);
     }
+    words
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

@@ -42,10 +42,12 @@ impl<H: BuilderHost> Events<H> {
         }
     }
 
-    /// A task was added, now.
+    /// A task was added: now, or when the builder had published the one before.
     #[inline]
     pub(crate) fn added(&mut self, task: u32, func_id: u16, kind: u8) {
-        self.look_at_clock();
+        if self.host.traces() && (self.time_ns == 0 || self.host.took_time()) {
+            self.time_ns = self.host.now_ns();
+        }
         self.trace(TraceKind::ADDED, task, u32::from(func_id) | u32::from(kind) << 16);
     }
 

@@ -47,6 +47,14 @@ pub enum RangeNote {
     },
     /// The task in this slot was added, with its edges, and is about to be published.
     Task(u32),
+    /// The same, of a range on tensors: edges are derived from so many of its arguments, and each has been
+    /// [told](BuilderHost::derived).
+    TensorTask {
+        /// The slot of the task.
+        slot: u32,
+        /// How many of its arguments the tensor map is asked about, or told of.
+        tensors: u32,
+    },
 }
 
 /// What the machine does while a builder program, a plain function, is on the stack.
@@ -122,6 +130,13 @@ pub trait BuilderHost {
     #[inline]
     fn now_ns(&self) -> u64 {
         0
+    }
+
+    /// Whether others may have had a turn since the last call, or the builder has waited. Where not, the next event has the time of the last look
+    /// at the clock.
+    #[inline]
+    fn took_time(&mut self) -> bool {
+        true
     }
 
     /// Takes an event of the builder's instance.

@@ -23,13 +23,13 @@ use core::marker::PhantomData;
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
-use pto_abi::limits::MAX_FANIN;
+use pto_abi::limits::{MAX_ARGS, MAX_FANIN};
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{Chain, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec};
+use pto_graph::{Chain, ChainPlan, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec, submit_added};
 
 use self::consumers::put_consumer;
 use self::events::Events;
@@ -55,6 +55,9 @@ pub struct Builder<'a, S, F, M, H> {
     next_task: u32,
     next_word: u32,
     next_chunk: u32,
+    /// The registered kernel that was accepted last (func id, and core kind from bit 16 on), and its code, which stays as it is while a run lasts: most
+    /// tasks have the kernel of the one before.
+    accepted: (u32, GmAddr),
     blame: BlameSlot,
     /// The last address that could not be read.
     unread: Cell<GmAddr>,
@@ -88,6 +91,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             next_task: 0,
             next_word: 0,
             next_chunk: 0,
+            accepted: (u32::MAX, GmAddr::NULL),
             blame: BlameSlot::default(),
             unread: Cell::new(GmAddr::NULL),
             policy: PhantomData,
@@ -140,8 +144,19 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
         let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
+        // An image is compiled for its size.
+        let remembers = !cfg!(target_arch = "aarch64") && spec.kernel.is_null();
+        let key = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << u16::BITS;
+        if remembers && self.accepted.0 == key && args <= MAX_ARGS {
+            return Ok(self.accepted.1);
+        }
         match self.kernels.accept(kernel, spec.kernel, args) {
-            Some(code) => Ok(code),
+            Some(code) => {
+                if remembers {
+                    self.accepted = (key, code);
+                }
+                Ok(code)
+            }
             None => Err(self.refuse_kernel(kernel, args)),
         }
     }
@@ -240,7 +255,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 
     /// Puts edges behind all of them; counts those that the consumer, the task that was added last, has to wait for.
-    #[inline]
+    // As `append`.
+    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+    #[cfg_attr(target_arch = "aarch64", inline)]
     fn append_all(
         &mut self,
         producers: &[TaskId],
@@ -273,7 +290,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn publish_task(&mut self, task: &Task, slot: u32, edges_in: u32) -> Result<(), Fault> {
         self.announce(task, slot)?;
         let is_ready = release_published::<S>(task, edges_in);
-        self.published(task, slot, is_ready);
+        self.published(kind_of(task), slot, is_ready);
         Ok(())
     }
 
@@ -281,6 +298,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn announce(&mut self, task: &Task, slot: u32) -> Result<(), Fault> {
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        self.count_published(slot)
+    }
+
+    #[inline]
+    fn count_published(&mut self, slot: u32) -> Result<(), Fault> {
         self.publisher.count::<S>();
         self.events.published(slot);
         // A builder must not fill the memory of a run that has failed.
@@ -292,10 +314,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
 
     /// The second half: its producers count, and if none is left, it is ready.
     #[inline]
-    fn published(&mut self, task: &Task, slot: u32, is_ready: bool) {
+    fn published(&mut self, kind: CoreKind, slot: u32, is_ready: bool) {
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
             self.events.trace(TraceKind::READY, slot, 0);
-            self.state.queue(kind_of(task)).push::<S>(&[slot]);
+            self.state.queue(kind).push::<S>(&[slot]);
         }
         self.events.host().published();
     }
@@ -307,9 +329,47 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         EdgeOutcome::AlreadySatisfied
     }
 
+    /// Adds and publishes a task where one agent does everything: no producer can complete meanwhile, so that the line is written once, with
+    /// all that it is to say.
+    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+    #[cfg_attr(target_arch = "aarch64", inline)]
+    fn submit_alone(&mut self, spec: &TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        let (task, slot, line) = self.begin_task(spec)?;
+        let id = TaskId { slot, generation: self.generation };
+        self.count_added(slot, spec);
+        let mut edges_in = 0;
+        if let Err(fault) = self.append_all(producers, id, &mut edges_in) {
+            self.leave_added((task, id), line, edges_in);
+            return Err(fault);
+        }
+        TaskLine { producers: edges_in, is_published: true, ..line }.write(task, id);
+        if edges_in > 0 {
+            count_some(&self.publisher.line().edges, edges_in.into());
+        }
+        self.count_published(slot)?;
+        self.published(spec.kind, slot, edges_in == 0);
+        Ok(id)
+    }
+
+    /// A task of which not all producers were right stands there and is not published.
+    #[cold]
+    fn leave_added(&self, (task, id): (&Task, TaskId), line: TaskLine, edges_in: u32) {
+        TaskLine { producers: edges_in, ..line }.write(task, id);
+        count_some(&self.publisher.line().edges, edges_in.into());
+    }
+
     /// Adds a task: writes its line and its arguments.
     #[inline]
     fn insert(&mut self, spec: &TaskSpec<'_>) -> Result<(&'a Task, u32), Fault> {
+        let (task, slot, line) = self.begin_task(spec)?;
+        line.write(task, TaskId { slot, generation: self.generation });
+        self.count_added(slot, spec);
+        Ok((task, slot))
+    }
+
+    /// Where the next task stands, its slot, and what its line is to say; writes its arguments.
+    #[inline(always)]
+    fn begin_task(&mut self, spec: &TaskSpec<'_>) -> Result<(&'a Task, u32, TaskLine), Fault> {
         let kernel = self.accept(spec)?;
         let slot = self.next_task;
         let Some(task) = self.state.task(slot) else {
@@ -322,10 +382,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         };
         // `accept` bounded the count by MAX_ARGS, which is 128.
         let args = (payload, u8::try_from(spec.args.len()).unwrap_or(u8::MAX));
-        let id = TaskId { slot, generation: self.generation };
-        TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
-        self.count_added(slot, spec);
-        Ok((task, slot))
+        Ok((task, slot, TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0)))
     }
 
     #[inline]
@@ -340,16 +397,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         let slot = self.next_task;
         let id = TaskId { slot, generation: self.generation };
-        let checked = chain.check().and(chain.links().first().ok_or(Fault::BUILD_CHAIN_EMPTY));
-        let spec = match checked {
-            Ok(first) => first.task(),
+        let ChainPlan { first: spec, words, kernels, .. } = match chain.plan() {
+            Ok(plan) => plan,
             Err(fault) => return Err(self.refuse_task(fault, id, chain.kernels(), 0)),
         };
         let Some(task) = self.state.task(slot) else {
             let (found, bound) = (slot as usize, self.state.tasks.len());
             return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
         };
-        let (payload, end) = (self.next_word, self.next_word as usize + chain.words());
+        let (payload, end) = (self.next_word, self.next_word as usize + words);
         let payloads = self.state.payloads;
         let Some((words, next)) = payloads.get(payload as usize..end).zip(u32::try_from(end).ok())
         else {
@@ -359,7 +415,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.next_word = next;
         let line = TaskLine::added(spec.func_id.0, spec.kind.get(), (payload, 0), CHAIN_KERNEL.0);
         line.write(task, id);
-        count_some(&self.publisher.line().chained, chain.kernels() - 1);
+        count_some(&self.publisher.line().chained, kernels - 1);
         self.count_added(slot, &spec);
         Ok(id)
     }
@@ -409,8 +465,13 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     /// The same calls in one, with the task's own words at hand.
-    #[inline]
+    // Where the caller's own words are known, half of the checks fall away. An image is compiled for its size.
+    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+    #[cfg_attr(target_arch = "aarch64", inline)]
     fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        if S::IS_EXCLUSIVE {
+            return self.submit_alone(&spec, producers);
+        }
         let (task, slot) = self.insert(&spec)?;
         let id = TaskId { slot, generation: self.generation };
         let mut edges_in = 0;
@@ -418,19 +479,30 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         task.edges_in.store(edges_in, Ordering::Relaxed);
         count_some(&self.publisher.line().edges, edges_in.into());
         appended?;
-        if S::IS_EXCLUSIVE {
-            // No producer can have completed since its edge was appended.
-            self.announce(task, slot)?;
-            task.fanin.store(edges_in, Ordering::Relaxed);
-            self.published(task, slot, edges_in == 0);
-        } else {
-            self.publish_task(task, slot, edges_in)?;
-        }
+        self.publish_task(task, slot, edges_in)?;
         Ok(id)
     }
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        if chain.kernels() == 1 { Ok(None) } else { self.insert_chain(chain).map(Some) }
+        match chain.links() {
+            [only] if only.count() == 1 => Ok(None),
+            _ => self.insert_chain(chain).map(Some),
+        }
+    }
+
+    fn submit_added(&mut self, id: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
+        let is_newest =
+            id.generation == self.generation && id.slot.wrapping_add(1) == self.next_task;
+        let is_added = |task: &&Task| task.state.load(Ordering::Relaxed) == TaskState::ADDED.get();
+        let task = self.state.task(id.slot).filter(|_| is_newest).filter(is_added);
+        let Some(task) = task else { return submit_added(self, id, producers) };
+        let before = task.edges_in.load(Ordering::Relaxed);
+        let mut edges_in = before;
+        let appended = self.append_all(producers, id, &mut edges_in);
+        task.edges_in.store(edges_in, Ordering::Relaxed);
+        count_some(&self.publisher.line().edges, (edges_in - before).into());
+        appended?;
+        self.publish_task(task, id.slot, edges_in)
     }
 
     #[inline]

@@ -1,23 +1,28 @@
 //! Ranges: tasks of one kernel that are submitted in one call.
 //!
-//! The kernel is checked, room is found and the tasks are counted once for all of them. Each task is then written, gets its edges and is
-//! published before the next one is looked at, as if it were submitted by itself: who looks on sees no difference.
+//! The kernel is checked, room is found and the tasks are counted once for all of them. Then, [`BATCH`] tasks at a time, the lines and the words
+//! of all of them are written, and each gets its edges and is published before the next one is looked at, as if it were submitted by itself: who
+//! looks on sees no difference. Two short loops need fewer instructions than a long one, whose values do not fit into registers.
 
+use heapless::Vec;
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
-use pto_abi::task::{INLINE_CONSUMERS, Task};
+use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
-use pto_graph::{EdgeOutcome, TaskRange};
+use pto_graph::{EdgeOutcome, TaskRange, Variation};
 
 use super::Builder;
 use super::machine::{BuilderHost, DeviceMemory, RangeNote};
 use super::publisher::{count_some, release_published};
-use super::task_line::{BLOCK_0_OF_1, TaskLine};
+use super::task_line::BLOCK_0_OF_1;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
+
+/// Tasks whose lines are written before the first of them gets its edges: 4 KiB of lines, which are still in the nearest cache then.
+const BATCH: u32 = 64;
 
 /// Where the tasks of a range stand.
 struct Room<'a> {
@@ -28,44 +33,71 @@ struct Room<'a> {
     first_word: u32,
 }
 
-/// The arguments of one task after the other.
-struct Arguments<'r> {
-    range: &'r TaskRange<'r>,
-    first: [u64; MAX_CHAIN_ARGS],
-    words: [u64; MAX_CHAIN_ARGS],
+/// What the tasks of a range have in common.
+struct Common<'r> {
+    /// The arguments of the first one, before anything varies.
+    words: &'r [u64],
+    variations: &'r [Variation<'r>],
+    kernel: u64,
+    generation: u32,
+    func_id: u16,
+    kind: CoreKind,
+    args: u8,
 }
 
-impl<'r> Arguments<'r> {
-    fn of(range: &'r TaskRange<'r>) -> Self {
-        let mut first = [0; MAX_CHAIN_ARGS];
-        first.iter_mut().zip(range.words()).for_each(|(to, word)| *to = word);
-        Self { range, first, words: first }
+impl Common<'_> {
+    /// Words of a task, its block context included.
+    #[inline]
+    fn stride(&self) -> usize {
+        // Never zero, as the compiler sees.
+        usize::from(self.args) + 1
     }
 
-    /// Goes to task `index`.
-    #[inline]
-    fn vary(&mut self, index: u32) {
-        let variations = self.range.variations();
-        for variation in variations {
-            if let Some(word) = self.words.get_mut(variation.arg()) {
-                *word = self.first.get(variation.arg()).copied().unwrap_or(0);
-            }
-        }
-        for variation in variations {
-            if let Some(word) = self.words.get_mut(variation.arg()) {
-                *word = variation.at(index, *word);
-            }
+    /// Writes the lines and the words of tasks that nobody looks at yet, and their ids. Their range begins with task `first`.
+    #[inline(never)]
+    fn write(
+        &self,
+        (tasks, ids): (&[Task], &mut [TaskId]),
+        words: &[AtomicU64],
+        (mut slot, mut payload, first): (u32, u32, u32),
+    ) {
+        let stride = u32::from(self.args) + 1;
+        let &Self { kernel, generation, func_id, kind, args, .. } = self;
+        let places = tasks.iter().zip(ids).zip(words.chunks_exact(self.stride()));
+        for ((task, place), own) in places {
+            *place = TaskId { slot, generation };
+            task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+            task.fanout.store(0, Ordering::Relaxed);
+            // Nobody looks before it is published; one that is not says so itself ([`break_off`](Builder::break_off)).
+            task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+            task.func_id.store(func_id, Ordering::Relaxed);
+            task.kernel.store(kernel, Ordering::Relaxed);
+            task.payload.store(payload, Ordering::Relaxed);
+            task.arg_count.store(args, Ordering::Relaxed);
+            task.kind.store(kind.get(), Ordering::Relaxed);
+            task.generation.store(generation, Ordering::Relaxed);
+            task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
+            self.write_words(own, slot.wrapping_sub(first));
+            slot = slot.wrapping_add(1);
+            payload = payload.wrapping_add(stride);
         }
     }
 
-    /// Writes them, and the block context behind them.
-    #[inline]
-    fn write(&self, words: &[AtomicU64]) {
-        let Some((context, words)) = words.split_last() else { return };
-        for (word, arg) in words.iter().zip(&self.words) {
+    /// Writes the arguments of task `index`, and the block context behind them.
+    #[inline(always)]
+    fn write_words(&self, own: &[AtomicU64], index: u32) {
+        for (word, arg) in own.iter().zip(self.words) {
             word.store(*arg, Ordering::Relaxed);
         }
-        context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        for variation in self.variations {
+            if let Some(word) = own.get(variation.arg()) {
+                let varied = variation.at(index, word.load(Ordering::Relaxed));
+                word.store(varied, Ordering::Relaxed);
+            }
+        }
+        if let Some(context) = own.last() {
+            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -78,53 +110,84 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         ids: &mut [TaskId],
     ) -> Result<(), Fault> {
         let kernel = self.accept_range(range, ids.len())?;
-        let room = self.room(range)?;
-        let spec = range.task();
-        let (func_id, kind) = (spec.func_id.0, spec.kind);
-        let arg_count = range.arg_count();
-        // `accept_range` bounded the count by MAX_CHAIN_ARGS, which is 31.
-        let args = u8::try_from(arg_count).unwrap_or(u8::MAX);
-        let stride = arg_count + 1;
-        let generation = self.generation;
-        let mut arguments = Arguments::of(range);
-        let mut edges = 0;
+        let Room { tasks, words, first_word } = self.room(range)?;
+        let mut copied = Vec::new();
+        let common = Common {
+            words: words_of(range, &mut copied),
+            variations: range.variations(),
+            kernel: kernel.0,
+            generation: self.generation,
+            func_id: range.task().func_id.0,
+            kind: range.task().kind,
+            // `accept_range` bounded the count by MAX_CHAIN_ARGS, which is 31.
+            args: u8::try_from(range.arg_count()).unwrap_or(u8::MAX),
+        };
         self.events.host().in_range(RangeNote::Range);
-        let mut words = room.words;
-        let places = room.tasks.iter().zip(ids.iter_mut()).zip(0..);
-        let (waits, mut slot) = (range.waits(), self.next_task);
-        let mut payload = room.first_word;
+        let (first, count, mut index) = (self.next_task, range.tasks(), 0);
         // Before the first one is published.
-        self.publisher.count_all::<S>(room.tasks.len() as u64);
-        self.count_range(range.tasks());
-        for ((task, place), index) in places {
-            let id = TaskId { slot, generation };
-            *place = id;
-            let (own, rest) = words.split_at_checked(stride).unwrap_or((words, &[]));
-            words = rest;
-            arguments.vary(index);
-            arguments.write(own);
-            TaskLine::added(func_id, kind.get(), (payload, args), kernel.0).write(task, id);
-            self.events.added(slot, func_id, kind.get());
-            let mut edges_in = 0;
-            let appended = waits
-                .iter()
-                .try_for_each(|wait| self.append_range(wait.of(index), id, &mut edges_in));
-            task.edges_in.store(edges_in, Ordering::Relaxed);
-            edges += u64::from(edges_in);
-            if let Err(fault) = appended {
-                count_some(&self.publisher.line().edges, edges);
-                self.break_off(slot, range.tasks() - index);
-                return Err(fault);
+        self.publisher.count_all::<S>(count.into());
+        self.count_range(count);
+        while index < count {
+            let next = count.min(index.saturating_add(BATCH));
+            let batch = index as usize..next as usize;
+            let of_words = batch.start * common.stride()..batch.end * common.stride();
+            let payload = first_word.wrapping_add(index.wrapping_mul(u32::from(common.args) + 1));
+            let places = (tasks.get(batch.clone()), ids.get_mut(batch), words.get(of_words));
+            // `accept_range` and `room` have seen to it.
+            let (Some(tasks), Some(ids), Some(words)) = places else { break };
+            common.write((tasks, ids), words, (first.wrapping_add(index), payload, first));
+            match range.waits() {
+                [_] => self.link::<true>(range, tasks, (first, index))?,
+                _ => self.link::<false>(range, tasks, (first, index))?,
             }
-            self.publish_in_range(task, (slot, kind), edges_in);
-            payload = payload.wrapping_add(u32::from(args) + 1);
-            slot = slot.wrapping_add(1);
+            index = next;
         }
-        count_some(&self.publisher.line().edges, edges);
         // A builder must not fill the memory of a run that has failed.
         if self.state.fault.is_raised() {
             return Err(self.state.fault.first().unwrap_or(Fault::RUN_CANCELLED));
         }
+        Ok(())
+    }
+
+    /// Adds the edges of tasks whose lines are written, and publishes them. The range begins with task `first` of the run, and they with
+    /// task `index` of the range. `ONE`: the range has one wait, as most have: the loop over its tasks has no loop over waits.
+    #[inline(never)]
+    fn link<const ONE: bool>(
+        &mut self,
+        range: &TaskRange<'_>,
+        tasks: &[Task],
+        (first, mut index): (u32, u32),
+    ) -> Result<(), Fault> {
+        let (func_id, kind) = (range.task().func_id.0, range.task().kind);
+        let generation = self.generation;
+        let tasks_of_run = self.state.tasks;
+        let before = &tasks_of_run[..tasks_of_run.len().min(first as usize)];
+        let mut edges = 0;
+        for task in tasks {
+            let slot = first.wrapping_add(index);
+            let id = TaskId { slot, generation };
+            self.events.added(slot, func_id, kind.get());
+            let appended = match range.waits() {
+                [wait, ..] if ONE => self.append_range(before, wait.of(index), id, 0),
+                waits => waits.iter().try_fold(0, |edges_in, wait| {
+                    self.append_range(before, wait.of(index), id, edges_in)
+                }),
+            };
+            let edges_in = match appended {
+                Ok(edges_in) => edges_in,
+                Err((fault, edges_in)) => {
+                    edges += u64::from(edges_in);
+                    count_some(&self.publisher.line().edges, edges);
+                    self.break_off((task, slot), edges_in, range.tasks() - index);
+                    return Err(fault);
+                }
+            };
+            task.edges_in.store(edges_in, Ordering::Relaxed);
+            edges += u64::from(edges_in);
+            self.publish_in_range(task, (slot, kind), edges_in);
+            index = index.wrapping_add(1);
+        }
+        count_some(&self.publisher.line().edges, edges);
         Ok(())
     }
 
@@ -133,6 +196,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         let next = TaskId { slot: self.next_task, generation: self.generation };
         if let Err(fault) = range.check(ids) {
             return Err(self.refuse_task(fault, next, ids as u64, range.tasks().into()));
+        }
+        // The lists of one task are parts of these.
+        let producers: u64 = range.waits().iter().map(|wait| wait.producers() as u64).sum();
+        if producers > MAX_FANIN.into() {
+            let bound = MAX_FANIN.into();
+            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, next, producers, bound));
         }
         let (spec, args) = (range.task(), range.arg_count());
         let kernel = (spec.func_id, spec.kind);
@@ -166,74 +235,83 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
 
-    /// The task in `slot` is the last one of its range that is added, and this many are not published.
+    /// The task in `slot` is the last one of its range that is added, with so many edges, and so many are not published.
     #[cold]
-    fn break_off(&mut self, slot: u32, unpublished: u32) {
+    fn break_off(&mut self, (task, slot): (&Task, u32), edges_in: u32, unpublished: u32) {
+        task.edges_in.store(edges_in, Ordering::Relaxed);
+        task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
         self.publisher.count_off::<S>(unpublished.into());
         self.next_task = slot + 1;
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
 
-    /// Puts edges behind all of them, for a task that is not published; counts those that it has to wait for.
-    #[inline]
+    /// Puts edges behind all of them, for a task that is not published; gives those that it has to wait for, with the `edges_in` that there
+    /// were. `before`: the tasks before the range.
+    #[inline(always)]
     fn append_range(
         &mut self,
+        before: &[Task],
         producers: &[TaskId],
         consumer: TaskId,
-        edges_in: &mut u32,
-    ) -> Result<(), Fault> {
-        let tasks = self.state.tasks;
-        if producers.len() > (MAX_FANIN - *edges_in) as usize {
-            let (found, bound) = (producers.len() as u64, MAX_FANIN.into());
-            return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, found, bound));
-        }
+        mut edges_in: u32,
+    ) -> Result<u32, (Fault, u32)> {
+        let producers = match producers {
+            [others @ .., _] if mutant::is(Mutant::RangeForgetsAnEdge) => others,
+            producers => producers,
+        };
         for &producer in producers {
-            let is_before =
-                producer.slot < consumer.slot && producer.generation == consumer.generation;
-            let Some(task) = tasks.get(producer.slot as usize).filter(|_| is_before) else {
-                return Err(self.not_before(producer, consumer));
-            };
-            let outcome = match F::count(task) {
+            let task = before.get(producer.slot as usize);
+            let task = task.filter(|_| producer.generation == consumer.generation);
+            let place = task.and_then(|task| Some((task, F::place_in_line(task)?)));
+            let outcome = match place {
                 // Most tasks have few consumers.
-                Some(count) if (count as usize) < INLINE_CONSUMERS => {
+                Some((task, count)) => {
                     if let Some(place) = task.consumers.get(count as usize) {
                         place.store(consumer.slot, Ordering::Relaxed);
                     }
                     if F::commit::<S>(task, count) {
+                        edges_in += 1;
                         self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
                         EdgeOutcome::Added
                     } else {
                         self.satisfied(producer, consumer)
                     }
                 }
-                Some(_) => self.append_far(task, producer, consumer, *edges_in)?,
-                None => self.satisfied(producer, consumer),
+                None => {
+                    let outcome = self.append_far(producer, consumer, edges_in);
+                    let outcome = outcome.map_err(|fault| (fault, edges_in))?;
+                    edges_in += u32::from(outcome == EdgeOutcome::Added);
+                    outcome
+                }
             };
-            *edges_in += u32::from(outcome == EdgeOutcome::Added);
             let (producer, consumer) = (producer.slot, consumer.slot);
             self.events.host().in_range(RangeNote::Edge { producer, consumer, outcome });
         }
-        Ok(())
+        Ok(edges_in)
     }
 
-    /// An edge that does not stand in the line of its producer.
+    /// An edge that does not stand in the line of its producer, or whose producer has completed, or is not before the range.
     #[inline(never)]
     fn append_far(
         &mut self,
-        task: &Task,
         producer: TaskId,
         consumer: TaskId,
         edges_in: u32,
     ) -> Result<EdgeOutcome, Fault> {
+        let is_before = producer.slot < consumer.slot && producer.generation == consumer.generation;
+        let Some(task) = self.state.task(producer.slot).filter(|_| is_before) else {
+            return Err(self.not_before(producer, consumer));
+        };
         self.append(task, producer, consumer, edges_in)
     }
 
     /// Makes a task of a range visible to the schedulers; it is counted already.
     #[inline]
     fn publish_in_range(&mut self, task: &Task, (slot, kind): (u32, CoreKind), edges_in: u32) {
-        task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
         self.events.published(slot);
         self.events.host().in_range(RangeNote::Task(slot));
+        let early = u32::from(mutant::is(Mutant::RangePublishesEarly) && edges_in > 0);
+        let edges_in = edges_in - early;
         let is_ready = if S::IS_EXCLUSIVE {
             // No producer can have completed since its edge was appended.
             task.fanin.store(edges_in, Ordering::Relaxed);
@@ -242,9 +320,27 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             release_published::<S>(task, edges_in)
         };
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
-            self.events.trace(TraceKind::READY, slot, 0);
-            self.state.queue(kind).push::<S>(&[slot]);
+            self.ready_in_range(slot, kind);
         }
         self.events.host().published();
+    }
+
+    /// Out of line, so that the loop over the tasks of a range needs no registers for the queue.
+    #[inline(never)]
+    fn ready_in_range(&mut self, slot: u32, kind: CoreKind) {
+        self.events.trace(TraceKind::READY, slot, 0);
+        self.state.queue(kind).push::<S>(&[slot]);
+    }
+}
+
+/// The arguments of the first task of a range, before anything varies; `room` is for those that are in no slice.
+fn words_of<'r>(range: &TaskRange<'r>, room: &'r mut Vec<u64, MAX_CHAIN_ARGS>) -> &'r [u64] {
+    match range.plain_words() {
+        Some(words) => words,
+        None => {
+            // `accept_range` bounded their number.
+            range.words().for_each(|word| room.push(word).unwrap_or_default());
+            room
+        }
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! Invariants:
 //! - *Bounded*: a step runs at most [`TASKS_A_STEP`] tasks, and none after a fault.
-//! - *Shared*: other agents of the machine that ask for work (`Platform::asked_for`) get up to half of what is ready, in the
-//!   ordinary way: staged on free cores, which are polled later.
+//! - *Shared*: other agents of the machine that ask for work (`Platform::asked_for`) are lent up to half of what is ready, on free
+//!   cores, which are polled later.
 //! - *No hoarding*: what is ready and has not run at the end of the step goes to the shared queues, as ever.
 //! - A core that does not finish at once (it has left its loop, or reports something else) is busy from then on, and is
 //!   polled as every other one.
@@ -23,6 +23,58 @@ use crate::platform::{CoreStatus, Platform};
 const TASKS_A_STEP: u32 = 128;
 /// The same while others run some: what they have finished is to be seen soon.
 const TASKS_BESIDE_OTHERS: u32 = 16;
+
+/// Tasks that are taken from a shared queue at once, where nobody asks for some: a line of its slots holds 8.
+const TASKS_A_LOOK: usize = 8;
+
+/// Tasks of one kind that were taken from a shared queue and have not run. They do not outlive the step.
+struct Taken {
+    slots: [u32; TASKS_A_LOOK],
+    at: usize,
+    end: usize,
+    kind: CoreKind,
+    // How many are taken at once.
+    most: usize,
+}
+
+impl Taken {
+    const fn new(most: usize) -> Self {
+        Self { slots: [0; TASKS_A_LOOK], at: 0, end: 0, kind: CoreKind::AIC, most }
+    }
+
+    /// The oldest of them.
+    #[inline(always)]
+    fn pop(&mut self) -> Option<(u32, CoreKind)> {
+        if self.at == self.end {
+            return None;
+        }
+        let slot = self.slots.get(self.at).copied();
+        self.at += 1;
+        slot.map(|slot| (slot, self.kind))
+    }
+
+    /// Takes some of a kind that has a free core, if there are any. Nothing is left of the last ones.
+    #[inline(always)]
+    fn refill<P: Platform, F>(&mut self, flow: &Flow<'_, F>, free: &FreeCores, left: u32) {
+        let most = self.most.min(left as usize);
+        for kind in [CoreKind::AIC, CoreKind::AIV] {
+            if free[kind.index()] != NONE {
+                let slots = self.slots.get_mut(..most).unwrap_or_default();
+                let queue = flow.dispatcher.state().queue(kind);
+                (self.at, self.end, self.kind) = (0, queue.pop::<P::Sharing>(slots), kind);
+                if self.end > 0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether nothing is left.
+    #[inline(always)]
+    const fn is_empty(&self) -> bool {
+        self.at == self.end
+    }
+}
 
 /// Where the next task comes from.
 #[must_use]
@@ -69,6 +121,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     let mut left = TASKS_A_STEP;
     let has_borrowers = platform.has_borrowers();
     let mut free = free_cores(&flow.dispatcher);
+    let mut taken = Taken::new(if has_borrowers { 1 } else { TASKS_A_LOOK });
     // Ready by the task that ran last, and in no queue.
     let mut next = None;
     while left > 0 && may_go_on(flow) {
@@ -77,9 +130,8 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
             left = left.min(TASKS_BESIDE_OTHERS);
             free = free_cores(&flow.dispatcher);
         }
-        let Some((slot, kind)) = next.take().or_else(|| take_ready::<P, F>(flow, &free)) else {
-            break;
-        };
+        let ready = next.take().or_else(|| take_ready::<P, F>(flow, (&free, left), &mut taken));
+        let Some((slot, kind)) = ready else { break };
         let core = free[kind.index()];
         if core == NONE {
             // Its cores have become busy: it waits for one.
@@ -101,21 +153,29 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     if let Some((slot, kind)) = next {
         plain.make_ready::<P>(dispatcher.state(), slot, kind);
     }
+    while let Some((slot, kind)) = taken.pop() {
+        plain.make_ready::<P>(dispatcher.state(), slot, kind);
+    }
     plain.share_all::<P>(dispatcher.state());
     Ok(())
 }
 
 /// A ready task for which there is a free core, as it was chosen.
 #[inline(always)]
-fn take_ready<P: Platform, F>(flow: &mut Flow<'_, F>, free: &FreeCores) -> Option<(u32, CoreKind)> {
+fn take_ready<P: Platform, F>(
+    flow: &mut Flow<'_, F>,
+    (free, left): (&FreeCores, u32),
+    taken: &mut Taken,
+) -> Option<(u32, CoreKind)> {
     let has_free = |kind: CoreKind| free[kind.index()] != NONE;
     match choose(|kind| flow.plain.local_count(kind) > 0, has_free) {
         Choice::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
-        Choice::Shared => [CoreKind::AIC, CoreKind::AIV].into_iter().find_map(|kind| {
-            let queue = flow.dispatcher.state().queue(kind);
-            let slot = if has_free(kind) { queue.pop_one::<P::Sharing>() } else { None };
-            slot.map(|slot| (slot, kind))
-        }),
+        Choice::Shared => {
+            if taken.is_empty() {
+                taken.refill::<P, F>(flow, free, left);
+            }
+            taken.pop()
+        }
     }
 }
 
@@ -137,14 +197,14 @@ fn run_task<P: Platform, F: FanoutPolicy>(
     platform: &mut P,
     (core, slot): (usize, u32),
 ) -> Result<Ran, Fault> {
-    let words = flow.dispatcher.take_published::<P>(slot)?;
+    let (task, words) = flow.dispatcher.take_task::<P>(slot)?;
     match platform.run(core, words) {
         Ok(CoreStatus::Finished) => {}
         Ok(_) => return Ok(Ran::Busy),
         Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, core)),
     }
     let hands_over = flow.plain.hands_over();
-    match flow.complete(platform, (core, slot), |_| hands_over)? {
+    match flow.complete_task(platform, (core, slot, task), |_| hands_over)? {
         Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
         Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
     }
@@ -157,7 +217,7 @@ fn lend<P: Platform, F>(flow: &mut Flow<'_, F>, platform: &mut P) -> Result<bool
     if asked == 0 { Ok(false) } else { lend_some(flow, platform, asked) }
 }
 
-/// Stages what is ready for those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
+/// Lends what is ready to those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
 #[inline(never)]
 fn lend_some<P: Platform, F>(
     flow: &mut Flow<'_, F>,
@@ -174,6 +234,7 @@ fn lend_some<P: Platform, F>(
         for _ in 0..count {
             let shared = dispatcher.state().queue(kind).pop_one::<P::Sharing>();
             let Some(slot) = shared.or_else(|| plain.pop_local(kind)) else { break };
+            dispatcher.look_at_clock(platform);
             dispatcher.stage_on_free(platform, kind, slot)?;
             has_lent = true;
         }

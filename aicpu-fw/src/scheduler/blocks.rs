@@ -313,6 +313,7 @@ fn dispatch_older<P: Platform>(
     while dispatcher.cores().free_count(kind) > 0 {
         let queue = dispatcher.state().queue(kind);
         let Some(slot) = queue.pop_before::<P::Sharing>(before) else { break };
+        dispatcher.look_at_clock(platform);
         dispatcher.stage_on_free(platform, kind, slot)?;
         staged = true;
     }

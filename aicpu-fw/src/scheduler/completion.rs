@@ -64,8 +64,6 @@ pub(super) struct Flow<'a, F> {
     release: Option<Release>,
     // Consumers that may still be released in this step.
     releases_left: u32,
-    // The clock as this completion found it, where events are recorded.
-    traced_ns: u64,
     /// What is ready.
     pub(super) plain: PlainTasks<'a>,
     /// The cores.
@@ -86,7 +84,6 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             tally: Tally::new(line),
             release: None,
             releases_left: 0,
-            traced_ns: 0,
             policy: PhantomData,
         }
     }
@@ -130,16 +127,29 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             }
             return Ok(Next::Nothing);
         };
-        self.look_at_clock(platform);
+        self.complete_task(platform, (core, slot, task), wants)
+    }
+
+    /// The same with a task that is at hand.
+    #[inline(always)]
+    pub(super) fn complete_task<P: Platform>(
+        &mut self,
+        platform: &mut P,
+        (core, slot, task): (usize, u32, &'a Task),
+        wants: impl Fn(CoreKind) -> bool,
+    ) -> Result<Next, Fault> {
+        self.dispatcher.look_at_clock(platform);
         self.trace_completed(platform, (core, slot));
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
         let mut next = Next::Nothing;
         let hint = if P::STAGES_AHEAD { self.dispatcher.take_hint(core) } else { None };
         let in_line = task.consumers.get(..count.min(INLINE) as usize);
+        // At hand: what is released could be anything to the compiler, which would look for the tasks again after each.
+        let tasks = self.dispatcher.state().tasks;
         for consumer in in_line.unwrap_or(&task.consumers) {
             let consumer = consumer.load(Ordering::Relaxed);
-            let ready = self.release(platform, consumer);
+            let ready = self.release(platform, tasks, consumer);
             let ready = ready.or_else(|| too_early(self.dispatcher.state(), hint, consumer));
             let Some(kind) = ready else { continue };
             if P::STAGES_AHEAD
@@ -183,23 +193,15 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[cold]
     pub(super) fn resume<P: Platform>(&mut self, platform: &mut P) {
         if let Some(Release { slot, walk }) = self.release.take() {
-            self.look_at_clock(platform);
+            self.dispatcher.look_at_clock(platform);
             self.go_on(platform, (slot, walk));
-        }
-    }
-
-    /// Where events are recorded: one look serves all events of a completion.
-    #[inline]
-    fn look_at_clock<P: Platform>(&mut self, platform: &P) {
-        if platform.traces() {
-            self.traced_ns = platform.now_ns();
         }
     }
 
     #[inline]
     fn trace_completed<P: Platform>(&self, platform: &mut P, (core, task): (usize, u32)) {
         if platform.traces() {
-            let (time_ns, kind) = (self.traced_ns, TraceKind::COMPLETED);
+            let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::COMPLETED);
             let extra = self.dispatcher.cores().worker(core);
             platform.trace(TracePoint { time_ns, kind, task, extra });
         }
@@ -209,8 +211,9 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline(never)]
     fn go_on<P: Platform>(&mut self, platform: &mut P, (slot, mut walk): (u32, ConsumerWalk)) {
         let Some(task) = self.dispatcher.state().task(slot) else { return };
+        let tasks = self.dispatcher.state().tasks;
         while let Some(consumer) = walk.next(task, self.dispatcher.state().chunks) {
-            if let Some(kind) = self.release(platform, consumer) {
+            if let Some(kind) = self.release(platform, tasks, consumer) {
                 self.plain.make_ready::<P>(self.dispatcher.state(), consumer, kind);
             }
             self.releases_left = self.releases_left.saturating_sub(1);
@@ -224,8 +227,13 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
 
     /// One producer of `consumer` has completed; the consumer's kind, if it is ready by that for a core of that kind.
     #[inline(always)]
-    fn release<P: Platform>(&mut self, platform: &mut P, consumer: u32) -> Option<CoreKind> {
-        let task = self.dispatcher.state().task(consumer)?;
+    fn release<P: Platform>(
+        &mut self,
+        platform: &mut P,
+        tasks: &[Task],
+        consumer: u32,
+    ) -> Option<CoreKind> {
+        let task = tasks.get(consumer as usize)?;
         if mutant::is(Mutant::ReleasesTwice) {
             P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::Relaxed);
         }
@@ -235,7 +243,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             return None;
         }
         if platform.traces() {
-            let (time_ns, kind) = (self.traced_ns, TraceKind::READY);
+            let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::READY);
             platform.trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
         }
         let kind = task.kind.load(Ordering::Relaxed);
@@ -264,9 +272,9 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     /// Completes a task that does not run.
     pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, (slot, task): (u32, &Task)) {
         platform.skipped(slot);
-        self.look_at_clock(platform);
+        self.dispatcher.look_at_clock(platform);
         if platform.traces() {
-            let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
+            let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::SKIPPED);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
@@ -283,10 +291,10 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         (slot, task): (u32, &Task),
     ) {
         platform.transferred(slot);
-        self.look_at_clock(platform);
+        self.dispatcher.look_at_clock(platform);
         if platform.traces() {
             // As of a task that runs on no core of this device.
-            let (time_ns, kind) = (self.traced_ns, TraceKind::SKIPPED);
+            let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::SKIPPED);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
@@ -301,8 +309,9 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         let slot = running & !PART;
         let line = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
         let Some(line) = line.filter(|_| running & PART != 0) else { return };
+        self.dispatcher.look_at_clock(platform);
         if platform.traces() {
-            let (time_ns, kind) = (platform.now_ns(), TraceKind::COLLECTED);
+            let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::COLLECTED);
             let extra = self.dispatcher.cores().worker(core);
             platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
@@ -318,7 +327,8 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     /// As `complete`, which has one caller on the hot path.
     fn parts_are_done<P: Platform>(&mut self, platform: &mut P, (core, slot): (usize, u32)) {
         let Some(task) = self.dispatcher.state().task(slot) else { return };
-        self.look_at_clock(platform);
+        // Another agent may have counted down a part that ended later than the clock was read here last.
+        self.dispatcher.look_at_clock(platform);
         self.trace_completed(platform, (core, slot));
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
@@ -329,12 +339,11 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
 impl<F> Flow<'_, F> {
     /// Hashes everything that later steps depend on: what may still be released is set anew by each.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { dispatcher, plain, tally, release, releases_left: _, traced_ns, policy: _ } =
-            self;
+        let Self { dispatcher, plain, tally, release, releases_left: _, policy: _ } = self;
         dispatcher.hash_state(into);
         plain.hash_state(into);
         tally.hash_state(into);
-        (release, traced_ns).hash(into);
+        release.hash(into);
     }
 }
 

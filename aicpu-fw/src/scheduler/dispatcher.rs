@@ -45,6 +45,9 @@ pub(super) struct Dispatcher<'a> {
     pace: Pace,
     blame: BlameSlot,
     ahead: Ahead,
+    // The clock as it was read last, where events are recorded: one reading serves a completion and what follows from it, or the
+    // doorbells of a batch.
+    traced_ns: u64,
 }
 
 impl<'a> Dispatcher<'a> {
@@ -58,7 +61,22 @@ impl<'a> Dispatcher<'a> {
             pace: Pace::new(),
             blame: BlameSlot::new(),
             ahead: Ahead::new(),
+            traced_ns: 0,
         }
+    }
+
+    /// Reads the clock, where events are recorded: before a core is rung, which may have started when that returns. Whoever takes over what another agent made ready reads it after that.
+    #[inline]
+    pub(super) fn look_at_clock<P: Platform>(&mut self, platform: &P) {
+        if platform.traces() {
+            self.traced_ns = platform.now_ns();
+        }
+    }
+
+    /// The clock as it was read last.
+    #[inline]
+    pub(super) const fn traced_ns(&self) -> u64 {
+        self.traced_ns
     }
 
     /// What the instances of the run share.
@@ -153,8 +171,8 @@ impl<'a> Dispatcher<'a> {
         self.stage_words(platform, core, part)
     }
 
-    /// Stages the only task of a core.
-    #[inline]
+    /// Stages the only task of a core. At each of its callers: of the way of a task through a scheduler it is a fourth.
+    #[inline(always)]
     fn stage_first<P: Platform>(
         &mut self,
         platform: &mut P,
@@ -170,7 +188,7 @@ impl<'a> Dispatcher<'a> {
         self.stage(platform, core, slot)
     }
 
-    #[inline]
+    #[inline(always)]
     fn stage<P: Platform>(
         &mut self,
         platform: &mut P,
@@ -210,13 +228,22 @@ impl<'a> Dispatcher<'a> {
     /// Marks a task dispatched; what its core is to be given.
     #[inline(always)]
     pub(super) fn take_published<P: Platform>(&mut self, slot: u32) -> Result<Staged, Fault> {
+        self.take_task::<P>(slot).map(|(_, staged)| staged)
+    }
+
+    /// The same, and the task.
+    #[inline(always)]
+    pub(super) fn take_task<P: Platform>(
+        &mut self,
+        slot: u32,
+    ) -> Result<(&'a Task, Staged), Fault> {
         let task = self.mark_dispatched(slot)?;
         if mutant::is(Mutant::CountsTooEarly) {
             let outstanding = &self.state.progress.outstanding;
             // Release: as `Tally::flush`, which counts the task where nothing is wrong.
             P::Sharing::fetch_sub(outstanding, 1, Ordering::Release);
         }
-        Ok(self.state.dispatch_of(slot, task))
+        Ok((task, self.state.dispatch_of(slot, task)))
     }
 
     /// Marks a published task dispatched. A task is dispatched once.
@@ -340,7 +367,7 @@ impl<'a> Dispatcher<'a> {
     #[inline]
     fn trace_dispatch<P: Platform>(&self, platform: &mut P, core: usize, task: u32) {
         if platform.traces() {
-            let (time_ns, kind) = (platform.now_ns(), TraceKind::DISPATCHED);
+            let (time_ns, kind) = (self.traced_ns, TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
             platform.trace(TracePoint { time_ns, kind, task, extra });
         }
@@ -413,8 +440,8 @@ impl<'a> Dispatcher<'a> {
     /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor the blame, which is only
     /// told.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { state: _, cores, generation, staged, pace, blame: _, ahead } = self;
-        (cores, generation, staged, pace, ahead).hash(into);
+        let Self { state: _, cores, generation, staged, pace, blame: _, ahead, traced_ns } = self;
+        (cores, generation, staged, pace, ahead, traced_ns).hash(into);
     }
 }
 

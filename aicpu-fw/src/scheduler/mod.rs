@@ -131,7 +131,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// Tells which of its cores stand together: the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
+    pub fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
         if P::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
             self.first_look |= BOARD;
             self.blocks.form_clusters(&self.flow.dispatcher, cluster_of);

@@ -29,6 +29,7 @@ pub(super) fn stage_block<P: Platform>(
     shapes: &BlockShapeMemory<'_>,
     (place, block): (ClusterCores, Block),
 ) -> Result<(), Fault> {
+    dispatcher.look_at_clock(platform);
     for lane in (0..MAX_LANES).filter(|lane| block.lanes.has(*lane)) {
         stage_part(dispatcher, platform, shapes, (place[lane].into(), lane, block))?;
     }
@@ -60,7 +61,7 @@ fn stage_part<P: Platform>(
     let kernel = GmAddr(line.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
     let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
     if platform.traces() {
-        let (time_ns, kind) = (platform.now_ns(), TraceKind::PART);
+        let (time_ns, kind) = (dispatcher.traced_ns(), TraceKind::PART);
         platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
     }
     dispatcher.stage_part(platform, core, (Staged { task: slot, kernel, args }, func_id))

@@ -207,6 +207,7 @@ impl<'a> PlainTasks<'a> {
         (kind, among): (CoreKind, Among),
     ) -> Result<bool, Fault> {
         let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
+        dispatcher.look_at_clock(platform);
         let mut siblings = Siblings::new(self.line);
         let mut may_take = if P::POLLS_COST && among == Among::Schedulers {
             self.give_away(dispatcher, platform, (kind, &mut siblings))
@@ -298,6 +299,7 @@ impl<'a> PlainTasks<'a> {
         let queue = dispatcher.state().queue(kind);
         let found = self.pop_local(kind).or_else(|| queue.pop_one::<P::Sharing>());
         let Some(slot) = found else { return Ok(false) };
+        dispatcher.look_at_clock(platform);
         dispatcher.stage_second(platform, core, slot)?;
         Ok(true)
     }
@@ -357,6 +359,7 @@ fn dispatch_shared<P: Platform>(
     let mut slots = [0; SHARED_BATCH];
     let slots = slots.get_mut(..room).unwrap_or_default();
     let taken = dispatcher.state().queue(kind).pop::<P::Sharing>(slots);
+    dispatcher.look_at_clock(platform);
     for &slot in slots.iter().take(taken) {
         dispatcher.stage_on_free(platform, kind, slot)?;
     }

@@ -21,26 +21,32 @@ const FLUSH_EVERY: u64 = 4096;
 pub(super) struct Tally<'a> {
     line: &'a InstanceLine,
     completed: u64,
-    unflushed: u64,
+    /// How many of them the others were told of.
+    flushed: u64,
 }
 
 impl<'a> Tally<'a> {
     #[inline(always)]
     pub(super) const fn new(line: &'a InstanceLine) -> Self {
-        Self { line, completed: 0, unflushed: 0 }
+        Self { line, completed: 0, flushed: 0 }
     }
 
     /// A task is completed, and its consumers are released.
     #[inline(always)]
     pub(super) fn count(&mut self) {
         self.completed += 1;
-        self.unflushed += u64::from(!mutant::is(Mutant::CountsTooEarly));
+        self.flushed += u64::from(mutant::is(Mutant::CountsTooEarly));
     }
 
     /// Whether so much was completed that the others should be told.
     #[inline(always)]
     pub(super) const fn is_large(&self) -> bool {
-        self.unflushed >= FLUSH_EVERY
+        self.unflushed() >= FLUSH_EVERY
+    }
+
+    #[inline(always)]
+    const fn unflushed(&self) -> u64 {
+        self.completed - self.flushed
     }
 
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.
@@ -65,16 +71,17 @@ impl<'a> Tally<'a> {
     /// Tells the others how many tasks this instance has completed.
     pub(super) fn flush<P: Platform>(&mut self, cores: &Cores, progress: &Progress) {
         self.say::<P>(cores);
-        if self.unflushed > 0 {
+        let unflushed = self.unflushed();
+        if unflushed > 0 {
             // Release: pairs with the Acquire load in `SharedState::outstanding`.
-            P::Sharing::fetch_sub(&progress.outstanding, self.unflushed, Ordering::Release);
-            self.unflushed = 0;
+            P::Sharing::fetch_sub(&progress.outstanding, unflushed, Ordering::Release);
+            self.flushed = self.completed;
         }
     }
 
     /// Hashes everything that later steps depend on.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { line: _, completed, unflushed } = self;
-        (completed, unflushed).hash(into);
+        let Self { line: _, completed, flushed } = self;
+        (completed, flushed).hash(into);
     }
 }

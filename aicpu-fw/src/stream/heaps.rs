@@ -12,6 +12,7 @@ use pto_abi::GmAddr;
 use pto_abi::stream::MAX_HEAP_RINGS;
 
 use super::rings::SpanRing;
+use crate::mutant::{self, Mutant};
 
 /// Closed scopes that a heap keeps apart; beyond that, the newest ones retire together.
 const CLOSED_SCOPES: usize = 16;
@@ -127,7 +128,7 @@ impl HeapRing {
     #[inline]
     fn retire(&mut self, watermark: u64) {
         while let Some(&(end, first_after)) = self.closed.front() {
-            if first_after > watermark {
+            if first_after > watermark && !mutant::is(Mutant::ReusesTheHeapEarly) {
                 return;
             }
             self.span.retire(end);

@@ -72,9 +72,9 @@ impl Region {
         let Some(count) = more.and_then(|more| u32::try_from(more + 1).ok()) else {
             return Self::run(low, high);
         };
-        let mut region = Self::run(low, high);
-        (region.run, region.rank, region.dims[0]) = (run, 1, Dim { stride, count });
-        region
+        let mut dims = [Dim::default(); MAX_RANK];
+        dims[0] = Dim { stride, count };
+        Self { low, high, run, dims, rank: 1 }
     }
 
     /// The region from byte `low` up to `high`, in dense runs of `run` bytes, repeated as `given` says: at most
@@ -124,23 +124,35 @@ impl Region {
 
     fn strided(low: u64, view: &TensorView<'_>) -> Self {
         let size = view.element().bytes();
-        let mut region =
-            Self { low, high: low, run: size, dims: [Dim::default(); MAX_RANK], rank: 0 };
-        for (extent, stride) in view.shape().iter().zip(view.strides()) {
+        let mut rows = Dims { run: size, dims: [Dim::default(); MAX_RANK], rank: 0 };
+        // The innermost one first: most views have strides that descend, and no dimension makes room for another one then.
+        for (extent, stride) in view.shape().iter().zip(view.strides()).rev() {
             if *extent > 1 && *stride > 0 {
-                region.insert(Dim { stride: stride.wrapping_mul(size), count: *extent });
+                rows.insert(Dim { stride: stride.wrapping_mul(size), count: *extent });
             }
         }
-        region.merge();
+        rows.merge();
+        let Dims { run, dims, rank } = rows;
         let reach = |dim: &Dim| dim.stride.wrapping_mul(u64::from(dim.count - 1));
-        let last: u64 = region.dims().iter().map(reach).fold(0, u64::wrapping_add);
-        region.high = low.wrapping_add(last).wrapping_add(region.run);
-        region
+        let last = dims.iter().take(rank).map(reach).fold(0, u64::wrapping_add);
+        let high = low.wrapping_add(last).wrapping_add(run);
+        // At most MAX_RANK.
+        Self { low, high, run, dims, rank: rank.to_le_bytes()[0] }
     }
+}
 
+/// The dimensions of a region while they are found: those from `rank` on are zero.
+struct Dims {
+    run: u64,
+    dims: [Dim; MAX_RANK],
+    rank: usize,
+}
+
+impl Dims {
     /// Puts a dimension where its stride belongs.
+    #[inline(always)]
     fn insert(&mut self, dim: Dim) {
-        let mut at = usize::from(self.rank);
+        let mut at = self.rank;
         while let Some(before) =
             at.checked_sub(1).filter(|b| self.dims[*b % MAX_RANK].stride > dim.stride)
         {
@@ -152,30 +164,30 @@ impl Region {
     }
 
     /// Merges runs that touch, and dimensions that continue each other, from the innermost one.
+    #[inline(always)]
     fn merge(&mut self) {
-        let dims = self.dims;
-        let rank = usize::from(self.rank);
-        self.dims = [Dim::default(); MAX_RANK];
-        self.rank = 0;
-        for dim in dims.iter().take(rank) {
-            let last = usize::from(self.rank).checked_sub(1);
+        let rank = core::mem::take(&mut self.rank);
+        for at in 0..rank {
+            // What is merged stands before it, or in its place.
+            let dim = core::mem::take(&mut self.dims[at % MAX_RANK]);
+            let last = self.rank.checked_sub(1);
             match last.and_then(|last| self.dims.get_mut(last)) {
                 None if dim.stride <= self.run => self.run += dim.stride * u64::from(dim.count - 1),
-                Some(last) if last.continues(*dim) => {
+                Some(last) if last.continues(dim) => {
                     let times = dim.stride.checked_div(last.stride).unwrap_or(0);
                     let more = times * u64::from(dim.count - 1);
                     match u32::try_from(u64::from(last.count) + more) {
                         Ok(count) => last.count = count,
-                        Err(_) => self.push(*dim),
+                        Err(_) => self.push(dim),
                     }
                 }
-                _ => self.push(*dim),
+                _ => self.push(dim),
             }
         }
     }
 
     fn push(&mut self, dim: Dim) {
-        if let Some(place) = self.dims.get_mut(usize::from(self.rank)) {
+        if let Some(place) = self.dims.get_mut(self.rank) {
             *place = dim;
             self.rank += 1;
         }

@@ -55,37 +55,47 @@ impl Uses {
         if self.is_short { self.added } else { self.simple.len() as u64 + self.others.len() as u64 }
     }
 
-    /// All of them, with the numbers of their arguments; `None`: there are more than have room.
-    pub(super) fn all(&self) -> Option<impl Iterator<Item = (u32, Access<'_>)>> {
-        let others = self.others.iter();
-        let others =
-            others.map(|(index, base, kind, region)| (*index, Access::new(*base, *kind, region)));
-        (!self.is_short).then(|| self.simple.iter().copied().chain(others))
+    /// Whether all of them are here.
+    pub(super) const fn is_whole(&self) -> bool {
+        !self.is_short
+    }
+
+    /// Shows those that are here, with the numbers of their arguments.
+    pub(super) fn each<E>(
+        &self,
+        mut each: impl FnMut(u32, &Access<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (index, access) in &self.simple {
+            each(*index, access)?;
+        }
+        for (index, base, kind, region) in &self.others {
+            each(*index, &Access::new(*base, *kind, region))?;
+        }
+        Ok(())
     }
 
     /// Joins accesses that lie side by side.
     pub(super) fn join(&mut self) {
         let mut at = 0;
-        while let Some(&(_, first)) = self.simple.get(at) {
+        while let Some((_, first)) = self.simple.get(at) {
             at += 1;
-            if let Some(joined) = self.joined(first, at) {
-                let mut place = 0;
-                self.simple.retain(|(_, access)| {
-                    place += 1;
-                    place <= at || !access.is_beside(&first)
-                });
-                if let Some((_, place)) = self.simple.get_mut(at - 1) {
-                    *place = joined;
-                }
+            let Some(joined) = self.joined(first, at) else { continue };
+            let (first, mut place) = (*first, 0);
+            self.simple.retain(|(_, access)| {
+                place += 1;
+                place <= at || !access.is_beside(&first)
+            });
+            if let Some((_, place)) = self.simple.get_mut(at - 1) {
+                *place = joined;
             }
         }
     }
 
     /// What `first` and those from `next` on that stand beside it are together; `None`: nothing that one access says.
-    fn joined(&self, first: Access<'static>, next: usize) -> Option<Access<'static>> {
+    fn joined(&self, first: &Access<'static>, next: usize) -> Option<Access<'static>> {
         let stride = first.stride()?;
         let beside = self.simple.get(next..)?.iter().map(|(_, access)| access);
-        let mut beside = beside.filter(|access| access.is_beside(&first));
+        let mut beside = beside.filter(|access| access.is_beside(first));
         let second = beside.next()?;
         let distance = second.low.checked_sub(first.low).filter(|distance| *distance > 0)?;
         let mut last = second.low;
@@ -105,6 +115,7 @@ mod tests {
     extern crate std;
     use super::super::map::AccessKind;
     use super::Uses;
+    use core::convert::Infallible;
     use pto_abi::GmAddr;
     use pto_graph::{ElementType, TensorView};
     use std::collections::BTreeSet;
@@ -126,14 +137,18 @@ mod tests {
             uses.add(0, (&view, *kind));
         }
         uses.join();
-        let all = uses.all().unwrap().map(|(_, access)| {
+        assert!(uses.is_whole());
+        let mut all = Vec::new();
+        let each: Result<(), Infallible> = uses.each(|_, access| {
             let region = access.region();
             let stride = region.dims().first().map_or((0, 1), |dim| (dim.stride, dim.count));
             let found = bytes(region.low, region.run, stride.0, stride.1.into());
             assert_eq!(found.last(), Some(&(region.high - 1)));
-            found
+            all.push(found);
+            Ok(())
         });
-        all.collect()
+        each.unwrap();
+        all
     }
 
     #[test]
@@ -187,9 +202,9 @@ mod tests {
             uses.add(index, (&rows(index), AccessKind::Write));
             uses.add(index, (&rows(index), AccessKind::Write));
         }
-        assert_eq!((uses.count(), uses.all().is_some()), (12, true));
+        assert_eq!((uses.count(), uses.is_whole()), (12, true));
         uses.add(12, (&whole.slice(0, 100, 1), AccessKind::Write));
         uses.join();
-        assert_eq!((uses.count(), uses.all().is_none()), (25, true));
+        assert_eq!((uses.count(), !uses.is_whole()), (25, true));
     }
 }

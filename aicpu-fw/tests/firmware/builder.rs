@@ -10,7 +10,9 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
-use pto_graph::{Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait};
+use pto_graph::{
+    Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait, submit_added,
+};
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
 use crate::{TestBuilder, both_strategies, builder};
@@ -95,6 +97,38 @@ fn chains_that_are_refused<F: FanoutPolicy>() {
         assert_eq!((builder.blame(fault).fault, builder.blame(fault).task.slot), (fault, 0));
     }
     assert_eq!((builder.added(), words.instances[0].chained.load(Ordering::Relaxed)), (0, 0));
+}
+
+/// The newest task and one that was kept back, and what is wrong with either.
+fn submit_added_is_its_calls<F: FanoutPolicy>() {
+    let stale = TaskId { slot: 2, generation: GENERATION - 1 };
+    let cases: [(TaskId, &[TaskId]); 8] = [
+        (id(2), &[id(0), id(1)]),
+        (id(2), &[]),
+        (id(1), &[id(0)]),
+        (id(2), &[id(0), id(2)]),
+        (id(2), &[id(0), id(9)]),
+        (id(2), &[stale]),
+        (stale, &[id(0)]),
+        (id(0), &[]),
+    ];
+    for (task, producers) in cases {
+        let [by_calls, at_once] = [false, true].map(|at_once| {
+            let words = Words::new(LARGE);
+            let mut builder = builder::<F>(&words);
+            let [first, ..] = [(); 3].map(|()| add(&mut builder));
+            builder.publish(first).unwrap();
+            let result = match at_once {
+                true => builder.submit_added(task, producers),
+                false => submit_added(&mut builder, task, producers),
+            };
+            let blame = result.err().map(|fault| builder.blame(fault));
+            let blame = blame.map(|blame| (blame.fault, blame.task, blame.detail));
+            let edges = words.instances[0].edges.load(Ordering::Relaxed);
+            (result, blame, edges, builder.finish(), written(&words, 3))
+        });
+        assert_eq!(by_calls, at_once, "{task:?} behind {producers:?}");
+    }
 }
 
 fn tasks_that_are_refused<F: FanoutPolicy>() {
@@ -445,6 +479,7 @@ both_strategies! {
     a_range_with_a_wrong_edge_breaks_off => a_range_that_breaks_off_is_not_finished;
     a_chain_is_one_task_to_everybody_else => chains_are_tasks;
     a_chain_that_cannot_run_is_refused_and_leaves_nothing => chains_that_are_refused;
+    edges_and_publish_in_one_call_are_those_calls => submit_added_is_its_calls;
     a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;
     a_capacity_that_is_used_up_is_named => capacities_that_are_used_up;
     a_wrong_edge_is_refused_and_blamed => edges_that_are_refused;

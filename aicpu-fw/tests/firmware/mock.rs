@@ -1,6 +1,8 @@
 //! A platform with scripted cores: the test decides when each one finishes, and what time it is. With two slots a
 //! core may have a second dispatch, looks at cores are worth avoiding, and dispatches are staged ahead.
 
+use std::cell::Cell;
+
 use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
 use pto_abi::trace::TracePoint;
@@ -29,6 +31,10 @@ pub(crate) struct Mock<const SLOTS: usize = 1> {
     /// The second dispatch of each core.
     pub(crate) pending: Vec<Core>,
     pub(crate) now_ns: u64,
+    /// How often the scheduler has looked at the clock.
+    pub(crate) looks: Cell<u64>,
+    /// By how much the clock goes on with each look.
+    pub(crate) look_ns: u64,
     /// What was staged ahead for each core, or for its second dispatch.
     pub(crate) ahead: Vec<Option<Staged>>,
     /// Dispatches that were rung at once, of all.
@@ -50,6 +56,8 @@ impl<const SLOTS: usize> Mock<SLOTS> {
             ahead: vec![None; cores.len()],
             cores,
             now_ns: 1_000_000,
+            looks: Cell::new(0),
+            look_ns: 0,
             dispatches: Vec::new(),
             rung_ahead: 0,
             polls: 0,
@@ -155,7 +163,8 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
 
 impl<const SLOTS: usize> Machine for Mock<SLOTS> {
     fn now_ns(&self) -> u64 {
-        self.now_ns
+        self.looks.set(self.looks.get() + 1);
+        self.now_ns + self.looks.get() * self.look_ns
     }
 
     fn relax(&mut self) {}

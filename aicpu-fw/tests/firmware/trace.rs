@@ -1,14 +1,18 @@
 //! The events that builder and scheduler leave, in their order.
 
-use pto_abi::sync::Shared;
+use pto_abi::kinds::TaskState;
+use pto_abi::stream::{BLOCK_WORDS, BlockBoard, BlockLine};
+use pto_abi::sync::{AtomicU64, Ordering::Relaxed, Shared};
+use pto_abi::task::SHAPED;
 use pto_abi::trace::{TraceKind, TracePoint};
-use pto_abi::{CoreKind, FuncId, TaskId};
-use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Step};
-use pto_graph::{GraphBuilder, TaskSpec};
+use pto_abi::{BuildMode, CoreKind, FuncId, GmAddr, GmWindow, TaskId};
+use pto_aicpu_fw::block_shapes::{BlockShapeMemory, Lanes, List};
+use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Scheduler, SharedState, Step};
+use pto_graph::{GraphBuilder, Priority, TaskSpec};
 
 use crate::both_strategies;
-use crate::mock::{scheduler, worker_of};
-use crate::words::{Kernels, Size, Words};
+use crate::mock::{BUDGETS, Mock, scheduler, worker_of};
+use crate::words::{GENERATION, Kernels, Size, Words};
 
 const SIZE: Size = Size { tasks: 16, arg_words: 16, edges: 16, instances: 1 };
 
@@ -117,7 +121,60 @@ fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
     assert_eq!(edges, [(TraceKind::EDGE_SATISFIED.name(), 1, 0)]);
 }
 
+/// A part may be counted down by an agent that is interrupted between its look at the clock and that: the agent with the last
+/// part looks again, so that no part ends after its task.
+fn a_task_with_parts_is_complete_after_all_of_them<F: FanoutPolicy>() {
+    let words = Words::new(SIZE);
+    let mut machine = Machine::default();
+    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, &mut machine);
+    let slot = builder.add_task(TaskSpec::new(FuncId(5), CoreKind::AIV, &[])).unwrap().slot;
+    let (board, lines) = (BlockBoard::default(), [(); 16].map(|()| BlockLine::default()));
+    board.reset();
+    let parts: Vec<AtomicU64> = (0..40 * BLOCK_WORDS).map(|_| AtomicU64::new(0)).collect();
+    // SAFETY: there is nothing in it.
+    let gm = unsafe { GmWindow::from_raw(core::ptr::null_mut(), 0, GmAddr(0)) };
+    let shapes = BlockShapeMemory {
+        board: &board,
+        lines: &lines,
+        parts: &parts,
+        parts_address: GmAddr(0x8000),
+        gm,
+        room: [2; 8],
+    };
+    // A task of two blocks, which is published and ready.
+    let (task, line) = (&words.tasks[slot as usize], &lines[slot as usize]);
+    task.kind.store(CoreKind::AIV.get() | SHAPED, Relaxed);
+    task.state.store(TaskState::PUBLISHED.get(), Relaxed);
+    let aiv = Lanes::one(CoreKind::AIV);
+    let list = List::spread(Priority::NORMAL, aiv);
+    line.flags.store(aiv.0.into(), Relaxed);
+    line.blocks.store(2, Relaxed);
+    line.parts_left.store(2, Relaxed);
+    line.list.store(list.0, Relaxed);
+    shapes.post(list, slot, [0, 0]);
+
+    let state = SharedState { shapes: Some(shapes), ..words.state() };
+    let line = &words.instances[0];
+    let mut scheduler =
+        Scheduler::<Mock, F>::new(state, line, BuildMode::CONCURRENT, GENERATION, BUDGETS);
+    let mut mock = Mock::new(2);
+    mock.look_ns = 1;
+    (0..2).for_each(|core| scheduler.add_core(worker_of(0, core), CoreKind::AIV).unwrap());
+    scheduler.form_clusters(|_| None);
+    scheduler.step(&mut mock).unwrap();
+    assert!(mock.finish_all());
+    mock.events.clear();
+    scheduler.step(&mut mock).unwrap();
+    // The busy cores are in the order in which they were given something, the last free one first.
+    let [second, first] = [0, 1].map(|core| worker_of(0, core));
+    let expected =
+        [("collected", slot, first), ("collected", slot, second), ("completed", slot, second)];
+    assert_eq!(told(&mock.events), expected);
+    assert!(mock.events.is_sorted_by(|one, next| one.time_ns < next.time_ns), "{:?}", mock.events);
+}
+
 both_strategies! {
+    parts_before_their_task => a_task_with_parts_is_complete_after_all_of_them;
     every_event_of_a_graph_in_order => events_of_a_graph;
     satisfied_edges => an_edge_that_is_satisfied_is_told_as_such;
 }

@@ -288,3 +288,23 @@ fn the_watchdog_looks_at_the_clock_and_not_at_steps() {
     }
     assert_eq!(mock.cores, [Core::Free]);
 }
+
+/// Whoever looks from outside may find a core that was given nothing yet, whose words are zeros, or nothing new.
+#[test]
+fn only_a_launch_on_a_core_has_the_time_of_its_stream() {
+    let words = Words::new(SIZE);
+    let (state, task) = (words.state(), &words.tasks[0]);
+    let budgets = Budgets { of_launches: true, ..BUDGETS };
+    task.last_chunk.store(0, Ordering::Relaxed);
+    for (at, expected) in [
+        (TaskState::NONE, BUDGETS.task_ns),
+        (TaskState::PUBLISHED, BUDGETS.task_ns),
+        (TaskState::DISPATCHED, 0),
+        (TaskState::COMPLETED, BUDGETS.task_ns),
+    ] {
+        task.state.store(at.get(), Ordering::Relaxed);
+        assert_eq!(budgets.of(0, &state), expected, "{at:?}");
+    }
+    task.state.store(TaskState::DISPATCHED.get(), Ordering::Relaxed);
+    assert_eq!(BUDGETS.of(0, &state), BUDGETS.task_ns, "no session");
+}

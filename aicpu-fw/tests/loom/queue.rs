@@ -85,6 +85,20 @@ fn one_pusher_two_poppers<S: Sharing>() {
     );
 }
 
+/// Both ids are there before anybody pops.
+fn two_poppers_of_what_is_there<S: Sharing>() {
+    explore(
+        5,
+        || Queue::new(4),
+        move |queue| {
+            queue.push::<S>(&[0, 1]);
+            let poppers = [0, 1].map(|_| spawn(move || queue.pop::<S>(1)));
+            let popped = poppers.map(|popper| popper.join().unwrap()).concat();
+            queue.check(popped, 2);
+        },
+    );
+}
+
 fn batches<S: Sharing>() {
     explore(
         5,
@@ -143,6 +157,11 @@ fn one_pushes_and_two_pop() {
 }
 
 #[test]
+fn two_pop_what_is_there() {
+    two_poppers_of_what_is_there::<Shared>();
+}
+
+#[test]
 fn batches_go_in_and_out() {
     batches::<Shared>();
 }
@@ -161,7 +180,7 @@ fn wrong_when_pushers_take_the_same_place() {
 #[test]
 #[should_panic(expected = "each id once")]
 fn wrong_when_poppers_take_the_same_place() {
-    one_pusher_two_poppers::<Exclusive>();
+    two_poppers_of_what_is_there::<Exclusive>();
 }
 
 /// A queue whose slots are published by a relaxed store.

@@ -1,9 +1,9 @@
 //! Chains on tensors: the edges of random ones against the oracle, which looks at the bytes of each kernel.
 
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Chain, DependencyMode, ElementType, GraphBuilder, Link, StreamBuilder, TensorView,
-    Variation,
+    Arg, Chain, DependencyMode, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec,
+    TensorView, Variation,
 };
 
 use crate::oracle::{Oracle, Touch, all_reachable};
@@ -106,6 +106,25 @@ fn a_chain_waits_for_what_its_kernels_touch() {
         edges += made.edges.len();
     }
     assert!(edges > 5_000, "{edges}: the chains hardly conflict");
+}
+
+#[test]
+fn a_chain_waits_for_what_the_program_states() {
+    let task = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
+    let links = [Link::new(task).times(3)];
+    let chain = Chain::new(&links);
+    let made = with_stream(|stream| {
+        let first = stream.submit(task, &[]).unwrap();
+        // Added, published behind the chain, which waits for it nevertheless.
+        let kept = stream.add_task(task).unwrap();
+        let id = stream.submit_chain(&chain, &[first, kept]).unwrap();
+        assert_eq!(stream.submit_added(id, &[]), Err(Fault::BUILD_ALREADY_PUBLISHED));
+        stream.submit_added(kept, &[first]).unwrap();
+        let itself = TaskId { slot: id.slot + 1, ..id };
+        assert_eq!(stream.submit_chain(&chain, &[itself]), Err(Fault::BUILD_SELF_EDGE));
+        stream.submit_added(itself, &[id]).unwrap();
+    });
+    assert_eq!(made.edges, [(0, 1), (0, 2), (1, 2), (2, 3)].into());
 }
 
 #[test]

@@ -75,8 +75,12 @@ fn derive(map: &TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
 }
 
 fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
+    with_cells(8, entries, first, test);
+}
+
+fn with_cells(cell_count: usize, entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
     let rows = |count| (0..count).map(|_| MapRow::default()).collect::<Vec<_>>();
-    let (tensors, cells) = (rows(4), rows(8));
+    let (tensors, cells) = (rows(4), rows(cell_count));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
     let places = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
@@ -84,7 +88,7 @@ fn with_map(entries: usize, first: u64, test: impl FnOnce(TensorMap<'_>)) {
         tensors: &tensors,
         tensor_places: &places(4),
         cells: &cells,
-        cell_places: &places(8),
+        cell_places: &places(cell_count),
         grids: &grids,
         entries: &entries,
     };
@@ -160,6 +164,33 @@ fn retired_accesses_are_not_found_and_all_others_are() {
     }
 }
 
+/// The map finds what the oracle does, in 500 tasks from `first` on that use such parts, while old ones retire.
+fn follow_the_oracle(
+    map: &TensorMap<'_>,
+    (seed, first): (u64, u64),
+    random: &mut Random,
+    part: impl Fn(&mut Random, u64) -> TensorView<'static>,
+) {
+    let mut oracle = Oracle::default();
+    let mut starts = Vec::new();
+    let mut watermark = first;
+    for number in first..first + 500 {
+        let views = (0..1 + random.below(3)).map(|_| {
+            let kind = if random.below(3) == 0 { AccessKind::Write } else { AccessKind::Read };
+            (part(random, number), kind)
+        });
+        let task = Task { views: views.collect(), derived: random.below(20) > 0 };
+        starts.push(map.head());
+        watermark = watermark.max(number - 80 - u64::from(random.below(40)));
+        map.retire(watermark, starts[usize::try_from(watermark - first).unwrap()]);
+        let mut expected = oracle.submit(&touches(&task, number));
+        expected.retain(|producer| *producer >= watermark);
+        let found = derive(map, &task, number);
+        let accepts = oracle.accepts(number, &expected, &found);
+        assert!(accepts, "seed {seed}, task {number}: {found:?}, not {expected:?}");
+    }
+}
+
 /// Tiles of a matrix, whole rows, and parts of any kind: most accesses are sorted by a grid, which changes on the way.
 #[test]
 fn tiles_are_sorted_and_nothing_is_lost() {
@@ -174,30 +205,46 @@ fn tiles_are_sorted_and_nothing_is_lost() {
         };
         let first = u64::from(u32::MAX) - 300;
         with_map(1024, first, |map| {
-            let mut oracle = Oracle::default();
-            let mut starts = Vec::new();
-            let mut watermark = first;
-            for number in first..first + 500 {
+            follow_the_oracle(&map, (seed, first), &mut random, |random, number| {
                 // A second size later on, as in the next phase of a program.
                 let size = if number < first + 250 { size } else { 4 - size };
-                let views = (0..1 + random.below(3)).map(|_| {
-                    let kind =
-                        if random.below(3) == 0 { AccessKind::Write } else { AccessKind::Read };
-                    let odd = random.below(30) == 0;
-                    let base = GmAddr(0x1000);
-                    let view = if odd { view(&mut random, base) } else { tile(&mut random, size) };
-                    (view, kind)
-                });
-                let task = Task { views: views.collect(), derived: random.below(20) > 0 };
-                starts.push(map.head());
-                watermark = watermark.max(number - 80 - u64::from(random.below(40)));
-                map.retire(watermark, starts[usize::try_from(watermark - first).unwrap()]);
-                let mut expected = oracle.submit(&touches(&task, number));
-                expected.retain(|producer| *producer >= watermark);
-                let found = derive(&map, &task, number);
-                let accepts = oracle.accepts(number, &expected, &found);
-                assert!(accepts, "seed {seed}, task {number}: {found:?}, not {expected:?}");
-            }
+                let odd = random.below(30) == 0;
+                if odd { view(random, GmAddr(0x1000)) } else { tile(random, size) }
+            });
+        });
+    }
+}
+
+/// Tiles, and strips of them along a row and along a column, some of which end within a tile: as the steps of a factorisation have them.
+/// With many cells each has a row of its own; with few they share rows.
+#[test]
+pub(crate) fn strips_meet_the_tiles_and_the_strips_that_cross_them() {
+    for seed in 4000..4080 {
+        let mut random = Random(seed);
+        let size = 1 + random.below(3);
+        let part = |random: &mut Random, extent: u32| {
+            let first = random.below(extent / size);
+            let most = (extent / size - first).min(if random.below(8) == 0 { 30 } else { 6 });
+            let (start, length) = (first * size, (1 + random.below(most)) * size);
+            // Not always at the edges of tiles.
+            let off = if random.below(8) == 0 { random.below(length) } else { 0 };
+            (start + off, length - off)
+        };
+        let form = |random: &mut Random| {
+            let matrix = TensorView::dense(GmAddr(0x1000), ElementType::F32, &[24, 30]);
+            let tile = (random.below(24 / size) * size, random.below(30 / size) * size);
+            let (rows, columns) = match random.below(8) {
+                0 | 1 => ((tile.0, size), part(random, 30)),
+                2 | 3 => (part(random, 24), (tile.1, size)),
+                4 if random.below(8) == 0 => (part(random, 24), part(random, 30)),
+                _ => ((tile.0, size), (tile.1, size)),
+            };
+            matrix.slice(0, rows.0, rows.1).slice(1, columns.0, columns.1)
+        };
+        let cells = if seed % 2 == 0 { 8 } else { 1024 };
+        let first = u64::from(u32::MAX) - 300;
+        with_cells(cells, 1024, first, |map| {
+            follow_the_oracle(&map, (seed, first), &mut random, |random, _| form(random));
         });
     }
 }

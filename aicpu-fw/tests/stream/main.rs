@@ -9,6 +9,7 @@ mod mutants;
 mod oracle;
 mod overlaps;
 mod random;
+mod ranges;
 mod replay;
 mod rig;
 mod stuck;

@@ -33,6 +33,22 @@ pub(crate) fn put<T>(place: &mut std::mem::MaybeUninit<T>, value: T) {
     place.write(value);
 }
 
+/// Writes a result for a caller who wants it: `pointer` is null where not.
+///
+/// # Safety
+/// As [`output`].
+pub(crate) unsafe fn put_if_wanted<T>(
+    pointer: *mut T,
+    name: &str,
+    value: T,
+) -> Result<(), Failure> {
+    if !pointer.is_null() {
+        // SAFETY: as the caller says.
+        put(unsafe { output(pointer, name) }?, value);
+    }
+    Ok(())
+}
+
 /// A structure that the caller has filled.
 ///
 /// # Safety

@@ -6,7 +6,7 @@ use pto_host::abi::GmAddr;
 use pto_host::graph::TaskSpec;
 use pto_native::{Failure, GraphDraft, checked};
 
-use crate::argument::{output, put, values};
+use crate::argument::{output, put, put_if_wanted, values};
 use crate::error::answer;
 use crate::handle::{self, Object};
 
@@ -114,10 +114,8 @@ pub unsafe extern "C" fn pto_graph_size(
         let (task_count, edge_count) =
             on(graph, |graph| Ok((graph.tasks().len(), graph.edges().len())))?;
         for (place, count, name) in [(tasks, task_count, "tasks"), (edges, edge_count, "edges")] {
-            if !place.is_null() {
-                // SAFETY: the caller vouches for the pointer.
-                put(unsafe { output(place, name) }?, count as u64);
-            }
+            // SAFETY: the caller vouches for the pointer.
+            unsafe { put_if_wanted(place, name, count as u64) }?;
         }
         Ok(())
     })

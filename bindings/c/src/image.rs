@@ -6,7 +6,7 @@ use std::path::Path;
 use pto_host::fw::{Entry, FlashDevice, Image, Store};
 use pto_native::Failure;
 
-use crate::argument::{invalid, output, put, text, values};
+use crate::argument::{invalid, output, put, put_if_wanted, text, values};
 use crate::error::answer;
 
 /// One generation of a device's images. Texts end with a zero; an image that is not there has an empty name.
@@ -75,11 +75,8 @@ pub unsafe extern "C" fn pto_flash(
         }
         let images: Vec<_> = images.iter().collect();
         let made = Store::open()?.flash(device, &images)?;
-        if !generation.is_null() {
-            // SAFETY: as above.
-            put(unsafe { output(generation, "generation") }?, made.number);
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { put_if_wanted(generation, "generation", made.number) }
     })
 }
 
@@ -141,10 +138,7 @@ pub unsafe extern "C" fn pto_rollback(device: *const c_char, generation: *mut u3
         // SAFETY: the caller vouches for the pointers, here and below.
         let device = device_of(unsafe { text(device, "device") }?)?;
         let now = Store::open()?.rollback(device)?;
-        if !generation.is_null() {
-            // SAFETY: as above.
-            put(unsafe { output(generation, "generation") }?, now.number);
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { put_if_wanted(generation, "generation", now.number) }
     })
 }

@@ -1,13 +1,14 @@
-//! Streaming builder programs in C: tasks with tensors, scopes, tensors of the heap, elements. The structures are those
+//! Streaming builder programs in C, and ranges in every run: tasks with tensors, scopes, tensors of the heap, elements. The structures are those
 //! of `pto_abi.h`, and what is wrong with them is said as it is in Rust.
 
 use std::ffi::c_void;
 
-use pto_foreign::{Build, Finder, stream};
+use pto_foreign::range::{RangeOfTasks, StreamVariation};
+use pto_foreign::{Build, Finder, range, stream};
 use pto_host::abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
 use pto_native::Failure;
 
-use crate::argument::{output, put};
+use crate::argument::{output, put, put_if_wanted};
 use crate::builder::{self, OpaqueBuilder};
 use crate::error::answer;
 
@@ -64,15 +65,80 @@ pub unsafe extern "C" fn pto_builder_submit(
         let added = on(builder, |runtime| unsafe {
             stream::submit::<Registered>(runtime, task, args, arg_count, after, after_count)
         })?;
-        if !number.is_null() {
-            // SAFETY: as above.
-            put(unsafe { output(number, "number") }?, added);
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { put_if_wanted(number, "number", added) }
     })
 }
 
-/// The same, unpublished: edges to it can be added until `pto_builder_publish`.
+/// Adds the tasks of a range (`pto_range.h`) and publishes them, as if each were submitted by itself, in their order; in every run. `first`: the
+/// number of the first one, behind which those of the others follow; null: not wanted.
+///
+/// Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run: BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT,
+/// BUILD_NULL_POINTER, BUILD_FOREIGN_STRUCT, BUILD_UNKNOWN_TASK, and those of `pto_builder_add_task`. Thread safety: the builder's own thread.
+///
+/// # Safety
+/// `tasks` is null, or has as many bytes as its `struct_size` says; its pointers are null, or hold what the counts say; `first` is null or
+/// writable.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_submit_range(
+    builder: *const OpaqueBuilder,
+    tasks: *const RangeOfTasks,
+    first: *mut i64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let submit = |runtime| unsafe { range::submit_task_range::<Registered>(runtime, tasks) };
+        let added = on(builder, submit)?;
+        // SAFETY: as above.
+        unsafe { put_if_wanted(first, "first", added) }
+    })
+}
+
+/// Adds `tasks` tasks with tensors and publishes them, as if each were submitted by itself, in their order: the first one as `pto_builder_submit`
+/// has it, the others with arguments that differ as the `variation_count` variations say (`pto_range.h`). `first`: the number of the first
+/// one, behind which those of the others follow; null: not wanted.
+///
+/// Fails as `pto_builder_submit`, and with BUILD_RANGE_LENGTH, BUILD_CHAIN_VARIES, BUILD_CHAIN_LIMIT, which end the run. Thread safety: the builder's own
+/// thread.
+///
+/// # Safety
+/// As `pto_builder_submit`; `variations` is null, or has as many entries, each of which has as many words as it says.
+// SAFETY: as for `pto_builder_submit`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pto_builder_submit_tensor_range(
+    builder: *const OpaqueBuilder,
+    task: *const StreamTask,
+    args: *const StreamArg,
+    arg_count: u32,
+    after: *const i64,
+    after_count: u32,
+    tasks: u32,
+    variations: *const StreamVariation,
+    variation_count: u32,
+    first: *mut i64,
+) -> i32 {
+    answer(|| {
+        // SAFETY: the caller vouches for the pointers, here and below.
+        let added = on(builder, |runtime| unsafe {
+            stream::submit_range::<Registered>(
+                runtime,
+                task,
+                args,
+                arg_count,
+                after,
+                after_count,
+                tasks,
+                variations,
+                variation_count,
+            )
+        })?;
+        // SAFETY: as above.
+        unsafe { put_if_wanted(first, "first", added) }
+    })
+}
+
+/// Adds a task as `pto_builder_submit`, unpublished: edges to it can be added until `pto_builder_publish`.
 ///
 /// Fails as `pto_builder_submit`; NULL_ARGUMENT when `number` is null. Thread safety: the builder's own thread.
 ///

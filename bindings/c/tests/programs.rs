@@ -152,7 +152,12 @@ fn a_builder_that_follows_an_address_of_the_device_is_found() {
 #[test]
 fn the_headers_are_c11_and_cpp17() {
     let firmware = here().join("../../linker/c-builder/include/pto_firmware.h");
-    for header in [include().join("pto_runtime.h"), include().join("pto_stream.h"), firmware] {
+    for header in [
+        include().join("pto_range.h"),
+        include().join("pto_runtime.h"),
+        include().join("pto_stream.h"),
+        firmware,
+    ] {
         for (language, compiler) in [("c", &C), ("c++", &CPP)] {
             let mut command = Command::new(compiler.program);
             command.args(["-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only"]);
@@ -193,6 +198,11 @@ fn class_runtime_and_the_sources_that_use_it_are_cpp17() {
 #[test]
 fn the_first_program_of_the_documentation() {
     both_ways("hello.c", &[]);
+}
+
+#[test]
+fn ranges_of_tasks_with_and_without_tensors() {
+    both_ways("ranges.c", &[]);
 }
 
 #[test]

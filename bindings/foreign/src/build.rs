@@ -241,6 +241,11 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
+    /// The builder of the graph.
+    pub(crate) fn graph(&mut self) -> &mut dyn HostedBuilder {
+        self.graph
+    }
+
     /// The builder of tensors.
     ///
     /// # Errors

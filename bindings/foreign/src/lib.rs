@@ -3,6 +3,7 @@
 //! ```text
 //! build.rs    a build that foreign code makes: numbers of tasks, the first fault      numbers.rs  number <-> TaskId
 //! calls.rs    the functions that it calls, over how a platform finds the build         stream.rs   those with tensors
+//! range.rs    ranges of tasks: what differs from one to the next, what each of them waits for
 //! object.rs   the bytes of class Runtime (bindings/include/runtime.h asserts the same)
 //! ```
 //! A platform implements [`Finder`], which finds the build that a call belongs to: by the calling thread on a host, in a table
@@ -15,6 +16,8 @@ pub mod build;
 pub mod calls;
 pub mod numbers;
 pub mod object;
+mod pointers;
+pub mod range;
 pub mod stream;
 
 pub use alias::Alias;

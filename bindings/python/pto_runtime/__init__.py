@@ -36,7 +36,7 @@ from .errors import (
 )
 from .groups import Group
 from .headers import include_dir
-from .programs import program_of, program_of_tasks
+from .programs import program_of, program_of_tasks, task_range
 from .progress import ProgressBar
 from .runtime_builder import Runtime, RuntimeBuilder
 
@@ -71,5 +71,6 @@ __all__ = [
     "include_dir",
     "program_of",
     "program_of_tasks",
+    "task_range",
     "upload",
 ]

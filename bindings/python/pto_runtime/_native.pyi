@@ -75,6 +75,16 @@ class Graph:
     def add_task(
         self, func_id: int, core_type: CoreType, args: Sequence[int], after: Iterable[int] = ...
     ) -> int: ...
+    def add_range(
+        self,
+        func_id: int,
+        core_type: CoreType,
+        args: Sequence[Union[int, Sequence[int]]],
+        *,
+        count: Optional[int] = ...,
+        after: Iterable[int] = ...,
+        after_each: Optional[Sequence[Union[int, Sequence[int]]]] = ...,
+    ) -> range: ...
     def add_edge(self, producer: int, consumer: int) -> None: ...
 
 class Group:

@@ -48,3 +48,33 @@ def program_of_tasks(name, tensors, tasks, *, kernels=()):
         after = list(after[0]) if after else []
         listed.append((kernel, kind, [argument(number, given) for given in arguments], after))
     return Program._of_tasks(name, described, listed, list(kernels))
+
+
+def task_range(count, kernel, kind, arguments, *, after=(), after_each=None):
+    """Many tasks of one kernel, for `program_of_tasks`: a list to be added to its tasks.
+
+    arguments: as those of a task, and where they differ from task to task, a list or a `range` with one for each of the `count` tasks. A pair of a tensor's
+    name and such a list is another byte of the tensor each time: ("x", range(0, 8 * 128, 128)) moves by 128 bytes. Each task waits for the tasks in
+    `after`, and for its own entry of `after_each`: a number, or several::
+
+        tasks = task_range(8, "add_scalar", "aiv", [("x", range(0, 1024, 128)), 0.5, ("y", range(0, 1024, 128)), 32])
+        tasks += task_range(8, "add", "aiv", [("y", range(0, 1024, 128)), ("x", 0), ("z", range(0, 1024, 128)), 32], after_each=range(8))
+    """
+
+    def listed(what, given):
+        if len(given) != count:
+            raise ValueError(f"{what} has {len(given)} entries for a range of {count} tasks; give one for each task")
+        return given
+
+    def at(number, given, task):
+        if isinstance(given, (list, range)):
+            return listed(f"argument {number}", given)[task]
+        if isinstance(given, tuple) and isinstance(given[1], (list, range)):
+            return given[0], listed(f"argument {number}", given[1])[task]
+        return given
+
+    def producers(task):
+        own = [] if after_each is None else listed("after_each", after_each)[task]
+        return [*after, *([own] if isinstance(own, int) else own)]
+
+    return [(kernel, kind, [at(number, given, task) for number, given in enumerate(arguments)], producers(task)) for task in range(count)]

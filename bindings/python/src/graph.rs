@@ -2,11 +2,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use pto_host::abi::limits::{MAX_ARGS, MAX_TASKS};
 use pto_host::abi::numbers::Counted;
-use pto_host::abi::{CoreKind, GmAddr};
+use pto_host::abi::{CoreKind, Fault, GmAddr};
 use pto_host::graph::TaskSpec;
-use pto_native::{GraphDraft, checked};
+use pto_native::{Failure, GraphDraft, checked};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyRange;
 
 use crate::failure::{raised, unknown};
 
@@ -31,6 +34,64 @@ impl CoreType {
                 None => Err(unknown("core type", name, "\"aic\" or \"aiv\"")),
             },
         }
+    }
+}
+
+/// An argument of a range.
+#[derive(FromPyObject)]
+enum RangeArg {
+    /// The same for all tasks.
+    Word(u64),
+    /// One for each task.
+    Words(Vec<u64>),
+}
+
+impl RangeArg {
+    /// The argument of a task; there is one for each.
+    fn word(&self, index: usize) -> u64 {
+        match self {
+            Self::Word(word) => *word,
+            Self::Words(words) => words.get(index).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// The tasks that one task of a range waits for.
+#[derive(FromPyObject)]
+enum Producers {
+    One(i64),
+    Several(Vec<i64>),
+}
+
+impl Producers {
+    fn all(&self) -> &[i64] {
+        match self {
+            Self::One(id) => std::slice::from_ref(id),
+            Self::Several(ids) => ids,
+        }
+    }
+}
+
+/// How many tasks a range has; all that say it have to agree.
+fn count_of(count: Option<usize>, args: &[RangeArg], each: Option<usize>) -> PyResult<usize> {
+    let lists = args.iter().enumerate().filter_map(|(at, arg)| match arg {
+        RangeArg::Word(_) => None,
+        RangeArg::Words(words) => Some((format!("argument {at}"), words.len())),
+    });
+    let said = count.map(|count| ("count".to_owned(), count));
+    let each = each.map(|count| ("after_each".to_owned(), count));
+    let mut all = said.into_iter().chain(lists).chain(each);
+    let Some((who, first)) = all.next() else {
+        let what = "nothing says how many tasks the range has; give `count`, or an argument that is a sequence";
+        return Err(PyValueError::new_err(what));
+    };
+    match all.find(|(_, count)| *count != first) {
+        Some((other, count)) => Err(PyValueError::new_err(format!(
+            "{who} is for {}, and {other} for {}; give one for each task",
+            Counted(first as u64, "task"),
+            Counted(count as u64, "task")
+        ))),
+        None => Ok(first),
     }
 }
 
@@ -69,6 +130,64 @@ impl Graph {
             added.map_err(|failure| raised(&failure))?;
         }
         Ok(task)
+    }
+
+    /// Adds many tasks of one kernel; their ids follow one another. An argument is one integer for all of them, or a sequence with an integer for
+    /// each, such as `range(start, stop, step)`. `count` says how many tasks there are where no argument and no `after_each` does. Each task waits for
+    /// the tasks in `after`, and for its own entry of `after_each`: one id, or several. Nothing is added where something is wrong.
+    ///
+    /// A row of points, each of which waits for its neighbours in the row above::
+    ///
+    ///     near = [above[max(n - 1, 0) : n + 2] for n in range(64)]
+    ///     row = graph.add_range(ADD, "aiv", [range(a, a + 64 * 1024, 1024), b, 256], after_each=near)
+    #[pyo3(signature = (func_id, core_type, args, *, count = None, after = Vec::new(), after_each = None))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes most of them by name")]
+    fn add_range<'py>(
+        &self,
+        py: Python<'py>,
+        func_id: i64,
+        core_type: CoreType,
+        args: Vec<RangeArg>,
+        count: Option<usize>,
+        after: Vec<i64>,
+        after_each: Option<Vec<Producers>>,
+    ) -> PyResult<Bound<'py, PyRange>> {
+        let known = checked(func_id, core_type.number()?);
+        let (func_id, kind) = known.map_err(|failure| raised(&failure))?;
+        let each: Vec<Vec<i64>> =
+            after_each.iter().flatten().map(|producers| producers.all().to_vec()).collect();
+        let count = count_of(count, &args, after_each.is_some().then_some(each.len()))?;
+        let mut draft = self.draft();
+        let first = draft.tasks().len();
+        let fits = first.checked_add(count).is_some_and(|end| end <= MAX_TASKS as usize);
+        if !fits || args.len() > MAX_ARGS {
+            let (fault, what) = match fits {
+                false => {
+                    (Fault::BUILD_TASKS_FULL, format!("a graph has {MAX_TASKS} tasks at most"))
+                }
+                true => {
+                    let given = args.len();
+                    let what =
+                        format!("a range has {given} arguments, and the limit is {MAX_ARGS}");
+                    (Fault::BUILD_TOO_MANY_ARGS, what)
+                }
+            };
+            return Err(raised(&Failure::of_fault(fault, what)));
+        }
+        for producer in after.iter().chain(each.iter().flatten()) {
+            draft.number(*producer).map_err(|failure| raised(&failure))?;
+        }
+        for index in 0..count {
+            let words: Vec<u64> = args.iter().map(|arg| arg.word(index)).collect();
+            let spec = TaskSpec { func_id, kind, args: &words, kernel: GmAddr::NULL };
+            let task = draft.add_task(spec).map_err(|failure| raised(&failure))?;
+            for producer in after.iter().chain(each.get(index).into_iter().flatten()) {
+                let added = draft.add_edge(*producer, task.into());
+                added.map_err(|failure| raised(&failure))?;
+            }
+        }
+        let number = |task: usize| isize::try_from(task).unwrap_or(isize::MAX);
+        PyRange::new(py, number(first), number(first + count))
     }
 
     /// Makes `consumer` wait for `producer`.

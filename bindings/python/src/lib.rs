@@ -40,8 +40,9 @@ mod workload;
 use pyo3::prelude::*;
 
 /// The headers that sources in C and C++ include, by name.
-const HEADERS: [(&str, &str); 6] = [
+const HEADERS: [(&str, &str); 7] = [
     ("runtime.h", include_str!("../../include/runtime.h")),
+    ("pto_range.h", include_str!("../../include/pto_range.h")),
     ("pto_stream.h", include_str!("../../include/pto_stream.h")),
     ("pto_stream.hpp", include_str!("../../include/pto_stream.hpp")),
     ("pto_table.hpp", include_str!("../../include/pto_table.hpp")),

@@ -95,6 +95,51 @@ def test_errors_have_code_name_and_remedy(device):
         device.run(graph)
 
 
+def test_a_range_is_its_tasks(device):
+    x = upload(device, np.zeros((3, 64), np.float32))
+    ones = upload(device, np.ones(64, np.float32))
+    add, tile = kernel(device, "add"), 8 * 4
+    graph, above = Graph(), None
+    for row in range(3):
+        to = range(x + row * 256, x + row * 256 + 256, tile)
+        source = ones if row == 0 else range(to.start - 256, to.stop - 256, tile)
+        near = None if above is None else [above[max(n - 1, 0) : n + 2] for n in range(8)]
+        above = graph.add_range(add, "aiv", [source, ones, to, 8], after_each=near)
+        assert above == range(8 * row, 8 * row + 8)
+    # Two tasks that differ in nothing, behind all of the last row; each of them adds a row of ones to itself.
+    last = graph.add_range(add, 1, [ones, ones, x, 8], count=2, after=above, after_each=[0, 1])
+    graph.add_edge(last[0], last[1])
+    assert (graph.task_count, graph.edge_count) == (26, 2 * 22 + 2 * 8 + 2 + 1)
+    device.run(graph)
+    held = download(device, x, 3 * 64, np.float32).reshape(3, 64)
+    assert np.array_equal(held, np.repeat([[2], [3], [4]], 64, axis=1))
+    assert graph.add_range(add, "aiv", [[], 1]) == range(26, 26)
+
+
+@pytest.mark.parametrize(
+    "given, options, error, says",
+    [
+        ((0, 0, [1]), {}, ValueError, "nothing says how many tasks"),
+        ((0, 0, [range(3), [1, 2]]), {}, ValueError, "argument 0 is for 3 tasks, and argument 1 for 2 tasks"),
+        ((0, 0, [range(3)]), {"count": 1}, ValueError, "count is for 1 task, and argument 0 for 3 tasks"),
+        ((0, 0, [range(3)]), {"after_each": [[0], [0]]}, ValueError, "and after_each for 2 tasks"),
+        ((0, 0, [range(3)]), {"after": [7]}, FaultError, "BUILD_UNKNOWN_TASK"),
+        ((0, 0, [range(3)]), {"after_each": [0, 0, [0, 1]]}, FaultError, "BUILD_UNKNOWN_TASK"),
+        ((4000, 0, [range(3)]), {}, FaultError, "BUILD_UNKNOWN_FUNC"),
+        ((0, 3, [range(3)]), {}, FaultError, "BUILD_UNKNOWN_KIND"),
+        ((0, 0, [range(3)] * 129), {}, FaultError, "BUILD_TOO_MANY_ARGS"),
+        ((0, 0, []), {"count": 1 << 40}, FaultError, "BUILD_TASKS_FULL"),
+        ((0, 0, ["x"]), {}, TypeError, "args"),
+    ],
+)
+def test_a_range_that_does_not_fit_adds_nothing(given, options, error, says):
+    graph = Graph()
+    graph.add_task(0, 0, [])
+    with pytest.raises(error, match=says):
+        graph.add_range(*given, **options)
+    assert (graph.task_count, graph.edge_count) == (1, 0)
+
+
 def test_the_environment_chooses_the_build_mode(device, monkeypatch):
     graph, _ = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
     monkeypatch.setenv("PTO_AICPU_BUILD_GRAPH_BUILD_MODE", "fast")

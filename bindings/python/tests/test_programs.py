@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pto_wsp
-from pto_runtime import Device, HostError, Program, PtoError, program_of, program_of_tasks
+from pto_runtime import Device, HostError, Program, PtoError, program_of, program_of_tasks, task_range
 from pto_wsp import DType, In, Out, P, Tensor, Tile, kernel, pto, workload
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -238,6 +238,24 @@ def test_tasks_take_bytes_of_tensors_and_words(session):
     x = np.arange(64, dtype=np.float32)
     y = stream.to_host(stream.run(program, {"x": stream.to_device(x)})["y"])
     assert np.array_equal(y[:32], x[:32] + x[32:]) and np.array_equal(y[32:], y[:32] + 0.5)
+
+
+def test_ranges_of_tasks_are_their_tasks(session):
+    tensors = {"x": ("input", "f32", [64]), "y": ("temporary", "f32", [64]), "z": ("output", "f32", [64])}
+    tiles = range(0, 256, 32)
+    tasks = task_range(8, "add_scalar", "aiv", [("x", tiles), [0.5 * n for n in range(8)], ("y", tiles), 8])
+    tasks += task_range(8, "add", "aiv", [("y", tiles), "x", ("z", list(tiles)), 8], after_each=range(8))
+    assert tasks[1] == ("add_scalar", "aiv", [("x", 32), 0.5, ("y", 32), 8], [])
+    assert tasks[9] == ("add", "aiv", [("y", 32), "x", ("z", 32), 8], [1])
+    assert task_range(1, "add", "aiv", [], after=[3], after_each=[[1, 2]]) == [("add", "aiv", [], [3, 1, 2])]
+    program, stream = session.load(of_tasks(tasks, tensors)), session.stream()
+    x = np.arange(64, dtype=np.float32)
+    z = stream.to_host(stream.run(program, {"x": stream.to_device(x)})["z"])
+    assert np.array_equal(z, x + np.repeat(np.arange(8, dtype=np.float32) / 2, 8) + np.tile(x[:8], 8))
+    with pytest.raises(ValueError, match="argument 1 has 2 entries for a range of 3 tasks"):
+        task_range(3, "add", "aiv", ["x", range(2)])
+    with pytest.raises(ValueError, match="after_each has 1 entries"):
+        task_range(3, "add", "aiv", ["x"], after_each=[0])
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ impl Example for Cholesky {
 }
 
 /// Products that one core runs in one dispatch at most.
-const CHAINED: u64 = 8;
+const CHAINED: u64 = 16;
 
 /// Nanoseconds that a chain of products may take: a longer one keeps other cores waiting.
 const CHAIN_NS: u64 = 25_000;

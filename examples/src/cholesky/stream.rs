@@ -9,15 +9,20 @@
 //! A tile is `InOut` of every task that changes it, and `In` of those that use it; the edges follow from that. One kind of edge is
 //! stated: the tiles far below the diagonal are solved when the first one of their column has been. They are not needed
 //! earlier, and if all of a column were solved at the same time, their ends would keep the schedulers from the next factor, for which
-//! everything waits. The tiles are strided views of one matrix. Factors and solutions are long kernels, each a task of its own. Where the products are short, some tiles of a row,
+//! everything waits. The tiles are strided views of one matrix. Factors and solutions are long kernels, each a task of its own. The products of a row are a range. Where they are short, some tiles of a row,
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
 
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
-use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorView};
+use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorRange, TensorView};
 
 use crate::args::{Size, tiles};
-use crate::streaming::{LINE, dense, extent, floats, moves, part, submit, tile};
+use crate::streaming::{
+    LINE, WIDTH, dense, extent, floats, moves, part, submit, submit_range, tile,
+};
+
+/// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as eight of them.
+const SHORT: u64 = 8;
 
 /// Tiles below the diagonal that are solved as soon as there is a factor: the first one, for the next factor, and those that
 /// the next columns need soon.
@@ -102,7 +107,8 @@ impl Factor<'_> {
         Ok(())
     }
 
-    /// Changes all tiles of a row to the right of a column: chains of some tiles, from the left. The last chain ends on the diagonal.
+    /// Changes all tiles of a row to the right of a column, from the left: chains of some tiles, the last of which ends on the diagonal, or ranges of tasks
+    /// where a chain would be short.
     fn update<G: StreamBuilder>(
         &self,
         stream: &mut G,
@@ -121,12 +127,17 @@ impl Factor<'_> {
             let (other, changed) = (tile(matrix, right, column)?, tile(matrix, row, right)?);
             let gemm =
                 library::cholesky_gemm(&left, &other, &changed, row.1, size, column.1, n, n, n);
-            at = end;
-            if chained == 1 {
-                submit(stream, &gemm.task())?;
+            let varies = [moves(1, size * n), moves(2, size)];
+            if times < SHORT {
+                // What is left of the row, one task each, in one submission.
+                let left = (row.0 - at) / self.args.tile.non_zero();
+                let count = left.min(WIDTH as u64);
+                let gemms = TensorRange::new(gemm.task()).times(extent(count)?).varying(&varies);
+                submit_range(stream, &gemms)?;
+                at += count * size;
                 continue;
             }
-            let varies = [moves(1, size * n), moves(2, size)];
+            at = end;
             let gemms = Link::of(&gemm).times(extent(times)?).varying(&varies);
             let is_last = end == row.0;
             let links = [gemms, Link::of(&syrk)];

@@ -35,7 +35,7 @@ fn sizes_that_tiles_divide_and_that_they_do_not() {
 fn chains_are_as_long_as_their_products_allow() {
     let of_columns = tasks(13);
     for (product_ns, length) in
-        [(0, 8), (1_000, 8), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)]
+        [(0, 16), (1_000, 16), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)]
     {
         let costs = KernelCosts::Constant(product_ns);
         let hosting = Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() });

@@ -6,6 +6,7 @@ use std::vec::Vec;
 
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
+use crate::args::Size;
 use crate::decoder_layer::inputs::{Shape, Tensors};
 use crate::decoder_layer::reference::{EPSILON, angle, reference};
 use crate::decoder_layer::stream::Args;
@@ -15,9 +16,9 @@ use crate::host::{
     Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
 };
 use crate::paged_attention::graph::TASKS_PER_UNIT;
-use crate::paged_attention::inputs::Contexts;
-use crate::paged_attention::job::scale;
+use crate::paged_attention::inputs::{Contexts, Shape as AttentionShape};
 use crate::paged_attention::job::{BLOCK_TABLE, CONTEXT_LENS};
+use crate::paged_attention::job::{kernel_ns, scale};
 
 /// See [`crate::decoder_layer`].
 pub struct DecoderLayer;
@@ -134,6 +135,7 @@ impl Example for DecoderLayer {
         let contexts = Contexts::new(&shape.attention, params, inputs)?;
         let attention = contexts.units(&shape.attention).saturating_mul(TASKS_PER_UNIT);
         let mut args = words(&shape, contexts.num_blocks);
+        args.chained = chained(device, &shape.attention);
         let size = GraphSize::streamed(args.tasks().saturating_add(attention));
         check_room(device, &shape.elements(&contexts), &size)?;
 
@@ -172,6 +174,18 @@ pub(crate) fn implied(
     }
 }
 
+/// Kernels of attention that one core runs in one dispatch, at most: contexts are few here, and many cores idle.
+const CHAINED: u64 = 8;
+
+/// Nanoseconds that such a chain may take: the next stage waits for it.
+const CHAIN_NS: u64 = 4_000;
+
+/// How many kernels of attention a chain has: as many as fit [`CHAIN_NS`].
+fn chained(device: &Device, shape: &AttentionShape) -> Size {
+    let fit = CHAIN_NS.checked_div(kernel_ns(device, shape)).unwrap_or(CHAINED);
+    Size::new(fit.clamp(1, CHAINED)).unwrap_or(Size::ONE)
+}
+
 /// The words; addresses are null.
 pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
     let null = pto_abi::GmAddr::NULL;
@@ -203,6 +217,7 @@ pub(crate) fn words(shape: &Shape, num_blocks: u64) -> Args {
         tile_k: shape.tile_k,
         scale: scale(attention.head_dim),
         epsilon: EPSILON,
+        chained: Size::ONE,
     }
 }
 

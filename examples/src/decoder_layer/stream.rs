@@ -28,15 +28,13 @@ use pto_graph::{
 use super::product::Product;
 use crate::args::{Size, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, F32, I32};
-use crate::paged_attention::row::{Cache, Row, Scratch};
+use crate::paged_attention::row::{Cache, Cut, Row, Scratch};
 use crate::streaming::{Stage, dense, extent, floats, part, tile};
 
-/// Into how many chains the norms of a batch are cut.
+/// Into how many chains the norms of a batch are cut, at least; with long kernels more.
 const NORMS: u64 = 3;
-/// Tiles that one core activates.
+/// Tiles that one core activates, at most.
 const ACTIVATED: u64 = 2;
-/// Blocks of a context that one core takes at a time: contexts are few here, and many cores idle.
-const RUN: usize = 4;
 
 crate::orch_args! {
     /// The words of `decoder_layer`.
@@ -93,6 +91,8 @@ crate::orch_args! {
         scale: f32,
         /// What the norms add to the mean of the squares.
         epsilon: f32,
+        /// Kernels beside each other that one core runs in one dispatch, about.
+        chained: Size,
     }
 }
 
@@ -248,7 +248,8 @@ impl Layer<'_, '_> {
     ) -> Result<Stage, BuildError> {
         let (hidden, batch) = (self.args.hidden.get(), self.args.batch.get());
         let weight = part(floats(self.args.norms, &[2, hidden])?, 0, (number, 1))?.address();
-        let of_one = NonZeroU64::new(batch.div_ceil(NORMS)).unwrap_or(NonZeroU64::MIN);
+        let of_one = batch.div_ceil(NORMS).min(self.args.chained.get());
+        let of_one = NonZeroU64::new(of_one).unwrap_or(NonZeroU64::MIN);
         let mut stage = Stage::new();
         for (request, count) in tiles(batch, of_one) {
             let (x, out) = (part(x, 0, (request, 1))?, part(self.tensors.normed, 0, (request, 1))?);
@@ -334,7 +335,7 @@ impl Layer<'_, '_> {
         let table = args.block_table.offset(request * args.max_blocks.get() * I32);
         let mut copied = Stage::new();
         self.extend_cache(stream, (request, tokens, table), (after, &mut copied))?;
-        let cache = args.cache();
+        let cache = args.cache(Cut::of_one_head(args.chained).run);
         for kv_head in 0..args.kv_heads.get() {
             let heads = (kv_head * args.rows.get(), args.rows.get());
             let q = tile(self.tensors.qkv, (request, 1), heads)?.address();
@@ -406,7 +407,8 @@ impl Layer<'_, '_> {
         after: &[TaskId],
     ) -> Result<Stage, BuildError> {
         let (inner, width) = (self.args.intermediate.get(), self.args.tile_n.get());
-        let group = NonZeroU64::new(ACTIVATED * width).unwrap_or(NonZeroU64::MIN);
+        let tiles_of_one = ACTIVATED.min(self.args.chained.get());
+        let group = NonZeroU64::new(tiles_of_one * width).unwrap_or(NonZeroU64::MIN);
         let (mut products, mut stage) = (Stage::new(), Stage::new());
         for (first, cols) in tiles(inner, group) {
             let mut own = Stage::new();
@@ -491,9 +493,9 @@ impl Layer<'_, '_> {
 }
 
 impl Args {
-    fn cache(&self) -> Cache {
+    fn cache(&self, run: usize) -> Cache {
         let &Self { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, .. } = self;
-        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run: RUN }
+        Cache { k, v, kv_heads, rows, head_dim, block_size, num_blocks, scale, run }
     }
 
     /// Memory for the units of one row, on the heap of a scope.

@@ -16,32 +16,36 @@
 //! The program does not wait for the router: it submits the tasks of all experts. Those between `moe_list` and `moe_scatter` have a
 //! predicate, that the expert has an entry: without one they complete without running. How many rows a task has stands in memory.
 //! The scatters of a tile of `out` are in order, so that its sums are the same in every run. One chain has those of some experts,
-//! because each dispatch in this order takes its time; for an expert without an entry a scatter adds nothing.
+//! because each dispatch in this order takes its time; for an expert without an entry a scatter adds nothing. Experts are submitted in
+//! waves: first what begins the experts of a wave, and then the rest, so that cores have work while the program is submitted.
 //!
 //! Kernels are short, so that the program states what waits for what, and gives a core those of some tiles in one dispatch.
 
 use core::num::NonZeroU64;
 
-use pto_abi::{CoreKind, GmAddr, TaskId};
-use pto_aicore_kernels::{func, library};
+use pto_abi::{Fault, GmAddr, TaskId};
+use pto_aicore_kernels::library;
 use pto_graph::call::Call;
 use pto_graph::{
     BuildError, Chain, Comparison, DependencyMode, ElementType, Link, Predicate, Scope,
-    StreamBuilder, TaskSpec, TensorView, Variation,
+    StreamBuilder, TensorView, Variation,
 };
 
 use crate::args::{Size, tiles};
 use crate::streaming::{F32, LINE, Stage, dense, extent, floats, tile};
 
-/// Tiles of a product that one core computes in one dispatch.
-const TILES: usize = 2;
+/// Tiles of `gate` and of `up` that one core computes in one dispatch.
+const UP_TILES: usize = 2;
+/// Tiles of an expert's results that one core computes in one dispatch.
+const DOWN_TILES: usize = 2;
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
-/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time.
-const SCATTERED: usize = 4;
-const SCATTERED_BY_ONE: NonZeroU64 = NonZeroU64::MIN.saturating_add(SCATTERED as u64 - 1);
-// Experts that are scattered together wait for one list.
-const _: () = assert!(LISTED.get().is_multiple_of(SCATTERED_BY_ONE.get()));
+/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time. The words of so many
+/// kernels fit a chain of a streaming run.
+const SCATTERED: usize = 8;
+/// Experts that are submitted together.
+const WAVE: usize = 16;
+const WAVE_OF_EXPERTS: NonZeroU64 = NonZeroU64::MIN.saturating_add(WAVE as u64 - 1);
 /// Tokens that one task routes.
 pub(super) const ROUTED: core::num::NonZeroU64 = core::num::NonZeroU64::MIN.saturating_add(15);
 
@@ -111,11 +115,8 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             layer.list(stream, experts, (routed.tasks(), &mut listed))?;
         }
         let mut last = Stage::new();
-        for (list, (first, count)) in tiles(args.experts.get(), LISTED).enumerate() {
-            let listed = listed.at(list)?;
-            for (number, count) in tiles(count, SCATTERED_BY_ONE) {
-                last = layer.experts(stream, (first + number, count), (listed, begun), &last)?;
-            }
+        for experts in tiles(args.experts.get(), WAVE_OF_EXPERTS) {
+            last = layer.experts(stream, experts, (&listed, begun), last)?;
         }
         Ok(())
     })
@@ -148,8 +149,11 @@ struct Expert<'a> {
     up: GmAddr,
 }
 
-/// Experts whose results are scattered together: each with the products that compute them. There is at least one.
-type Computed<'a> = [Option<(Expert<'a>, Stage)>; SCATTERED];
+/// Products of one expert that run side by side, at most.
+const PRODUCTS: usize = 8;
+
+/// An expert, and the products that were submitted for it last.
+type Computed<'a> = Option<(Expert<'a>, Stage<PRODUCTS>)>;
 
 impl Args {
     /// Every tensor can be addressed.
@@ -163,6 +167,11 @@ impl Args {
         dense(self.choices, ElementType::U32, &[tokens, top_k])?;
         dense(self.counts, ElementType::U32, &[experts, LINE])?;
         Ok(())
+    }
+
+    /// Elements of an expert's results, in whole lines.
+    const fn results(&self) -> u64 {
+        (self.tokens.get() * self.hidden.get()).next_multiple_of(LINE)
     }
 
     /// Elements of an expert's list, in whole lines.
@@ -236,26 +245,40 @@ impl<'a> Layer<'a> {
         listed.chain(stream, &links, after)
     }
 
-    /// Submits some experts, behind their lists; and what adds their results, behind the scatters of the experts before, or the copy
-    /// of all tokens. Returns their own scatters.
+    /// Submits some experts, behind their lists: the first products of all of them, so that all cores have work soon, and then the others, and what
+    /// adds the results, behind the scatters of the experts before, or the copy of all tokens. Returns their own scatters.
     fn experts<G: StreamBuilder>(
         &self,
         stream: &mut G,
         (first, count): (u64, u64),
-        (listed, begun): (TaskId, TaskId),
-        last: &Stage,
+        (listed, begun): (&Stage, TaskId),
+        mut last: Stage,
     ) -> Result<Stage, BuildError> {
         stream.scope(DependencyMode::MANUAL, |scope| {
-            let mut computed: Computed<'_> = [const { None }; SCATTERED];
+            let mut computed: [Computed<'_>; WAVE] = [const { None }; WAVE];
+            // The results of all in one tensor, so that one link of a chain adds those of several experts.
+            let all =
+                scope.tensor(ElementType::F32, &[extent(count)?, extent(self.args.results())?])?;
             for (number, place) in (first..first + count).zip(&mut computed) {
-                let expert = self.expert(scope, number)?;
+                let results = all.address().offset((number - first) * self.args.results() * F32);
+                let expert = self.expert(scope, number, results)?;
                 let stream = &mut **scope;
-                let gathered = expert.gather(stream, listed)?;
+                let list = usize::try_from(number / LISTED).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+                let gathered = expert.gather(stream, listed.at(list)?)?;
                 let gated = expert.gated(stream, gathered)?;
-                let products = expert.down(stream, gated)?;
-                *place = Some((expert, products));
+                *place = Some((expert, gated));
             }
-            self.scatter(&mut **scope, &computed, (begun, last))
+            let stream = &mut **scope;
+            for computed in computed.chunks_mut(SCATTERED) {
+                for (expert, products) in computed.iter_mut().flatten() {
+                    let activated = expert.activate(stream, products.tasks())?;
+                    *products = expert.down(stream, activated)?;
+                }
+                if computed.iter().any(Option::is_some) {
+                    last = self.scatter(stream, computed, (begun, &last))?;
+                }
+            }
+            Ok(last)
         })
     }
 
@@ -264,6 +287,7 @@ impl<'a> Layer<'a> {
         &self,
         scope: &mut Scope<'_, '_, G>,
         number: u64,
+        results: GmAddr,
     ) -> Result<Expert<'a>, BuildError> {
         let args = self.args;
         let (tokens, hidden, inner) = (args.tokens, args.hidden, args.intermediate);
@@ -278,7 +302,7 @@ impl<'a> Layer<'a> {
             count: tile(counts, (number, 1), (0, 1))?,
             list: self.lists.offset(number * args.listed() * F32),
             rows: tensor(hidden)?,
-            results: tensor(hidden)?,
+            results,
             gate: tensor(inner)?,
             up: tensor(inner)?,
         })
@@ -289,7 +313,7 @@ impl<'a> Layer<'a> {
     fn scatter<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        computed: &Computed<'_>,
+        computed: &[Computed<'_>],
         (begun, last): (TaskId, &Stage),
     ) -> Result<Stage, BuildError> {
         let width = self.args.tile_n.non_zero();
@@ -297,20 +321,17 @@ impl<'a> Layer<'a> {
         for (index, tile) in tiles(self.args.hidden.get(), width).enumerate() {
             let before = if last.tasks().is_empty() { begun } else { last.at(index)? };
             let mut after = [before; 1 + SCATTERED];
-            let mut calls = [const { None }; SCATTERED];
-            for ((expert, products), (call, id)) in
-                computed.iter().flatten().zip(calls.iter_mut().zip(&mut after[1..]))
-            {
-                *call = Some(expert.scatter(tile));
-                *id = products.at(index / TILES)?;
+            let mut count = 0;
+            for ((_, products), id) in computed.iter().flatten().zip(&mut after[1..]) {
+                *id = products.at(index / DOWN_TILES)?;
+                count += 1;
             }
-            let count = calls.iter().flatten().count();
-            let none = TaskSpec::new(func::MOE_SCATTER, CoreKind::AIV, &[]);
-            let links = calls
-                .each_ref()
-                .map(|call| Link::new(call.as_ref().map_or(none, Call::<u64, 10>::task)));
-            let links = links.get(..count).unwrap_or(&links);
-            scattered.chain(stream, links, after.get(..=count).unwrap_or(&after))?;
+            let Some((first, _)) = computed.iter().flatten().next() else { continue };
+            let scatter = first.scatter(tile);
+            // Results, lists and counts of experts stand one behind the other.
+            let varies = [step(0, self.args.results()), step(1, self.args.listed()), step(2, LINE)];
+            let links = [Link::new(scatter.task()).times(extent(count as u64)?).varying(&varies)];
+            scattered.chain(stream, &links, after.get(..=count).unwrap_or(&after))?;
         }
         Ok(scattered)
     }
@@ -352,16 +373,16 @@ impl Expert<'_> {
         self.submit(stream, &[Link::new(gather.task())], &[listed])
     }
 
-    /// `gate = silu(rows @ wg) * (rows @ wu)`.
+    /// `gate = rows @ wg`, `up = rows @ wu`: some tiles of both at a time.
     fn gated<G: StreamBuilder>(
         &self,
         stream: &mut G,
         gathered: TaskId,
-    ) -> Result<TaskId, BuildError> {
+    ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
         let width = self.args.tile_n.get();
-        let mut last = Stage::new();
-        for (col, cols) in tiles(inner, group(width)) {
+        let mut last = Stage::narrow();
+        for (col, cols) in tiles(inner, group(width, UP_TILES)) {
             let cut = Cut::of(cols, self.args.tile_n);
             let [gate, up] =
                 [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
@@ -387,9 +408,10 @@ impl Expert<'_> {
                 &after[..1 + usize::from(last.before().is_some())],
             )?);
         }
-        self.activate(stream, last.tasks())
+        Ok(last)
     }
 
+    /// `gate = silu(gate) * up`.
     fn activate<G: StreamBuilder>(
         &self,
         stream: &mut G,
@@ -408,10 +430,14 @@ impl Expert<'_> {
     }
 
     /// `results = gate @ wd`: some tiles at a time.
-    fn down<G: StreamBuilder>(&self, stream: &mut G, gated: TaskId) -> Result<Stage, BuildError> {
+    fn down<G: StreamBuilder>(
+        &self,
+        stream: &mut G,
+        gated: TaskId,
+    ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let mut products = Stage::new();
-        for (col, cols) in tiles(hidden, group(self.args.tile_n.get())) {
+        let mut products = Stage::narrow();
+        for (col, cols) in tiles(hidden, group(self.args.tile_n.get(), DOWN_TILES)) {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
             let product = |at: u64, cols| {
@@ -442,9 +468,9 @@ impl Expert<'_> {
     }
 }
 
-/// So many columns as one core takes.
-const fn group(width: u64) -> NonZeroU64 {
-    match NonZeroU64::new(width.saturating_mul(TILES as u64)) {
+/// The columns of so many tiles.
+const fn group(width: u64, count: usize) -> NonZeroU64 {
+    match NonZeroU64::new(width.saturating_mul(count as u64)) {
         Some(group) => group,
         None => NonZeroU64::MIN,
     }

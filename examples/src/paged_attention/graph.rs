@@ -6,26 +6,24 @@
 //!                          update of the block before'      '-> update of the next block
 //! ```
 //!
-//! A *unit* is one such row of four tasks, with scratch of its own. Each kernel is a chain over the blocks of one request and
-//! head: one core runs it for all of them. Requests and heads run side by side. Context lengths and block numbers are
-//! read from GM.
-
-use core::num::NonZeroU64;
+//! A *unit* is one such row of four tasks, with scratch of its own. Each kernel is a chain over some heads and blocks of one request:
+//! one core runs it for all of them. Requests run side by side, those with long contexts first, because these take longest. The host says in which order that
+//! is, and how long chains are, because it knows what kernels cost. Context lengths and block numbers are read from GM.
 
 use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
 pub use super::row::BAD_BLOCK;
-use super::row::{Cache, HEADS, Row, Scratch, run_length};
+use super::row::{Cache, Cut, Row, Scratch};
 pub(crate) use super::row::{F32, I32};
 use crate::args::{Size, check_elements, tiles};
 
-/// Heads of a row.
-const AT_ONCE: NonZeroU64 = NonZeroU64::MIN.saturating_add(HEADS as u64 - 1);
 /// Tasks of one unit.
 pub const TASKS_PER_UNIT: u64 = 4;
 /// Argument words of one unit: qk, softmax, pv, update.
 pub const WORDS_PER_UNIT: u64 = 9 + 9 + 9 + 12;
+/// The builder's own error: the order names a request that there is not.
+pub const BAD_ORDER: i32 = 3;
 /// The builder's own error: a context length is not in 1 ..= `max_blocks * block_size`.
 pub const BAD_CONTEXT_LEN: i32 = 1;
 
@@ -44,6 +42,8 @@ crate::orch_args! {
         block_table: GmAddr,
         /// `i32 [batch]`.
         context_lens: GmAddr,
+        /// `i32 [batch]`: the requests in the order in which they are submitted.
+        order: GmAddr,
         /// Scratch: scores, then probabilities, `f32 [units, rows, block_size]`.
         scores: GmAddr,
         /// Scratch: maxima, then sums, `f32 [units, 2, rows]`.
@@ -68,6 +68,8 @@ crate::orch_args! {
         num_blocks: u64,
         /// What scores are multiplied by.
         scale: f32,
+        /// Kernels that one core runs in one dispatch, about.
+        chained: Size,
     }
 }
 
@@ -89,11 +91,13 @@ impl Args {
 pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
     args.check()?;
-    let cache = args.rows_cache(run_length(args.units(graph)?));
+    let cut = Cut::of(args.chained, args.kv_heads);
+    let cache = args.rows_cache(cut.run);
     let mut unit = 0;
-    for request in 0..args.batch.get() {
+    for place in 0..args.batch.get() {
+        let request = args.request(graph, place)?;
         let tokens = args.tokens(graph, request)?;
-        for (kv_head, heads) in tiles(args.kv_heads.get(), AT_ONCE) {
+        for (kv_head, heads) in tiles(args.kv_heads.get(), cut.heads) {
             let row = args.row(&cache, (request, kv_head, heads), (unit, tokens))?;
             unit += heads * row.submit(graph, &[])?.0;
         }
@@ -109,13 +113,10 @@ impl Args {
         if is_usable { Ok(tokens) } else { Err(BuildError::Failed(BAD_CONTEXT_LEN)) }
     }
 
-    /// Blocks of all contexts, once for each head of the cache.
-    fn units<G: GraphBuilder>(&self, graph: &G) -> Result<u64, BuildError> {
-        let blocks = (0..self.batch.get()).try_fold(0, |blocks: u64, request| {
-            let tokens = self.tokens(graph, request)?;
-            Ok::<_, BuildError>(blocks + tokens.div_ceil(self.block_size.get()))
-        });
-        Ok(blocks? * self.kv_heads.get())
+    /// The request that is submitted in this place.
+    fn request<G: GraphBuilder>(&self, graph: &G, place: u64) -> Result<u64, BuildError> {
+        let request = graph.read_u32(self.order.offset(place * I32))?.into();
+        if request < self.batch.get() { Ok(request) } else { Err(BuildError::Failed(BAD_ORDER)) }
     }
 
     fn rows_cache(&self, run: usize) -> Cache {

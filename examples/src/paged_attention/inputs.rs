@@ -132,8 +132,16 @@ impl Contexts {
         let block_out = count(&[units, rows, shape.head_dim.get()]);
         let stats = count(&[units, 2, rows]);
         let running = count(&[batch, shape.heads(), 2]);
-        let tables = count(&[batch, shape.max_blocks.get()]).saturating_add(batch);
+        let tables = count(&[batch, shape.max_blocks.get()]).saturating_add(2 * batch);
         [q, q, cache, cache, scores, block_out, stats, running, tables]
+    }
+
+    /// The requests, those with long contexts first.
+    pub(crate) fn longest_first(&self) -> Vec<i32> {
+        let mut order: Vec<i32> = (0..).take(self.lens.len()).collect();
+        let len = |request: &i32| self.lens.get(index(u64::from(request.unsigned_abs())));
+        order.sort_by_key(|request| core::cmp::Reverse(len(request)));
+        order
     }
 
     /// Checks or draws the block table. Only when there is room for it.

@@ -3,6 +3,7 @@
 use std::boxed::Box;
 use std::vec::Vec;
 
+use pto_aicore_kernels::func;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
@@ -13,7 +14,7 @@ use crate::host::{
 use crate::paged_attention::graph::{Args, TASKS_PER_UNIT, WORDS_PER_UNIT};
 use crate::paged_attention::inputs::{Contexts, Shape, Tensors};
 use crate::paged_attention::reference::reference;
-use crate::paged_attention::row::{HEADS, run_length};
+use crate::paged_attention::row::Cut;
 
 /// See [`crate::paged_attention`].
 pub struct PagedAttention;
@@ -124,13 +125,15 @@ impl Example for PagedAttention {
     ) -> Result<Prepared, Error> {
         let shape = Shape::new(params)?;
         let contexts = Contexts::new(&shape, params, inputs)?;
-        let size = room(&shape, &contexts);
+        let units = contexts.units(&shape);
+        let chained = chained(device, &shape, units);
+        let size = room(&shape, &contexts, chained);
         check_room(device, &contexts.elements(&shape), &size)?;
 
-        let units = contexts.units(&shape);
+        let order = contexts.longest_first();
         let tensors = Tensors::new(&shape, contexts, params, inputs)?;
-        let buffers = Buffers::new(&shape, &tensors, units, device)?;
-        let words = buffers.args(&shape, tensors.num_blocks).words().to_vec();
+        let buffers = Buffers::new(&shape, (&tensors, &order), units, device)?;
+        let words = buffers.args(&shape, tensors.num_blocks, chained).words().to_vec();
         let check = FloatCheck {
             name: "out",
             shape: shape.q(),
@@ -144,31 +147,58 @@ impl Example for PagedAttention {
     }
 }
 
-/// Words of the four chains of a run: their headers.
-const WORDS_PER_RUN: u64 = 4;
-/// And for each head of it: two words, the arguments and the variations of each kernel.
-const WORDS_PER_HEAD: u64 = (2 + 9 + 3) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 4);
-/// And for each block of a head: the words that differ from block to block and are no step.
-const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
+/// Kernels that one core runs in one dispatch, at most.
+const CHAINED: u64 = 32;
+
+/// Nanoseconds that a chain may take: a longer one keeps other cores waiting.
+const CHAIN_NS: u64 = 20_000;
+
+/// Units for each of which a chain may have one kernel more, whatever these take: with two kernels of a unit on 24 cube cores, such a chain is a thirtieth of what a
+/// core has to do, and nobody waits for long at the end.
+const UNITS_A_KERNEL: u64 = 360;
+
+/// Chains of a kernel that are wanted: some more than a device has cube cores. With fewer, cores would wait while others run a
+/// chain; with more, the builder and the schedulers would be what takes longest.
+const CHAINS: u64 = 32;
+
+/// How many kernels a chain has, where there are so many units: as many as fit [`CHAIN_NS`] or [`UNITS_A_KERNEL`], but not so many that cores have nothing to do.
+fn chained(device: &Device, shape: &Shape, units: u64) -> Size {
+    let kernel = kernel_ns(device, shape);
+    let fit = CHAIN_NS.checked_div(kernel).unwrap_or(CHAINED).max(units / UNITS_A_KERNEL);
+    Size::new(fit.min(units / CHAINS).clamp(1, CHAINED)).unwrap_or(Size::ONE)
+}
+
+/// How long the scores of a block are expected to take, which is about as long as the other kernels take.
+pub(crate) fn kernel_ns(device: &Device, shape: &Shape) -> u64 {
+    let [rows, dim, size] = [shape.rows, shape.head_dim, shape.block_size].map(Size::get);
+    let words = [0, 0, 0, rows, size, dim, dim, shape.kv_heads.get() * dim, size];
+    device.expected_kernel_ns(func::ATTENTION_QK, &words)
+}
+
+/// Words of the four chains of a run: headers, links, arguments and variations.
+const WORDS_PER_RUN: u64 = 4 + (2 + 9 + 4) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 8);
+/// And for each block of a head: the words that are no step.
+const VARYING_WORDS_PER_UNIT: u64 = 3 + 1 + 2 + 5;
 
 /// Room for the graph, whether its builder has chains or not: chains of few blocks take more words than their tasks.
-fn room(shape: &Shape, contexts: &Contexts) -> GraphSize {
-    let size = graph_size(shape, contexts);
+fn room(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {
+    let size = graph_size(shape, contexts, chained);
     let blocks = |len: &i32| u64::from(len.unsigned_abs()).div_ceil(shape.block_size.get());
-    let run = run_length(contexts.units(shape)) as u64;
+    let cut = Cut::of(chained, shape.kv_heads);
+    let run = cut.run as u64;
     let runs = contexts.lens.iter().map(|len| blocks(len).div_ceil(run)).sum::<u64>();
-    let rows = shape.kv_heads.get().div_ceil(HEADS as u64);
-    let of_runs = rows * WORDS_PER_RUN + shape.kv_heads.get() * WORDS_PER_HEAD;
-    let chains = runs.saturating_mul(of_runs);
+    let rows = shape.kv_heads.get().div_ceil(cut.heads.get());
+    let chains = runs.saturating_mul(rows * WORDS_PER_RUN);
     let varying = contexts.units(shape).saturating_mul(VARYING_WORDS_PER_UNIT);
     let arg_words = size.arg_words.max(chains.saturating_add(varying));
     GraphSize { arg_words, ..size }
 }
 
 /// The size of the graph.
-pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts) -> GraphSize {
+pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {
     let units = contexts.units(shape);
-    let rows = shape.batch.get() * shape.kv_heads.get().div_ceil(HEADS as u64);
+    let heads = Cut::of(chained, shape.kv_heads).heads.get();
+    let rows = shape.batch.get() * shape.kv_heads.get().div_ceil(heads);
     GraphSize {
         tasks: units.saturating_mul(TASKS_PER_UNIT),
         arg_words: units.saturating_mul(WORDS_PER_UNIT),
@@ -182,15 +212,15 @@ pub(crate) fn graph_size(shape: &Shape, contexts: &Contexts) -> GraphSize {
 struct Buffers {
     /// q, k, v, scores, block stats, block out, running stats.
     floats: [DeviceBuffer<f32>; 7],
-    /// Block table, context lengths.
-    tables: [DeviceBuffer<i32>; 2],
+    /// Block table, context lengths, order of the requests.
+    tables: [DeviceBuffer<i32>; 3],
     out: DeviceBuffer<f32>,
 }
 
 impl Buffers {
     fn new(
         shape: &Shape,
-        tensors: &Tensors,
+        (tensors, order): (&Tensors, &[i32]),
         units: u64,
         device: &Device,
     ) -> Result<Self, DeviceError> {
@@ -206,12 +236,16 @@ impl Buffers {
                 zeroed(units * rows * dim)?,
                 zeroed(shape.batch.get() * shape.heads() * 2)?,
             ],
-            tables: [device.upload(&tensors.block_table)?, device.upload(&tensors.context_lens)?],
+            tables: [
+                device.upload(&tensors.block_table)?,
+                device.upload(&tensors.context_lens)?,
+                device.upload(order)?,
+            ],
             out: zeroed(shape.q().iter().product())?,
         })
     }
 
-    fn args(&self, shape: &Shape, num_blocks: u64) -> Args {
+    fn args(&self, shape: &Shape, num_blocks: u64, chained: Size) -> Args {
         let [q, k, v, scores, block_stats, block_out, stats] =
             [0, 1, 2, 3, 4, 5, 6].map(|buffer: usize| self.floats[buffer].address());
         Args {
@@ -221,6 +255,7 @@ impl Buffers {
             out: self.out.address(),
             block_table: self.tables[0].address(),
             context_lens: self.tables[1].address(),
+            order: self.tables[2].address(),
             scores,
             block_stats,
             block_out,
@@ -233,6 +268,7 @@ impl Buffers {
             max_blocks: shape.max_blocks,
             num_blocks,
             scale: scale(shape.head_dim),
+            chained,
         }
     }
 }

@@ -2,12 +2,14 @@
 //! dispatch.
 //!
 //! ```text
-//! blocks      0  1  2  ..  RUN-1 | RUN ..
+//! blocks      0  1  2  ..  run-1 | run ..
 //! qk          one core           | another core
 //! softmax     one core           | ..
 //! pv          one core           |
 //! update      one core  -------> | behind those before
 //! ```
+
+use core::num::NonZeroU64;
 
 use pto_abi::{GmAddr, TaskId};
 use pto_aicore_kernels::{UpdateFlags, library};
@@ -23,19 +25,33 @@ pub(crate) const I32: u64 = 4;
 /// The builder's own error: a block number is not below `num_blocks`.
 pub const BAD_BLOCK: i32 = 2;
 
-/// Heads of one row: what is built and dispatched once for two heads costs half.
-pub(crate) const HEADS: usize = 2;
-/// Blocks of a run: as many kernels of a head as one core runs in one dispatch. With more, the last run of a row keeps few cores busy.
+/// Heads of one row, at most: what is built and dispatched once for some heads costs a part.
+pub(crate) const HEADS: usize = 4;
+/// Blocks of a run, at most.
 pub(crate) const RUN: usize = 16;
 
-/// Chains of a kernel that are wanted: some more than a device has cube cores. With fewer, cores would wait while others run a
-/// chain; with more, the builder and the schedulers would be what takes longest.
-const CHAINS: u64 = 32;
+/// How the kernels of a row are cut in chains.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    /// Heads of a row.
+    pub(crate) heads: NonZeroU64,
+    /// Blocks of a run, at most [`RUN`].
+    pub(crate) run: usize,
+}
 
-/// How long runs are, for so many units (blocks of all contexts, once for each head).
-pub(crate) fn run_length(units: u64) -> usize {
-    let fair = units / (HEADS as u64 * CHAINS);
-    usize::try_from(fair).unwrap_or(RUN).clamp(1, RUN)
+impl Cut {
+    /// Chains of about so many kernels: those of the heads first, which share words, and then of some blocks.
+    pub(crate) fn of(chained: Size, kv_heads: Size) -> Self {
+        let heads = chained.get().min(kv_heads.get()).min(HEADS as u64);
+        let heads = NonZeroU64::new(heads).unwrap_or(NonZeroU64::MIN);
+        let run = usize::try_from(chained.get() / heads).unwrap_or(RUN).clamp(1, RUN);
+        Self { heads, run }
+    }
+
+    /// The same where there are more cores than heads.
+    pub(crate) fn of_one_head(chained: Size) -> Self {
+        Self::of(chained, Size::ONE)
+    }
 }
 
 /// The cache, and what is the same for all rows.
@@ -60,7 +76,7 @@ pub(crate) struct Cache {
     pub(crate) run: usize,
 }
 
-/// Memory for the units of one row: the blocks of the first head, then those of the next.
+/// Memory for the units of one row: the heads of the first block, then those of the next.
 #[derive(Clone, Copy)]
 pub(crate) struct Scratch {
     /// Scores, then probabilities, `f32 [units, rows, block_size]`.
@@ -74,11 +90,10 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The memory of a head, from its block number `first` on, where each head has so many `blocks`.
-    fn of(self, (head, first): (u64, u64), blocks: u64, cache: &Cache) -> Self {
+    /// The memory from a unit on, which belongs to this head.
+    fn from(self, (unit, head): (u64, u64), cache: &Cache) -> Self {
         let [scores, stats, new] = cache.unit();
-        let units = head * blocks + first;
-        let skip = |at: GmAddr, unit: u64| at.offset(units * unit * F32);
+        let skip = |at: GmAddr, elements: u64| at.offset(unit * elements * F32);
         Self {
             scores: skip(self.scores, scores),
             stats: skip(self.stats, stats),
@@ -160,121 +175,212 @@ impl Row<'_> {
         run: &Run,
         (after, last): (&[TaskId], Option<TaskId>),
     ) -> Result<TaskId, BuildError> {
-        let blocks = self.tokens.div_ceil(self.cache.block_size.get());
-        let heads: [_; HEADS] = core::array::from_fn(|head| Head::of(self, run, blocks, head));
-        let [next_scores, next_stats, next_new] = self.cache.unit().map(step);
-        let [tokens, flags] = [&run.tokens, &run.flags].map(|column| run.column(column));
-        let submit = |graph: &mut G,
-                      tasks: [TaskSpec<'_>; HEADS],
-                      varies: [&[Variation<'_>]; HEADS],
-                      after: &[TaskId]| {
-            let times = u32::try_from(run.len).unwrap_or(0);
-            let mut links = tasks.map(|task| Link::new(task).times(times));
-            links.iter_mut().zip(varies).for_each(|(link, varies)| *link = link.varying(varies));
-            let links = links.get(..self.heads).unwrap_or(&links);
-            graph.submit_chain(&Chain::new(links), after)
-        };
+        let scored = self.score(graph, run, after)?;
+        let weighed = self.weigh(graph, run, scored)?;
+        let summed = self.sum(graph, run, weighed)?;
+        let after = [summed, last.unwrap_or(summed)];
+        self.update(graph, run, after.get(..1 + usize::from(last.is_some())).unwrap_or(&after))
+    }
 
-        let qk = heads.each_ref().map(|head| head.qk(self.cache));
-        let varies = heads.each_ref().map(|head| {
-            let k = Variation::of(1, run.column(&head.k));
-            [k, Variation::by(2, next_scores), Variation::of(4, tokens)]
-        });
-        let qk = submit(graph, tasks(&qk), lists(&varies), after)?;
-        let softmax = heads.each_ref().map(|head| head.softmax(self.cache));
+    /// A unit: this head in a block of the run, which has so many tokens.
+    fn unit(&self, run: &Run, (block, head): (usize, usize), tokens: u64) -> Unit<'_> {
+        let (cache, head) = (self.cache, head as u64);
+        let own = |at: GmAddr| at.offset(head * cache.rows.get() * cache.head_dim.get() * F32);
+        let number = (run.first + block as u64) * self.heads as u64 + head;
+        let (q, out) = (own(self.q), own(self.out));
+        let scratch = self.scratch.from((number, head), cache);
+        let element = run.cached.get(block).copied().unwrap_or(0) + head * cache.head_dim.get();
+        let flags = run.flags.get(block).copied().unwrap_or(0);
+        Unit { cache, q, out, scratch, element, tokens, flags }
+    }
+
+    /// A word for each unit of the run, block by block.
+    fn column(&self, run: &Run, word: impl Fn(&Unit<'_>) -> u64) -> Column {
+        let (mut words, mut count) = ([0; RUN * HEADS], 0);
+        for block in 0..run.len {
+            let tokens = run.tokens_of(block, self.cache);
+            for head in 0..self.heads {
+                if let Some(place) = words.get_mut(count) {
+                    *place = word(&self.unit(run, (block, head), tokens));
+                }
+                count += 1;
+            }
+        }
+        Column { words, count }
+    }
+
+    /// Submits a chain of a kernel over the units of the run, block by block.
+    fn chain<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        (run, task): (&Run, TaskSpec<'_>),
+        varies: &[Variation<'_>],
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let times = u32::try_from(run.len * self.heads).unwrap_or(0);
+        let links = [Link::new(task).times(times).varying(varies)];
+        Ok(graph.submit_chain(&Chain::new(&links), after)?)
+    }
+
+    fn score<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        run: &Run,
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let [scores, ..] = self.cache.unit().map(step);
+        let queries = self.column(run, |unit| unit.q.0);
+        let keys = self.column(run, |unit| unit.in_cache(unit.cache.k).0);
+        let tokens = self.column(run, |unit| unit.tokens);
         let varies = [
-            Variation::by(0, next_scores),
-            Variation::by(1, next_scores),
-            Variation::by(2, next_stats),
-            Variation::by(3, next_stats),
-            Variation::of(5, tokens),
+            Variation::by(2, scores),
+            Variation::of(0, queries.words()),
+            Variation::of(1, keys.words()),
+            Variation::of(4, tokens.words()),
         ];
-        let softmax = submit(graph, tasks(&softmax), [&varies; HEADS], &[qk])?;
-        let pv = heads.each_ref().map(|head| head.pv(self.cache));
-        let varies = heads.each_ref().map(|head| {
-            let v = Variation::of(1, run.column(&head.v));
-            [Variation::by(0, next_scores), v, Variation::by(2, next_new), Variation::of(4, tokens)]
-        });
-        let pv = submit(graph, tasks(&pv), lists(&varies), &[softmax])?;
-        let update = heads.each_ref().map(|head| head.update(self.cache));
+        let qk = self.first(run).qk();
+        self.chain(graph, (run, qk.task()), &varies, after)
+    }
+
+    fn weigh<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        run: &Run,
+        scored: TaskId,
+    ) -> Result<TaskId, BuildError> {
+        let [scores, stats, _] = self.cache.unit().map(step);
+        let tokens = self.column(run, |unit| unit.tokens);
         let varies = [
-            Variation::by(0, next_stats),
-            Variation::by(1, next_stats),
-            Variation::by(2, next_new),
-            Variation::of(11, flags),
+            Variation::by(0, scores),
+            Variation::by(1, scores),
+            Variation::by(2, stats),
+            Variation::by(3, stats),
+            Variation::of(5, tokens.words()),
         ];
-        let after = [pv, last.unwrap_or(pv)];
-        let after = if last.is_some() { &after[..] } else { &after[..1] };
-        Ok(submit(graph, tasks(&update), [&varies; HEADS], after)?)
+        let softmax = self.first(run).softmax();
+        self.chain(graph, (run, softmax.task()), &varies, &[scored])
+    }
+
+    fn sum<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        run: &Run,
+        weighed: TaskId,
+    ) -> Result<TaskId, BuildError> {
+        let [scores, _, new] = self.cache.unit().map(step);
+        let values = self.column(run, |unit| unit.in_cache(unit.cache.v).0);
+        let tokens = self.column(run, |unit| unit.tokens);
+        let varies = [
+            Variation::by(0, scores),
+            Variation::by(2, new),
+            Variation::of(1, values.words()),
+            Variation::of(4, tokens.words()),
+        ];
+        let pv = self.first(run).pv();
+        self.chain(graph, (run, pv.task()), &varies, &[weighed])
+    }
+
+    fn update<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        run: &Run,
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        let [_, stats, new] = self.cache.unit().map(step);
+        let rows = self.cache.rows.get() * F32;
+        let maxima = self.column(run, |unit| unit.scratch.running.0);
+        let sums = self.column(run, |unit| unit.scratch.running.0 + rows);
+        let outs = self.column(run, |unit| unit.out.0);
+        let flags = self.column(run, |unit| unit.flags);
+        let varies = [
+            Variation::by(0, stats),
+            Variation::by(1, stats),
+            Variation::by(2, new),
+            Variation::of(3, maxima.words()),
+            Variation::of(4, sums.words()),
+            Variation::of(5, outs.words()),
+            Variation::of(6, outs.words()),
+            Variation::of(11, flags.words()),
+        ];
+        let update = self.first(run).update();
+        self.chain(graph, (run, update.task()), &varies, after)
+    }
+
+    /// The first unit of a run.
+    fn first(&self, run: &Run) -> Unit<'_> {
+        self.unit(run, (0, 0), run.tokens_of(0, self.cache))
     }
 }
 
-/// The tasks of these calls.
-fn tasks<const N: usize>(calls: &[Call<u64, N>; HEADS]) -> [TaskSpec<'_>; HEADS] {
-    calls.each_ref().map(Call::<u64, N>::task)
+/// A word for each unit of a run.
+struct Column {
+    words: [u64; RUN * HEADS],
+    count: usize,
 }
 
-/// These lists as slices.
-fn lists<'v, const N: usize>(
-    lists: &'v [[Variation<'v>; N]; HEADS],
-) -> [&'v [Variation<'v>]; HEADS] {
-    lists.each_ref().map(|list| &list[..])
+impl Column {
+    fn words(&self) -> &[u64] {
+        self.words.get(..self.count).unwrap_or(&self.words)
+    }
 }
 
-/// One head in a run: where its tensors are. What varies from block to block is that of the first one.
-struct Head {
+/// One head in one block: where its tensors are.
+struct Unit<'c> {
+    cache: &'c Cache,
     q: GmAddr,
     out: GmAddr,
     scratch: Scratch,
-    /// Addresses of the keys and of the values, by block.
-    k: [u64; RUN],
-    v: [u64; RUN],
+    /// Where its keys, and its values, begin.
+    element: u64,
+    tokens: u64,
+    /// Of its update.
+    flags: u64,
 }
 
-impl Head {
-    fn of(row: &Row<'_>, run: &Run, blocks: u64, head: usize) -> Self {
-        let (cache, head) = (row.cache, head as u64);
-        let (rows, dim) = (cache.rows.get(), cache.head_dim.get());
-        let own = |at: GmAddr| at.offset(head * rows * dim * F32);
-        let cached =
-            |at: GmAddr| run.cached.map(|element| at.offset((element + head * dim) * F32).0);
-        Self {
-            q: own(row.q),
-            out: own(row.out),
-            scratch: row.scratch.of((head, run.first), blocks, cache),
-            k: cached(cache.k),
-            v: cached(cache.v),
-        }
+impl Unit<'_> {
+    /// Rows, elements of a head, tokens of a block, and the distance between tokens in the cache.
+    const fn sizes(&self) -> [u64; 4] {
+        let cache = self.cache;
+        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
+        [rows, dim, size, cache.kv_heads.get() * dim]
     }
 
-    fn qk(&self, cache: &Cache) -> Call<u64, 9> {
-        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
-        let (k, ld) = (GmAddr(self.k[0]), cache.kv_heads.get() * dim);
-        library::attention_qk(self.q, k, self.scratch.scores, rows, size, dim, dim, ld, size)
+    const fn in_cache(&self, cache: GmAddr) -> GmAddr {
+        cache.offset(self.element * F32)
+    }
+
+    fn qk(&self) -> Call<u64, 9> {
+        let [rows, dim, size, ld] = self.sizes();
+        let (k, tokens) = (self.in_cache(self.cache.k), self.tokens);
+        library::attention_qk(self.q, k, self.scratch.scores, rows, tokens, dim, dim, ld, size)
     }
 
     /// The probabilities replace the scores.
-    fn softmax(&self, cache: &Cache) -> Call<u64, 9> {
-        let (rows, size) = (cache.rows.get(), cache.block_size.get());
+    fn softmax(&self) -> Call<u64, 9> {
+        let [rows, _, size, _] = self.sizes();
         let Scratch { scores, stats: max, .. } = self.scratch;
-        let sum = max.offset(rows * F32);
-        let scale = cache.scale;
-        library::attention_softmax_partial(scores, scores, max, sum, rows, size, size, size, scale)
+        let (sum, scale, tokens) = (max.offset(rows * F32), self.cache.scale, self.tokens);
+        library::attention_softmax_partial(
+            scores, scores, max, sum, rows, tokens, size, size, scale,
+        )
     }
 
-    fn pv(&self, cache: &Cache) -> Call<u64, 9> {
-        let (rows, dim, size) = (cache.rows.get(), cache.head_dim.get(), cache.block_size.get());
-        let (v, ld) = (GmAddr(self.v[0]), cache.kv_heads.get() * dim);
+    fn pv(&self) -> Call<u64, 9> {
+        let [rows, dim, size, ld] = self.sizes();
+        let (v, tokens) = (self.in_cache(self.cache.v), self.tokens);
         let Scratch { scores, new, .. } = self.scratch;
-        library::attention_pv(scores, v, new, rows, size, dim, size, ld, dim)
+        library::attention_pv(scores, v, new, rows, tokens, dim, size, ld, dim)
     }
 
     /// The output is its own accumulator; the last update divides it in place.
-    fn update(&self, cache: &Cache) -> Call<u64, 12> {
-        let (rows, dim, out) = (cache.rows.get(), cache.head_dim.get(), self.out);
+    fn update(&self) -> Call<u64, 12> {
+        let ([rows, dim, ..], out) = (self.sizes(), self.out);
         let Scratch { stats: max, new, running, .. } = self.scratch;
         let [sum, run_sum] = [max, running].map(|at| at.offset(rows * F32));
-        library::attention_update(max, sum, new, running, run_sum, out, out, rows, dim, dim, dim, 0)
+        let flags = self.flags;
+        library::attention_update(
+            max, sum, new, running, run_sum, out, out, rows, dim, dim, dim, flags,
+        )
     }
 }
 
@@ -284,32 +390,34 @@ const fn step(elements: u64) -> i64 {
     (elements * F32).cast_signed()
 }
 
-/// Some blocks of one [`Row`], side by side.
+/// Some blocks of one [`Row`], side by side. All but the last one are whole.
 #[derive(Default)]
 struct Run {
     /// The number of the first one.
     first: u64,
     len: usize,
-    /// Of each block: where it begins in the cache, in elements; its tokens; the flags of its update.
+    /// Of each block: where it begins in the cache, in elements; the flags of its update.
     cached: [u64; RUN],
-    tokens: [u64; RUN],
     flags: [u64; RUN],
+    /// Tokens of the last one.
+    tokens: u64,
 }
 
 impl Run {
     /// Takes one more block; there is room.
     fn push(&mut self, cached: u64, tokens: u64, flags: UpdateFlags) {
-        let columns = [&mut self.cached, &mut self.tokens, &mut self.flags];
-        for (column, word) in columns.into_iter().zip([cached, tokens, flags.bits()]) {
+        let columns = [&mut self.cached, &mut self.flags];
+        for (column, word) in columns.into_iter().zip([cached, flags.bits()]) {
             if let Some(place) = column.get_mut(self.len) {
                 *place = word;
             }
         }
+        self.tokens = tokens;
         self.len += 1;
     }
 
-    /// What a column says of the blocks that there are.
-    fn column<'c>(&self, column: &'c [u64; RUN]) -> &'c [u64] {
-        column.get(..self.len).unwrap_or(column)
+    /// Tokens of a block.
+    const fn tokens_of(&self, block: usize, cache: &Cache) -> u64 {
+        if block + 1 == self.len { self.tokens } else { cache.block_size.get() }
     }
 }

@@ -1,9 +1,10 @@
 //! Tests of `paged_attention`: the graph in a dry run, and what the inputs refuse.
 
 use super::job::{INPUTS, PARAMS, graph_size, scale};
+use crate::args::Size;
 use crate::dry_run::{DryRun, SubmittedTask};
 use crate::host::{Error, Inputs, Params, Tensor};
-use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, build};
+use crate::paged_attention::graph::{Args, BAD_BLOCK, BAD_CONTEXT_LEN, BAD_ORDER, build};
 use crate::paged_attention::inputs::{Contexts, Shape};
 use pto_abi::{CoreKind, Fault, GmAddr};
 use pto_aicore_kernels::{UpdateFlags, func};
@@ -43,6 +44,11 @@ const SMALL: &[(&str, &str)] = &[
     ("max_context", "21"),
 ];
 
+/// Some kernels more than there are heads.
+fn chained(shape: &Shape, tables: &Tables) -> Size {
+    Size::new((tables.contexts.units(shape) / 5).max(1)).unwrap()
+}
+
 fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
     let at = |index: u64| GmAddr(0x1000_0000 * (index + 1));
     let args = Args {
@@ -52,6 +58,7 @@ fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
         out: at(3),
         block_table: at(4),
         context_lens: at(5),
+        order: at(10),
         scores: at(6),
         block_stats: at(7),
         block_out: at(8),
@@ -64,10 +71,12 @@ fn dry_run(shape: &Shape, tables: &Tables) -> (DryRun, Args) {
         max_blocks: shape.max_blocks,
         num_blocks: tables.contexts.num_blocks,
         scale: scale(shape.head_dim),
+        chained: chained(shape, tables),
     };
     let mut graph = DryRun::new(&args.words());
     graph.put(args.block_table, tables.block_table.iter().map(|block| block.cast_unsigned()));
     graph.put(args.context_lens, tables.contexts.lens.iter().map(|len| len.cast_unsigned()));
+    graph.put(args.order, tables.contexts.longest_first().into_iter().map(i32::cast_unsigned));
     (graph, args)
 }
 
@@ -85,7 +94,11 @@ fn the_size_of_the_graph_is_exact() {
         let shape = Shape::new(&params).unwrap();
         let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
         let graph = dry_run(&shape, &tables).0.of(build).unwrap();
-        assert_eq!(graph.size(), graph_size(&shape, &tables.contexts), "{given:?}");
+        assert_eq!(
+            graph.size(),
+            graph_size(&shape, &tables.contexts, chained(&shape, &tables)),
+            "{given:?}"
+        );
         assert_eq!(graph.tasks_of(CoreKind::AIC), graph.tasks_of(CoreKind::AIV));
     }
 }
@@ -95,7 +108,7 @@ fn the_default_graph_has_some_thousand_tasks() {
     let params = params(&[]);
     let shape = Shape::new(&params).unwrap();
     let tables = Tables::new(&shape, &params, &Inputs::default()).unwrap();
-    assert!((2_000..10_000).contains(&graph_size(&shape, &tables.contexts).tasks));
+    assert!((2_000..10_000).contains(&graph_size(&shape, &tables.contexts, Size::ONE).tasks));
 }
 
 #[test]
@@ -146,6 +159,8 @@ fn tables_that_lie_stop_the_program() {
     assert_eq!(stop(|graph, args| graph.put(args.context_lens, [0])), bad_len);
     assert_eq!(stop(|graph, args| graph.put(args.context_lens, [25])), bad_len);
     assert_eq!(stop(|graph, args| graph.put(args.context_lens, [u32::MAX])), bad_len);
+    let bad_order = BuildError::Failed(BAD_ORDER);
+    assert_eq!(stop(|graph, args| graph.put(args.order, [3])), bad_order);
     let bad_block = BuildError::Failed(BAD_BLOCK);
     assert_eq!(stop(|graph, args| graph.put(args.block_table, [u32::MAX])), bad_block);
     assert_eq!(stop(|graph, _| graph.memory.clear()), Fault::BUILD_GM_RANGE.into());

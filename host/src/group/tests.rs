@@ -449,7 +449,7 @@ fn faults_of_the_network_and_of_ranks_are_told() {
     let mut group = virtual_group(3, faults);
     let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
     assert!(error.contains("the network has lost transfer 5"), "{error}");
-    let faults = NetFaults { dies: Some((1, 20_000)), ..NetFaults::default() };
+    let faults = NetFaults { dies: Some((1, 10_000)), ..NetFaults::default() };
     let mut group = virtual_group(3, faults);
     let error = run(&mut group, "all_reduce", ordinary).unwrap_err().to_string();
     assert!(error.starts_with("rank 1 on the machine in virtual time"), "{error}");

@@ -16,7 +16,7 @@ use super::holds::Holds;
 use super::ids::StreamId;
 use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
-use super::seat::{Driver, Seat, Unmet};
+use super::seat::{Driver, Seat};
 use super::stream_core::StreamCore;
 use crate::backend::RingDoorbell;
 use crate::control::RunControl;
@@ -25,8 +25,9 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::memory::Memory;
 
-/// How long a stream more than there may be waits for one that is being closed.
-const CLOSING: Duration = Duration::from_secs(1);
+/// How long the opening of a stream waits for those that are being closed, if there are as many as there may be. On a busy machine what they have
+/// begun takes its time.
+const CLOSING: Duration = Duration::from_secs(20);
 
 /// What they share.
 pub(super) struct Shared {
@@ -69,8 +70,16 @@ struct StreamTable {
 impl StreamTable {
     /// A place on the board that no stream has.
     fn free_place(&self) -> usize {
-        let is_free = |place: &usize| !self.live.iter().any(|live| live.place == *place);
-        (0..MAX_STREAMS).find(is_free).unwrap_or(0)
+        let mut taken = [false; MAX_STREAMS];
+        self.live.iter().for_each(|live| taken[live.place] = true);
+        taken.iter().position(|is_taken| !is_taken).unwrap_or(0)
+    }
+
+    /// Whether there is a place for one more stream; `None`: not yet, but a stream is being closed.
+    fn room(&mut self) -> Option<bool> {
+        let has_room = self.live.len() < MAX_STREAMS;
+        let may_come = self.live.iter().any(|live| live.is_closed());
+        (has_room || !may_come).then_some(has_room)
     }
 }
 
@@ -108,9 +117,10 @@ impl Shared {
         &self,
         options: StreamOptions,
     ) -> Result<Arc<StreamCore>, SessionError> {
-        let has_room = |table: &mut StreamTable| (table.live.len() < MAX_STREAMS).then_some(());
-        let room = self.driver.wait(&self.streams, Some(CLOSING), has_room);
-        room.map_err(|_: Unmet| SessionError::TooManyStreams)?;
+        let room = self.driver.wait(&self.streams, Some(CLOSING), StreamTable::room);
+        if !room.is_ok_and(|has_room| has_room) {
+            return Err(SessionError::TooManyStreams);
+        }
         let ring = RingMemory::new(&self.memory, self.options.ring_entries)?;
         let core = self.streams.change(|table| {
             let named = (StreamId(table.opened), table.free_place());

@@ -33,6 +33,9 @@ int aicpu_runtime_add_successor_conditional(Runtime *runtime, int from, int to);
 /* Makes a task visible to the schedulers. 0, or -1. */
 int aicpu_runtime_publish_task(Runtime *runtime, int task_id);
 
+/* Adds the tasks of a range and publishes them, in every run: as submit_task_range in the table of pto_stream.h. The number of the first one, or -1. */
+int64_t pto_submit_range(Runtime *runtime, const pto_task_range *range);
+
 /* Reads `bytes` bytes of the device's memory at `address` into `to`: a table that the host has written. A builder that follows the
  * address as a pointer reads what the caches of this processor happen to hold. 0, or -1. */
 int pto_read(Runtime *runtime, uint64_t address, void *to, uint64_t bytes);
@@ -40,6 +43,9 @@ int pto_read(Runtime *runtime, uint64_t address, void *to, uint64_t bytes);
 /* Tasks with tensors, in a run of tensormap_and_ringbuffer: as in the table of pto_stream.h. */
 int64_t pto_stream_submit(Runtime *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
                           const int64_t *after, uint32_t after_count);
+int64_t pto_stream_submit_range(Runtime *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
+                                const int64_t *after, uint32_t after_count, uint32_t tasks, const pto_stream_variation *variations,
+                                uint32_t variation_count);
 int64_t pto_stream_add(Runtime *runtime, const pto_stream_task *task, const pto_stream_arg *args, uint32_t arg_count,
                        const int64_t *after, uint32_t after_count);
 int pto_stream_open_scope(Runtime *runtime, uint32_t mode, pto_stream_scope *scope);

@@ -3,7 +3,8 @@
 use core::ffi::{c_int, c_void};
 
 use pto_abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
-use pto_foreign::{calls, stream};
+use pto_foreign::range::{RangeOfTasks, StreamVariation};
+use pto_foreign::{calls, range, stream};
 
 use crate::seat::Seated;
 
@@ -30,8 +31,12 @@ functions! {
     aicpu_runtime_add_successor_conditional = calls::add_edge::<Seated>; (from: c_int, to: c_int) -> c_int;
     aicpu_runtime_publish_task = calls::publish::<Seated>; (task_id: c_int) -> c_int;
     pto_read = calls::read::<Seated>; (address: u64, to: *mut c_void, bytes: u64) -> c_int;
+    pto_submit_range = range::submit_task_range::<Seated>; (tasks: *const RangeOfTasks) -> i64;
     pto_stream_submit = stream::submit::<Seated>;
         (task: *const StreamTask, args: *const StreamArg, arg_count: u32, after: *const i64, after_count: u32) -> i64;
+    pto_stream_submit_range = stream::submit_range::<Seated>;
+        (task: *const StreamTask, args: *const StreamArg, arg_count: u32, after: *const i64, after_count: u32, tasks: u32,
+         variations: *const StreamVariation, variation_count: u32) -> i64;
     pto_stream_add = stream::add::<Seated>;
         (task: *const StreamTask, args: *const StreamArg, arg_count: u32, after: *const i64, after_count: u32) -> i64;
     pto_stream_open_scope = stream::open_scope::<Seated>; (mode: u32, scope: *mut StreamScope) -> c_int;

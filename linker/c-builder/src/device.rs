@@ -5,7 +5,7 @@ use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
     GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
-    TensorTask, TensorView,
+    TensorRange, TensorTask, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -157,6 +157,18 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
     #[inline]
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.graph.submit_tensors(task)
+    }
+
+    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
+        self.0.graph.takes_at_once(range)
+    }
+
+    fn submit_tensor_range(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<(), Fault> {
+        self.0.graph.submit_tensor_range(range, ids)
     }
 
     fn add_chain_when(

@@ -7,11 +7,12 @@ use core::ffi::{c_int, c_void};
 use core::mem::offset_of;
 use core::ptr::with_exposed_provenance_mut;
 
-use pto_abi::foreign::{StreamArg, StreamTask};
+use pto_abi::foreign::{StreamArg, StreamTask, StreamTensor};
 use pto_abi::runtime::{RunConfig, Runtime};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GmWindow, TaskId};
 use pto_foreign::Build;
 use pto_foreign::object::{RuntimeObject, field};
+use pto_foreign::stream::StreamVariation;
 use pto_graph::{
     Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
     HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
@@ -21,7 +22,7 @@ use std::vec::Vec;
 
 use crate::calls::{
     aicpu_runtime_add_successor_conditional, aicpu_runtime_add_task, aicpu_runtime_publish_task,
-    pto_stream_submit,
+    pto_stream_submit, pto_stream_submit_range,
 };
 use crate::{DeviceBuilders, DeviceReads, build_c, build_cpp, seat};
 
@@ -258,6 +259,113 @@ fn tensors_are_for_runs_that_stream() {
     assert_eq!(builders.build_stream(symbol("streams"), &mut graph), Some(Ok(())));
     assert_eq!(graph.tasks, [(9, CoreKind::AIV, std::vec![77])]);
     assert_eq!(graph.published, [0]);
+}
+
+/// A range of a tensor that grows by rows and of a scalar with a list; `count`: of its words, `tasks` of the range, `arg` which argument grows.
+fn range(runtime: *mut c_void, (tasks, count, arg): (u32, u32, u32), after: &[i64]) -> i64 {
+    let task = StreamTask { struct_size: 16, func_id: 9, core_type: 1, ..StreamTask::default() };
+    let view = TensorView::dense(GmAddr(0x100), ElementType::F32, &[8, 4]).slice(0, 0, 1);
+    let tensor = StreamTensor::from(&view);
+    let args = [
+        StreamArg { kind: 2, tensor, ..StreamArg::default() },
+        StreamArg { kind: 4, scalar: 77, ..StreamArg::default() },
+    ];
+    let words = [5_u64, 6, 4];
+    let varies = [
+        StreamVariation { arg, count: 0, step: 16, words: core::ptr::null() },
+        StreamVariation { arg: 1, count, step: 0, words: words.as_ptr() },
+    ];
+    let after_count = u32::try_from(after.len()).unwrap();
+    // SAFETY: the pointers are those of values here, and as many as are said, or fewer.
+    unsafe {
+        pto_stream_submit_range(
+            runtime,
+            &raw const task,
+            args.as_ptr(),
+            2,
+            after.as_ptr(),
+            after_count,
+            tasks,
+            varies.as_ptr(),
+            2,
+        )
+    }
+}
+
+unsafe extern "C" fn submits_ranges(runtime: *mut c_void) -> c_int {
+    assert_eq!(range(runtime, (3, 3, 0), &[]), 0);
+    // Behind the three of the first one; with more tasks to wait for than go with a submission.
+    assert_eq!(range(runtime, (3, 3, 0), &[2; 33]), 3);
+    assert_eq!(publish(runtime, 5), 0, "it has this number");
+    0
+}
+
+unsafe extern "C" fn submits_a_long_range(runtime: *mut c_void) -> c_int {
+    assert_eq!((range(runtime, (129, 3, 0), &[]), range(runtime, (3, 3, 0), &[])), (-1, -1));
+    0
+}
+
+unsafe extern "C" fn submits_no_range(runtime: *mut c_void) -> c_int {
+    assert_eq!(range(runtime, (0, 3, 0), &[]), -1);
+    0
+}
+
+unsafe extern "C" fn submits_with_a_short_list(runtime: *mut c_void) -> c_int {
+    assert_eq!(range(runtime, (3, 2, 0), &[]), -1);
+    0
+}
+
+unsafe extern "C" fn submits_with_a_short_list_behind_many(runtime: *mut c_void) -> c_int {
+    assert_eq!(range(runtime, (3, 3, 0), &[]), 0);
+    assert_eq!(range(runtime, (3, 2, 0), &[0; 33]), -1);
+    0
+}
+
+unsafe extern "C" fn submits_with_an_argument_too_many(runtime: *mut c_void) -> c_int {
+    assert_eq!(range(runtime, (3, 3, 2), &[]), -1);
+    0
+}
+
+#[test]
+fn a_range_is_its_tasks() {
+    let build = |program| {
+        let mut graph = Graph::default();
+        let set = One(program);
+        let builders = DeviceBuilders::new(set, arena(), Looks);
+        let ended = builders.build_stream(symbol("one"), &mut graph).unwrap();
+        (graph, ended)
+    };
+    let (graph, ended) = build(submits_ranges);
+    assert_eq!(ended, Ok(()));
+    let words = [[0x100, 5], [0x110, 6], [0x120, 4]];
+    let expected = [words, words].concat();
+    assert!(graph.tasks.iter().map(|task| &task.2[..]).eq(expected.iter().map(|words| &words[..])));
+    assert_eq!(graph.published, [0, 1, 2, 3, 4, 5, 5]);
+    let refused: [(_, usize, unsafe extern "C" fn(*mut c_void) -> c_int); 5] = [
+        (Fault::BUILD_RANGE_LENGTH, 0, submits_a_long_range),
+        (Fault::BUILD_RANGE_LENGTH, 0, submits_no_range),
+        (Fault::BUILD_CHAIN_VARIES, 0, submits_with_a_short_list),
+        (Fault::BUILD_CHAIN_VARIES, 3, submits_with_a_short_list_behind_many),
+        (Fault::BUILD_CHAIN_VARIES, 0, submits_with_an_argument_too_many),
+    ];
+    for (fault, tasks, program) in refused {
+        let (graph, ended) = build(program);
+        assert_eq!((ended, graph.tasks.len()), (Err(fault.into()), tasks));
+    }
+}
+
+/// One program.
+#[derive(Clone)]
+struct One(unsafe extern "C" fn(*mut c_void) -> c_int);
+
+impl BuilderSet for One {
+    fn names(&self) -> &[&str] {
+        &["one"]
+    }
+    fn build<G: HostedBuilder>(&self, _: u64, graph: &mut G) -> Option<Result<(), BuildError>> {
+        // SAFETY: the function is one for any runtime.
+        Some(unsafe { build_c(graph, self.0) })
+    }
 }
 
 #[test]

@@ -20,8 +20,23 @@ pub enum Pattern {
     Wavefront(u64, u64),
     /// Columns, rows, and for how many neighbours in the row before a task waits; each row is a range.
     Rows(u64, u64, u64),
+    /// Tasks, words of each, kernels of a link of a chain (none: the tasks are no chains), and links.
+    Words(u64, u64, u64, u64),
     /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
     Tensors(u64, u64),
+    /// Tasks with two tiles each, in rows of eight, submitted one by one or each row at once.
+    Tiles(u64, Submission),
+    /// Tasks on tiles, each followed by a chain on tiles that it and others have changed: so many of both.
+    TileChains(u64),
+}
+
+/// How the tasks of a range are submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Submission {
+    /// A call for each task.
+    OneByOne,
+    /// A call for each range.
+    AtOnce,
 }
 
 impl Pattern {
@@ -34,7 +49,8 @@ impl Pattern {
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
             Self::Rows(..) => "rows",
-            Self::Tensors(..) => "tensors",
+            Self::Words(..) => "words",
+            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => "tensors",
         }
     }
 
@@ -46,7 +62,11 @@ impl Pattern {
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
             Self::Rows(columns, rows, near) => [columns | near << 32, rows],
+            Self::Words(tasks, words, times, links) => [tasks, words | times << 16 | links << 32],
             Self::Tensors(tasks, live) => [tasks, live],
+            Self::Tiles(tasks, Submission::OneByOne) => [tasks, 1 << 32],
+            Self::Tiles(tasks, Submission::AtOnce) => [tasks, 2 << 32],
+            Self::TileChains(tasks) => [tasks / 2, 3 << 32],
         }
     }
 
@@ -54,7 +74,9 @@ impl Pattern {
     #[must_use]
     pub const fn variant(self) -> RuntimeVariant {
         match self {
-            Self::Tensors(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
+            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => {
+                RuntimeVariant::TENSORMAP_AND_RINGBUFFER
+            }
             _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
     }
@@ -68,10 +90,13 @@ impl Pattern {
         match self {
             Self::Chain(_) => builders::chain(&mut graph)?,
             // Its edges are the firmware's to find.
-            Self::Independent(_) | Self::Tensors(..) => builders::independent(&mut graph)?,
+            Self::Independent(_) | Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => {
+                builders::independent(&mut graph)?;
+            }
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,
             Self::Wavefront(..) => builders::wavefront(&mut graph)?,
             Self::Rows(..) => builders::rows(&mut graph)?,
+            Self::Words(..) => builders::words(&mut graph)?,
         }
         let (flags, parts) = graph.finish();
         Ok(Graph { flags, parts })

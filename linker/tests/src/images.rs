@@ -19,6 +19,8 @@ pub struct Images {
     pub firmware: PathBuf,
     /// `pto-fw-virt` without the streaming runtime: the scheduler, and the builders of the examples.
     pub scheduler: PathBuf,
+    /// `pto-fw-virt` without everything that can be left out.
+    pub smallest: PathBuf,
     /// `pto-kernels-blob`.
     pub kernels: PathBuf,
     /// The example crate's image with builders that misbehave.
@@ -37,11 +39,13 @@ impl Images {
                 let found = built.iter().find(|one| one.image.kind == kind);
                 found.expect("it is built").path.clone()
             };
-            let scheduler = scheduler();
+            let scheduler = without("scheduler", &["without-streaming"]);
+            let smallest = without("smallest", &LEFT_OUT);
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {
                 firmware: of(&default, ImageKind::Virt),
                 scheduler,
+                smallest,
                 kernels: of(&default, ImageKind::Kernels),
                 misbehaving: misbehaving(),
             }
@@ -72,10 +76,13 @@ pub fn cann() -> PathBuf {
     built.into_iter().next().expect("it is built").path
 }
 
-/// The default crate's image without the streaming runtime.
-fn scheduler() -> PathBuf {
-    let features = vec!["without-streaming".to_owned()];
-    set_aside(&Request { features, profile: Profile::Release, ..Request::default() }, "scheduler")
+/// The features of the default crate that leave a part of the firmware out.
+const LEFT_OUT: [&str; 3] = ["without-streaming", "without-sessions", "without-locked"];
+
+/// The default crate's image with features.
+fn without(name: &str, features: &[&str]) -> PathBuf {
+    let features = features.iter().map(|&feature| feature.to_owned()).collect();
+    set_aside(&Request { features, profile: Profile::Release, ..Request::default() }, name)
 }
 
 fn misbehaving() -> PathBuf {

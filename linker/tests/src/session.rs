@@ -338,7 +338,7 @@ impl Session {
 fn capacities(graph: &Graph, image: &[u8]) -> Capacities {
     let capacities = Capacities {
         tasks: u32::try_from(graph.tasks()).expect("test graphs are small").max(1024),
-        arg_words: 8 * graph.tasks().max(1024) as u64,
+        arg_words: 16 * graph.tasks().max(1024) as u64,
         edges: graph.producers().len().max(4096) as u64,
         image_bytes: (image.len() as u64).max(1 << 17),
         log_entries: 64,

@@ -10,13 +10,13 @@ use pto_abi::FanoutStrategy;
 use pto_abi::sync::Ordering;
 use pto_aicore_kernels::func;
 use pto_linker_tests::goldens;
-use pto_linker_tests::graphs::Pattern;
+use pto_linker_tests::graphs::{Pattern, Submission};
 use pto_linker_tests::qemu::Execution;
 use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 10] = [
+const GRAPHS: [(&str, [Pattern; 2]); 18] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
@@ -26,11 +26,28 @@ const GRAPHS: [(&str, [Pattern; 2]); 10] = [
     ("rows_one", [Pattern::Rows(64, 16, 1), Pattern::Rows(64, 64, 1)]),
     ("rows_three", [Pattern::Rows(64, 16, 3), Pattern::Rows(64, 64, 3)]),
     ("row_of_one", [Pattern::Rows(1, 1000, 0), Pattern::Rows(1, 4000, 0)]),
+    // Tasks of 4 and of 12 words; chains of 16 and of 48 kernels, a word of which is another one for each, and of three
+    // links of 16 kernels.
+    ("words_4", [Pattern::Words(1000, 4, 0, 0), Pattern::Words(4000, 4, 0, 0)]),
+    ("words_12", [Pattern::Words(1000, 12, 0, 0), Pattern::Words(4000, 12, 0, 0)]),
+    ("chain_of_16", [Pattern::Words(50, 9, 16, 1), Pattern::Words(150, 9, 16, 1)]),
+    ("chain_of_48", [Pattern::Words(50, 9, 48, 1), Pattern::Words(150, 9, 48, 1)]),
+    ("three_links", [Pattern::Words(50, 9, 16, 3), Pattern::Words(150, 9, 16, 3)]),
     // Two tensors a task: without edges, and with two that are derived.
     ("apart", [Pattern::Tensors(1000, 1 << 20), Pattern::Tensors(4000, 1 << 20)]),
     ("derived", [Pattern::Tensors(1000, 64), Pattern::Tensors(4000, 64)]),
+    // The same on tiles, which are used again after 256 tasks: one by one, and each row of eight as a range.
+    ("tiles", tiles(Submission::OneByOne)),
+    ("tiles_range", tiles(Submission::AtOnce)),
+    // In turns a task on a tile, and a chain of seven kernels on tiles. The one vCPU completes no task before all are built, so that each chain is
+    // compared with all before it: few of them, as there are under way on a device.
+    ("tile_chains", [Pattern::TileChains(16), Pattern::TileChains(64)]),
 ];
 const WORKERS: u32 = 8;
+
+const fn tiles(how: Submission) -> [Pattern; 2] {
+    [Pattern::Tiles(1024, how), Pattern::Tiles(4096, how)]
+}
 
 /// Instructions per task of builder and scheduler.
 fn count(session: &mut Session, patterns: [Pattern; 2], fanout: FanoutStrategy) -> [f64; 2] {
@@ -69,9 +86,9 @@ fn counted() -> Session {
 fn table() -> String {
     let mut table = String::from("graph        fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
-        // The runs of a session share its memory.
-        let mut session = counted();
         for (name, patterns) in GRAPHS {
+            // The runs of a session share its memory, which would not hold the arenas of all graphs.
+            let mut session = counted();
             let [builder, scheduler] = count(&mut session, patterns, fanout);
             writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
             assert_eq!(

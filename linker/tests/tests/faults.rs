@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pto_abi::Fault;
 use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER};
 use pto_abi::runtime::NOBODY;
+use pto_abi::session::board::RESIDENT_PROGRAM;
+use pto_abi::{FanoutStrategy, Fault, RuntimeVariant};
 use pto_aicore_kernels::func;
 use pto_linker_tests::graphs::Pattern;
 use pto_linker_tests::memory::Ram;
@@ -47,12 +48,14 @@ fn an_exception_in_a_kernel() {
     assert_eq!((epitaph.fault, epitaph.instance), (Fault::CORE_EXCEPTION.code(), NOBODY));
     assert_eq!((epitaph.task.slot, epitaph.func_id), (0, func::DAG_NODE_AIV.0.into()));
     assert_eq!((epitaph.detail[0] >> 26, epitaph.detail[1]), (EXCEPTION_DATA, UNMAPPED));
-    let [exception] = &session.machine.exceptions()[..] else { panic!("one exception") };
+    let exceptions = session.machine.exceptions();
+    let [exception] = &exceptions[..] else { panic!("one exception") };
     assert_eq!((exception.state, exception.role), (VCPU_WORKER, epitaph.core));
     assert_eq!(exception.fault_address, UNMAPPED);
     // In the blob of the kernels, which have code in common.
     assert!(exception.pc.abs_diff(epitaph.kernel) < KERNELS_BYTES, "{exception}");
-    assert!(session.machine.console().contains("esr"), "the console says it, too");
+    let console = session.machine.console_with(&exceptions);
+    assert!(console.contains("esr"), "the console says it, too");
     serves_on(&mut session);
 }
 
@@ -70,6 +73,19 @@ fn code_that_is_none() {
     let ended = run(&mut session, &setup);
     assert_eq!(ended.fault, Some(Fault::CORE_EXCEPTION));
     assert_eq!(ended.epitaph.detail[0] >> 26, EXCEPTION_BREAKPOINT);
+    serves_on(&mut session);
+}
+
+#[test]
+fn what_an_image_leaves_out_is_refused() {
+    let mut session = Session::start_image(Images::get().smallest.clone(), 5);
+    let locked = Setup { fanout: FanoutStrategy::LOCKED, ..Setup::default() };
+    assert_eq!(run(&mut session, &locked).fault, Some(Fault::RUNTIME_FANOUT));
+    let streams = Setup { variant: RuntimeVariant::TENSORMAP_AND_RINGBUFFER, ..Setup::default() };
+    assert_eq!(run(&mut session, &streams).fault, Some(Fault::RUNTIME_VARIANT));
+    let resident = session.run_named(RESIDENT_PROGRAM, GRAPH, &Setup::default());
+    let resident = resident.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(resident.fault, Some(Fault::BUILD_NO_BUILDER));
     serves_on(&mut session);
 }
 

@@ -19,7 +19,7 @@ fn read(path: &std::path::Path) -> Vec<u8> {
 
 #[test]
 fn an_image_says_what_it_is() {
-    let shapes = ["chain", "independent", "fork_join", "wavefront", "rows"];
+    let shapes = ["chain", "independent", "fork_join", "wavefront", "rows", "words"];
     // A program that is there as a graph and as a stream is named once. The image has one more before the last, which expands
     // workloads.
     let examples = Builders.names();
@@ -71,6 +71,9 @@ fn the_firmware_computes_no_floating_point() {
 fn the_scheduler_is_small() {
     let firmware = sizes(&read(&Images::get().scheduler)).unwrap();
     assert!(firmware.text < 96 << 10, "{firmware:?}");
+    // Sessions and the second strategy of fanout can be left out as well.
+    let smallest = sizes(&read(&Images::get().smallest)).unwrap();
+    assert!(smallest.text < 64 << 10, "{smallest:?}");
     let kernels = sizes(&read(&Images::get().kernels)).unwrap();
     assert_eq!((kernels.data, kernels.bss), (0, 0));
 }
@@ -84,6 +87,7 @@ fn sizes_in_bytes() {
         ("virt", &images.firmware),
         ("virt,tracing", &tracing()),
         ("virt,scheduler", &images.scheduler),
+        ("virt,smallest", &images.smallest),
         ("kernels", &images.kernels),
         ("cann", &cann()),
     ] {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::cores::take_one;
 use super::offers::Share;
+use super::places::Mover;
 use super::pool_run::PoolRun;
 use super::rung::Rung;
 use crate::patience::{Backoff, Patience};
@@ -27,6 +28,7 @@ pub(super) struct Hands<'r, B> {
     own: [u64; 2],
     kernels_to_look: u32,
     backoff: Backoff,
+    mover: Mover,
 }
 
 impl<'r, B> Hands<'r, B> {
@@ -36,13 +38,19 @@ impl<'r, B> Hands<'r, B> {
             false => Patience::for_threads(run.os_threads),
         };
         let backoff = Backoff::new(patience);
-        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff }
+        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, mover: Mover::default() }
     }
 
     /// One more turn of the thread.
     #[inline]
     pub(super) fn beat(&self) {
         self.run.cores.beat(self.me);
+    }
+
+    /// Says on which CPU the thread stands, and leaves it to one that was there before.
+    #[inline]
+    pub(super) fn stand(&mut self) {
+        self.mover.look(&self.run.cores.places, self.me);
     }
 
     /// Helps others where there are any, and the transfers; goes to sleep for a while when there is nothing to do for long.

@@ -8,7 +8,9 @@
 
 mod cores;
 mod hands;
+mod lengths;
 mod offers;
+mod places;
 mod pool_run;
 mod role;
 mod rung;
@@ -30,6 +32,7 @@ use crate::patience::expect_soon;
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;
+use lengths::Limits;
 use pool_run::PoolRun;
 use role::Role;
 
@@ -96,11 +99,14 @@ impl<B: BuilderSet> Host for Pool<B> {
         let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
         let finish = Finish::of(os_threads);
         let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
-        let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats)));
+        let limits = if os_threads > 1 { Limits::of_this_machine() } else { Limits::USUAL };
+        let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats), limits));
         let role = Mutex::new(role::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
-        let run = PoolRun::new(launch.clone(), of_pool, cores, os_threads, Arc::clone(&finish));
+        let threads = &self.threads[..os_threads.min(self.threads.len())];
+        let threads = threads.iter().map(|thread| thread.handle.thread().clone()).collect();
+        let run = PoolRun::new(launch.clone(), of_pool, cores, threads, Arc::clone(&finish));
         let job = Arc::new(Job { run, role });
         if self.threads.is_empty() {
             supervisor::raise_panic(launch);
@@ -161,6 +167,7 @@ fn take_part<B: BuilderSet>(job: &Job<B>, me: usize) {
     let mut hands = Hands::new(run, me);
     while !run.is_over() {
         hands.beat();
+        hands.stand();
         let mut worked = false;
         if me == 0 || run.cores.is_long() {
             // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
@@ -172,4 +179,5 @@ fn take_part<B: BuilderSet>(job: &Job<B>, me: usize) {
         worked |= hands.run_kept();
         hands.rest(worked);
     }
+    run.wake_all();
 }

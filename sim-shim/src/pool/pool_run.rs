@@ -1,6 +1,7 @@
 //! One run, as the threads of the pool share it.
 
 use std::sync::Arc;
+use std::thread::Thread;
 
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
@@ -16,6 +17,8 @@ pub(super) struct PoolRun<B> {
     pub(super) builders: Arc<B>,
     pub(super) cores: Arc<Cores>,
     pub(super) os_threads: usize,
+    /// The threads themselves: one that naps is woken when the run is over.
+    threads: Vec<Thread>,
     doorbell: Arc<Doorbell>,
     /// Who moves its transfers, if the device is in a group.
     engine: Option<Arc<dyn TransferEngine>>,
@@ -30,11 +33,11 @@ impl<B> PoolRun<B> {
         launch: Launch<'static>,
         (builders, doorbell, engine): (Arc<B>, Arc<Doorbell>, Option<Arc<dyn TransferEngine>>),
         cores: Arc<Cores>,
-        os_threads: usize,
+        threads: Vec<Thread>,
         finish: Arc<Finish>,
     ) -> Self {
-        let returned = AtomicU32::new(0);
-        Self { launch, builders, cores, os_threads, doorbell, engine, returned, finish }
+        let (returned, os_threads) = (AtomicU32::new(0), threads.len());
+        Self { launch, builders, cores, os_threads, threads, doorbell, engine, returned, finish }
     }
 
     /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
@@ -56,6 +59,11 @@ impl<B> PoolRun<B> {
     pub(super) fn is_over(&self) -> bool {
         // Acquire: pairs with the Release addition in `one_returned`.
         self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
+    }
+
+    /// The run is over: nobody has to sleep to the end of a nap.
+    pub(super) fn wake_all(&self) {
+        self.threads.iter().for_each(Thread::unpark);
     }
 
     /// The instances of this thread will not return any more: nobody is to wait for them.

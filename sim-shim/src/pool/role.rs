@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use pto_abi::handshake::{Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Exclusive;
@@ -54,8 +55,8 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     }
 
     #[inline(always)]
-    fn run(&mut self, worker: u32) {
-        self.cores.step_rung(worker);
+    fn run(&mut self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
+        self.cores.run_rung(worker, lines, dispatch)
     }
 
     fn pause(&self) -> u64 {
@@ -66,7 +67,8 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
 impl<const AT_ONCE: bool> Machine for PoolBell<AT_ONCE> {
     #[inline]
     fn now_ns(&self) -> u64 {
-        clock::now_ns()
+        // What it reads beside the clock was written by this thread, where there is no other.
+        if self.cores.has_borrowers() { clock::now_ns() } else { clock::now_ns_alone() }
     }
 
     fn relax(&mut self) {}
@@ -187,7 +189,14 @@ where
         let Some((first, rest)) = seats.split_first_mut() else { return false };
         let run = hands.run;
         let turn_every = if *builds_meanwhile { PUBLISHES_A_TURN } else { NO_TURN };
-        let others = StepOthers { seats: rest, rung, hands, publishes: 0, turn_every };
+        let others = StepOthers {
+            seats: rest,
+            rung,
+            hands,
+            to_turn: turn_every,
+            turn_every,
+            took_time: true,
+        };
         let mut worked =
             first.step(run, work_shared, |instance| instance.step(&*run.builders, others));
         worked |= hands.run_rung(rung);
@@ -261,9 +270,12 @@ struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE:
     seats: &'s mut [Seat<F, T, AT_ONCE>],
     rung: &'s Rung,
     hands: &'s mut Hands<'r, B>,
-    publishes: u32,
+    /// Publishes until the next turn of the schedulers.
+    to_turn: u32,
     /// Publishes between two turns of the schedulers; [`NO_TURN`] where they wait until the program is done.
     turn_every: u32,
+    /// They have had one.
+    took_time: bool,
 }
 
 impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> BuilderHost
@@ -271,12 +283,9 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
 {
     #[inline]
     fn published(&mut self) {
-        self.publishes += 1;
-        if self.publishes >= self.turn_every {
-            self.publishes = 0;
-            self.step_others();
-            // Long kernels are for the others, while there are others that ask, until the program is done or waits.
-            self.hands.give_kept();
+        self.to_turn -= 1;
+        if self.to_turn == 0 {
+            self.take_turn();
         }
     }
 
@@ -297,7 +306,13 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
     }
 
     fn doze(&mut self) -> bool {
+        self.took_time = true;
         self.hands.run.doze()
+    }
+
+    #[inline]
+    fn took_time(&mut self) -> bool {
+        core::mem::replace(&mut self.took_time, false)
     }
 }
 
@@ -309,9 +324,21 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
         (self.turn_every != NO_TURN).then(|| self.step_others() | self.hands.run_kept())
     }
 
+    /// So many tasks were published that the schedulers get a turn.
+    fn take_turn(&mut self) {
+        self.to_turn = self.turn_every;
+        if self.turn_every != NO_TURN {
+            self.step_others();
+            // Long kernels are for the others, while there are others that ask, until the program is done or waits.
+            self.hands.give_kept();
+        }
+    }
+
     #[inline(never)]
     fn step_others(&mut self) -> bool {
+        self.took_time = true;
         self.hands.beat();
+        self.hands.stand();
         let mut worked = false;
         for seat in &mut *self.seats {
             worked |= seat.step(self.hands.run, true, Instance::step_beside);

@@ -204,7 +204,7 @@ impl CoreMachine<'_> {
         let draw = slot.wrapping_add(kernel.number << 20);
         let func_id = model_of(kernel.func_id, kernel.kernel);
         let first = first_args(args);
-        let cost_ns = self.options.costs.of_link(kernel.number, (func_id, draw), &first);
+        let cost_ns = self.options.costs.of(func_id, draw, &first);
         cost_ns.saturating_sub(self.saved_ns(kernel.func_id, &first))
     }
 

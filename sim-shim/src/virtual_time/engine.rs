@@ -372,7 +372,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
     }
 
     fn in_range(&mut self, what: RangeNote) {
-        self.in_range |= matches!(what, RangeNote::Task(_));
+        self.in_range |= matches!(what, RangeNote::Task(_) | RangeNote::TensorTask { .. });
         self.crew.world.borrow_mut().charge_range(what);
     }
 
@@ -442,6 +442,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
                 world.charge(note);
             });
             world.book_release();
+            world.corrupt_line();
             let now_ns = world.builder_ns;
             world.start_transfers(now_ns);
             let stops = noted
@@ -478,10 +479,13 @@ impl World {
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
                 profile.add_ns.low + of_arguments
             }
-            Note::Chain { words, tensors, .. } => {
+            Note::Chain { links, words, dense, strided, .. } => {
                 profile.add_ns.low
-                    + words as u64 * profile.argument_ns.low
-                    + tensors as u64 * profile.tensor_ns.low
+                    + profile.chain_ns.low
+                    + links as u64 * profile.chain_link_ns.low
+                    + words as u64 * profile.chain_word_ns.low
+                    + dense as u64 * profile.tensor_ns.low
+                    + strided as u64 * profile.chain_tensor_ns.low
             }
             Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),
             Note::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
@@ -547,20 +551,29 @@ impl World {
                 }
                 self.tracer.instance(0, now_ns, kind, (consumer, producer));
             }
-            RangeNote::Task(slot) => {
-                let Some(task) = self.launch.state.task(slot) else { return };
-                let args = u64::from(task.arg_count.load(Relaxed));
-                let generation = task.generation.load(Relaxed);
-                let kind = u32::from(task.kind.load(Relaxed)) << 16;
-                let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind;
-                let own_ns = profile.range_task_ns.low + args * profile.argument_ns.low;
-                let line_ns = self.line_ns(slot, BUILDER);
-                let now_ns = self.build_for(own_ns + line_ns);
-                self.ledger.added(slot, generation);
-                self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
-                self.published(slot, 0, now_ns);
+            RangeNote::Task(slot) => self.charge_task_of_range((slot, 0)),
+            RangeNote::TensorTask { slot, tensors } => {
+                self.charge_task_of_range((slot, tensors));
             }
         }
+    }
+
+    /// Charges the builder for a task of a range, which so many tensors are derived from, and notes it.
+    fn charge_task_of_range(&mut self, (slot, tensors): (u32, u32)) {
+        let profile = self.options.profile;
+        let Some(task) = self.launch.state.task(slot) else { return };
+        let args = u64::from(task.arg_count.load(Relaxed));
+        let generation = task.generation.load(Relaxed);
+        let kind = u32::from(task.kind.load(Relaxed)) << 16;
+        let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind;
+        let of_tensors = u64::from(tensors) * profile.range_tensor_ns.low;
+        let own_ns = profile.range_task_ns.low + args * profile.argument_ns.low + of_tensors;
+        let line_ns = self.line_ns(slot, BUILDER);
+        let now_ns = self.build_for(own_ns + line_ns);
+        self.ledger.added(slot, generation);
+        self.tracer.instance(0, now_ns, TraceKind::ADDED, (slot, func_and_kind));
+        tap::take_task_of_range(slot, |note| self.charge(note));
+        self.published(slot, 0, now_ns);
     }
 
     /// What all instances wait for: the end of the build, or a fault.

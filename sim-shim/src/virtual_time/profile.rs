@@ -90,7 +90,15 @@ profile! {
         add_ns,
         /// One argument word of a task.
         argument_ns,
-        /// A tensor that a task reads or writes: its view, its check, the derivation of edges from it.
+        /// Adding a chain, beside what a task takes and without its links.
+        chain_ns,
+        /// One link of a chain: its checks, its kernel.
+        chain_link_ns,
+        /// One word of a chain.
+        chain_word_ns,
+        /// A part of a tensor that a link of a chain reads or writes, and that is not one run of bytes: its views, their checks, the derivation of edges from it.
+        chain_tensor_ns,
+        /// A tensor that a task reads or writes, and a part that a link does if it is one run of bytes: its view, its check, the derivation of edges from it.
         tensor_ns,
         /// Adding an edge.
         edge_ns,
@@ -102,6 +110,8 @@ profile! {
         range_task_ns,
         /// Adding an edge of a task of a range.
         range_edge_ns,
+        /// A tensor that a task of a range reads or writes: the derivation of edges from it.
+        range_tensor_ns,
     }
     "signal" {
         /// From the doorbell's store until the core sees it.

@@ -39,6 +39,8 @@ impl World {
             builder_ns,
             // For the report only.
             built_ns: _,
+            // As is trouble.
+            corrupts: _,
             build_noticed,
             fault_noticed,
             rung,

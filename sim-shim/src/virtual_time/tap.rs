@@ -5,6 +5,7 @@
 //! machine empties it whenever the builder publishes, on the same thread.
 
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::hash::Hash;
 use std::mem;
 
@@ -13,7 +14,7 @@ use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
     GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
-    TensorTask, TensorView, submit_range_one_by_one,
+    TensorRange, TensorTask, TensorView, submit_range_one_by_one, submit_tensor_range_one_by_one,
 };
 
 use super::digest::Digest;
@@ -31,11 +32,14 @@ pub(super) enum Note {
         tensors: usize,
         func_and_kind: u32,
     },
-    /// A chain of so many kernels, said in so many words. `tensors` are derived from.
+    /// A chain of so many kernels in so many links, said in so many words. Parts of tensors are derived from: `dense` that are one run of bytes, and
+    /// `strided` that are not.
     Chain {
         slot: u32,
+        links: usize,
         words: usize,
-        tensors: usize,
+        dense: usize,
+        strided: usize,
         kernels: u64,
         func_and_kind: u32,
     },
@@ -63,12 +67,20 @@ pub(super) enum Note {
 
 thread_local! {
     static NOTES: RefCell<Vec<Note>> = const { RefCell::new(Vec::new()) };
+    /// What the tasks of the range on tensors depend on that is submitted just now, one after the other.
+    static OF_RANGE: RefCell<VecDeque<Vec<Depends>>> = const { RefCell::new(VecDeque::new()) };
     static FAIL_AT: Cell<Option<u32>> = const { Cell::new(None) };
     static HAS_FAILED: Cell<bool> = const { Cell::new(false) };
     /// Collective calls that have begun, if they are followed, and how many of them are open.
     static COLLECTIVES: RefCell<Option<(Vec<Submitted>, usize)>> = const { RefCell::new(None) };
     /// What a builder program has been told so far, if that is wanted.
     static TOLD: Cell<Option<Digest>> = const { Cell::new(None) };
+}
+
+/// What a task that has no slot yet depends on.
+enum Depends {
+    On(Access),
+    After(TaskId),
 }
 
 /// Whether what the program is told is kept: its stack is a function of that.
@@ -82,6 +94,7 @@ pub(super) enum Told {
 pub(super) fn reset(fail_at: Option<u32>, told: Told) {
     TOLD.set((told == Told::Kept).then(Digest::new));
     NOTES.with_borrow_mut(Vec::clear);
+    OF_RANGE.with_borrow_mut(VecDeque::clear);
     FAIL_AT.set(fail_at);
     HAS_FAILED.set(false);
 }
@@ -133,6 +146,16 @@ pub(super) fn drain(take: impl FnMut(Note)) {
     NOTES.with_borrow_mut(|notes| notes.drain(..).for_each(take));
 }
 
+/// Hands what the next task of a range on tensors depends on to `take`. It has this slot.
+pub(super) fn take_task_of_range(slot: u32, take: impl FnMut(Note)) {
+    let task = OF_RANGE.with_borrow_mut(VecDeque::pop_front).unwrap_or_default();
+    let noted = task.into_iter().map(|depends| match depends {
+        Depends::On(access) => Note::Access { slot, access },
+        Depends::After(producer) => Note::After { slot, producer },
+    });
+    noted.for_each(take);
+}
+
 /// What the program has been told so far, as one number.
 #[inline(never)]
 pub(super) fn told() -> u128 {
@@ -165,6 +188,16 @@ fn note_dependencies(slot: u32, task: &TensorTask<'_>, mode: Option<DependencyMo
     for access in task.args.iter().filter_map(access).chain(predicate) {
         note(Note::Access { slot, access });
     }
+}
+
+/// What task `index` of a range depends on.
+fn depends(range: &TensorRange<'_>, index: u32, derives: bool) -> Vec<Depends> {
+    let task = range.task();
+    let after = task.after.iter().copied().map(Depends::After);
+    let args = task.args.iter().enumerate().filter(|_| derives);
+    let access =
+        |(at, arg): (usize, &Arg<'_>)| access_of(arg, &range.view_at(at, index)?).map(Depends::On);
+    after.chain(args.filter_map(access)).collect()
 }
 
 /// What an argument does to this part of its tensor, if edges are derived from it.
@@ -252,10 +285,16 @@ impl<'g, G> TappedGraph<'g, G> {
         let func_and_kind =
             task.map_or(0, |task| u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16);
         let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
-        let accesses = chain.uses().filter_map(|(_, arg, view)| access_of(arg, &view));
+        let mut strided = 0;
+        let accesses = chain.uses().filter_map(|(_, arg, view)| {
+            let access = access_of(arg, &view)?;
+            strided += usize::from(!view.is_dense());
+            Some(access)
+        });
         let accesses: Vec<_> = if self.derives() { accesses.collect() } else { Vec::new() };
-        let tensors = accesses.len();
-        note(Note::Chain { slot, words, tensors, kernels, func_and_kind });
+        let dense = accesses.len() - strided;
+        let links = chain.links().len();
+        note(Note::Chain { slot, links, words, dense, strided, kernels, func_and_kind });
         accesses.into_iter().for_each(|access| note_access(slot, access));
         Ok(id)
     }
@@ -367,6 +406,31 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
             note_dependencies(id.slot, task, self.modes.last().copied());
         }
         Ok(id)
+    }
+
+    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
+        self.graph.takes_at_once(range)
+    }
+
+    /// A builder that takes the range at once tells the machine of each task itself.
+    fn submit_tensor_range(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<(), Fault> {
+        if !self.takes_at_once(range) {
+            return submit_tensor_range_one_by_one(self, range, ids);
+        }
+        ids.iter().try_for_each(|_| self.count_task())?;
+        if TOLD.get().is_none() {
+            let tasks = (0..range.tasks()).map(|index| depends(range, index, self.derives()));
+            OF_RANGE.set(tasks.collect());
+        }
+        let submitted = self.graph.submit_tensor_range(range, ids);
+        OF_RANGE.take();
+        submitted?;
+        ids.iter().for_each(|id| tell((id.slot, id.generation)));
+        Ok(())
     }
 
     fn add_chain_when(

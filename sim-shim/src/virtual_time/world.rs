@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::trace::TraceKind;
@@ -101,6 +102,8 @@ pub(super) struct World {
     pub(super) builder_ns: u64,
     /// Of that, what building took since the builder's instance was told last; the rest is waiting.
     pub(super) built_ns: u64,
+    /// The task whose line is corrupted as soon as it is published: the builder writes it until then.
+    pub(super) corrupts: Option<u32>,
     pub(super) build_noticed: bool,
     pub(super) fault_noticed: bool,
     /// Doorbells rung so far, per core: which one an injected fault concerns.
@@ -150,6 +153,7 @@ impl World {
             tasks_run: [0; CoreKind::COUNT],
             builder_ns: 0,
             built_ns: 0,
+            corrupts: None,
             build_noticed: false,
             fault_noticed: false,
             rung: vec![0; cores.len()],
@@ -365,18 +369,30 @@ impl World {
         if let Some(Injection { trouble, .. }) =
             trouble.filter(|found| found.trouble.is_at_publish())
         {
-            self.trouble_at_publish(trouble, task, now_ns);
+            self.trouble_at_publish(trouble, (slot, task), now_ns);
         }
     }
 
     #[cold]
-    fn trouble_at_publish(&mut self, trouble: Trouble, task: &Task, now_ns: u64) {
+    fn trouble_at_publish(&mut self, trouble: Trouble, (slot, task): (u32, &Task), now_ns: u64) {
         self.trace.add(now_ns, EventKind::Injected, 0, u32::MAX);
         match trouble {
-            Trouble::CorruptLine => task.state.store(NO_STATE, Relaxed),
+            Trouble::CorruptLine => {
+                self.corrupts = Some(slot);
+                self.corrupt_line();
+            }
             Trouble::HostSilent => self.tracer.host_is_silent(),
             Trouble::CorruptCount => task.fanin.store(task.fanin.load(Relaxed) + 1, Relaxed),
             _ => supervisor::raise_cancelled(&self.launch, now_ns),
+        }
+    }
+
+    /// Corrupts the line of the task that is to be, if it is published.
+    pub(super) fn corrupt_line(&mut self) {
+        let task = self.corrupts.and_then(|slot| self.launch.state.task(slot));
+        if let Some(task) = task.filter(|task| task.state.load(Relaxed) != TaskState::ADDED.get()) {
+            task.state.store(NO_STATE, Relaxed);
+            self.corrupts = None;
         }
     }
 

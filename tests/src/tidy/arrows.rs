@@ -71,7 +71,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pto-field",
         &["pto-aicore-kernels", "pto-field-frame", "pto-host", "pto-native", "pto-image-build~"],
     ),
-    ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload"]),
+    ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload", "pto-aicore-kernels"]),
     (
         "pto-cli",
         &[

@@ -61,6 +61,17 @@ impl Csr {
         self.producers.len() as u64
     }
 
+    /// How many tasks the longest path has.
+    #[must_use]
+    pub fn depth(&self) -> u64 {
+        let mut depths: Vec<u64> = Vec::with_capacity(self.tasks() as usize);
+        for (_, producers) in self.iter() {
+            let before = producers.iter().map(|producer| depths[*producer as usize]);
+            depths.push(before.max().unwrap_or(0) + 1);
+        }
+        depths.into_iter().max().unwrap_or(0)
+    }
+
     /// The producers of a task.
     #[must_use]
     pub fn producers_of(&self, task: u32) -> &[u32] {

@@ -1,13 +1,8 @@
 //! Device METG(50 %): how long a kernel must be for the makespan on the device to be at most twice the bound, in virtual time.
 //!
 //! All kernels of a graph take the same time. The bound is what the graph takes at least where everything else takes no time: the work of a
-//! kind of core over its cores, or the longest path. What the kernels of a chain have to wait for is not known, because a chain runs them in order
-//! whether they depend on each other or not. There are therefore two bounds, and METG is between what they give:
-//!
-//! | bound | a chain adds to the path | METG |
-//! |---|---|---|
-//! | of single kernels | one kernel, as if no kernel waited for another of its chain | at most this; the aims are held against it |
-//! | of chains | all of its kernels, as if each waited for the one before | at least this |
+//! kind of core over its cores, or the longest path of kernels. That path is what data demand: a kernel waits for those whose results it needs, and for
+//! no other one, whatever runs in one chain with it (`pto_check::demanded_path`).
 //!
 //! The slowest of the seeds counts.
 
@@ -32,11 +27,10 @@ pub const WIDTH: u32 = 72;
 const SEEDS: std::ops::Range<u64> = 0..3;
 /// The shortest kernel that is tried, in ns; each one after it is twice as long.
 const FIRST_NS: u64 = 64;
+/// Into how many parts the last step of the search is cut. A program chooses lengths of chains by what kernels take, so that its makespan is no line.
+const PARTS: u64 = 8;
 /// The longest kernel that is tried.
 pub const LONGEST_NS: u64 = 65_536;
-
-/// The profile that is measured, and one on which only kernels take time.
-pub type Profiles = (&'static Profile, &'static Profile);
 
 /// Runs a program in virtual time.
 type Run<'r, E> = &'r mut dyn FnMut(VirtualOptions) -> Result<Box<VirtualReport>, E>;
@@ -50,19 +44,19 @@ pub struct DeviceMetg {
     pub instances: usize,
     /// Kernels that ran, each one of a chain counted.
     pub kernels: u64,
-    /// Device METG(50 %) in us, with the bound of single kernels; `None`: a kernel of [`LONGEST_NS`] is not long enough.
+    /// Kernels of the longest path that data demand.
+    pub path: u64,
+    /// Device METG(50 %) in us; `None`: a kernel of [`LONGEST_NS`] is not long enough.
     pub us: Option<f64>,
-    /// The same with the bound of chains.
-    pub of_chains_us: Option<f64>,
     /// Time of all AICPU instances for each kernel, in us, the builder's included, where kernels take what the cost model says.
     pub aicpu_us: f64,
 }
 
-/// What is run on: the profiles, and whether the kernels compute. They must where predicates read what kernels wrote.
+/// What is run on: the profile, and whether the kernels compute. They must where predicates read what kernels wrote.
 #[derive(Clone, Copy, Debug)]
 pub struct On {
-    /// See [`Profiles`].
-    pub profiles: Profiles,
+    /// The profile that is measured.
+    pub profile: &'static Profile,
     /// Whether kernels compute.
     pub compute: Compute,
 }
@@ -71,28 +65,26 @@ pub struct On {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
     kernel: u64,
-    of_kernels: u64,
-    of_chains: u64,
+    bound: u64,
     makespan: u64,
 }
 
 impl DeviceMetg {
-    /// Searches on a program that `run` runs with the given options.
+    /// Searches on a program that `run` runs with the given options; `path`: the kernels of its longest path.
     ///
     /// # Errors
     /// Those of `run`.
-    pub fn search<E>(graph: &str, on: On, run: Run<'_, E>) -> Result<Self, E> {
-        let points = until_half(&mut |ns| point(ns, on, run))?;
-        let us = |bound: fn(&Point) -> u64| half_ns(&points, bound).map(|ns| ns / 1e3);
-        let (us, of_chains_us) = (us(|point| point.of_kernels), us(|point| point.of_chains));
+    pub fn search<E>(graph: &str, on: On, path: u64, run: Run<'_, E>) -> Result<Self, E> {
+        let points = until_half(&mut |ns| point(ns, on, path, run))?;
+        let us = half_ns(&points).map(|ns| ns / 1e3);
         let (mut kernels, mut instances, mut aicpu_us) = (0, 0, 0.0_f64);
         for seed in SEEDS {
-            let report = run(on.options(seed, on.profiles.0, VirtualOptions::default().costs))?;
+            let report = run(on.options(seed, VirtualOptions::default().costs))?;
             kernels = kernels_of(&report);
             instances = report.instances.len();
             aicpu_us = aicpu_us.max(aicpu_us_of(&report));
         }
-        Ok(Self { graph: graph.to_owned(), instances, kernels, us, of_chains_us, aicpu_us })
+        Ok(Self { graph: graph.to_owned(), instances, kernels, path, us, aicpu_us })
     }
 
     /// Searches on a graph of the benchmark, half of whose tasks run on each kind of core; each half of a row is submitted as a range.
@@ -100,12 +92,21 @@ impl DeviceMetg {
     /// # Errors
     /// Those of the device.
     pub fn of_pattern(name: &str, graph: &Arc<Csr>, on: On, die: Die) -> Result<Self, Error> {
-        Self::search(name, on, &mut |options| {
+        Self::search(name, on, graph.depth(), &mut |options| {
             let variant = Variant::Aicpu(BuildMode::CONCURRENT);
             let mut runner = Pto::open(Hosting::Virtual(options), variant, die)?;
             runner.load(Loaded { graph, file: None })?;
             runner.run_virtual(Kernel::Halves)
         })
+    }
+
+    /// Whether shorter kernels are long enough than in another measurement.
+    #[must_use]
+    pub fn is_shorter_than(&self, other: &Self) -> bool {
+        match (self.us, other.us) {
+            (Some(us), Some(other)) => us < other,
+            (us, _) => us.is_some(),
+        }
     }
 
     /// What it should not exceed, if the project has such an aim.
@@ -121,24 +122,21 @@ impl DeviceMetg {
 }
 
 impl On {
-    fn options(self, seed: u64, profile: &'static Profile, costs: KernelCosts) -> VirtualOptions {
-        let compute = self.compute;
+    fn options(self, seed: u64, costs: KernelCosts) -> VirtualOptions {
+        let Self { profile, compute } = self;
         VirtualOptions { seed, profile, costs, compute, ..VirtualOptions::default() }
     }
 }
 
 /// Runs a program with kernels of `ns`.
-fn point<E>(ns: u64, on: On, run: Run<'_, E>) -> Result<Point, E> {
-    let (profile, ideal) = on.profiles;
-    let leading = run(on.options(0, ideal, KernelCosts::Leading(ns)))?;
-    let all = run(on.options(0, ideal, KernelCosts::Constant(ns)))?;
-    let mut makespan = 0;
+fn point<E>(ns: u64, on: On, path: u64, run: Run<'_, E>) -> Result<Point, E> {
+    let (mut makespan, mut bound) = (0, 0);
     for seed in SEEDS {
-        let report = run(on.options(seed, profile, KernelCosts::Constant(ns)))?;
+        let report = run(on.options(seed, KernelCosts::Constant(ns)))?;
         makespan = report.makespan_ns.max(makespan);
+        bound = bound_ns(&report, path, ns).max(bound);
     }
-    let (of_kernels, of_chains) = (bound_ns(&leading, ns), bound_ns(&all, ns));
-    Ok(Point { kernel: ns, of_kernels, of_chains, makespan })
+    Ok(Point { kernel: ns, bound, makespan })
 }
 
 fn kernels_of(report: &VirtualReport) -> u64 {
@@ -150,33 +148,52 @@ fn aicpu_us_of(report: &VirtualReport) -> f64 {
     worked as f64 / kernels_of(report).max(1) as f64 / 1e3
 }
 
-/// The bound from the critical path of a run, and the work of its kernels, each of which counts `ns`.
-fn bound_ns(report: &VirtualReport, ns: u64) -> u64 {
+/// The bound of a run whose kernels take `ns` each: its longest path of so many kernels, or the work of those that ran.
+fn bound_ns(report: &VirtualReport, path: u64, ns: u64) -> u64 {
     let cores = report.kinds.iter().filter(|kind| kind.cores > 0);
     let work = cores.map(|kind| (kind.tasks * ns).div_ceil(kind.cores.into()));
-    work.fold(report.critical_path_ns, u64::max)
+    work.fold(path * ns, u64::max)
 }
 
-/// Points with longer and longer kernels, until the bound of single kernels is half of the makespan.
+/// Points with longer and longer kernels, until the bound is half of the makespan; and then a few between the last two.
 fn until_half<E>(run: &mut dyn FnMut(u64) -> Result<Point, E>) -> Result<Vec<Point>, E> {
-    let mut points = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
     let mut ns = FIRST_NS;
     while ns <= LONGEST_NS {
         let point = run(ns)?;
         points.push(point);
-        if 2 * point.of_kernels >= point.makespan {
+        if point.is_half() {
             break;
         }
         ns *= 2;
     }
+    if let &[.., below, at] = points.as_slice()
+        && at.is_half()
+    {
+        let _ = points.pop();
+        for part in 1..PARTS {
+            let point = run(below.kernel + (at.kernel - below.kernel) * part / PARTS)?;
+            points.push(point);
+            if point.is_half() {
+                return Ok(points);
+            }
+        }
+        points.push(at);
+    }
     Ok(points)
 }
 
-/// The kernel, in ns, from which on a bound is half of the makespan.
-fn half_ns(points: &[Point], bound: fn(&Point) -> u64) -> Option<f64> {
+impl Point {
+    const fn is_half(&self) -> bool {
+        2 * self.bound >= self.makespan
+    }
+}
+
+/// The kernel, in ns, from which on the bound is half of the makespan.
+fn half_ns(points: &[Point]) -> Option<f64> {
     let share = |point: &Point| metg::Point {
         granularity_ns: point.kernel as f64,
-        efficiency: bound(point) as f64 / point.makespan.max(1) as f64,
+        efficiency: point.bound as f64 / point.makespan.max(1) as f64,
     };
     let shares: Vec<_> = points.iter().map(share).collect();
     let at = shares.iter().position(|point| point.efficiency >= 0.5)?;
@@ -190,36 +207,33 @@ mod tests {
 
     use super::{Point, bound_ns, half_ns, until_half};
 
-    /// A program whose tasks cost so many ns beside their kernels; a fifth of its work is a chain that has to be one.
-    fn found(cost: u64) -> [Option<f64>; 2] {
+    /// A program whose tasks cost so many ns beside their kernels.
+    fn found(cost: u64) -> Option<f64> {
         let run = &mut |ns: u64| {
             let makespan = 100 * (ns + cost);
-            Ok::<_, ()>(Point { kernel: ns, of_kernels: 100 * ns, of_chains: 120 * ns, makespan })
+            Ok::<_, ()>(Point { kernel: ns, bound: 100 * ns, makespan })
         };
-        let points = until_half(run).unwrap();
-        [half_ns(&points, |point| point.of_kernels), half_ns(&points, |point| point.of_chains)]
+        half_ns(&until_half(run).unwrap())
     }
 
     #[test]
     fn half_is_where_a_kernel_takes_what_its_task_costs() {
         for cost in [100, 1_000, 3_000, 40_000] {
-            let [ns, of_chains] = found(cost).map(Option::unwrap);
+            let ns = found(cost).unwrap();
             assert!((ns / cost as f64 - 1.0).abs() < 0.05, "{cost}: {ns}");
-            assert!((of_chains * 1.4 / cost as f64 - 1.0).abs() < 0.05, "{cost}: {of_chains}");
         }
     }
 
     #[test]
     fn a_task_that_costs_more_than_the_longest_kernel_is_not_reached() {
-        assert_eq!(found(1_000_000), [None, None]);
+        assert_eq!(found(1_000_000), None);
     }
 
-    /// Three tasks after one another, one of them a chain of eight kernels: ten kernels of work on two cores, a path of three.
+    /// Three tasks after one another, one of them a chain of eight kernels: ten kernels of work on two cores.
     #[test]
-    fn the_kernels_of_a_chain_are_work_and_no_path() {
-        let kind = KindReport { cores: 2, tasks: 10, busy_ns: 3 * 7, ..KindReport::default() };
-        let report =
-            VirtualReport { critical_path_ns: 3 * 7, kinds: [kind; 2], ..VirtualReport::default() };
-        assert_eq!(bound_ns(&report, 7), 35);
+    fn the_bound_is_work_or_the_path_that_data_demand() {
+        let kind = KindReport { cores: 2, tasks: 10, busy_ns: 10 * 7, ..KindReport::default() };
+        let report = VirtualReport { kinds: [kind; 2], ..VirtualReport::default() };
+        assert_eq!([3, 9].map(|path| bound_ns(&report, path, 7)), [35, 63]);
     }
 }

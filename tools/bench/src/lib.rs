@@ -12,6 +12,7 @@
 //! DeviceMetg: the same on the device, in virtual time               device_metg.rs
 //! FieldTiming: published times of silicon, beside virtual time     field_timings.rs
 //! METG(50 %), instructions, memory                                 metg.rs, instructions.rs, memory.rs
+//! TraceCost: what events add to a run                              tracing.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs
 //! ```
 
@@ -33,3 +34,4 @@ pub mod sessions;
 pub mod small;
 pub mod stats;
 pub mod stream;
+pub mod tracing;

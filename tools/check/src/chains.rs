@@ -13,7 +13,9 @@ use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
 use pto_abi::numbers::Counted;
 use pto_graph::{Arg, Link};
 
-use crate::program::{Action, Argument, ChainLink, Program, Publish, Step, Task, Vary, View, Way};
+use crate::program::{
+    Action, Argument, ChainLink, Program, Publish, Step, Task, Use, Vary, View, Way,
+};
 
 /// A kernel of a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +36,13 @@ impl ChainLink {
         base: impl Fn(usize) -> Option<GmAddr>,
     ) -> Self {
         let args: Vec<_> = if link.is_on_tensors() {
-            link.args().iter().map(&mut argument).collect()
+            let args = link.args().iter().enumerate();
+            let arg = |(at, arg): (usize, &Arg<'_>)| match arg.tensor() {
+                // A graph's builder looks at no tensor: this one's addresses are as good as words.
+                Some(view) if leaves(link, at) => Argument::Scalar(view.address().0),
+                _ => argument(arg),
+            };
+            args.map(arg).collect()
         } else {
             link.words().map(Argument::Scalar).collect()
         };
@@ -81,6 +89,12 @@ impl ChainLink {
     }
 }
 
+/// Whether the tensor of an argument does not hold the view of each time.
+fn leaves(link: &Link<'_>, arg: usize) -> bool {
+    let mut views = (0..link.count()).filter_map(|turn| link.view_at(arg, turn));
+    views.any(|view| view.defect().is_some())
+}
+
 impl Way {
     fn moved(&self, argument: &Argument, turn: u32) -> Argument {
         let view = |view: &View| {
@@ -90,6 +104,10 @@ impl Way {
             moved.offset = self.word(start, turn) / bytes;
             moved
         };
+        if let Self::At(places) = self {
+            let place = places.get(turn as usize).and_then(|place| place.view());
+            return place.map_or_else(|| argument.clone(), |view| Argument::NoDep(view, Use::None));
+        }
         match argument {
             Argument::In(of) => Argument::In(view(of)),
             Argument::Out(of) => Argument::Out(view(of)),
@@ -104,6 +122,8 @@ impl Way {
         match self {
             Self::By(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
             Self::Of(words) => words.get(turn as usize).copied().unwrap_or(first),
+            // A place is no word.
+            Self::At(_) => first,
         }
     }
 }
@@ -152,6 +172,7 @@ impl Task {
         let column = |vary: &Vary| match &vary.way {
             Way::By(_) => 0,
             Way::Of(words) => words.len(),
+            Way::At(places) => places.len(),
         };
         let of_link = |link: &ChainLink| {
             let columns = link.vary.iter().map(column).sum::<usize>();
@@ -190,14 +211,25 @@ pub(crate) fn defect(link: &ChainLink) -> Option<String> {
         let count = link.args.len();
         return Some(format!("args: {count} are more than the {MAX_CHAIN_ARGS} of a chain"));
     }
+    let times = Counted(link.times.into(), "time");
     let wrong = link.vary.iter().find_map(|vary| match &vary.way {
         _ if vary.arg >= link.args.len() => {
             Some(format!("the kernel has no argument {}", vary.arg))
         }
         Way::Of(words) if words.len() != link.times as usize => {
-            let (words, times) =
-                (Counted(words.len() as u64, "word"), Counted(link.times.into(), "time"));
+            let words = Counted(words.len() as u64, "word");
             Some(format!("{words} for {times}; give a word for each"))
+        }
+        Way::At(places) if places.len() != link.times as usize => {
+            let places = Counted(places.len() as u64, "place");
+            Some(format!("{places} for {times}; give a place for each"))
+        }
+        Way::At(_) if !matches!(link.args[vary.arg], Argument::Scalar(_)) => Some(format!(
+            "argument {} is a view, which stays in its tensor; give a number in its place, such as 0",
+            vary.arg
+        )),
+        Way::At(_) if link.vary.iter().filter(|other| other.arg == vary.arg).count() > 1 => {
+            Some(format!("argument {} has places, and varies otherwise as well", vary.arg))
         }
         _ => None,
     });

@@ -10,7 +10,8 @@ use pto_abi::GmAddr;
 use pto_graph::ElementType;
 
 use crate::program::{
-    Action, Argument, ChainLink, Place, Program, Task, Tensor, Use, View, Way, row_major,
+    Action, Argument, BytePlace, ChainLink, Place, Program, Task, Tensor, Use, Vary, View, Way,
+    row_major,
 };
 use crate::submit::tensor_view;
 
@@ -109,6 +110,12 @@ fn buffer_of(buffers: &[Buffer], address: GmAddr) -> Option<(usize, &Buffer)> {
     (address.0 - buffer.address.0 < buffer.bytes).then_some((place, buffer))
 }
 
+/// The buffer that ends where the address is.
+fn ended(buffers: &[Buffer], address: GmAddr) -> Option<(usize, &Buffer)> {
+    let is_end = |buffer: &Buffer| buffer.address.0 + buffer.bytes == address.0;
+    buffers.iter().enumerate().find(|(_, buffer)| is_end(buffer))
+}
+
 fn name(program: &mut Program, buffers: &[Buffer]) {
     for tensor in &mut program.tensors {
         let Place::Host(Some(base)) = tensor.place else { continue };
@@ -131,37 +138,39 @@ struct Words<'a> {
 
 impl Words<'_> {
     fn declare(&mut self, task: &mut Task, operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>) {
-        let word = |arg: &Argument| match arg {
-            Argument::Scalar(word) => Some(*word),
-            _ => None,
-        };
-        // A task that has tensors has said what it uses.
-        let Some(words) = task.args.iter().map(word).collect::<Option<Vec<u64>>>() else { return };
+        // What a replay binds says how far the kernel reaches.
+        if task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))) {
+            return;
+        }
+        // A task that has tensors has said what it uses; its other addresses are only to stay right.
+        let is_of_words = task.args.iter().all(|arg| arg.view().is_none());
+        let words: Vec<u64> = task.args.iter().map(word_or_zero).collect();
         for operand in operands(task.func, &words).into_iter().flatten() {
-            let Some(word) = words.get(operand.arg) else { continue };
-            if let Some(argument) = self.argument(GmAddr(*word), operand) {
+            let Some(Argument::Scalar(word)) = task.args.get(operand.arg) else { continue };
+            let Some(argument) = self.argument(GmAddr(*word), operand) else { continue };
+            let only = || Some(Argument::NoDep(self.place_of(GmAddr(*word))?.view()?, Use::None));
+            let argument = if is_of_words { Some(argument) } else { only() };
+            if let Some(argument) = argument {
                 task.args[operand.arg] = argument;
             }
         }
     }
 
-    /// A link of words: what each of its kernels does, and which of its words are addresses.
+    /// A link: what each of its kernels does, if it has words alone, and which of its words are addresses.
     fn declare_link(
         &mut self,
         link: &mut ChainLink,
         operands: impl Fn(u16, &[u64]) -> Option<Vec<Operand>>,
     ) {
-        if link.args.iter().any(|arg| arg.view().is_some()) {
-            return;
-        }
+        // A link that has tensors has said what it uses; its other addresses are only to stay right.
+        let is_of_words = link.args.iter().all(|arg| arg.view().is_none());
         let mut uses = Vec::new();
         let mut addresses: Vec<usize> = Vec::new();
         for turn in 0..link.times {
             let mut args = link.args_at(turn);
-            let word = |arg: &Argument| if let Argument::Scalar(word) = arg { *word } else { 0 };
-            let words: Vec<u64> = args.iter().map(word).collect();
+            let words: Vec<u64> = args.iter().map(word_or_zero).collect();
             for operand in operands(link.func, &words).into_iter().flatten() {
-                let Some(word) = words.get(operand.arg) else { continue };
+                let Some(Argument::Scalar(word)) = args.get(operand.arg) else { continue };
                 if let Some(argument) = self.argument(GmAddr(*word), operand) {
                     args[operand.arg] = argument;
                     addresses.push(operand.arg);
@@ -177,40 +186,66 @@ impl Words<'_> {
         for arg in addresses {
             self.relocate(link, arg);
         }
-        link.uses = uses;
+        if is_of_words {
+            link.uses = uses;
+        }
     }
 
-    /// Makes the address in a word of a link one of a tensor, if all kernels of the link point into that tensor.
+    /// Makes the address in a word of a link one of a tensor: of one and the same, or, where the kernels of the link point into several
+    /// tensors or behind one, a list of places. If a word points into no tensor, the argument stays what it is, with all of its times.
     fn relocate(&self, link: &mut ChainLink, arg: usize) {
-        let Argument::Scalar(word) = link.args[arg] else { return };
-        let Some((number, buffer)) = buffer_of(self.buffers, GmAddr(word)) else { return };
-        let Some(place) = self.places[number] else { return };
-        let words = (0..link.times).map(|turn| match link.args_at(turn)[arg] {
-            Argument::Scalar(word) => word,
-            _ => 0,
-        });
-        let is_inside = |word: u64| word.wrapping_sub(buffer.address.0) < buffer.bytes;
-        if !words.into_iter().all(is_inside) {
-            return;
-        }
-        let base = buffer.address.0;
-        let Some(view) = View::new(place, ElementType::U8, word - base, (&[1], &[1])) else {
-            return;
-        };
-        link.args[arg] = Argument::NoDep(view, Use::None);
-        for vary in link.vary.iter_mut().filter(|vary| vary.arg == arg) {
-            if let Way::Of(words) = &mut vary.way {
-                words.iter_mut().for_each(|word| *word = word.wrapping_sub(base));
+        let words = (0..link.times).map(|turn| word_or_zero(&link.args_at(turn)[arg]));
+        let words: Vec<_> = words.map(GmAddr).collect();
+        if let Some((first, base)) = self.only_tensor(link, arg, &words) {
+            link.args[arg] = Argument::NoDep(first, Use::None);
+            for vary in link.vary.iter_mut().filter(|vary| vary.arg == arg) {
+                if let Way::Of(words) = &mut vary.way {
+                    words.iter_mut().for_each(|word| *word = word.wrapping_sub(base.0));
+                }
             }
+            return;
         }
+        let place = |word: &GmAddr| self.place_of(*word).or_else(|| self.place_behind(*word));
+        if let Some(places) = words.iter().map(place).collect() {
+            link.args[arg] = Argument::Scalar(0);
+            link.vary.retain(|vary| vary.arg != arg);
+            link.vary.push(Vary { arg, way: Way::At(places) });
+        }
+    }
+
+    /// The byte that an argument of a link names, and where its tensor begins, if all of its words point into that tensor.
+    fn only_tensor(
+        &self,
+        link: &ChainLink,
+        arg: usize,
+        words: &[GmAddr],
+    ) -> Option<(View, GmAddr)> {
+        let Argument::Scalar(first) = link.args[arg] else { return None };
+        let place = self.place_of(GmAddr(first))?;
+        let is_in = |word: &GmAddr| Some(place.tensor) == self.place_of(*word).map(|at| at.tensor);
+        let base = GmAddr(first - place.byte);
+        words.iter().all(is_in).then_some((place.view()?, base))
+    }
+
+    /// The byte of a tensor that an address is; `None`: it points into none that has a place.
+    fn place_of(&self, address: GmAddr) -> Option<BytePlace> {
+        let (number, buffer) = buffer_of(self.buffers, address)?;
+        Some(BytePlace { tensor: self.places[number]?, byte: address.0 - buffer.address.0 })
+    }
+
+    /// Of an address behind the last byte of a tensor, where there is nothing to use, the tensor's first byte.
+    fn place_behind(&self, address: GmAddr) -> Option<BytePlace> {
+        let (number, _) = ended(self.buffers, address)?;
+        Some(BytePlace { tensor: self.places[number]?, byte: 0 })
     }
 
     /// An address as a view; `None`: it points nowhere.
     fn argument(&mut self, address: GmAddr, operand: Operand) -> Option<Argument> {
         // Behind the last byte of a buffer there is nothing to use.
-        let is_end = |buffer: &Buffer| buffer.address.0 + buffer.bytes == address.0;
-        let ended = || self.buffers.iter().enumerate().find(|(_, buffer)| is_end(buffer));
-        let (number, buffer) = buffer_of(self.buffers, address).or_else(ended)?;
+        let (number, buffer) = match buffer_of(self.buffers, address) {
+            Some(found) => found,
+            None => ended(self.buffers, address)?,
+        };
         let place = match self.places[number] {
             Some(place) => place,
             None => self.put(buffer),
@@ -259,6 +294,14 @@ impl Words<'_> {
             (false, Access::Write) => Argument::Out(view),
             (false, Access::Both) => Argument::InOut(view),
         }
+    }
+}
+
+/// A word; of an argument that is none, zero.
+const fn word_or_zero(arg: &Argument) -> u64 {
+    match arg {
+        Argument::Scalar(word) => *word,
+        _ => 0,
     }
 }
 

@@ -34,16 +34,21 @@ impl Held {
             let held = arg.view().map(|(of, _)| view(of)).transpose()?;
             args.push((arg.clone(), held.unwrap_or_default()));
         }
-        let columns = link.vary.iter().map(|vary| {
+        let mut columns = Vec::new();
+        for vary in &link.vary {
             let tensor = link.args.get(vary.arg).is_some_and(|arg| arg.view().is_some());
             let base = args.get(vary.arg).filter(|_| tensor).map_or(0, |(_, view)| view.base().0);
             let way = match &vary.way {
                 Way::By(step) => Ok(*step),
                 Way::Of(words) => Err(words.iter().map(|word| word.wrapping_add(base)).collect()),
+                Way::At(places) => {
+                    let views = places.iter().filter_map(|place| place.view());
+                    let address = |of: View| Ok(view(&of)?.address().0);
+                    Err(views.map(address).collect::<Result<_, E>>()?)
+                }
             };
-            (vary.arg, way)
-        });
-        let columns = columns.collect();
+            columns.push((vary.arg, way));
+        }
         let (func, times, with_next) = (FuncId(link.func), link.times, link.with_next);
         Ok(Self { func, kind, times, with_next, args, columns })
     }

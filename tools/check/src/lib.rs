@@ -15,6 +15,7 @@
 mod chains;
 mod check;
 mod declare;
+mod demanded;
 mod derive;
 pub mod file;
 mod finding;
@@ -41,6 +42,7 @@ mod written;
 pub use chains::{Kernel, without_chains};
 pub use check::{Options, Report, check};
 pub use declare::{Access, Buffer, Extents, Operand, declare};
+pub use demanded::demanded_path;
 pub use finding::{Finding, Kind};
 pub use program::Program;
 pub use record::{NotRecorded, Recording, record};

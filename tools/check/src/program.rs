@@ -288,6 +288,25 @@ pub enum Way {
     By(i64),
     /// For each time: the word; of a view, bytes from the tensor's first one.
     Of(Vec<u64>),
+    /// For each time: the address of a byte, which may be another tensor's each time.
+    At(Vec<BytePlace>),
+}
+
+/// A byte of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BytePlace {
+    /// The tensor, by its place.
+    pub tensor: usize,
+    /// Bytes from its first one.
+    pub byte: u64,
+}
+
+impl BytePlace {
+    /// The byte as a view; `None`: no view can say it.
+    #[must_use]
+    pub fn view(self) -> Option<View> {
+        View::new(self.tensor, ElementType::U8, self.byte, (&[1], &[1]))
+    }
 }
 
 /// When a task is published.

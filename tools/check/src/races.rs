@@ -59,6 +59,23 @@ struct Search<'a> {
     found: Races,
 }
 
+/// Shows each class, with those that begin before it in its block and reach to where it begins: the only ones that may have bytes in common with it.
+pub(crate) fn sweep(classes: &[Class], mut look: impl FnMut(usize, &[usize])) {
+    let mut order: Vec<usize> = (0..classes.len()).collect();
+    order.sort_by_key(|class| (classes[*class].block, classes[*class].region.low));
+    // Classes that reach to where the sweep is.
+    let mut open: Vec<usize> = Vec::new();
+    for &class in &order {
+        let Class { block, region, .. } = &classes[class];
+        open.retain(|other| {
+            let other = &classes[*other];
+            other.block == *block && other.region.high > region.low
+        });
+        look(class, &open);
+        open.push(class);
+    }
+}
+
 /// All races, or as many as show that there are some. Nodes are below those of the graph, of which `places` is an order.
 pub(crate) fn races(graph: &Graph, places: &[u32], classes: &[Class]) -> Races {
     let (pairs, meant, seen) = (Vec::new(), Vec::new(), HashSet::new());
@@ -75,25 +92,16 @@ impl Search<'_> {
         let sorted: Vec<Vec<Access>> = classes.iter().map(|class| self.sorted(class)).collect();
         let writes: Vec<bool> =
             sorted.iter().map(|class| class.iter().any(|access| access.writes)).collect();
-        let mut order: Vec<usize> = (0..classes.len()).collect();
-        order.sort_by_key(|class| (classes[*class].block, classes[*class].region.low));
-        // Classes that reach to where the sweep is.
-        let mut open: Vec<usize> = Vec::new();
-        for &class in &order {
-            let Class { block, region, .. } = &classes[class];
-            open.retain(|other| {
-                let other = &classes[*other];
-                other.block == *block && other.region.high > region.low
-            });
+        sweep(classes, |class, open| {
             if writes[class] {
                 self.ask(&sorted, (class, class));
             }
-            for &other in &open {
+            for &other in open {
                 if !writes[class] && !writes[other] {
                     continue;
                 }
                 self.found.compared += 1;
-                match overlap(&classes[other].region, region) {
+                match overlap(&classes[other].region, &classes[class].region) {
                     Ok(false) => {}
                     Ok(true) => {
                         self.ask(&sorted, (other, class));
@@ -102,8 +110,7 @@ impl Search<'_> {
                     Err(_) => self.found.undecided.push((other, class)),
                 }
             }
-            open.push(class);
-        }
+        });
     }
 
     /// The accesses of a class in the order of the graph.

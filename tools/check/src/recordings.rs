@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use pto_abi::numbers::Counted;
 
 use crate::program::{
-    Action, Argument, ChainLink, Condition, OwnedBlockShape, Program, Step, Task, Tensor, Vary,
-    View, Way,
+    Action, Argument, BytePlace, ChainLink, Condition, OwnedBlockShape, Program, Step, Task,
+    Tensor, Vary, View, Way,
 };
 
 /// The same program with each replay as the tasks that it adds.
@@ -197,20 +197,25 @@ impl<'p> Flat<'p> {
 
     fn link(&self, link: &ChainLink, names: &Names<'_>) -> Result<ChainLink, String> {
         let uses = link.uses.iter().map(|args| self.arguments(args, names));
+        let moved = |place: &BytePlace| {
+            Ok::<_, String>(BytePlace { tensor: self.place(place.tensor)?, ..*place })
+        };
         let vary = link.vary.iter().map(|vary| {
             let view = link.args.get(vary.arg).and_then(Argument::view);
             let bound = view.and_then(|(view, _)| names.tensors.get(&view.tensor));
             let behind = bound.map_or(0, |(_, behind)| *behind);
             let way = match &vary.way {
+                // A record has no chains, so that these are tensors outside of recordings.
+                Way::At(places) => Way::At(places.iter().map(moved).collect::<Result<_, _>>()?),
                 // Of a view: bytes from the first one of its tensor.
                 Way::Of(words) => Way::Of(words.iter().map(|word| word + behind).collect()),
                 way @ Way::By(_) => way.clone(),
             };
-            Vary { arg: vary.arg, way }
+            Ok::<_, String>(Vary { arg: vary.arg, way })
         });
         Ok(ChainLink {
             args: self.arguments(&link.args, names)?,
-            vary: vary.collect(),
+            vary: vary.collect::<Result<_, _>>()?,
             uses: uses.collect::<Result<_, _>>()?,
             ..link.clone()
         })

@@ -22,6 +22,30 @@ pub(crate) fn defects(program: &Program, kernels: &Kernels) -> impl Iterator<Ite
     })
 }
 
+/// The first address of a recorded program that points into no tensor that the recording knows: on tensors in other memory it would still
+/// point to where it did.
+pub(crate) fn lost_address(program: &Program) -> Option<String> {
+    program.tasks.iter().find_map(|task| {
+        task.calls().find_map(|kernel| {
+            let words: Vec<u64> = kernel.args.iter().map(word).collect();
+            let lost = operands(kernel.func, &words)?.into_iter().find(|operand| {
+                let is_word = matches!(kernel.args.get(operand.arg), Some(Argument::Scalar(_)));
+                is_word && address(operand).is_some()
+            })?;
+            let name = library_kernel(kernel.func)?.args.get(lost.arg)?;
+            Some(format!("{task}: argument {} of its kernel {}, {name}", lost.arg, kernel.number))
+        })
+    })
+}
+
+/// An argument that is a word.
+const fn word(arg: &Argument) -> u64 {
+    match arg {
+        Argument::Scalar(word) => *word,
+        _ => 0,
+    }
+}
+
 /// Why a kernel that executes tile kernels cannot stand in a graph file.
 const OF_A_PLAN: &str = "executes a tile kernel of a plan, which it finds by an address, and a graph file holds no plan; \
      run the .workload file, or make a program file of it (pto program build)";
@@ -41,10 +65,6 @@ fn library_kernel(func: u16) -> Option<&'static LibraryKernel> {
 
 fn of_kernel(program: &Program, task: &Kernel<'_>) -> Option<String> {
     let is_bound = task.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_)));
-    let word = |arg: &Argument| match arg {
-        Argument::Scalar(word) => *word,
-        _ => 0,
-    };
     let words: Vec<u64> = task.args.iter().map(word).collect();
     let kernel = library_kernel(task.func)?;
     if kernel.takes_more {

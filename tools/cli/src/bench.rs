@@ -15,7 +15,8 @@ use pto_bench::runner::pto::{Die, Pto, Variant, pool};
 use pto_bench::runner::{Error, Runner};
 use pto_bench::sessions::SessionCost;
 use pto_bench::small::small_run;
-use pto_bench::{metg, probe};
+use pto_bench::tracing::TraceCost;
+use pto_bench::{metg, probe, tracing};
 use pto_host::Hosting;
 
 use crate::args::BenchArgs;
@@ -61,6 +62,7 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         device_metg: Vec::new(),
         field_timings: Vec::new(),
         instructions: Vec::new(),
+        trace_costs: Vec::new(),
         sessions: Vec::new(),
         missing,
     };
@@ -68,13 +70,16 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.sessions {
         report.sessions = sessions(args)?;
     } else if let Some(names) = &args.device_metg {
-        report.device_metg = device_metg::measure(names, die(args), &mut say(args))?;
+        report.device_metg =
+            device_metg::measure(names, die(args), &instances(args), &mut say(args))?;
     } else if args.field_timings {
         report.field_timings = pto_bench::field_timings::measure(die(args), &mut say(args))?;
     } else if args.metg {
         report.metg = metg(args, &programs, folder)?;
     } else if args.instructions {
         report.instructions = count(args, &programs, &cache)?;
+    } else if args.tracing {
+        report.trace_costs = trace_costs(args)?;
     } else {
         graphs(args, &programs, folder, &mut report)?;
     }
@@ -91,6 +96,13 @@ fn sessions(args: &BenchArgs) -> Result<Vec<SessionCost>, Failure> {
     pto_bench::sessions::measure(&hostings, args.commands).map_err(Failure::internal)
 }
 
+/// What it costs to trace a run; a wavefront stands for all graphs, if none is named: two edges a task.
+fn trace_costs(args: &BenchArgs) -> Result<Vec<TraceCost>, Failure> {
+    let families = chosen(args, Family::by_name("wavefront").into_iter());
+    let tasks = args.tasks.as_deref().unwrap_or(&tracing::TASKS);
+    Ok(tracing::measure(&families, tasks, args.rounds, die(args), &mut say(args))?)
+}
+
 /// Runners on graphs, the floors beside them, and runs of four tasks.
 fn graphs(
     args: &BenchArgs,
@@ -100,7 +112,7 @@ fn graphs(
 ) -> Result<(), Failure> {
     let plan = Plan {
         families: chosen(args, Family::programs()),
-        tasks: if args.scaling { SCALE.to_vec() } else { args.tasks.clone() },
+        tasks: if args.scaling { SCALE.to_vec() } else { asked_tasks(args) },
         kernel_us: args.kernel_us.clone(),
         rounds: args.rounds,
         folder: folder.map(Path::to_path_buf),
@@ -126,12 +138,30 @@ fn graphs(
     Ok(())
 }
 
+/// About how many tasks each graph has, if nobody says otherwise.
+const USUAL_TASKS: u32 = 100_000;
+
+fn asked_tasks(args: &BenchArgs) -> Vec<u32> {
+    args.tasks.clone().unwrap_or_else(|| vec![USUAL_TASKS])
+}
+
 fn chosen(args: &BenchArgs, otherwise: impl Iterator<Item = Family>) -> Vec<Family> {
     if args.graphs.is_empty() { otherwise.collect() } else { args.graphs.clone() }
 }
 
+/// AICPU instances, if nobody says otherwise.
+const AICPU: u32 = 4;
+/// AICPU instances of the device that a program may use.
+const MOST_AICPU: u32 = 6;
+
+/// The numbers of AICPU instances with which a pattern is measured on the device: its tasks come in ranges, whose builder is fast enough for
+/// more schedulers.
+fn instances(args: &BenchArgs) -> Vec<u32> {
+    args.aicpu.map_or_else(|| (AICPU..=MOST_AICPU).collect(), |aicpu| vec![aicpu])
+}
+
 fn die(args: &BenchArgs) -> Die {
-    Die { aic: args.aic, aiv: args.aiv, aicpu: args.aicpu }
+    Die { aic: args.aic, aiv: args.aiv, aicpu: args.aicpu.unwrap_or(AICPU) }
 }
 
 /// Ours and the peers.

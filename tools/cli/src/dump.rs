@@ -18,6 +18,7 @@ use pto_host::{Device, DeviceBuffer, Work};
 use serde_json::{Value, json};
 
 use crate::args::RunArgs;
+use crate::arguments::lost_address;
 use crate::device::Wanted;
 use crate::errors::Failure;
 use crate::program::Recordable;
@@ -108,6 +109,12 @@ impl Dump {
         let is_of_heap = heap_of(program);
         // Without a heap everything stays where it is.
         let source = if is_of_heap.contains(&true) { Source::Recording } else { Source::Itself };
+        if let Some(lost) = lost_address(program).filter(|_| source == Source::Recording) {
+            return Err(Failure::usage(format!(
+                "--dump runs a program with tensors on the heap from its recording, and the recording does not know into which tensor an address points. \
+                 It is an address of {lost}. Give the kernel a tensor there, or leave --dump out."
+            )));
+        }
         let (program, left_out) = with_kept_heap(program);
         let mut kept = Vec::new();
         let mut placed = Vec::new();

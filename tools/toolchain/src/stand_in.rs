@@ -48,6 +48,16 @@ pub fn emulator(
     Ok((cargo, target_folder.join(triple).join("release").join(EMULATOR)))
 }
 
+/// Makes `cargo`, which builds for the workspace around it, build the emulator for this machine from what its tests are compiled from, for the tests
+/// that need it: what they share is compiled once. The place where it puts the file.
+#[must_use]
+pub fn native(mut cargo: Command, target_folder: &Path) -> (Command, PathBuf) {
+    // A program is built for the tests of its package, and the whole workspace has the features that its tests are compiled with.
+    cargo.args(["test", "--quiet", "--workspace", "--test", "emulator", "--no-run"]);
+    cargo.arg("--target-dir").arg(target_folder);
+    (cargo, target_folder.join("debug").join(EMULATOR))
+}
+
 /// Lays the folder out: links to the library, and to an emulator for each target. What others use at the same time is replaced at once.
 ///
 /// # Errors

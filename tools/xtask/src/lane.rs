@@ -1,4 +1,4 @@
-//! The second lane of the suite: steps with builds of their own, in a process beside the others.
+//! The second lane of the suite: steps that need nothing of the others but the build of the tests, in a process beside these.
 //!
 //! Most steps leave a processor idle for a part of their time: while one large crate compiles, while one test waits. What the second lane prints
 //! goes to a file, and is shown as a whole when the first lane has come to its end: the lines of two processes mixed would tell nobody anything.
@@ -11,17 +11,17 @@ use std::rc::Rc;
 
 use crate::steps::Step;
 
-/// What `cargo xtask test` is called with for the steps of the second lane alone.
+/// What a command is called with for the steps of its second lane alone.
 pub(crate) const ARGUMENT: &str = "--apart";
 
-/// The two steps of the first lane that start the second one and wait for it.
-pub(crate) fn beside(target: &Path) -> [Step; 2] {
+/// The two steps of the first lane of a command that start the second one and wait for it.
+pub(crate) fn beside(command: &'static str, target: &Path) -> [Step; 2] {
     let log = target.join("apart.log");
     let lane: Rc<RefCell<Option<Lane>>> = Rc::default();
     let started = Rc::clone(&lane);
     let start = Step::call("steps apart, begun", move || {
-        println!("cargo xtask test {ARGUMENT}, which prints to {}", log.display());
-        started.replace(Some(Lane::start(&log)?));
+        println!("cargo xtask {command} {ARGUMENT}, which prints to {}", log.display());
+        started.replace(Some(Lane::start(command, &log)?));
         Ok(())
     });
     let wait = Step::call("steps apart", move || match lane.take() {
@@ -38,10 +38,11 @@ struct Lane {
 }
 
 impl Lane {
-    fn start(log: &Path) -> Result<Self, String> {
-        let command = std::env::current_exe().map(Command::new);
-        let command = command.map_err(|error| format!("this program is not found: {error}"))?;
-        Self::run(command, log)
+    fn start(command: &str, log: &Path) -> Result<Self, String> {
+        let program = std::env::current_exe().map(Command::new);
+        let mut program = program.map_err(|error| format!("this program is not found: {error}"))?;
+        program.args([command, ARGUMENT]);
+        Self::run(program, log)
     }
 
     fn run(mut command: Command, log: &Path) -> Result<Self, String> {
@@ -51,7 +52,7 @@ impl Lane {
         }
         let out = File::create(log).map_err(failed)?;
         let err = out.try_clone().map_err(failed)?;
-        command.args(["test", ARGUMENT]).stdout(out).stderr(err);
+        command.stdout(out).stderr(err);
         let process = command
             .spawn()
             .map_err(|error| format!("the second lane cannot be started: {error}"))?;
@@ -78,13 +79,17 @@ impl Drop for Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::Lane;
+    use super::{ARGUMENT, Lane};
     use std::process::Command;
 
     #[test]
     fn a_lane_that_fails_is_told() {
         let folder = std::env::temp_dir().join(format!("pto-lane-{}", std::process::id()));
-        let lane = |program| Lane::run(Command::new(program), &folder.join("apart.log"));
+        let lane = |program| {
+            let mut command = Command::new(program);
+            command.arg(ARGUMENT);
+            Lane::run(command, &folder.join("apart.log"))
+        };
         assert_eq!(lane("true").unwrap().finish(), Ok(()));
         let why = lane("false").unwrap().finish().unwrap_err();
         assert!(why.contains("exit status: 1"), "{why}");

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
-//! test --apart       those of its steps that have builds of their own: `test` runs them in a process beside the others
+//! test --apart       those of its steps that need little of the others: `test` runs them in a process beside these
 //! lint               formatting, clippy, documentation; warnings are errors
-//! ci                 both
+//! ci                 both, the lints beside the tests
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
@@ -53,10 +53,11 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test               the whole suite: unit, system, doc, loom, shuttle and Python tests, mutants, no_std build, generated files
-  test --apart       those of its steps that have builds of their own: loom, shuttle, mutants, what a task costs, the
-                     race detector; `test` runs them in a process beside the others
+  test --apart       those of its steps that need little of the others: loom, shuttle, mutants, what a task costs, the
+                     race detector, seeded runs, recipes, the address sanitizer, the Python package, ranks over MPI; `test` runs
+                     them in a process beside these
   lint               formatting, clippy, documentation; warnings are errors
-  ci                 both
+  ci                 both, the lints beside the tests; what .ci/run calls
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
   acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
@@ -89,14 +90,11 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let root = root::root();
     let result = match *arguments.as_slice() {
-        ["test"] => steps::run_all(&suite::tests(&root)),
-        ["test", lane::ARGUMENT] => steps::run_all(&suite::tests_apart(&root)),
+        [suite::TESTS] => steps::run_all(&suite::tests(&root)),
+        [suite::TESTS, lane::ARGUMENT] => steps::run_all(&suite::tests_apart(&root)),
+        [suite::EVERYTHING] => steps::run_all(&suite::everything(&root)),
+        [suite::EVERYTHING, lane::ARGUMENT] => steps::run_all(&suite::everything_apart(&root)),
         ["lint"] => steps::run_all(&suite::lints(&root)),
-        ["ci"] => {
-            let mut steps = suite::lints(&root);
-            steps.extend(suite::tests(&root));
-            steps::run_all(&steps)
-        }
         ["debian-compiler"] => steps::run_all(&suite::debian_compiler(&root)),
         ["address"] => steps::run_all(&[suite::address_sanitizer(&root)]),
         ["race"] => steps::run_all(&[suite::race_detector(&root)]),

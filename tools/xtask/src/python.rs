@@ -5,7 +5,7 @@ use std::process::Command;
 
 use pto_toolchain::{ToolError, packages};
 
-use crate::cargo::cargo;
+use crate::cargo::{build_once, cargo};
 
 /// What the environment gets from PyPI.
 const FROM_PYPI: [&str; 4] = ["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdist"];
@@ -101,6 +101,7 @@ impl Environment {
         let mut build = Command::new(&python);
         build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
         build.env("CARGO_PROFILE_DEV_OPT_LEVEL", "1");
+        build_once(&mut build);
         run(build.current_dir(root.join("bindings/python")))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();

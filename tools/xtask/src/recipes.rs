@@ -183,7 +183,7 @@ fn run_in(copy: &Path, build: &Path, extent: Extent) -> Result<(), String> {
 fn run_cargo(copy: &Path, build: &Path, arguments: &[&str]) -> Result<(), String> {
     let mut command = cargo(copy);
     command.args(arguments);
-    command.env("CARGO_TARGET_DIR", build).env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_TARGET_DIR", build);
     let what = format!(
         "with a kernel and an example, added as docs/hacking.md says, `cargo {}`",
         arguments.join(" ")

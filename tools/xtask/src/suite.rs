@@ -2,7 +2,7 @@
 //!
 //! Builds are few on purpose: everything that runs on this machine shares the test profile. The model
 //! checkers, the mutants, the race detector and what is measured cannot: they build only the crates that they need, in folders of
-//! their own, and therefore run in a lane of their own ([`crate::lane`]).
+//! their own. They run in a second lane ([`crate::lane`]), and so do steps that need the tests of the first lane built, and nothing else of it.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,21 @@ use crate::tools;
 
 /// `cargo xtask test`: the steps of the first lane, which start those of the second and wait for them.
 pub(crate) fn tests(root: &Path) -> Vec<Step> {
-    let [start_others, wait_for_others] = lane::beside(&target_folder(root));
+    first_lane(root, TESTS)
+}
+
+/// `cargo xtask ci`: the same, and the lints in the second lane.
+pub(crate) fn everything(root: &Path) -> Vec<Step> {
+    first_lane(root, EVERYTHING)
+}
+
+/// The command that runs the suite.
+pub(crate) const TESTS: &str = "test";
+/// The command that runs the suite and the lints.
+pub(crate) const EVERYTHING: &str = "ci";
+
+fn first_lane(root: &Path, command: &'static str) -> Vec<Step> {
+    let [start_others, wait_for_others] = lane::beside(command, &target_folder(root));
     vec![
         generated_files(root),
         Step::call("AArch64 targets", tools::provide_targets),
@@ -30,29 +44,34 @@ pub(crate) fn tests(root: &Path) -> Vec<Step> {
         // clippy compiles them.
         Step::cargo("build everything", "test --workspace --tests --no-run"),
         Step::cargo("tests", "test --workspace --tests --no-fail-fast"),
-        // Each seed twice: with something going wrong in two of three (and a run after it), and without.
-        Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
-            .with("PTO_SOAK_SEEDS", "100000"),
-        mpi_ranks(root, mpi::Asked::OpenMpi),
         Step::cargo("doc tests", "test --workspace --doc"),
-        python_package(root),
-        followed_recipes(root, recipes::Extent::Example),
-        address_sanitizer(root),
         build_without_std(root),
         wait_for_others,
     ]
 }
 
-/// `cargo xtask test --apart`: the steps of the second lane, which need no package beyond those that the first lane has installed before it starts them.
+/// `cargo xtask test --apart`: the steps of the second lane. Those that need a package beyond what the first lane has installed before it starts them
+/// install it themselves.
 pub(crate) fn tests_apart(root: &Path) -> Vec<Step> {
+    steps_apart(root, Vec::new())
+}
+
+/// `cargo xtask ci --apart`: the same with the lints.
+pub(crate) fn everything_apart(root: &Path) -> Vec<Step> {
+    steps_apart(root, lints(root))
+}
+
+/// First what takes folders of its own, while the first lane builds the tests in the one that the others share.
+fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
     let target_folder = target_folder(root);
     let checker = |name, cfg: &str, packages: &str| {
         let arguments = format!("test {packages} --test {cfg} --release");
         Step::cargo(name, &arguments)
             .with("RUSTFLAGS", format!("--cfg {cfg}"))
+            .with("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
             .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
     };
-    vec![
+    let mut steps = vec![
         // The profile of what is measured and shipped.
         Step::cargo(
             "what a task costs",
@@ -70,7 +89,21 @@ pub(crate) fn tests_apart(root: &Path) -> Vec<Step> {
         .with("CARGO_PROFILE_TEST_OPT_LEVEL", "0")
         .with("CARGO_TARGET_DIR", target_folder.join("mutants").to_string_lossy()),
         race_detector(root),
-    ]
+        // Most of the time that the tests of images take is building these, in folders that one cargo at a time may use: the first lane builds the first
+        // ones itself, while the race detector has a folder of its own.
+        Step::cargo("images", "test --workspace --test images -- image:: sizes_in_bytes"),
+    ];
+    steps.extend(lints);
+    steps.extend([
+        // Each seed twice: with something going wrong in two of three (and a run after it), and without.
+        Step::cargo("seeded runs", "test --workspace --test simulator -- --nocapture seeds_pass")
+            .with("PTO_SOAK_SEEDS", "100000"),
+        followed_recipes(root, recipes::Extent::Example),
+        address_sanitizer(root),
+        python_package(root),
+        mpi_ranks(root, mpi::Asked::OpenMpi),
+    ]);
+    steps
 }
 
 /// `cargo xtask debian-compiler`: what happens where rustup cannot bring the targets, in earnest. Not a part of

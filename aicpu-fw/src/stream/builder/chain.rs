@@ -10,7 +10,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Chain, DependencyMode, Predicate, TaskSpec, TensorTask};
+use pto_graph::{Chain, ChainPlan, DependencyMode, Predicate, TensorTask};
 
 use super::super::accesses::{access_of, view_blame};
 use super::super::map::{Access, Hide};
@@ -26,25 +26,51 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     #[inline(never)]
     pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
-        let spec = self.check_chain(chain)?;
+        let plan = self.check_chain(chain)?;
+        self.add_planned_chain(chain, &plan)
+    }
+
+    fn add_planned_chain(&mut self, chain: &Chain<'_>, plan: &ChainPlan) -> Result<TaskId, Fault> {
+        if plan.has_tensors {
+            return self.add_chain_on_tensors(chain, plan);
+        }
+        self.write_chain(chain, plan, 0)
+    }
+
+    /// Adds a chain whose tensors use so many entries of the map at most, and says nothing of them to the map.
+    #[inline]
+    fn write_chain(
+        &mut self,
+        chain: &Chain<'_>,
+        plan: &ChainPlan,
+        entries: u64,
+    ) -> Result<TaskId, Fault> {
+        self.tasks.make_room(plan.words)?;
+        self.tasks.make_room_in(RingKind::MAP, entries)?;
+        let words = self.tasks.storage().next_words(plan.words);
+        chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
+        self.tasks.storage_mut().takes(RingKind::MAP, entries);
+        let id = self.tasks.open_slot(&plan.first, CHAIN_KERNEL, plan.words)?;
+        self.tasks.chain_newest(id.slot, plan.kernels);
+        Ok(id)
+    }
+
+    /// As [`write_chain`](Self::write_chain), with what its tensors say. A function of its own, because what it keeps of them is large.
+    #[inline(never)]
+    fn add_chain_on_tensors(
+        &mut self,
+        chain: &Chain<'_>,
+        plan: &ChainPlan,
+    ) -> Result<TaskId, Fault> {
         let mut uses = Uses::new();
         self.check_tensors(chain, &mut uses)?;
         uses.join();
-        let entries = uses.count() * Access::MAX_ENTRIES;
-        let count = chain.words();
-        self.tasks.make_room(count)?;
-        self.tasks.make_room_in(RingKind::MAP, entries)?;
-        let words = self.tasks.storage().next_words(count);
-        chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
-        self.tasks.storage_mut().takes(RingKind::MAP, entries);
         let number = self.tasks.storage().window().next();
-        let id = self.tasks.open_slot(&spec, CHAIN_KERNEL, count)?;
-        self.tasks.chain_newest(id.slot, chain.kernels());
-        match uses.all() {
-            Some(mut all) => {
-                all.try_for_each(|(index, access)| self.use_access(&access, (number, index)))?
-            }
-            None => self.use_tensors(chain, number)?,
+        let id = self.write_chain(chain, plan, uses.count() * Access::MAX_ENTRIES)?;
+        if uses.is_whole() {
+            uses.each(|index, access| self.use_access(access, (number, index)))?;
+        } else {
+            self.use_tensors(chain, number)?;
         }
         Ok(id)
     }
@@ -57,15 +83,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 if arg.tensor().is_none() {
                     continue;
                 }
-                for view in link.views(index as usize) {
+                link.each_view(index as usize, |view| {
                     if view.defect().is_some() || !self.is_alive(view.heap()) {
                         let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
-                        return Err(self.tasks.refuse_next(&task, view_blame(&view, index)));
+                        return Err(self.tasks.refuse_next(&task, view_blame(view, index)));
                     }
                     if let Some((_, kind)) = access_of(arg).filter(|_| !is_manual) {
-                        uses.add(index, (&view, kind));
+                        uses.add(index, (view, kind));
                     }
-                }
+                    Ok(())
+                })?;
             }
         }
         Ok(())
@@ -106,31 +133,25 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         predicate: &Predicate<'_>,
     ) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
-        let spec = self.check_chain(chain)?;
-        let task = TensorTask::new(spec.func_id, spec.kind, &[]).when(predicate);
+        let plan = self.check_chain(chain)?;
+        let task = TensorTask::new(plan.first.func_id, plan.first.kind, &[]).when(predicate);
         let shape = self.tasks.block_shape_of(&task)?;
         self.check_element(&task, predicate.element(), true)?;
         let number = self.tasks.storage().window().next();
-        let id = self.add_chain_now(chain)?;
-        self.tasks.give_block_shape(id.slot, spec.kind, &shape);
+        let id = self.add_planned_chain(chain, &plan)?;
+        self.tasks.give_block_shape(id.slot, task.kind, &shape);
         self.read_predicate(&task, predicate, number)?;
         Ok(id)
     }
 
-    /// The first kernel of a chain that can be run and has room.
-    fn check_chain<'c>(&mut self, chain: &Chain<'c>) -> Result<TaskSpec<'c>, Fault> {
-        let (words, next) = (chain.words(), self.tasks.storage().window().next_id());
-        let first = chain.check().and(chain.links().first().ok_or(Fault::BUILD_CHAIN_EMPTY));
-        match first {
-            Ok(first) if words <= MAX_ARGS => Ok(first.task()),
-            Ok(_) => {
-                let blame = Blame::of(Fault::BUILD_CHAIN_WORDS).task(next);
-                Err(self.tasks.refuse(blame.detail(words as u64, MAX_ARGS as u64)))
-            }
-            Err(fault) => {
-                let blame = Blame::of(fault).task(next).detail(chain.kernels(), 0);
-                Err(self.tasks.refuse(blame))
-            }
-        }
+    /// What a chain is that can be run and has room.
+    fn check_chain(&mut self, chain: &Chain<'_>) -> Result<ChainPlan, Fault> {
+        let (fault, found, bound) = match chain.plan() {
+            Ok(plan) if plan.words <= MAX_ARGS => return Ok(plan),
+            Ok(plan) => (Fault::BUILD_CHAIN_WORDS, plan.words as u64, MAX_ARGS as u64),
+            Err(fault) => (fault, chain.kernels(), 0),
+        };
+        let blame = Blame::of(fault).task(self.tasks.storage().window().next_id());
+        Err(self.tasks.refuse(blame.detail(found, bound)))
     }
 }

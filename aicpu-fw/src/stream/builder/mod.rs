@@ -5,6 +5,7 @@
 //! added, published or waited for.
 
 mod chain;
+mod range;
 mod record;
 mod submit;
 
@@ -12,7 +13,7 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Predicate, Recording,
-    ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    ScopeId, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, submit_added,
 };
 
 use super::map::AccessKind;
@@ -119,10 +120,21 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         // One kernel is a task like any other; with tensors, edges follow from them.
-        if chain.kernels() == 1 && !chain.has_tensors() {
-            return Ok(None);
+        match chain.links() {
+            [only] if only.count() == 1 && !chain.has_tensors() => Ok(None),
+            _ => self.add_chain_now(chain).map(Some),
         }
-        self.add_chain_now(chain).map(Some)
+    }
+
+    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
+        let newest = self.tasks.storage().window().newest_added(task);
+        let Some(number) = newest.filter(|_| self.draft.is_none()) else {
+            return submit_added(self, task, producers);
+        };
+        for &producer in producers {
+            self.tasks.edge_after(producer, number)?;
+        }
+        self.tasks.publish(task)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -158,6 +170,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         let id = self.add_now(task)?;
         self.tasks.publish_added(id.slot)?;
         Ok(id)
+    }
+
+    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
+        self.plan(range).is_some()
+    }
+
+    fn submit_tensor_range(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<(), Fault> {
+        self.submit_range_of_tensors(range, ids)
     }
 
     fn add_chain_when(

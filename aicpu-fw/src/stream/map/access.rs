@@ -67,6 +67,23 @@ impl<'r> Access<'r> {
         Some(Access { base, kind, low: region.low, high: region.high, rows, region: None })
     }
 
+    /// The same, so many bytes further on; of an access that keeps nothing of a region.
+    #[inline]
+    pub(in crate::stream) const fn moved(self, bytes: u64) -> Self {
+        let (low, high) = (self.low.wrapping_add(bytes), self.high.wrapping_add(bytes));
+        Self { low, high, ..self }
+    }
+
+    /// Whether both write one tensor.
+    pub(in crate::stream) fn writes_with(&self, other: &Self) -> bool {
+        self.kind == AccessKind::Write && other.kind == AccessKind::Write && self.base == other.base
+    }
+
+    /// Bytes from its first one to behind its last one.
+    pub(in crate::stream) const fn reach(&self) -> u64 {
+        self.high.wrapping_sub(self.low)
+    }
+
     /// Whether it is to as many rows as another one, as long and as far apart, of the same tensor, and does the same.
     pub(in crate::stream) fn is_beside(&self, other: &Self) -> bool {
         (self.base, self.kind, self.rows) == (other.base, other.kind, other.rows)

@@ -13,12 +13,26 @@ use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::super::region::Region;
-use super::access::Access;
+use super::access::{Access, AccessKind};
 use super::grid::Grid;
 use super::look::{Look, Stop};
 use super::row::{Now, Row};
 use super::rows::NONE;
-use super::tensor_map::{Cells, HAS_GRID, NOBODY, Place, TensorMap};
+use super::tensor_map::{Cells, HAS_GRID, NOBODY, Place, TensorMap, cell_key};
+
+/// A strip of more cells is compared with all cells and lanes of its tensor that are in use: one look-up takes about as long as a step in
+/// their list.
+const MAX_CELLS: u64 = 16;
+
+/// Where the lane of a row of cells is found: at no place where a cell is.
+const fn row_key(base: u64, grid: Grid, row: u64) -> u64 {
+    cell_key(base.wrapping_add(grid.row(row))) | 1 << 63
+}
+
+/// The same of a column of cells.
+const fn column_key(base: u64, grid: Grid, column: u64) -> u64 {
+    cell_key(base.wrapping_add(grid.column(column))) | 1 << 62
+}
 
 /// In `link` of the first cell of a list: the rest is the number of the tensor's row.
 const FIRST: u32 = 1 << 31;
@@ -27,8 +41,16 @@ impl<'a> TensorMap<'a> {
     /// The cells of the tensor in row `at` that an access may meet.
     pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
         let grid = self.grids.get(at as usize).and_then(Grid::of);
-        let Some(corner) = grid.and_then(|grid| grid.corner_of(access)) else {
-            return Cells::All;
+        let Some(grid) = grid else { return Cells::All };
+        let Some(corner) = grid.corner_of(access) else {
+            let lane = grid.strip_of(access).and_then(|strip| {
+                let key = match strip.rows.1 {
+                    1 => row_key(access.base, grid, strip.rows.0),
+                    _ => column_key(access.base, grid, strip.columns.0),
+                };
+                self.lane_at(key)
+            });
+            return lane.map_or(Cells::All, |(lane, at)| Cells::Strip(lane, at));
         };
         let cell = self.cell_at(access.base.wrapping_add(corner));
         cell.map_or(Cells::All, |(cell, at)| Cells::One(cell, at))
@@ -45,6 +67,14 @@ impl<'a> TensorMap<'a> {
         now: Now,
     ) -> bool {
         cell.base.load(Relaxed) == access.base || self.claim(place, cell, at, access.base, now)
+    }
+
+    /// Notes an access in a lane. It takes an entry, so that the newest of them says whether lanes are in use.
+    pub(super) fn note_in_lane(&self, lane: &MapRow, access: &Access<'_>, number: u64) {
+        let is_write = access.kind == AccessKind::Write;
+        let chain = if is_write { &lane.write_chain } else { &lane.read_chain };
+        self.entries.insert(chain, access, number);
+        self.in_lanes.set(self.entries.head());
     }
 
     fn claim(&self, place: &Place<'a>, cell: &MapRow, at: u32, base: u64, now: Now) -> bool {
@@ -99,7 +129,10 @@ impl<'a> TensorMap<'a> {
     pub(super) fn choose_grid(&self, place: &Place<'a>, region: &Region) {
         let is_free = place.tensor.next.load(Relaxed) == NONE;
         let is_within = matches!(place.cells, Cells::One(..));
-        let Some(grid) = Grid::around(region).filter(|_| is_free && !is_within) else { return };
+        if !is_free || is_within {
+            return;
+        }
+        let Some(grid) = Grid::around(region) else { return };
         let Some(memory) = self.grids.get(place.at as usize) else { return };
         if let Some(first) = self.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
             self.cells.clear();
@@ -107,6 +140,52 @@ impl<'a> TensorMap<'a> {
         }
         grid.store(memory);
         place.tensor.link.store(HAS_GRID, Relaxed);
+    }
+
+    /// Looks at the cells that an access touches, if it is not within one, and at the lanes that cross it.
+    #[inline(never)]
+    pub(super) fn look_at_strip<E, F>(
+        &self,
+        place: &Place<'_>,
+        look: &mut Look<'_, '_, F>,
+    ) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        let grid = self.grids.get(place.at as usize).and_then(Grid::of);
+        let strip = grid.and_then(|grid| Some((grid, grid.strip_of(look.access)?)));
+        let strip = strip.filter(|(_, strip)| strip.cells() <= MAX_CELLS);
+        let Some((grid, strip)) = strip else { return self.look_at_cells(place, look) };
+        let base = look.access.base;
+        let has_strips = self.has_strips();
+        let rows = strip.rows.0..strip.rows.0 + strip.rows.1;
+        let columns = strip.columns.0..strip.columns.0 + strip.columns.1;
+        let lanes_of_rows = rows.clone().map(|row| row_key(base, grid, row));
+        let lanes_of_columns = columns.clone().map(|column| column_key(base, grid, column));
+        let lanes = lanes_of_rows.chain(lanes_of_columns);
+        for key in lanes.filter(|_| has_strips) {
+            self.look_at_key(key, look)?;
+        }
+        if strip.cells() > 1 {
+            for row in rows {
+                for column in columns.clone() {
+                    let corner = base.wrapping_add(grid.row(row)).wrapping_add(grid.column(column));
+                    self.look_at_key(cell_key(corner), look)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the row of a cell or of a lane, if there is one and it is the tensor's.
+    fn look_at_key<E, F>(&self, key: u64, look: &mut Look<'_, '_, F>) -> Result<(), Stop<E>>
+    where
+        F: FnMut(u64) -> Result<(), E>,
+    {
+        match self.cells.find(key) {
+            Some(row) if row.base.load(Relaxed) == look.access.base => look.row(row),
+            _ => Ok(()),
+        }
     }
 
     /// Looks at all cells of a tensor; those that are not in use any more leave its list.

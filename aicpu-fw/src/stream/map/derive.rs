@@ -58,8 +58,13 @@ impl<'a> TensorMap<'a> {
         let mut look = Look { entries: &self.entries, access, hides, now, found, misses: 0 };
         let result = look.row(place.tensor).and_then(|()| match place.cells {
             Cells::NoGrid => Ok(()),
-            Cells::One(cell, _) if cell.base.load(Relaxed) == access.base => look.row(cell),
-            Cells::One(..) => Ok(()),
+            Cells::One(cell, _) => {
+                if cell.base.load(Relaxed) == access.base {
+                    look.row(cell)?;
+                }
+                if self.has_strips() { self.look_at_strip(place, &mut look) } else { Ok(()) }
+            }
+            Cells::Strip(..) => self.look_at_strip(place, &mut look),
             Cells::All => self.look_at_cells(place, &mut look),
         });
         let misses = look.misses;
@@ -81,6 +86,11 @@ impl<'a> TensorMap<'a> {
         let row = match place.cells {
             Cells::One(cell, at) if self.owns(place, cell, at, access, now) => cell,
             Cells::NoGrid => place.tensor,
+            Cells::Strip(lane, at) if self.owns(place, lane, at, access, now) => {
+                place.tensor.link.store(HAS_GRID, Relaxed);
+                self.note_in_lane(lane, access, number);
+                return;
+            }
             _ => {
                 place.tensor.link.store(HAS_GRID, Relaxed);
                 place.tensor
@@ -104,10 +114,32 @@ impl<'a> TensorMap<'a> {
         access: &Access<'_>,
         number: u64,
         undecided: E,
+        found: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.derive_at(self.row_of(access.base), access, number, undecided, found)
+    }
+
+    /// The row of a tensor. A tensor keeps it.
+    #[inline(always)]
+    pub fn row_of(&self, base: u64) -> Option<&'a MapRow> {
+        self.tensor_of(base).map(|(row, _)| row)
+    }
+
+    /// As [`derive`](Self::derive), of an access to the tensor that has this row.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    #[inline(always)]
+    pub fn derive_at<E>(
+        &self,
+        tensor: Option<&'a MapRow>,
+        access: &Access<'_>,
+        number: u64,
+        undecided: E,
         mut found: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let now = self.now(number);
-        let row = match self.usual_row(access, now) {
+        let row = match self.usual_row(tensor, access, now) {
             Usual::Row(row) => row,
             Usual::OnlyRead(row) => {
                 self.entries.insert(&row.read_chain, access, number);
@@ -129,8 +161,8 @@ impl<'a> TensorMap<'a> {
 
     /// What the access may meet, in the usual cases. A call of it would cost as much as a sixth of what it does.
     #[inline(always)]
-    fn usual_row(&self, access: &Access<'_>, now: Now) -> Usual<'a> {
-        let Some((tensor, _)) = self.tensor_of(access.base) else { return Usual::No };
+    fn usual_row(&self, tensor: Option<&'a MapRow>, access: &Access<'_>, now: Now) -> Usual<'a> {
+        let Some(tensor) = tensor else { return Usual::No };
         let grid = tensor.link.load(Relaxed);
         let row = match grid {
             NO_GRID => tensor,
@@ -173,7 +205,7 @@ impl<'a> TensorMap<'a> {
         self.note(&place, access, how);
         let tensor = place.tensor;
         if matches!(place.cells, Cells::One(..)) && tensor.link.load(Relaxed) == HAS_GRID {
-            let is_quiet = self.is_unused(tensor, self.now(number));
+            let is_quiet = !self.has_strips() && self.is_unused(tensor, self.now(number));
             tensor.link.store(if is_quiet { QUIET } else { HAS_GRID }, Relaxed);
         }
         Ok(())

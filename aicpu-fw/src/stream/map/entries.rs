@@ -41,6 +41,12 @@ impl<'a> Entries<'a> {
         self.head.get()
     }
 
+    /// Entries before this position are retired.
+    #[inline]
+    pub(super) const fn tail(&self) -> u64 {
+        self.tail.get()
+    }
+
     /// Entries in use.
     #[inline]
     pub(super) const fn in_use(&self) -> u64 {

@@ -11,6 +11,23 @@ use super::super::region::{Dim, Region};
 use super::access::{Access, AccessKind};
 use super::divisor::Divisor;
 
+/// The cells that an access touches, which are side by side or one below the other, as numbers of rows and columns of cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strip {
+    /// The first row of cells, and how many there are.
+    pub(super) rows: (u64, u64),
+    /// The first column of cells, and how many there are.
+    pub(super) columns: (u64, u64),
+}
+
+impl Strip {
+    /// How many cells these are.
+    pub(super) const fn cells(self) -> u64 {
+        // One of them is 1.
+        self.rows.1 + self.columns.1 - 1
+    }
+}
+
 /// How rows and columns are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
@@ -79,6 +96,34 @@ impl Grid {
             && in_column + run <= self.width.get()
             && in_row + rows <= self.rows.get();
         is_within.then(|| access.low - in_row * pitch - in_column)
+    }
+
+    /// The cells that the access touches; `None`: it has bytes in several rows of cells and in several columns of them, or no
+    /// rows that are as far apart as those of the grid.
+    pub(super) fn strip_of(self, access: &Access<'_>) -> Option<Strip> {
+        let (rows, run) = access.rows_of(self.pitch)?;
+        let (row, column) = self.pitch.divide(access.low);
+        let last = column + run;
+        if last > self.pitch.get() || run == 0 {
+            return None;
+        }
+        let span = |by: Divisor, first, last| {
+            let first = by.divide(first).0;
+            (first, by.divide(last).0 - first + 1)
+        };
+        let rows = span(self.rows, row, row + rows - 1);
+        let columns = span(self.width, column, last - 1);
+        (rows.1 == 1 || columns.1 == 1).then_some(Strip { rows, columns })
+    }
+
+    /// Where a row of cells begins, from the tensor's first byte.
+    pub(super) const fn row(self, number: u64) -> u64 {
+        number.wrapping_mul(self.rows.get()).wrapping_mul(self.pitch.get())
+    }
+
+    /// Where a column of cells begins.
+    pub(super) const fn column(self, number: u64) -> u64 {
+        number.wrapping_mul(self.width.get())
     }
 }
 

@@ -62,6 +62,13 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The row for `key`, if it has been asked for.
+    #[inline]
+    pub(super) fn find(&self, key: u64) -> Option<&'a MapRow> {
+        let place = self.places.get(low_half(spread(key) >> self.shift) as usize)?;
+        self.get(place.load(Relaxed))
+    }
+
     #[cold]
     fn begin(&self, place: &AtomicU32, empty: impl FnOnce(&MapRow)) -> Option<(&'a MapRow, u32)> {
         let number = self.used.get();

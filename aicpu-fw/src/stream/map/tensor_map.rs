@@ -24,6 +24,12 @@ pub(super) const HAS_GRID: u32 = 1;
 /// They are, and nothing under way stands at the tensor: all of it is in cells.
 pub(super) const QUIET: u32 = 2;
 
+/// Where the row of a cell is found.
+#[inline]
+pub(super) const fn cell_key(corner: u64) -> u64 {
+    corner >> 2
+}
+
 /// The tables of the map: powers of two, as many grids as tensors.
 #[derive(Clone, Copy)]
 pub struct MapMemory<'a> {
@@ -49,6 +55,8 @@ pub struct TensorMap<'a> {
     pub(super) entries: Entries<'a>,
     /// The oldest task that has not completed.
     watermark: Cell<u64>,
+    /// The position behind the newest entry in a lane.
+    pub(super) in_lanes: Cell<u64>,
 }
 
 /// Where the accesses that an access may meet are.
@@ -66,7 +74,9 @@ pub(super) enum Cells<'a> {
     NoGrid,
     /// The access is within this one.
     One(&'a MapRow, u32),
-    /// The access is within none.
+    /// It touches several that are side by side or one below the other; the row of their lane, for which it is noted.
+    Strip(&'a MapRow, u32),
+    /// It touches others, or it is not known which.
     All,
 }
 
@@ -85,7 +95,14 @@ impl<'a> TensorMap<'a> {
         tensors.clear();
         // Those of cells are cleared when the first grid is chosen.
         grids.first()?.has_cells.store(0, Relaxed);
-        Some(Self { tensors, cells, grids, entries, watermark: Cell::new(first) })
+        Some(Self {
+            tensors,
+            cells,
+            grids,
+            entries,
+            watermark: Cell::new(first),
+            in_lanes: Cell::new(first),
+        })
     }
 
     /// Empties a row that is used for the first time.
@@ -142,7 +159,7 @@ impl<'a> TensorMap<'a> {
 
     /// Hashes what is not in its memory.
     pub(in crate::stream) fn hash_state<H: Hasher>(&self, into: &mut H) {
-        (self.entries.positions(), self.watermark.get()).hash(into);
+        (self.entries.positions(), self.watermark.get(), self.in_lanes.get()).hash(into);
         (self.tensors.count(), self.cells.count()).hash(into);
     }
 
@@ -176,7 +193,19 @@ impl<'a> TensorMap<'a> {
     /// The row for the cell whose first byte has this address, and its number.
     #[inline]
     pub(super) fn cell_at(&self, corner: u64) -> Option<(&'a MapRow, u32)> {
-        self.cells.of(corner >> 2, |row| self.empty(row))
+        self.lane_at(cell_key(corner))
+    }
+
+    /// The row for this key of a cell or a lane, and its number.
+    #[inline]
+    pub(super) fn lane_at(&self, key: u64) -> Option<(&'a MapRow, u32)> {
+        self.cells.of(key, |row| self.empty(row))
+    }
+
+    /// Whether something under way may stand in a lane.
+    #[inline]
+    pub(super) const fn has_strips(&self) -> bool {
+        self.in_lanes.get() > self.entries.tail()
     }
 
     /// The row of the cell that begins where the access does, if there is such a cell.

@@ -33,7 +33,7 @@ use crate::builder::events::Events;
 use crate::builder::kernels::Kernels;
 use crate::builder::publisher::{Publisher, count_some, release_published};
 use crate::builder::task_line::TaskLine;
-use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
+use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory, RangeNote};
 use crate::fanout::FanoutPolicy;
 use crate::state::{SharedState, kind_in};
 
@@ -296,6 +296,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             self.state.post_ready(slot);
         }
     }
+}
+
+/// A range is submitted, for a host that charges for it.
+#[inline]
+pub(super) fn note_range<S, F, M, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    what: RangeNote,
+) {
+    tasks.events.host().in_range(what);
 }
 
 /// Writes the block shape of the task in `slot`, which is not published.

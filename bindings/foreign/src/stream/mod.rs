@@ -1,41 +1,34 @@
-//! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, scopes, tensors of the
+//! The functions of streaming builder programs (`bindings/include/pto_stream.h`): tasks with tensors, ranges of them, scopes, tensors of the
 //! heap, elements.
 
 mod block_shape;
-mod pointers;
+mod ranges;
 mod recordings;
+mod tasks;
 
 use core::ffi::{c_int, c_void};
 
-use heapless::Vec;
-use pto_abi::limits::MAX_ARGS;
-use pto_abi::{Fault, TaskId};
+use pto_abi::Fault;
 use pto_abi::{
-    foreign::{
-        ArgKind, STREAM_TASK_BYTES, StreamArg, StreamRecording, StreamScope, StreamTask,
-        StreamTensor,
-    },
+    foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor},
     limits::MAX_RANK,
 };
-use pto_graph::{Arg, DependencyMode, ElementType, TensorTask, TensorView};
+use pto_graph::{DependencyMode, ElementType, TensorView};
 
-use self::block_shape::OwnedBlockShape;
-use self::pointers::{place, value, values};
-use crate::alias::Alias;
-use crate::build::{Build, Finder, done, known};
+use self::tasks::{Publish, add_tensor_task, stated};
+use crate::build::{Finder, done};
 use crate::calls;
+use crate::pointers::{place, value, values};
+use crate::range::{SubmitTaskRange, submit_task_range};
 
+pub use crate::range::{RANGE_TASKS, StreamVariation};
+pub use ranges::{SubmitRange, submit_range};
 pub use recordings::{begin_recording, end_recording, replay};
 
 /// The version of [`StreamApi`].
 pub const STREAM_API_VERSION: u32 = 1;
 /// `sizeof(pto_stream_api)`.
-const STREAM_API_BYTES: u32 = 96;
-/// Explicit edges that go with a task; the others follow it.
-const AFTER: usize = 32;
-/// No later release has a larger one.
-const MAX_STRUCT: u32 = 4096;
-
+const STREAM_API_BYTES: u32 = 112;
 /// `struct pto_stream_api`: later releases append functions.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +61,10 @@ pub struct StreamApi {
     pub replay: Replay,
     /// Reads bytes of the device's memory, in every run.
     pub read: Read,
+    /// Submits a range of tasks.
+    pub submit_range: SubmitRange,
+    /// Submits a range of tasks without tensors, in every run.
+    pub submit_task_range: SubmitTaskRange,
 }
 
 /// Reads bytes of the device's memory: runtime, address, where they go and how many. 0, or -1.
@@ -101,6 +98,8 @@ const _: () = {
     assert!(core::mem::offset_of!(StreamApi, set) == 56);
     assert!(core::mem::offset_of!(StreamApi, replay) == 80);
     assert!(core::mem::offset_of!(StreamApi, read) == 88);
+    assert!(core::mem::offset_of!(StreamApi, submit_range) == 96);
+    assert!(core::mem::offset_of!(StreamApi, submit_task_range) == 104);
 };
 
 impl StreamApi {
@@ -121,6 +120,8 @@ impl StreamApi {
             end_recording: end_recording::<F>,
             replay: replay::<F>,
             read: calls::read::<F>,
+            submit_range: submit_range::<F>,
+            submit_task_range: submit_task_range::<F>,
         }
     }
 
@@ -129,102 +130,6 @@ impl StreamApi {
     pub const fn reading(self, read: Read) -> Self {
         Self { read, ..self }
     }
-}
-
-/// The fields of a task that this release knows; those that the caller's does not are zero.
-///
-/// # Safety
-/// `task` is null, or has as many bytes as its `struct_size` says.
-unsafe fn task_of(task: *const StreamTask) -> Result<StreamTask, Fault> {
-    // SAFETY: the size comes first; as the caller says.
-    let size = unsafe { value(task.cast::<u32>()) }?;
-    let bytes = usize::try_from(size).unwrap_or(usize::MAX);
-    if bytes < STREAM_TASK_BYTES || size > MAX_STRUCT {
-        return Err(Fault::BUILD_FOREIGN_STRUCT);
-    }
-    // SAFETY: as the caller says.
-    let given = unsafe { core::slice::from_raw_parts(task.cast::<u8>(), bytes) };
-    let mut held = StreamTask::default();
-    let (known, more) = given.split_at(bytes.min(size_of::<StreamTask>()));
-    let fields = bytemuck::bytes_of_mut(&mut held);
-    fields.iter_mut().zip(known).for_each(|(field, byte)| *field = *byte);
-    let is_known = held.reserved == 0 && more.iter().all(|byte| *byte == 0);
-    if is_known { Ok(held) } else { Err(Fault::BUILD_FOREIGN_STRUCT) }
-}
-
-/// The arguments of a task, as Rust has them; `views` are their tensors.
-fn args_of<'v>(
-    args: &[StreamArg],
-    views: &'v Vec<TensorView<'static>, MAX_ARGS>,
-    alias: Alias,
-) -> Result<Vec<Arg<'v>, MAX_ARGS>, Fault> {
-    let mut list = Vec::new();
-    for (arg, view) in args.iter().zip(views) {
-        let kind = ArgKind::try_from(arg.kind).map_err(|_| Fault::STREAM_ARG_KIND)?;
-        if arg.reserved != 0 {
-            return Err(Fault::BUILD_FOREIGN_STRUCT);
-        }
-        let arg = match kind {
-            ArgKind::IN => Arg::In(view),
-            ArgKind::OUT => Arg::Out(view),
-            ArgKind::INOUT => Arg::InOut(view),
-            ArgKind::NO_DEP => Arg::NoDep(view),
-            ArgKind::BOUND_SCALAR => {
-                Arg::BoundScalar(u32::try_from(arg.scalar).unwrap_or(u32::MAX))
-            }
-            _ => Arg::Scalar(alias.device(arg.scalar)),
-        };
-        list.push(arg).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
-    }
-    Ok(list)
-}
-
-/// A task whose predicate is of the device's memory.
-fn of_device(task: &StreamTask, alias: Alias) -> StreamTask {
-    StreamTask { element_of: alias.device_tensor(&task.element_of), ..*task }
-}
-
-/// Whether a task is published as it is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Publish {
-    Now,
-    Later,
-}
-
-/// What a task is made of.
-struct NewTensorTask<'a> {
-    task: StreamTask,
-    args: &'a [StreamArg],
-    after: &'a [i64],
-    publish: Publish,
-}
-
-fn add_tensor_task(build: &mut Build<'_>, new: &NewTensorTask<'_>) -> Result<i64, Fault> {
-    let (func_id, kind) = known(new.task.func_id.into(), new.task.core_type.into())?;
-    let alias = build.alias();
-    let mut views: Vec<TensorView<'static>, MAX_ARGS> = Vec::new();
-    for arg in new.args {
-        let tensor = alias.device_tensor(&arg.tensor);
-        views.push(TensorView::from(&tensor)).map_err(|_| Fault::BUILD_TOO_MANY_ARGS)?;
-    }
-    let args = args_of(new.args, &views, alias)?;
-    let (first, others) = new.after.split_at(new.after.len().min(AFTER));
-    let mut after: Vec<TaskId, AFTER> = Vec::new();
-    for producer in first {
-        // `first` has no more than fit.
-        let _: Result<(), TaskId> = after.push(build.id(*producer)?);
-    }
-    let shape = OwnedBlockShape::of(&of_device(&new.task, alias))?;
-    let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
-    let id = build.stream()?.add_tensor_task(&task)?;
-    let number = build.note(id)?;
-    for producer in others {
-        build.add_edge(*producer, number)?;
-    }
-    if new.publish == Publish::Now {
-        build.publish(number)?;
-    }
-    Ok(number)
 }
 
 /// # Safety
@@ -238,16 +143,9 @@ unsafe fn add_by<F: Finder>(
 ) -> i64 {
     F::find(runtime, -1, |build| {
         let added = build.call(|build| {
-            if usize::try_from(args.1).map_or(true, |count| count > MAX_ARGS) {
-                return Err(Fault::BUILD_TOO_MANY_ARGS);
-            }
-            // SAFETY: as the caller says, here and below.
-            let task = unsafe { task_of(task) }?;
-            // SAFETY: as above.
-            let args = unsafe { values(args.0, args.1) }?;
-            // SAFETY: as above.
-            let after = unsafe { values(after.0, after.1) }?;
-            add_tensor_task(build, &NewTensorTask { task, args, after, publish })
+            // SAFETY: as the caller says.
+            let new = unsafe { stated(publish, task, args, after) }?;
+            add_tensor_task(build, &new)
         });
         added.unwrap_or(-1)
     })

@@ -13,6 +13,7 @@ pto_examples::with_examples! {
         "fork_join" => pto_virt_platform::builders::fork_join,
         "wavefront" => pto_virt_platform::builders::wavefront,
         "rows" => pto_virt_platform::builders::rows,
+        "words" => pto_virt_platform::builders::words,
     }
     stream {
         "tensors" => pto_virt_platform::builders::tensors,

@@ -11,12 +11,14 @@
 use heapless::Vec;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, BuildError, ElementType, GraphBuilder, StreamBuilder, TaskRange, TaskSpec, TensorTask,
-    TensorView, Variation, Wait,
+    Arg, BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskRange, TaskSpec,
+    TensorRange, TensorTask, TensorView, Variation, Wait,
 };
 
 /// Widest fork and wavefront.
 pub const MAX_WIDTH: usize = 256;
+/// Links of a chain, at most.
+pub const MAX_LINKS: usize = 4;
 /// How many orchestration words the builders take.
 pub const WORDS: usize = 8;
 
@@ -155,6 +157,36 @@ pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// No task waits, and the kernels take words. Shape: how many tasks; in the lowest two bytes how many words each has, in the next two bytes how many kernels
+/// a link of a chain has, whose first word is another one for each (none: the tasks are no chains), and above these how many links (at most [`MAX_LINKS`]).
+///
+/// # Errors
+/// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
+pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let dag = Dag::new(graph)?;
+    let [tasks, shape] = dag.shape();
+    let part = |word: u64| usize::try_from(word).ok().filter(|part| *part <= MAX_WIDTH);
+    let [args, times, links] = [shape, shape >> 16, shape >> 32].map(|part| part & 0xFFFF);
+    let (args, times) = (part(args), part(times));
+    let count = usize::try_from(links).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    let column = [0; MAX_WIDTH];
+    let cut = |part: Option<usize>| part.and_then(|part| column.get(..part));
+    let (args, column) = cut(args).zip(cut(times)).ok_or(Fault::BUILD_ORCH_ARGS)?;
+    let task = TaskSpec::new(dag.func_id, dag.kind, args);
+    let varies = [Variation::of(0, column)];
+    let times = u32::try_from(column.len()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    for _ in 0..tasks {
+        if times == 0 {
+            dag.graph.submit(task, &[])?;
+        } else {
+            let links = [Link::new(task).times(times).varying(&varies); MAX_LINKS];
+            let links = links.get(..count).ok_or(Fault::BUILD_ORCH_ARGS)?;
+            dag.graph.submit_chain(&Chain::new(links), &[])?;
+        }
+    }
+    Ok(())
+}
+
 /// Rows of tasks, each row submitted as a range. A task waits for its neighbours in the row before. Shape: columns (at most [`MAX_WIDTH`]) in the low half
 /// of the word, and for how many neighbours in the high half; rows.
 ///
@@ -182,13 +214,19 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 
 /// Each task reads one tensor and updates another one; their addresses are all that the kernel gets. Shape: how many,
 /// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
-/// with more than twice as many as tasks, for none.
+/// with more than twice as many as tasks, for none. In the high half of the second: 1 for tiles of two tensors, row by row, 2 for the
+/// same with each row of tiles a range, and 3 for chains on tiles of one tensor.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let dag = Dag::new(stream)?;
     let ([tasks, live], func_id, kind) = (dag.shape(), dag.func_id, dag.kind);
+    match live >> 32 {
+        0 => {}
+        3 => return tile_chains(stream, tasks, (func_id, kind)),
+        how => return tiles(stream, (tasks, how == 2), (func_id, kind)),
+    }
     let tensor = |number: u64| {
         let at = number.checked_rem(live).unwrap_or(0);
         TensorView::dense(GmAddr(4096 * (at + 1)), ElementType::F32, &[32, 32])
@@ -201,6 +239,70 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         };
         let args = [Arg::In(&source), Arg::InOut(&target)];
         stream.submit_tensors(&TensorTask::new(func_id, kind, &args))?;
+    }
+    Ok(())
+}
+
+/// Pairs of tensors that are used in turn.
+const PAIRS: u64 = 4;
+/// Tiles of a tensor, and of a row.
+const TILES: u64 = 64;
+const ROW: u32 = 8;
+
+/// Each task reads a tile of one tensor and updates one of another. A tile is used again after 256 tasks.
+fn tiles<G: StreamBuilder>(
+    stream: &mut G,
+    (tasks, at_once): (u64, bool),
+    (func_id, kind): (FuncId, CoreKind),
+) -> Result<(), BuildError> {
+    let mut ids = [TaskId::NONE; ROW as usize];
+    for number in 0..tasks / TILES {
+        let tensor = |number: u64| {
+            TensorView::dense(GmAddr((1 + number) << 20), ElementType::F32, &[ROW * 32, ROW * 32])
+        };
+        let pair = 2 * (number % PAIRS);
+        let (source, target) = (tensor(pair), tensor(pair + 1));
+        let tile = |view: TensorView<'static>, row: u32, column: u32| {
+            view.slice(0, 32 * row, 32).slice(1, 32 * column, 32)
+        };
+        for row in 0..ROW {
+            let (from, to) = (tile(source, row, 0), tile(target, row, 0));
+            let args = [Arg::In(&from), Arg::InOut(&to)];
+            if at_once {
+                let moves = [Variation::by(0, 128), Variation::by(1, 128)];
+                let range = TensorRange::new(TensorTask::new(func_id, kind, &args));
+                stream.submit_tensor_range(&range.times(ROW).varying(&moves), &mut ids)?;
+                continue;
+            }
+            for column in 0..ROW {
+                let (from, to) = (tile(source, row, column), tile(target, row, column));
+                let args = [Arg::In(&from), Arg::InOut(&to)];
+                stream.submit_tensors(&TensorTask::new(func_id, kind, &args))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Chains as a factorisation has them: each updates seven tiles of a row of a tensor, and reads the first tile of its row and of the seven
+/// rows that are tiles' columns. Each first tile is changed by a task before. After eight rows, another tensor follows.
+fn tile_chains<G: StreamBuilder>(
+    stream: &mut G,
+    tasks: u64,
+    (func_id, kind): (FuncId, CoreKind),
+) -> Result<(), BuildError> {
+    for number in 0..tasks {
+        let row = u32::try_from(number % u64::from(ROW)).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        let at = GmAddr((1 + number / u64::from(ROW) % PAIRS) << 20);
+        let matrix = TensorView::dense(at, ElementType::F32, &[ROW * 32, ROW * 32]);
+        let tile = |row: u32, column: u32| matrix.slice(0, 32 * row, 32).slice(1, 32 * column, 32);
+        let (left, other, changed) = (tile(row, 0), tile(1, 0), tile(row, 1));
+        let solve = [Arg::InOut(&left)];
+        stream.submit_tensors(&TensorTask::new(func_id, kind, &solve))?;
+        let args = [Arg::In(&left), Arg::In(&other), Arg::InOut(&changed)];
+        let varies = [Variation::by(1, i64::from(32 * 4 * ROW * 32)), Variation::by(2, 128)];
+        let links = [Link::on_tensors(func_id, kind, &args).times(ROW - 1).varying(&varies)];
+        stream.submit_chain(&Chain::new(&links), &[])?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::wake;
 /// What is wrong with the launch is said by instance 0.
 #[inline(never)]
 pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: B) {
-    let launch = match Launch::accept(arena).and_then(fits_machine) {
+    let launch = match Launch::accept(arena).and_then(fits_image).and_then(fits_machine) {
         Ok(launch) => launch,
         Err(blame) => {
             if me.index == 0 {
@@ -31,13 +31,23 @@ pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders
     };
     me.set_log_ring(arena.log_ring(launch.log_region(), me.index));
     match (launch.fanout, crate::TRACES && launch.is_traced()) {
-        (FanoutStrategy::LOCKED, false) => {
+        (FanoutStrategy::LOCKED, false) if crate::LOCKED => {
             take_part_with::<Locked, NoTrace, B>(me, launch, builders);
         }
         (_, false) => take_part_with::<LockFree, NoTrace, B>(me, launch, builders),
-        (FanoutStrategy::LOCKED, true) => take_part_with::<Locked, Ring, B>(me, launch, builders),
+        (FanoutStrategy::LOCKED, true) if crate::LOCKED => {
+            take_part_with::<Locked, Ring, B>(me, launch, builders);
+        }
         (_, true) => take_part_with::<LockFree, Ring, B>(me, launch, builders),
     }
+}
+
+/// Refuses the strategy of fanout that the image does not have.
+pub(crate) fn fits_image(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
+    if !crate::LOCKED && launch.fanout == FanoutStrategy::LOCKED {
+        return Err(Blame::of(Fault::RUNTIME_FANOUT).detail(launch.fanout.get().into(), 0));
+    }
+    Ok(launch)
 }
 
 /// The trace ring of an instance.
@@ -53,7 +63,9 @@ pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
     launch: Launch<'static>,
     number: u32,
 ) -> VirtInstance<F, T> {
-    let bell = VirtBell { me, instances: launch.aicpu_instances, backoff: Backoff::in_run() };
+    let last_vcpu = vcpu::boot_block().header.vcpus.load(Ordering::Relaxed).wrapping_sub(1);
+    let (instances, backoff) = (launch.aicpu_instances, Backoff::in_run());
+    let bell = VirtBell { me, instances, last_vcpu, backoff };
     let writer = if T::TRACES { launch.trace_writer(TraceOwner::Instance(number)) } else { None };
     let tracer = T::over(writer);
     let platform = LinesPlatform::new(launch.arena.workers(), bell).traced(tracer);
@@ -122,21 +134,23 @@ pub(crate) fn give_up(arena: Arena<'static>, role: u32) {
 pub(crate) struct VirtBell {
     me: Vcpu,
     instances: u32,
+    /// The vCPU of worker 0: workers are counted from the last vCPU.
+    last_vcpu: u32,
     backoff: Backoff,
 }
 
-/// The vCPU of a worker: workers are counted from the last one.
-#[inline]
-fn vcpu_of(worker: u32) -> usize {
-    let vcpus = vcpu::boot_block().header.vcpus.load(Ordering::Relaxed);
-    vcpus.wrapping_sub(1).wrapping_sub(worker) as usize
-}
-
 impl Bell for VirtBell {
+    // The store of a doorbell is a release of its own: a batch has no barrier to share.
+    const RINGS_AT_ONCE: bool = true;
+
+    fn attach(&mut self, worker: u32) {
+        wake::own(self.me.index, worker);
+    }
+
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.backoff.reset();
-        wake::ring(self.me.index, worker, vcpu_of(worker));
+        wake::wake(self.last_vcpu.wrapping_sub(worker) as usize);
     }
 }
 
@@ -160,6 +174,7 @@ impl Machine for VirtBell {
 
 impl Abilities for VirtBell {
     const BLOCK_SHAPES: bool = !cfg!(feature = "without-streaming");
+    const SESSIONS: bool = !cfg!(feature = "without-sessions");
     const TRANSFERS: bool = false;
 }
 

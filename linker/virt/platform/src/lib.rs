@@ -68,6 +68,9 @@ const TRACES: bool = cfg!(feature = "tracing");
 /// Whether the image has the streaming runtime, and with it the programs that need it.
 #[doc(hidden)]
 pub const STREAMS: bool = !cfg!(feature = "without-streaming");
+/// Whether the image has the locked strategy of fanout beside the lock-free one, and with it a second copy of the scheduler.
+#[cfg(target_os = "none")]
+const LOCKED: bool = !cfg!(feature = "without-locked");
 /// What an image says of itself.
 #[doc(hidden)]
 pub const FEATURES: u64 = if cfg!(feature = "tracing") { abi::fw_image::FW_TRACES } else { 0 };

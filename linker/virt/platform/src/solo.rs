@@ -12,7 +12,7 @@ use pto_aicpu_fw::{FanoutPolicy, Launch, LockFree, Locked, NoTrace, Progressed, 
 use pto_graph::BuilderSet;
 
 use crate::device_builders;
-use crate::instance::{VirtInstance, instance_of, turn};
+use crate::instance::{VirtInstance, fits_image, instance_of, turn};
 use crate::timer;
 use crate::vcpu::{self, Vcpu};
 use crate::worker::{CorePort, Order, forget_instructions};
@@ -24,7 +24,7 @@ const MAX_SOLO_WORKERS: usize = 32;
 /// Runs a whole launch. Not inlined: it needs more stack than others.
 #[inline(never)]
 pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders: B) {
-    let launch = match Launch::accept(arena).and_then(fits_stack) {
+    let launch = match Launch::accept(arena).and_then(fits_image).and_then(fits_stack) {
         Ok(launch) => launch,
         Err(blame) => {
             instance::refuse(&arena, &blame, 0, timer::now_ns());
@@ -33,7 +33,7 @@ pub(crate) fn take_part<B: BuilderSet>(me: Vcpu, arena: Arena<'static>, builders
     };
     forget_instructions();
     match launch.fanout {
-        FanoutStrategy::LOCKED => run::<Locked, B>(me, &launch, builders),
+        FanoutStrategy::LOCKED if crate::LOCKED => run::<Locked, B>(me, &launch, builders),
         _ => run::<LockFree, B>(me, &launch, builders),
     }
 }

@@ -36,13 +36,11 @@ pub(crate) fn wake(index: usize) {
     }
 }
 
-/// The scheduler on vCPU `owner` has something for `worker`, which runs on vCPU `index`.
-#[inline]
-pub(crate) fn ring(owner: usize, worker: u32, index: usize) {
+/// The scheduler on vCPU `owner` schedules `worker` from now on.
+pub(crate) fn own(owner: usize, worker: u32) {
     if let Some(Flag(entry)) = OWNERS.get(worker as usize) {
         entry.store(u32::try_from(owner + 1).unwrap_or(0), Ordering::Relaxed);
     }
-    wake(index);
 }
 
 /// `worker` has something for its scheduler.

@@ -25,9 +25,6 @@ pub use fast_region::{FastRegion, FastRegions};
 pub enum KernelCosts {
     /// Every kernel takes this many nanoseconds.
     Constant(u64),
-    /// Every task takes this many nanoseconds: the first kernel of a chain does, and the others take none. The critical path is then
-    /// that of the same program with kernels that wait for no other of their chain, or less.
-    Leading(u64),
     /// Each task takes between the two, in nanoseconds, as a hash of seed and slot says.
     Drawn {
         /// At least.
@@ -59,7 +56,7 @@ impl KernelCosts {
     #[must_use]
     pub fn of(self, func_id: u16, slot: u32, args: &[u64; COST_ARGS]) -> u64 {
         match self {
-            Self::Constant(cost) | Self::Leading(cost) => cost,
+            Self::Constant(cost) => cost,
             Self::Drawn { low, high, seed } => {
                 let width = high.saturating_sub(low).saturating_add(1);
                 low + mix(seed ^ u64::from(slot)) % width
@@ -68,20 +65,6 @@ impl KernelCosts {
                 by_func.get(usize::from(func_id)).copied().unwrap_or(fallback)
             }
             Self::Library { fallback } => library(func_id, args).unwrap_or(fallback),
-        }
-    }
-
-    /// The cost of kernel `number` of a chain in nanoseconds; `draw` is what its own draw starts from.
-    #[must_use]
-    pub(super) fn of_link(
-        self,
-        number: u32,
-        (func_id, draw): (u16, u32),
-        args: &[u64; COST_ARGS],
-    ) -> u64 {
-        match self {
-            Self::Leading(_) if number > 0 => 0,
-            _ => self.of(func_id, draw, args),
         }
     }
 
@@ -244,8 +227,6 @@ mod tests {
     fn other_sources() {
         let of = |costs: KernelCosts, func_id, slot| costs.of(func_id, slot, &[0; COST_ARGS]);
         assert_eq!(of(KernelCosts::Constant(5), 1, 1), 5);
-        let link = |number| KernelCosts::Leading(5).of_link(number, (1, 1), &[0; COST_ARGS]);
-        assert_eq!([link(0), link(1), link(7)], [5, 0, 0]);
         let table = KernelCosts::Table { by_func: &[1, 2], fallback: 9 };
         assert_eq!((of(table, 1, 0), of(table, 2, 0)), (2, 9));
         let drawn = KernelCosts::Drawn { low: 10, high: 12, seed: 4 };

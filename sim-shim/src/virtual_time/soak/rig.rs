@@ -25,7 +25,8 @@ use super::super::options::VirtualOptions;
 use super::super::report::VirtualReport;
 use super::super::state::{Builder, live_ranges};
 use super::builder::BUILDER;
-use super::graph::{RandomGraph, STRIDE};
+use super::derived::HEAP_BYTES;
+use super::graph::{EdgesFrom, RandomGraph, STRIDE};
 use super::image::{NODE_ARGS, image, image_bytes};
 use super::program::{Program, Tables};
 use super::setup::{KeepCores, Setup};
@@ -80,8 +81,8 @@ impl Rig {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
         let streams = setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
-        // With tensors: the words of a part, itself, its producers, and the word behind.
-        let most = u64::from(NODE_ARGS) + 3;
+        // With tensors: the words of a part, itself, its producers, its table, and the word behind.
+        let most = u64::from(NODE_ARGS) + 4;
         let arg_words = if streams {
             most * u64::from(tasks) + edges
         } else {
@@ -99,8 +100,12 @@ impl Rig {
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
         if streams {
             // What a search compares is small by that.
-            capacities.stream.heap_bytes = 0;
-            let accesses = 2 * tasks + u32::try_from(edges).ok()?;
+            capacities.stream.heap_bytes = match graph.edges {
+                EdgesFrom::TensorsAndValues => HEAP_BYTES,
+                EdgesFrom::Program | EdgesFrom::Tensors => 0,
+            };
+            // What a node writes and reads, its table among it, and what the program does to that.
+            let accesses = 4 * tasks + u32::try_from(edges).ok()?;
             capacities.stream.map_entries = (2 * accesses).next_power_of_two().max(FEWEST_ENTRIES);
         }
         let layout = ArenaLayout::plan(&capacities).ok()?;

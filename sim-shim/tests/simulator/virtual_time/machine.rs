@@ -139,6 +139,14 @@ fn the_instructions_are_those_of_the_image() {
     // Of 64 tasks, of which the outer ones have a neighbour less.
     let of_range = range_task + range / 64;
     let task = complete + dispatch;
+    // Of eight tasks with two tiles and an edge each.
+    let of_tiles = 2 * (p.argument_ns.low + p.range_tensor_ns.low) + edge;
+    let tiles_in_range = range_task + range / 8 + of_tiles;
+    let (of_chain, link) = (add + publish + p.chain_ns.low, p.chain_link_ns.low);
+    // A task on a tile, and a chain of one link with three tensors, which have seven edges together: eight chains to a tensor.
+    let solve = add + publish + p.argument_ns.low + p.tensor_ns.low;
+    let update = of_chain + link + 3 * p.chain_tensor_ns.low;
+    let tile_chains = (solve + update + 7 * p.edge_ns.low) / 2;
     let tensors = add + publish + 2 * (p.argument_ns.low + p.tensor_ns.low);
     for (graph, column, charged_ns) in [
         ("independent", 2, add + publish),
@@ -147,6 +155,12 @@ fn the_instructions_are_those_of_the_image() {
         ("wavefront", 2, add + publish + 2 * edge),
         ("apart", 2, tensors),
         ("derived", 2, tensors + 2 * edge),
+        ("tiles", 2, tensors + edge),
+        ("tiles_range", 2, tiles_in_range),
+        ("tile_chains", 2, tile_chains),
+        ("chain_of_16", 2, of_chain + link + 28 * p.chain_word_ns.low),
+        ("chain_of_48", 2, of_chain + link + 60 * p.chain_word_ns.low),
+        ("three_links", 2, of_chain + 3 * link + 84 * p.chain_word_ns.low),
         ("rows", 2, of_range),
         ("rows_one", 2, of_range + range_edge),
         ("rows_three", 2, of_range + 3 * range_edge),
@@ -159,6 +173,9 @@ fn the_instructions_are_those_of_the_image() {
         let ns = charged_ns as f64 / count(graph, column);
         assert!((0.33..0.6).contains(&ns), "{graph}, column {column}: {ns:.2} ns an instruction");
     }
+    let word = (count("words_12", 2) - count("words_4", 2)) / 8.0;
+    let ns = p.argument_ns.low as f64 / word;
+    assert!((0.33..0.6).contains(&ns), "a word: {ns:.2} ns an instruction");
 }
 
 #[test]

@@ -6,5 +6,7 @@ mod faults;
 mod gate;
 mod graphs;
 mod machine;
+#[cfg(pto_mutants)]
+mod mutants;
 mod overhead;
 mod soak;

@@ -96,6 +96,7 @@ const RECORDING_PLACES: &[&str] = &[
     "aicpu-fw/src/stream/builder/mod.rs",
     "aicpu-fw/src/stream/builder/record.rs",
     "aicpu-fw/src/stream/recording",
+    "aicpu-fw/tests/stream/ranges.rs",
     "aicpu-fw/tests/stream/replay.rs",
     "aicpu-fw/tests/stream/stuck.rs",
     "bindings/foreign/src/build.rs",
@@ -122,6 +123,7 @@ const RECORDING_PLACES: &[&str] = &[
     "tools/cli/src/dump.rs",
     "tools/cli/tests/command/checks.rs",
     "tools/fuzz/src/targets/plan.rs",
+    "sim-shim/src/virtual_time/soak/derived.rs",
 ];
 /// Where events of streams are recorded, as the field says (`aclrtRecordEvent`).
 const EVENT_PLACES: &[&str] = &[

@@ -11,6 +11,7 @@ use crate::metg::Metg;
 use crate::sessions::SessionCost;
 use crate::small::SmallRun;
 use crate::stats::Statistic;
+use crate::tracing::TraceCost;
 
 /// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
@@ -37,6 +38,9 @@ pub struct Report {
     pub field_timings: Vec<FieldTiming>,
     /// Instructions a task, under callgrind.
     pub instructions: Vec<Counted>,
+    /// What it costs to trace a run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trace_costs: Vec<TraceCost>,
     /// What sessions cost; told as targets.
     #[serde(skip)]
     pub sessions: Vec<SessionCost>,

@@ -27,6 +27,7 @@ impl Report {
         text += &tables::device_metg(&self.device_metg);
         text += &tables::field_timings(&self.field_timings);
         text += &tables::instructions(&self.instructions);
+        text += &tables::trace_costs(&self.trace_costs, self.statistic);
         text += &self.floors();
         text += &targets::text(&judge(self));
         for missing in &self.missing {

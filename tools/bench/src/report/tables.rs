@@ -9,6 +9,7 @@ use crate::instructions::Counted;
 use crate::measure::Series;
 use crate::metg::Metg;
 use crate::stats::{Spread, Statistic, geometric_mean};
+use crate::tracing::TraceCost;
 
 /// Every table that the measurements fill: by kernel, tasks and OS threads.
 pub(super) fn all(series: &[Series], by: Statistic) -> String {
@@ -132,8 +133,8 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
             "graph",
             "AICPU instances",
             "kernels",
+            "longest path",
             "device METG(50 %), us",
-            "with the bound of chains",
             "AICPU, us a kernel",
         ]
         .map(str::to_owned)
@@ -146,8 +147,8 @@ pub(super) fn device_metg(all: &[DeviceMetg]) -> String {
             one.graph.clone(),
             one.instances.to_string(),
             one.kernels.to_string(),
+            one.path.to_string(),
             told(one.us),
-            told(one.of_chains_us),
             aicpu_us,
         ]);
     }
@@ -231,6 +232,32 @@ pub(super) fn instructions(all: &[Counted]) -> String {
         }
     }
     format!("\ninstructions a task, build + run, on this processor (callgrind)\n{}", aligned(&rows))
+}
+
+/// What tracing adds to a run: a row for each graph.
+pub(super) fn trace_costs(all: &[TraceCost], by: Statistic) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let heading = ["graph", "tasks", "events a task", "not traced", "traced", "tracing"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for one in all {
+        let (off, on) = (number(one.off.by(by)), number(one.on.by(by)));
+        let cost = number(one.cost(by));
+        rows.push(vec![
+            one.graph.to_owned(),
+            grouped(one.tasks),
+            format!("{:.1}", one.events),
+            off,
+            on,
+            cost,
+        ]);
+    }
+    format!(
+        "\nA run with the times of its kernels, one OS thread: ns a task, {} of the rounds\n{}",
+        by.name(),
+        aligned(&rows)
+    )
 }
 
 /// The parts of what a runner executes.

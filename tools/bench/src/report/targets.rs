@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::tables::{aligned, number};
+use super::tables::{aligned, grouped, number};
 use crate::device_metg::{DeviceMetg, LONGEST_NS};
 use crate::field_timings::TOLERANCE;
 use crate::measure::Series;
@@ -56,6 +56,9 @@ fn at_least(what: impl Into<String>, bound: f64, found: f64) -> Target {
 /// About how many tasks the targets for graphs are stated for; where so many were not measured, the most below count.
 const TASKS: u32 = 100_000;
 
+/// What tracing a run may add to a task.
+const TRACING_NS: f64 = 60.0;
+
 fn stated(report: &Report) -> u32 {
     let measured = report.comparisons.iter().map(|one| one.tasks);
     measured.filter(|tasks| *tasks <= TASKS).max().unwrap_or(TASKS)
@@ -89,6 +92,11 @@ pub fn judge(report: &Report) -> Vec<Target> {
     for one in &report.field_timings {
         let what = format!("{}: distance of the model from what is published", one.program);
         targets.push(at_most(what, TOLERANCE, (one.ratio() - 1.0).abs()));
+    }
+    for one in &report.trace_costs {
+        let (graph, tasks) = (one.graph, grouped(one.tasks));
+        let what = format!("tracing {graph}, {tasks} tasks: ns a task");
+        targets.push(at_most(what, TRACING_NS, one.cost(report.statistic)));
     }
     let sessions = report.sessions.iter();
     targets.extend(sessions.map(|cost| at_most(cost.what.clone(), cost.bound, cost.found)));

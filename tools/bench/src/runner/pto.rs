@@ -9,7 +9,7 @@ use pto_abi::{BuildMode, FanoutStrategy};
 use pto_host::virtual_time::VirtualReport;
 use pto_host::{
     Capacities, Device, DeviceOptions, GraphImage, HostGraph, Hosting, KernelTimes, RunOptions,
-    Work,
+    TraceOptions, Work,
 };
 
 use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
@@ -26,6 +26,15 @@ pub enum Variant {
     Prepared,
     /// `aicpu_build_graph` with this build mode.
     Aicpu(BuildMode),
+}
+
+/// Whether a run is traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Traced {
+    /// It writes no events.
+    Off,
+    /// It writes all of them.
+    On,
 }
 
 /// The device that is measured.
@@ -158,6 +167,24 @@ impl Pto {
                 Ok(Sample { build, run: build.map(|build| total.saturating_sub(build)), total })
             }
         }
+    }
+
+    /// Builds and runs the graph on the AICPU, with the times of its kernels, and with events if it is `traced`. The time from the launch to the
+    /// last instance's return in ns, and how many events there were.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn run_timed(&mut self, traced: Traced) -> Result<(f64, u64), Error> {
+        let options = RunOptions {
+            kernel_times: KernelTimes::Measure,
+            trace: (traced == Traced::On).then(TraceOptions::default),
+            ..self.options(Kernel::Empty)
+        };
+        self.program.assign(Job { graph: Arc::clone(&self.graph), kernel: Kernel::Empty });
+        let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
+        let report = self.device.run(work, &options)?;
+        let events = report.trace.iter().flat_map(|trace| &trace.lanes).map(|lane| lane.read);
+        Ok((report.makespan.as_secs_f64() * 1e9, events.sum()))
     }
 
     /// Builds and runs the graph in virtual time, on AICPU instance 0.

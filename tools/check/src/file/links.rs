@@ -4,9 +4,9 @@ use pto_abi::limits::MAX_FUNC_ID;
 use serde_json::Value;
 
 use super::args::{Tensors, Wrong, argument, defect as defect_of_view};
-use super::{LinkLine, TaskLine, VaryLine};
+use super::{ByteLine, LinkLine, TaskLine, VaryLine};
 use crate::chains::{defect, groups};
-use crate::program::{Argument, ChainLink, Vary, View, Way};
+use crate::program::{Argument, BytePlace, ChainLink, Vary, View, Way};
 use crate::submit::tensor_view;
 
 /// The kernels of a task that is a chain; none: it is not.
@@ -69,7 +69,7 @@ fn link(
         args: list("args", &line.args)?,
         times: line.times,
         with_next: line.with_next,
-        vary: line.vary.iter().map(vary).collect::<Result<_, _>>()?,
+        vary: line.vary.iter().map(|line| vary(tensors, line)).collect::<Result<_, _>>()?,
         uses: uses.collect::<Result<_, _>>()?,
     };
     if link.args.iter().any(|arg| matches!(arg, Argument::BoundScalar(_))) {
@@ -81,17 +81,31 @@ fn link(
     }
 }
 
-fn vary(line: &VaryLine) -> Result<Vary, Wrong> {
-    let way = match (line.by, &line.of) {
-        (Some(step), None) => Way::By(step),
-        (None, Some(words)) => Way::Of(words.clone()),
+fn vary(tensors: &impl Tensors, line: &VaryLine) -> Result<Vary, Wrong> {
+    let way = match (line.by, &line.of, &line.at) {
+        (Some(step), None, None) => Way::By(step),
+        (None, Some(words), None) => Way::Of(words.clone()),
+        (None, None, Some(bytes)) => {
+            Way::At(bytes.iter().map(|line| byte(tensors, line)).collect::<Result<_, _>>()?)
+        }
         _ => {
             return Err(
-                "vary: an argument grows \"by\" a step, or has words \"of\" each time".into()
+                "vary: an argument grows \"by\" a step, has words \"of\" each time, or is \"at\" a byte of a tensor each time"
+                    .into(),
             );
         }
     };
     Ok(Vary { arg: line.arg, way })
+}
+
+/// A byte of a tensor that is known; that the tensor has it is looked at with the views.
+fn byte(tensors: &impl Tensors, line: &ByteLine) -> Result<BytePlace, Wrong> {
+    let known = tensors.tensor(line.tensor).map(|(place, _)| place);
+    let tensor = known.ok_or_else(|| {
+        let id = line.tensor;
+        format!("vary.at: no tensor {id} is known here; declare it above, by a line with \"tensor\" or \"alloc\"")
+    })?;
+    Ok(BytePlace { tensor, byte: line.byte })
 }
 
 /// Every view of every time is a part of its tensor.

@@ -126,6 +126,24 @@ struct VaryLine {
     by: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     of: Option<Vec<u64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<Vec<ByteLine>>,
+}
+
+impl VaryLine {
+    /// An argument of which nothing is said yet.
+    const fn of(arg: usize) -> Self {
+        Self { arg, by: None, of: None, at: None }
+    }
+}
+
+/// A byte of a tensor.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByteLine {
+    tensor: u32,
+    #[serde(default)]
+    byte: u64,
 }
 
 const fn once() -> u32 {

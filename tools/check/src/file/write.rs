@@ -6,12 +6,13 @@ use pto_graph::{Priority, StartMode};
 use serde::Serialize;
 
 use super::{
-    AllocLine, ArgLine, BoundLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine, LinkLine,
-    PartLine, PublishLine, RecordingLine, ReplayLine, ScopeLine, SetLine, TaskLine, TensorLine,
-    VERSION, VaryLine, ViewLine, WhenLine,
+    AllocLine, ArgLine, BoundLine, ByteLine, EdgeLine, EndLine, FORMAT, GetLine, HeaderLine,
+    LinkLine, PartLine, PublishLine, RecordingLine, ReplayLine, ScopeLine, SetLine, TaskLine,
+    TensorLine, VERSION, VaryLine, ViewLine, WhenLine,
 };
 use crate::program::{
-    Action, Argument, ChainLink, Place, Program, Publish, Task, Use, View, Way, row_major,
+    Action, Argument, BytePlace, ChainLink, Place, Program, Publish, Task, Use, View, Way,
+    row_major,
 };
 
 /// Writes a program: the header, the tensors of the host's, then its steps.
@@ -139,8 +140,13 @@ impl<W: Write> Writer<'_, W> {
 
     fn link(&self, link: &ChainLink) -> LinkLine<ArgLine> {
         let vary = link.vary.iter().map(|vary| match &vary.way {
-            Way::By(step) => VaryLine { arg: vary.arg, by: Some(*step), of: None },
-            Way::Of(words) => VaryLine { arg: vary.arg, by: None, of: Some(words.clone()) },
+            Way::By(step) => VaryLine { by: Some(*step), ..VaryLine::of(vary.arg) },
+            Way::Of(words) => VaryLine { of: Some(words.clone()), ..VaryLine::of(vary.arg) },
+            Way::At(places) => {
+                let id = |place: usize| self.program.tensors[place].id;
+                let line = |at: &BytePlace| ByteLine { tensor: id(at.tensor), byte: at.byte };
+                VaryLine { at: Some(places.iter().map(line).collect()), ..VaryLine::of(vary.arg) }
+            }
         });
         LinkLine {
             func: link.func,

@@ -1,7 +1,7 @@
 //! Chains in graph files: what each kernel does counts, the chain is one task to the runtime, and nothing is lost on the way.
 
 use pto_check::program::{Action, Program, Task};
-use pto_check::{Cores, Kind, file, task_graph, without_chains};
+use pto_check::{Cores, Kind, demanded_path, file, task_graph, without_chains};
 
 use crate::{checked, of, only, standard, streaming};
 
@@ -37,6 +37,26 @@ fn a_race_names_the_kernel_of_the_chain() {
     let waits = READER.replace(r#""args""#, r#""after": [0], "args""#);
     let ordered = streaming(&[MATRIX, scope, ROWS, &waits, BESIDE, end]);
     assert!(checked(&ordered, standard()).is_clean());
+}
+
+/// What a chain keeps in order is on the path where one kernel needs what another one has written, and not otherwise.
+#[test]
+fn the_path_has_the_kernels_that_need_each_other() {
+    let path = |lines: &[&str]| demanded_path(&streaming(lines));
+    assert_eq!(path(&[MATRIX, ROWS]), Some(1), "four rows apart");
+    assert_eq!(path(&[MATRIX, ROWS, READER]), Some(2), "one that reads one of them");
+    assert_eq!(path(&[MATRIX, ROWS, BESIDE]), Some(1), "one that reads another row");
+    let sum = ROWS.replace(r#", "vary": [{"arg": 0, "by": 64}]"#, "").replace("out", "inout");
+    assert_eq!(path(&[MATRIX, &sum]), Some(4), "four that add to one row");
+    let readers = ROWS.replace(r#", "vary": [{"arg": 0, "by": 64}]"#, "").replace("out", "in");
+    let writer = READER.replace(r#""in""#, r#""out""#).replace("32", "0");
+    assert_eq!(path(&[MATRIX, &readers]), Some(1), "four that read one row");
+    assert_eq!(path(&[MATRIX, &readers, &writer]), Some(2), "one that overwrites what was read");
+    let may = sum.replace(
+        r#""kind""#,
+        r#""when": {"element": {"tensor": 0, "offset": 100, "shape": [1]}, "is": "!=", "value": 0}, "kind""#,
+    );
+    assert_eq!(path(&[MATRIX, &may, &writer]), Some(1), "what may be skipped counts nothing");
 }
 
 /// Kernels whose extents differ say so each for itself.

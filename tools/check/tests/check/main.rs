@@ -3,6 +3,7 @@
 
 mod bad_files;
 mod chains;
+mod columns;
 mod findings;
 mod races;
 mod records;

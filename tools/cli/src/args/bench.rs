@@ -13,10 +13,10 @@ pub(crate) struct BenchArgs {
     /// A graph to measure; may be given several times [default: ten graphs]
     #[arg(long = "graph", value_name = "NAME")]
     pub(crate) graphs: Vec<Family>,
-    /// Approximate number of tasks of each graph; several numbers are separated by commas
-    #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "100000")]
+    /// Approximate number of tasks of each graph; several numbers are separated by commas [default: 100000; with --tracing also 3000]
+    #[arg(long, value_name = "N,..", value_delimiter = ',')]
     #[arg(value_parser = whole(1, pto_abi::limits::MAX_TASKS))]
-    pub(crate) tasks: Vec<u32>,
+    pub(crate) tasks: Option<Vec<u32>>,
     /// How long each kernel takes, in microseconds; 0 means empty kernels
     #[arg(long, value_name = "US,..", value_delimiter = ',', default_value = "0")]
     #[arg(value_parser = whole(0_u32, 1_000_000))]
@@ -50,6 +50,9 @@ pub(crate) struct BenchArgs {
     /// Counts instructions a task instead of time, with callgrind (Debian package valgrind)
     #[arg(long, conflicts_with = "scaling")]
     pub(crate) instructions: bool,
+    /// Measures what it costs to trace a run instead: ns a task with events and without, on one OS thread [default graph: wavefront]
+    #[arg(long, conflicts_with_all = ["scaling", "metg", "instructions", "sessions", "peers"])]
+    pub(crate) tracing: bool,
     /// Measures sessions instead: what a submission, a launch and a wake-up cost, and the target of each
     #[arg(long, conflicts_with_all = ["scaling", "metg", "instructions"])]
     pub(crate) sessions: bool,
@@ -73,10 +76,9 @@ pub(crate) struct BenchArgs {
     /// Number of vector cores, which run the tasks
     #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 48, value_parser = whole(0, MAX_CORES))]
     pub(crate) aiv: u32,
-    /// Number of AICPU instances
-    #[arg(long, help_heading = "Device", value_name = "N", default_value_t = 4)]
-    #[arg(value_parser = whole(2, MAX_AICPU))]
-    pub(crate) aicpu: u32,
+    /// Number of AICPU instances [default: 4; --device-metg measures each pattern with 4, 5 and 6, and shows the best]
+    #[arg(long, help_heading = "Device", value_name = "N", value_parser = whole(2, MAX_AICPU))]
+    pub(crate) aicpu: Option<u32>,
 
     /// Writes the curves of --scaling as a picture
     #[arg(long, value_name = "FILE")]

@@ -78,8 +78,8 @@ pub(crate) struct FwBuildArgs {
     /// A folder of headers for the kernels; may be given several times
     #[arg(long = "kernel-include", value_name = "FOLDER", requires = "kernels")]
     pub(crate) kernel_includes: Vec<PathBuf>,
-    /// Features of the crate, separated by commas. `without-streaming` builds a virt image without tensormap_and_ringbuffer,
-    /// which is 25 KB smaller
+    /// Features of the crate, separated by commas. The default image of virt can leave parts out: `without-streaming`
+    /// (tensormap_and_ringbuffer), `without-sessions`, `without-locked` (the locked strategy of fanout)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
     /// Builds a firmware for virt that can record runs (`pto run --trace`), which makes it larger by more than half

@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::cargo::cargo;
+
 /// The release of mdBook that the book is tried with.
 const MDBOOK: &str = "0.5.4";
 
@@ -68,11 +70,11 @@ pub(crate) fn build(root: &Path, target: &Path) -> Result<(), String> {
     let source = target.join("book-source");
     let book = target.join("book");
     write_source(root, &source)?;
-    let mdbook = provide(target)?;
+    let mdbook = provide(root, target)?;
     run(Command::new(mdbook).arg("build").arg(&source).arg("--dest-dir").arg(&book))?;
-    let mut interface = Command::new(cargo());
+    let mut interface = cargo(root);
     interface.args(["doc", "--workspace", "--no-deps", "--lib"]).arg("--target-dir").arg(target);
-    run(interface.current_dir(root))?;
+    run(&mut interface)?;
     copy_folder(&target.join("doc"), &book.join("api"))?;
     let broken = links::broken(&book)?;
     if !broken.is_empty() {
@@ -158,7 +160,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), String> {
 }
 
 /// mdBook: the one that is installed, or one that cargo installs below `target`.
-fn provide(target: &Path) -> Result<PathBuf, String> {
+fn provide(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let installed = Command::new("mdbook").arg("--version").output();
     if installed.is_ok_and(|output| output.status.success()) {
         return Ok(PathBuf::from("mdbook"));
@@ -167,17 +169,13 @@ fn provide(target: &Path) -> Result<PathBuf, String> {
     let program = own.join("bin/mdbook");
     if !program.is_file() {
         println!("mdBook {MDBOOK} is not installed: cargo installs it below {}", own.display());
-        let mut install = Command::new(cargo());
+        let mut install = cargo(root);
         install.args(["install", "mdbook", "--version", MDBOOK, "--locked"]);
         install.args(["--no-default-features", "--features", "search", "--root"]).arg(&own);
         run(&mut install)
             .map_err(|why| format!("{why}; the book was not built: crates.io must be reachable"))?;
     }
     Ok(program)
-}
-
-fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
 fn run(command: &mut Command) -> Result<(), String> {

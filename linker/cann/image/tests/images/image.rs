@@ -55,6 +55,8 @@ fn it_is_a_shared_object_for_aarch64_with_the_entry_symbols() {
         "pto_stream_replay",
         "pto_stream_set",
         "pto_stream_submit",
+        "pto_stream_submit_range",
+        "pto_submit_range",
     ];
     assert_eq!(exported, BTreeSet::from(expected), "and nothing else");
 }

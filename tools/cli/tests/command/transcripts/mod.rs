@@ -48,7 +48,7 @@ const INSTEAD: &[(&str, Instead)] = &[
         Instead::Elsewhere("bindings/acl/tests/plugins.rs makes the calls of a record again"),
     ),
     ("valgrind", Instead::Elsewhere("it is counted by hand")),
-    ("--rounds 11", Instead::Elsewhere("times on a shared machine say nothing")),
+    ("--rounds 200 [--trace", Instead::Elsewhere("times on a shared machine say nothing")),
     ("--hosting threads", Instead::Smaller("tasks=2000", "tasks=200")),
     ("late.toml", Instead::Elsewhere("tests/command/soak.rs runs a profile that is too late")),
 ];

@@ -6,7 +6,7 @@ use pto_abi::Fault;
 ///
 /// # Safety
 /// `pointer` is null, or readable.
-pub(super) unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Fault> {
+pub(crate) unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Fault> {
     if pointer.is_null() || !pointer.is_aligned() {
         return Err(Fault::BUILD_NULL_POINTER);
     }
@@ -18,7 +18,7 @@ pub(super) unsafe fn value<T: Copy>(pointer: *const T) -> Result<T, Fault> {
 ///
 /// # Safety
 /// `pointer` is null, or has `count` values for the lifetime that the caller gives them.
-pub(super) unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Fault> {
+pub(crate) unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Fault> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -31,7 +31,7 @@ pub(super) unsafe fn values<'a, T>(pointer: *const T, count: u32) -> Result<&'a 
 }
 
 /// Where a result goes.
-pub(super) fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
+pub(crate) fn place<T>(pointer: *mut T) -> Result<*mut T, Fault> {
     let fits = !pointer.is_null() && pointer.is_aligned();
     fits.then_some(pointer).ok_or(Fault::BUILD_NULL_POINTER)
 }

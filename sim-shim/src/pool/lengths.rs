@@ -1,0 +1,244 @@
+//! How long kernels are just now, and from which length on they are worth giving to another thread: by what this machine takes for a line that
+//! travels between two of its CPUs and back, and for a look at the clock.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use pto_abi::sync::{AtomicU32, Ordering};
+
+use super::places::{current_cpu, leave};
+use crate::clock;
+use crate::patience::cpus;
+
+/// Kernels between two that are timed, while they are short: twice as many after each look, so that what a look costs does not show beside
+/// them, and soon the first number again when they are longer.
+const SHORT_KERNELS_A_LOOK: u32 = 64;
+const MOST_KERNELS_A_LOOK: u32 = 512;
+/// The same while they are of medium length.
+const MEDIUM_KERNELS_A_LOOK: u32 = 32;
+
+/// What the words of a core take beside a kernel that is timed.
+const OWN_WORDS_NS: u64 = 25;
+/// Trips of a line that a kernel takes at least while nobody schedules. Passing the role on costs less than that; but a chain of kernels of
+/// 2.5 us then takes 1.3 times as long as with one thread, with 24 trips of 80 ns, and as long with 8 us (decision 0355).
+const TRIPS_OF_A_LONG_KERNEL: u64 = 80;
+/// A shorter or longer trip counts as one of these: lines of several loans travel together.
+const TRIPS_NS: [u64; 2] = [40, 250];
+/// A trip that took longer was none: both threads had one CPU.
+const MOST_TRIP_NS: u64 = 2_000;
+/// A round trip where none could be measured: the CPUs are busy, or there is one.
+const USUAL_TRIP_NS: u64 = 60;
+
+/// From which time of one kernel on, the look at the clock and the core's own words included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Handing a core to another thread may gain more than it costs.
+    pub(super) medium_ns: u64,
+    /// Nobody schedules while he runs a kernel.
+    pub(super) long_ns: u64,
+}
+
+impl Limits {
+    /// Of a machine as most are, for a pool of one thread, which asks nobody.
+    pub(super) const USUAL: Self = Self::of(USUAL_TRIP_NS, 25);
+
+    /// Of a machine with these times.
+    const fn of(trip_ns: u64, look_ns: u64) -> Self {
+        let long_ns = TRIPS_OF_A_LONG_KERNEL * trip_ns;
+        Self { medium_ns: look_ns + OWN_WORDS_NS + trip_ns / 2, long_ns }
+    }
+
+    /// Of this machine, measured when the first pool of several threads opens.
+    pub(super) fn of_this_machine() -> Self {
+        static LIMITS: OnceLock<Limits> = OnceLock::new();
+        *LIMITS.get_or_init(|| {
+            let trip_ns = round_trip_ns().filter(|trip_ns| *trip_ns <= MOST_TRIP_NS);
+            Self::of(trip_ns.unwrap_or(USUAL_TRIP_NS).clamp(TRIPS_NS[0], TRIPS_NS[1]), look_ns())
+        })
+    }
+}
+
+/// What a look at the clock takes: the least of a few.
+fn look_ns() -> u64 {
+    let look = |_| {
+        let start_ns = clock::now_ns();
+        clock::now_ns() - start_ns
+    };
+    (0..64).map(look).min().unwrap_or(0)
+}
+
+/// A word in a line of its own.
+#[derive(Default)]
+#[repr(align(128))]
+struct Line(AtomicU32);
+
+/// Batches of round trips, and how many one has.
+const BATCHES: u32 = 16;
+const TRIPS_A_BATCH: u32 = 32;
+/// A measurement that takes longer is given up: somebody else has the CPUs.
+const PATIENCE: Duration = Duration::from_millis(4);
+/// Looks at a line between two looks at the clock.
+const LOOKS_A_CLOCK: u32 = 1024;
+
+/// The round trip of a line between two CPUs: the least of a few batches. `None`: it cannot be measured now.
+fn round_trip_ns() -> Option<u64> {
+    if cpus() < 2 {
+        return None;
+    }
+    let (asked, answered) = (Line::default(), Line::default());
+    let (here, end) = (current_cpu(), Instant::now() + PATIENCE);
+    std::thread::scope(|scope| {
+        let named = std::thread::Builder::new().name("pto-pool-trip".to_owned());
+        let answer = || {
+            leave(here.into_iter());
+            for number in 1..=BATCHES * TRIPS_A_BATCH {
+                if !comes(&asked, number, end) {
+                    return;
+                }
+                // Release: pairs with the Acquire load in `comes`.
+                answered.0.store(number, Ordering::Release);
+            }
+        };
+        named.spawn_scoped(scope, answer).ok()?;
+        let mut least = None;
+        for batch in 0..BATCHES {
+            let start = Instant::now();
+            for number in 1..=TRIPS_A_BATCH {
+                let number = batch * TRIPS_A_BATCH + number;
+                // Release: pairs with the Acquire load in `comes`.
+                asked.0.store(number, Ordering::Release);
+                if !comes(&answered, number, end) {
+                    return least;
+                }
+            }
+            let ns = u64::try_from((start.elapsed() / TRIPS_A_BATCH).as_nanos()).ok()?;
+            least = Some(least.map_or(ns, |least: u64| least.min(ns)));
+        }
+        least
+    })
+}
+
+/// Waits until the number stands in the line; `false`: it does not come in time.
+fn comes(line: &Line, number: u32, end: Instant) -> bool {
+    loop {
+        for _ in 0..LOOKS_A_CLOCK {
+            // Acquire: pairs with the Release stores in `round_trip_ns`.
+            if line.0.load(Ordering::Acquire) >= number {
+                return true;
+            }
+            std::hint::spin_loop();
+        }
+        if Instant::now() > end {
+            return false;
+        }
+    }
+}
+
+/// How long kernels are just now, as a moving mean. In a line of its own, which all threads read; while kernels are
+/// short, one writes it now and then.
+#[repr(align(64))]
+pub(super) struct KernelLength {
+    mean_ns: AtomicU32,
+    last_ns: AtomicU32,
+    /// Kernels from the last look to the next one, while they are short.
+    apart: AtomicU32,
+    limits: Limits,
+}
+
+impl KernelLength {
+    pub(super) const fn new(limits: Limits) -> Self {
+        let (mean_ns, last_ns) = (AtomicU32::new(0), AtomicU32::new(0));
+        Self { mean_ns, last_ns, apart: AtomicU32::new(0), limits }
+    }
+
+    #[inline]
+    pub(super) fn mean_ns(&self) -> u64 {
+        self.mean_ns.load(Ordering::Relaxed).into()
+    }
+
+    /// Whether handing a core to another thread may gain more than it costs.
+    #[inline]
+    pub(super) fn is_medium(&self) -> bool {
+        self.mean_ns() >= self.limits.medium_ns
+    }
+
+    /// Whether threads take turns at scheduling.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.mean_ns() >= self.limits.long_ns
+    }
+
+    /// One more kernel was timed; after how many of them the thread looks again. Of two that follow each other the shorter
+    /// one counts: the other may have been interrupted.
+    pub(super) fn add(&self, took_ns: u64) -> u32 {
+        // A kernel counts as no longer than this: it may have been the operating system's pause.
+        let took_ns = took_ns.min(8 * self.limits.long_ns);
+        // Relaxed, and not one operation: of two threads that add at once, one may count for nothing.
+        let took = u32::try_from(took_ns).unwrap_or(u32::MAX);
+        let shorter_ns = took.min(self.last_ns.swap(took, Ordering::Relaxed));
+        let mean_ns = (3 * self.mean_ns() + u64::from(shorter_ns)) / 4;
+        self.mean_ns.store(u32::try_from(mean_ns).unwrap_or(u32::MAX), Ordering::Relaxed);
+        let before = self.apart.load(Ordering::Relaxed);
+        let apart = if took_ns >= self.limits.long_ns {
+            1
+        } else if took_ns >= self.limits.medium_ns {
+            MEDIUM_KERNELS_A_LOOK
+        } else {
+            (2 * before).clamp(SHORT_KERNELS_A_LOOK, MOST_KERNELS_A_LOOK)
+        };
+        self.apart.store(apart, Ordering::Relaxed);
+        apart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KernelLength, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK};
+
+    const LIMITS: Limits = Limits { medium_ns: 100, long_ns: 2_000 };
+
+    #[test]
+    fn long_kernels_are_seen_at_the_second_and_a_pause_is_none() {
+        let kernels = KernelLength::new(LIMITS);
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
+        assert!(!kernels.is_medium());
+        assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
+        assert!(!kernels.is_medium(), "it was a pause");
+        kernels.add(4_000_000);
+        kernels.add(4_000_000);
+        assert!(kernels.is_long(), "two of them are not");
+    }
+
+    #[test]
+    fn medium_kernels_are_shared_and_do_not_move_the_role() {
+        let kernels = KernelLength::new(LIMITS);
+        for _ in 0..20 {
+            kernels.add(200);
+        }
+        assert!(kernels.is_medium() && !kernels.is_long());
+        for _ in 0..20 {
+            kernels.add(2_010);
+        }
+        assert!(kernels.is_long());
+    }
+
+    #[test]
+    fn looks_become_rare_while_kernels_are_short() {
+        let kernels = KernelLength::new(LIMITS);
+        let looks: Vec<u32> = (0..6).map(|_| kernels.add(40)).collect();
+        assert_eq!(looks, [64, 128, 256, 512, 512, MOST_KERNELS_A_LOOK]);
+        assert_eq!(kernels.add(150), 32);
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK, "they are short again");
+    }
+
+    #[test]
+    fn limits_follow_the_machine() {
+        let (near, far) = (Limits::of(60, 25), Limits::of(200, 25));
+        assert_eq!((near.medium_ns, near.long_ns), (80, 4_800));
+        assert_eq!((far.medium_ns, far.long_ns), (150, 16_000));
+        let here = Limits::of_this_machine();
+        assert!(here.medium_ns < here.long_ns, "{here:?}");
+        assert_eq!(here, Limits::of_this_machine(), "it is measured once");
+    }
+}

@@ -1,0 +1,165 @@
+//! On which CPUs the threads of a pool stand. A system may put two busy threads on one CPU for some milliseconds although another CPU is idle: a
+//! kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
+//!
+//! Each thread says where it stands. One that finds a thread of a lower number on its own CPU moves to another CPU, and may stand anywhere again at once: no
+//! thread is bound to a CPU.
+
+use pto_abi::sync::{AtomicU32, Ordering};
+
+use crate::clock;
+
+/// A thread that has not said where it stands.
+const NOWHERE: u32 = u32::MAX;
+/// A thread does not move twice within this time: the system may have its reasons, and a move costs some microseconds.
+const REST_NS: u64 = 500_000;
+
+/// Where one thread stands; in a line of its own, which is written when it changes.
+#[repr(align(64))]
+struct Place(AtomicU32);
+
+/// Where all threads stand.
+pub(super) struct Places(Vec<Place>);
+
+impl Places {
+    pub(super) fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Place(AtomicU32::new(NOWHERE))).collect())
+    }
+
+    /// Says where the thread `me` stands, which is the caller; `None`: nobody knows.
+    #[inline]
+    pub(super) fn note(&self, me: usize) -> Option<u32> {
+        // Of a single thread nobody asks it.
+        let place = self.0.get(me).filter(|_| self.0.len() > 1)?;
+        let cpu = current_cpu()?;
+        if place.0.load(Ordering::Relaxed) != cpu {
+            place.0.store(cpu, Ordering::Relaxed);
+        }
+        Some(cpu)
+    }
+
+    /// Whether a thread of a lower number stands on this CPU, as far as it has said.
+    #[inline]
+    fn is_taken(&self, cpu: u32, me: usize) -> bool {
+        self.0.iter().take(me).any(|place| place.0.load(Ordering::Relaxed) == cpu)
+    }
+
+    /// The CPUs on which the threads other than `me` stand.
+    fn others(&self, me: usize) -> impl Iterator<Item = u32> {
+        let others = self.0.iter().enumerate().filter(move |(index, _)| *index != me);
+        others.map(|(_, place)| place.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The moves of one thread.
+#[derive(Default)]
+pub(super) struct Mover {
+    moved_ns: u64,
+}
+
+impl Mover {
+    /// Says where the thread stands, and moves it if another one has its CPU.
+    #[inline]
+    pub(super) fn look(&mut self, places: &Places, me: usize) {
+        if let Some(cpu) = places.note(me)
+            && places.is_taken(cpu, me)
+        {
+            self.step_aside(places, (me, cpu));
+        }
+    }
+
+    #[cold]
+    fn step_aside(&mut self, places: &Places, (me, cpu): (usize, u32)) {
+        let now_ns = clock::now_ns();
+        if self.moved_ns != 0 && now_ns < self.moved_ns + REST_NS {
+            return;
+        }
+        self.moved_ns = now_ns.max(1);
+        leave(places.others(me).chain([cpu]));
+        places.note(me);
+    }
+}
+
+/// The CPU of the calling thread.
+#[cfg(target_os = "linux")]
+#[inline]
+pub(super) fn current_cpu() -> Option<u32> {
+    // SAFETY: it takes nothing, and reads what the kernel says of this thread.
+    let cpu = unsafe { libc::sched_getcpu() };
+    u32::try_from(cpu).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+#[inline]
+pub(super) fn current_cpu() -> Option<u32> {
+    None
+}
+
+/// Moves the calling thread to a CPU that it may use and that is none of these, if there is one. Afterwards it may use the same CPUs as before.
+#[cfg(target_os = "linux")]
+pub(super) fn leave(cpus: impl Iterator<Item = u32>) {
+    let bytes = size_of::<libc::cpu_set_t>();
+    // SAFETY: a set of CPUs is an array of integers, for which zero is a value: the empty set.
+    let mut allowed: libc::cpu_set_t = unsafe { core::mem::zeroed() };
+    // SAFETY: the set is a variable of this function and has `bytes` bytes; 0 is the calling thread.
+    let failed = unsafe { libc::sched_getaffinity(0, bytes, &raw mut allowed) };
+    if failed != 0 {
+        return;
+    }
+    let mut elsewhere = allowed;
+    for cpu in cpus.map(|cpu| cpu as usize).filter(|cpu| *cpu < 8 * bytes) {
+        // SAFETY: the number is below that of the set's bits.
+        unsafe { libc::CPU_CLR(cpu, &mut elsewhere) };
+    }
+    // A set without a CPU is refused, and the thread stays where it is.
+    // SAFETY: as above.
+    let refused = unsafe { libc::sched_setaffinity(0, bytes, &raw const elsewhere) };
+    if refused == 0 {
+        // SAFETY: as above. These CPUs were allowed a moment ago.
+        unsafe { libc::sched_setaffinity(0, bytes, &raw const allowed) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn leave(_: impl Iterator<Item = u32>) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::{Mover, NOWHERE, Places, current_cpu, leave};
+
+    /// The CPUs that the calling thread may use.
+    fn allowed() -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    #[test]
+    fn a_thread_leaves_a_cpu_and_may_use_all_of_them_afterwards() {
+        let before = allowed();
+        for _ in 0..10 {
+            let cpu = current_cpu().unwrap();
+            leave([cpu].into_iter());
+            assert_eq!(allowed(), before);
+        }
+        leave(0..1_000_000);
+        assert_eq!(allowed(), before, "there is no other CPU");
+        assert!(current_cpu().is_some());
+    }
+
+    #[test]
+    fn the_thread_of_the_higher_number_moves_and_not_again_at_once() {
+        let places = Places::new(2);
+        let moves = |me: usize, other: usize, mover: &mut Mover| {
+            let before = mover.moved_ns;
+            places.0[other].0.store(current_cpu().unwrap(), super::Ordering::Relaxed);
+            mover.look(&places, me);
+            mover.moved_ns != before
+        };
+        let (mut first, mut second) = (Mover::default(), Mover::default());
+        assert!(!moves(0, 1, &mut first), "it has the lower number");
+        // The test's own thread may be moved between its two looks.
+        assert!((0..100).any(|_| moves(1, 0, &mut second)));
+        second.moved_ns = u64::MAX / 2;
+        assert!(!moves(1, 0, &mut second), "it has moved just now");
+        assert!(places.others(0).all(|cpu| cpu != NOWHERE));
+        assert_eq!(Places::new(1).note(0), None, "nobody asks a single thread");
+    }
+}

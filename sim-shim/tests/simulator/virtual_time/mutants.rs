@@ -1,0 +1,44 @@
+//! Broken ranges and heaps, and that the campaigns of random graphs find each within a few seeds. In a build with `--cfg pto_mutants` only: what is wrong
+//! is chosen for the whole process.
+
+use pto_aicpu_fw::mutant::{Mutant, choose};
+use pto_sim_shim::virtual_time::soak::{Scenario, Troubles, try_scenario};
+
+/// Seeds of a campaign.
+const SEEDS: u64 = 300;
+/// Tasks of a graph.
+const TASKS: u32 = 100;
+
+/// Mutant, and a part of what the campaign says.
+const TABLE: &[(Mutant, &str)] = &[
+    (Mutant::RangeForgetsAnEdge, "wrong value"),
+    (Mutant::RangePublishesEarly, "EdgeOrder"),
+    (Mutant::RangeTakesTheWrongTile, ""),
+    (Mutant::RangeRepeatsItsEnd, ""),
+    (Mutant::ReusesTheHeapEarly, ""),
+];
+
+/// The first seed whose scenario fails, and what is said of it.
+fn found() -> Option<(u64, String)> {
+    (0..SEEDS).find_map(|seed| {
+        let scenario = Scenario::draw(seed, TASKS, Troubles::None);
+        try_scenario(&scenario).err().map(|failure| (seed, failure.to_string()))
+    })
+}
+
+#[test]
+fn broken_ranges_and_heaps_are_found() {
+    choose(Mutant::None);
+    assert_eq!(found(), None);
+    let mut missed = Vec::new();
+    for &(mutant, words) in TABLE {
+        choose(mutant);
+        let found = found();
+        choose(Mutant::None);
+        println!("{mutant:?}: {found:?}");
+        if !found.is_some_and(|(_, text)| text.contains(words)) {
+            missed.push(mutant);
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
