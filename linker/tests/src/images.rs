@@ -39,8 +39,8 @@ impl Images {
                 let found = built.iter().find(|one| one.image.kind == kind);
                 found.expect("it is built").path.clone()
             };
-            let scheduler = without("scheduler", &["without-streaming"]);
-            let smallest = without("smallest", &LEFT_OUT);
+            let scheduler = without(&["without-streaming"]);
+            let smallest = without(&LEFT_OUT);
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {
                 firmware: of(&default, ImageKind::Virt),
@@ -60,9 +60,7 @@ impl Images {
 #[must_use]
 pub fn tracing() -> PathBuf {
     let (profile, tracing) = (Profile::Release, Tracing::On);
-    let built = build(&Request { profile, tracing, ..Request::default() });
-    let firmware = built.into_iter().find(|built| built.image.kind == ImageKind::Virt);
-    firmware.expect("it is built").path
+    firmware(&Request { profile, tracing, ..Request::default() })
 }
 
 /// The default image for the CANN driver stack.
@@ -80,25 +78,21 @@ pub fn cann() -> PathBuf {
 const LEFT_OUT: [&str; 3] = ["without-streaming", "without-sessions", "without-locked"];
 
 /// The default crate's image with features.
-fn without(name: &str, features: &[&str]) -> PathBuf {
+fn without(features: &[&str]) -> PathBuf {
     let features = features.iter().map(|&feature| feature.to_owned()).collect();
-    set_aside(&Request { features, profile: Profile::Release, ..Request::default() }, name)
+    firmware(&Request { features, profile: Profile::Release, ..Request::default() })
 }
 
 fn misbehaving() -> PathBuf {
     let crate_folder = Some(workspace().join("linker/example-firmware"));
     let features = vec!["misbehaving".to_owned()];
     let profile = Profile::Release;
-    set_aside(&Request { crate_folder, features, profile, ..Request::default() }, "misbehaving")
+    firmware(&Request { crate_folder, features, profile, ..Request::default() })
 }
 
-/// Not where cargo puts it: the crate's image without the feature has that place.
-fn set_aside(request: &Request, name: &str) -> PathBuf {
-    let built = build(request);
-    let built = built.iter().find(|one| one.image.kind == ImageKind::Virt).expect("it is built");
-    let image = built.path.with_extension(name);
-    std::fs::copy(&built.path, &image).expect("the target folder is writable");
-    image
+fn firmware(request: &Request) -> PathBuf {
+    let firmware = build(request).into_iter().find(|built| built.image.kind == ImageKind::Virt);
+    firmware.expect("it is built").path
 }
 
 fn build(request: &Request) -> Vec<Built> {

@@ -1,4 +1,4 @@
-//! Runs cargo, and finds what it has built.
+//! What cargo is called for, and what it has built.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufReader, IsTerminal, stderr};
@@ -48,7 +48,7 @@ const KERNELS: &str = "pto-kernels-blob";
 const FIELD_KERNELS: &str = "pto-field-kernels";
 
 /// One call of cargo.
-struct Job {
+pub(crate) struct Job {
     folder: PathBuf,
     /// `None`: what the folder's own package makes.
     package: Option<&'static str>,
@@ -62,7 +62,7 @@ struct Job {
 impl Job {
     /// What `request` needs. The kernels are always built as they are shipped: where a panic stands in constants,
     /// they would need relocations.
-    fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
+    pub(crate) fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
         let profile = request.profile;
         if let Some(folder) = &request.crate_folder {
             return Self::of_crate(folder, request);
@@ -140,9 +140,7 @@ impl Manifest {
     fn read(folder: &Path) -> Result<Self, BuildError> {
         let place = folder.join("Cargo.toml");
         let wrong = |what: String| BuildError::Manifest { path: place.clone(), what };
-        let mut command = cargo_metadata::MetadataCommand::new();
-        command.cargo_path(cargo()).manifest_path(&place).no_deps();
-        let metadata = command.exec().map_err(|error| wrong(error.to_string()))?;
+        let metadata = metadata(&place)?;
         let own = place.canonicalize().map_err(|error| wrong(error.to_string()))?;
         let is_own = |manifest: &Path| manifest.canonicalize().is_ok_and(|at| at == own);
         let package = metadata.packages.iter().find(|one| is_own(one.manifest_path.as_std_path()));
@@ -159,6 +157,16 @@ impl Manifest {
     }
 }
 
+/// What cargo knows of a manifest.
+fn metadata(manifest: &Path) -> Result<cargo_metadata::Metadata, BuildError> {
+    let mut command = cargo_metadata::MetadataCommand::new();
+    command.cargo_path(cargo()).manifest_path(manifest).no_deps();
+    command.exec().map_err(|error| BuildError::Manifest {
+        path: manifest.to_path_buf(),
+        what: error.to_string(),
+    })
+}
+
 fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
     if value.is_null() {
         return Ok(Vec::new());
@@ -168,21 +176,12 @@ fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
     names.ok_or_else(|| "package.metadata.pto.kernels is no list of names of binaries".to_owned())
 }
 
-/// The ELF files that `request` asks for.
-pub(crate) fn build(
+/// Builds what `job` is for: the ELF files, where cargo puts them.
+pub(crate) fn run(
     request: &Request,
     toolchain: &Toolchain,
-    say: &dyn Fn(&str),
+    job: &Job,
 ) -> Result<Vec<PathBuf>, BuildError> {
-    let mut files = Vec::new();
-    for job in Job::of(request)? {
-        say(&format!("building {} for {}", job.what, request.triple()));
-        files.extend(run(request, toolchain, &job)?);
-    }
-    Ok(files)
-}
-
-fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBuf>, BuildError> {
     let mut command = command(request, toolchain, job)?;
     let failed = |how: String| BuildError::Cargo { what: job.what.clone(), how };
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
@@ -205,6 +204,32 @@ fn run(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Vec<PathBu
 }
 
 impl Job {
+    /// What it builds, for a person.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// The features that the crate is built with, beside its own.
+    pub(crate) fn features(&self) -> &[String] {
+        &self.features
+    }
+
+    /// The profile, as cargo calls it, and what it sets.
+    pub(crate) const fn profile(&self) -> (&'static str, &'static [&'static str]) {
+        match self.profile {
+            Profile::Release => ("firmware", RELEASE),
+            Profile::Checked => ("firmware-checked", CHECKED),
+        }
+    }
+
+    /// Where cargo puts what it builds.
+    pub(crate) fn target_folder(&self, request: &Request) -> Result<PathBuf, BuildError> {
+        match &request.target_folder {
+            Some(folder) => Ok(self.folder.join(folder)),
+            None => Ok(metadata(&self.folder.join("Cargo.toml"))?.target_directory.into()),
+        }
+    }
+
     /// Whether it makes a shared object, or programs.
     fn is_library(&self, request: &Request) -> bool {
         request.platform == Platform::Cann && self.package != Some(KERNELS)
@@ -229,15 +254,9 @@ fn cargo() -> OsString {
 }
 
 fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
-    let (profile, settings) = match job.profile {
-        Profile::Release => ("firmware", RELEASE),
-        Profile::Checked => ("firmware-checked", CHECKED),
-    };
-    // A folder of its own: cargo puts an image with a feature where it puts the one without.
-    let traces = job.features.iter().any(|feature| feature == TRACING);
-    let profile = format!("{profile}{}", if traces { "-tracing" } else { "" });
+    let (profile, settings) = job.profile();
     let mut command = Command::new(cargo());
-    command.current_dir(&job.folder).args(["build", "--profile", &profile]);
+    command.current_dir(&job.folder).args(["build", "--profile", profile]);
     match job.is_library(request) {
         true => command.arg("--lib"),
         false if job.binaries.is_empty() => command.arg("--bins"),

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   pto_toolchain
-//!         --cargo--> ELF files --seal--> Built                                       cargo.rs
+//!         --cargo--> ELF files --seal--> Built, in turns                             cargo.rs, turn.rs
 //! ```
 
 mod cargo;
 mod error;
 mod request;
+mod turn;
 
 use std::path::{Path, PathBuf};
 
+use cargo::Job;
 use pto_host::abi::fw_image::KERNEL_NAME_BYTES;
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::fw::{Image, ImageKind, seal};
@@ -40,8 +42,12 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildE
     check_kernels(request)?;
     let toolchain = Toolchain::provide(request.triple(), request.source, say)?;
     let mut built = Vec::new();
-    for artifact in cargo::build(request, &toolchain, say)? {
-        built.push(finish(&artifact)?);
+    for job in Job::of(request)? {
+        let _turn = turn::take(&job, request, say)?;
+        say(&format!("building {} for {}", job.what(), request.triple()));
+        for artifact in cargo::run(request, &toolchain, &job)? {
+            built.push(finish(&artifact, job.features())?);
+        }
     }
     match built.iter().find(|built| is_wanted(request.platform, built.image.kind)) {
         Some(_) => Ok(built),
@@ -130,7 +136,7 @@ const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
 }
 
 /// Seals a copy of what cargo has built, and reads it as a device would.
-fn finish(artifact: &Path) -> Result<Built, BuildError> {
+fn finish(artifact: &Path, features: &[String]) -> Result<Built, BuildError> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |source| BuildError::File { path, source }
@@ -138,19 +144,38 @@ fn finish(artifact: &Path) -> Result<Built, BuildError> {
     let refused = |error| BuildError::Image { path: artifact.to_path_buf(), error };
     let mut file = std::fs::read(artifact).map_err(io(artifact))?;
     seal(&mut file).map_err(refused)?;
-    let path = artifact.with_extension("img");
+    let extension = extension(features);
+    let path = artifact.with_extension(&extension);
     // Renamed to its place: somebody may run what stands there.
-    let beside = artifact.with_extension(format!("{}.new", std::process::id()));
+    let beside = artifact.with_extension(format!("{extension}.{}.new", std::process::id()));
     std::fs::write(&beside, &file).map_err(io(&beside))?;
     std::fs::rename(&beside, &path).map_err(io(&path))?;
     let image = Image::read(&path).map_err(refused)?;
     Ok(Built { path, image })
 }
 
+/// What the name of an image ends with: its features and `img`. cargo puts what it builds with a feature where it puts what it builds without; an image
+/// must not take the place of one that somebody runs.
+fn extension(features: &[String]) -> String {
+    let mut parts: Vec<String> = features.iter().map(|name| name.replace('/', "-")).collect();
+    parts.sort();
+    parts.dedup();
+    parts.push("img".to_owned());
+    parts.join(".")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{BuilderSource, KernelSource};
+    use super::{BuilderSource, KernelSource, extension};
     use pto_host::abi::CoreKind;
+
+    #[test]
+    fn an_image_is_called_by_its_features() {
+        let of =
+            |names: &[&str]| extension(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
+        assert_eq!(of(&[]), "img");
+        assert_eq!(of(&["small", "other/tracing", "small"]), "other-tracing.small.img");
+    }
 
     #[test]
     fn a_builder_is_named_by_a_command_line() {
