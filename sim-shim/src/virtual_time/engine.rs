@@ -567,7 +567,10 @@ impl World {
         let kind = u32::from(task.kind.load(Relaxed)) << 16;
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind;
         let of_tensors = u64::from(tensors) * profile.range_tensor_ns.low;
-        let own_ns = profile.range_task_ns.low + args * profile.argument_ns.low + of_tensors;
+        let is_ready = task.edges_in.load(Relaxed) == 0;
+        let of_queue = if is_ready { profile.range_ready_ns.low } else { 0 };
+        let own_ns =
+            profile.range_task_ns.low + args * profile.argument_ns.low + of_tensors + of_queue;
         let line_ns = self.line_ns(slot, BUILDER);
         let now_ns = self.build_for(own_ns + line_ns);
         self.ledger.added(slot, generation);

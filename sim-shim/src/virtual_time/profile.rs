@@ -108,6 +108,8 @@ profile! {
         range_ns,
         /// Adding and publishing a task of a range, without its arguments.
         range_task_ns,
+        /// Putting a task of a range that waits for nothing into the queue of what is ready.
+        range_ready_ns,
         /// Adding an edge of a task of a range.
         range_edge_ns,
         /// A tensor that a task of a range reads or writes: the derivation of edges from it.

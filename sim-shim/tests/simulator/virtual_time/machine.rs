@@ -134,8 +134,8 @@ fn the_instructions_are_those_of_the_image() {
     let [step, complete, release, dispatch] =
         [p.step_ns, p.complete_ns, p.release_ns, p.dispatch_ns].map(|span| span.low);
     let [add, edge, publish] = [p.add_ns, p.edge_ns, p.publish_ns].map(|span| span.low);
-    let [range, range_task, range_edge] =
-        [p.range_ns, p.range_task_ns, p.range_edge_ns].map(|span| span.low);
+    let [range, range_task, range_ready, range_edge] =
+        [p.range_ns, p.range_task_ns, p.range_ready_ns, p.range_edge_ns].map(|span| span.low);
     // Of 64 tasks, of which the outer ones have a neighbour less.
     let of_range = range_task + range / 64;
     let task = complete + dispatch;
@@ -161,10 +161,10 @@ fn the_instructions_are_those_of_the_image() {
         ("chain_of_16", 2, of_chain + link + 28 * p.chain_word_ns.low),
         ("chain_of_48", 2, of_chain + link + 60 * p.chain_word_ns.low),
         ("three_links", 2, of_chain + 3 * link + 84 * p.chain_word_ns.low),
-        ("rows", 2, of_range),
+        ("rows", 2, of_range + range_ready),
         ("rows_one", 2, of_range + range_edge),
         ("rows_three", 2, of_range + 3 * range_edge),
-        ("row_of_one", 2, range_task + range),
+        ("row_of_one", 2, range_task + range_ready + range),
         ("chain", 3, task + release + 2 * step),
         ("wavefront", 3, task + 2 * release),
         // Through the shared queue, whose instructions no key has.

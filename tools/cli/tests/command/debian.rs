@@ -37,8 +37,13 @@ case "$2" in
 */rustc-web_*) printf '#!/bin/sh\necho "compiler $* with $LD_LIBRARY_PATH" >> "$LOG_OF_FAKE"\n' > "$3/usr/bin/rustc"
     chmod +x "$3/usr/bin/rustc" ;;
 esac"#;
-/// Tells its words and environment, runs the compiler that it is given, and builds nothing.
+/// Says where it puts what it builds. Where it should build, it tells its words and environment, runs the compiler that it is given, and builds nothing.
 const CARGO: &str = r#"
+case "$1" in
+metadata) echo '{"packages": [], "workspace_members": [], "resolve": null, "version": 1, "workspace_root": "/",' \
+    "\"target_directory\": \"$XDG_CACHE_HOME/target\"}"
+    exit 0 ;;
+esac
 echo "RUSTC=$RUSTC BOOTSTRAP=$RUSTC_BOOTSTRAP LINKER=$CARGO_TARGET_AARCH64_UNKNOWN_NONE_LINKER" >> "$LOG_OF_FAKE"
 "$RUSTC" --of-cargo
 exit 7"#;
