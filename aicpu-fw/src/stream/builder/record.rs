@@ -68,7 +68,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let (mut accesses, mut writes) = (0, 0);
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some(view) = arg.tensor() else { continue };
-            if view.defect().is_some() || !self.is_alive(view.heap()) {
+            if !self.is_usable(view) {
                 return Err(self.tasks.refuse_next(task, view_blame(view, index)));
             }
             self.check_own(view, task, index)?;
