@@ -32,7 +32,7 @@ use crate::streaming::{
     LINE, WIDTH, dense, extent, floats, moves, part, submit, submit_range, tile,
 };
 
-/// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as eight of them.
+/// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as six of them, and keeps its kernels on one core.
 const SHORT: u64 = 8;
 
 /// Rows by which a column of tiles is behind the column before in the order of submission. With fewer, the rows that the last factors wait for come late;
