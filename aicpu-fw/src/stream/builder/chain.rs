@@ -75,8 +75,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let id = self.write_chain(chain, plan, uses.count() * Access::MAX_ENTRIES)?;
         if uses.is_whole() {
             uses.each(|index, access| self.use_access(access, (number, index)))?;
-        } else {
-            self.use_tensors(chain, number)?;
+            return Ok(id);
+        }
+        for (index, arg, view) in chain.uses() {
+            let Some((_, kind)) = access_of(arg) else { continue };
+            let region = Region::of(&view);
+            self.use_access(&Access::new(view.base().0, kind, &region), (number, index))?;
         }
         Ok(id)
     }
@@ -122,18 +126,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         })
     }
 
-    /// Derives the edges of the newest task, which is a chain, or notes what it does: from the tensors of its links.
-    #[cold]
-    fn use_tensors(&mut self, chain: &Chain<'_>, number: u64) -> Result<(), Fault> {
-        for (index, arg, view) in chain.uses() {
-            let Some((_, kind)) = access_of(arg) else { continue };
-            let region = Region::of(&view);
-            let access = Access::new(view.base().0, kind, &region);
-            self.use_access(&access, (number, index))?;
-        }
-        Ok(())
-    }
-
+    /// Derives the edges of the newest task, which is a chain, from an access, or notes it.
     fn use_access(
         &mut self,
         access: &Access<'_>,

@@ -5,7 +5,7 @@ use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Bindings, DependencyMode, Recording, TaskSpec, TensorTask, TensorView};
 
-use super::super::accesses::{access_of, arg_count, argument_blame, view_blame};
+use super::super::accesses::{access_of, arg_count, argument_blame, check_outputs, view_blame};
 use super::super::map::{Access, AccessKind};
 use super::super::recording::bindings::Bound;
 use super::super::recording::places::base_of;
@@ -76,7 +76,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             accesses += 1;
             if kind == AccessKind::Write {
                 if writes > 0 {
-                    self.check_outputs(view, task, index)?;
+                    check_outputs(view, task.args, index)
+                        .map_err(|blame| self.tasks.refuse_next(task, blame))?;
                 }
                 writes += 1;
             }

@@ -130,7 +130,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                         accesses += 1;
                         if kind == AccessKind::Write {
                             if writes > 0 {
-                                self.check_outputs(view, task, index)?;
+                                check_outputs(view, task.args, index)
+                                    .map_err(|blame| self.tasks.refuse_next(task, blame))?;
                             }
                             writes += 1;
                         }
@@ -144,17 +145,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             index += 1;
         }
         Ok(accesses)
-    }
-
-    /// No two arguments write the same element.
-    pub(super) fn check_outputs(
-        &mut self,
-        output: &TensorView<'_>,
-        task: &TensorTask<'_>,
-        index: u32,
-    ) -> Result<(), Fault> {
-        let checked = check_outputs(output, task.args, index);
-        checked.map_err(|blame| self.tasks.refuse_next(task, blame))
     }
 
     /// The edges that the accesses of the newest task make. Each is noted before the next one is looked at: what it hides
