@@ -23,7 +23,6 @@ use pto_abi::Fault;
 use pto_abi::chain::{MAX_CHAIN_KERNELS, header_words, link_words};
 
 use crate::link::Link;
-use crate::task::TaskSpec;
 use crate::tensor::TensorView;
 use crate::tensor_task::Arg;
 
@@ -103,15 +102,16 @@ impl<'a> Chain<'a> {
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
-    pub fn plan(&self) -> Result<ChainPlan, Fault> {
-        let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?.task();
+    pub fn plan(&self) -> Result<ChainPlan<'a>, Fault> {
+        let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
+        let kind = first.task().kind;
         let (mut words, mut kernels) = (header_words(), 0_u64);
         // How often the links of the group under way run.
         let mut group = None;
-        let (mut is_uneven, mut has_tensors) = (false, false);
+        let (mut is_uneven, mut on_tensors) = (false, 0);
         for link in self.links {
-            has_tensors |= link.is_on_tensors();
-            words += link.checked_words(first.kind)?;
+            on_tensors += u32::from(link.is_on_tensors());
+            words += link.checked_words(kind)?;
             let times = link.count();
             kernels += u64::from(times);
             is_uneven |= group.is_some_and(|group| group != times);
@@ -120,24 +120,23 @@ impl<'a> Chain<'a> {
         if is_uneven {
             return Err(Fault::BUILD_CHAIN_TURNS);
         }
-        if kernels > MAX_CHAIN_KERNELS.into() {
-            return Err(Fault::BUILD_CHAIN_LIMIT);
-        }
-        Ok(ChainPlan { first, words, kernels, has_tensors })
+        let kernels = u32::try_from(kernels).ok().filter(|kernels| *kernels <= MAX_CHAIN_KERNELS);
+        let kernels = kernels.ok_or(Fault::BUILD_CHAIN_LIMIT)?;
+        Ok(ChainPlan { first, words, kernels, on_tensors })
     }
 }
 
 /// A chain that can be run.
 #[derive(Clone, Copy, Debug)]
-pub struct ChainPlan {
-    /// Its first kernel, as a task without arguments.
-    pub first: TaskSpec<'static>,
+pub struct ChainPlan<'a> {
+    /// Its first link, whose kernel it is known by.
+    pub first: &'a Link<'a>,
     /// The words that say it to a core.
     pub words: usize,
     /// How many kernels it has.
-    pub kernels: u64,
-    /// Whether a link was given tensors.
-    pub has_tensors: bool,
+    pub kernels: u32,
+    /// How many of its links were given tensors.
+    pub on_tensors: u32,
 }
 
 #[cfg(test)]

@@ -90,16 +90,6 @@ impl<'a> Variation<'a> {
     }
 }
 
-/// How an argument goes from kernel to kernel of its link.
-enum Course {
-    /// It stays.
-    Same,
-    /// By one step.
-    Steps(i64),
-    /// By words, or by several variations together.
-    Other,
-}
-
 /// What the arguments of a link are made of.
 #[derive(Clone, Copy, Debug)]
 enum Operands<'a> {
@@ -274,15 +264,11 @@ impl<'a> Link<'a> {
         mut each: impl FnMut(&TensorView<'a>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(view) = self.args().get(arg).and_then(Arg::tensor) else { return Ok(()) };
-        match self.course(arg) {
-            Course::Same => return each(view),
-            Course::Steps(step) => {
-                let mut whole = *view;
-                if whole.repeat(step, self.times) {
-                    return each(&whole);
-                }
+        if let Some(step) = self.step_of(arg) {
+            let mut whole = *view;
+            if whole.repeat(step, self.times) {
+                return each(&whole);
             }
-            Course::Other => {}
         }
         (0..self.times).filter_map(|turn| self.view_at(arg, turn)).try_for_each(|view| each(&view))
     }
@@ -300,21 +286,18 @@ impl<'a> Link<'a> {
     /// What the whole link uses through an argument, if one view can say it.
     fn whole(&self, arg: usize) -> Option<TensorView<'a>> {
         let view = *self.args().get(arg)?.tensor()?;
-        match self.course(arg) {
-            Course::Same => Some(view),
-            Course::Steps(step) => view.repeated(step, self.times),
-            Course::Other => None,
-        }
+        view.repeated(self.step_of(arg)?, self.times)
     }
 
-    /// How an argument goes from kernel to kernel.
+    /// By how much argument `arg` grows from each kernel to the next: 0 if it stays. `None`: it varies by words, or by several variations together.
+    #[must_use]
     #[inline]
-    fn course(&self, arg: usize) -> Course {
+    pub fn step_of(&self, arg: usize) -> Option<i64> {
         let mut own = self.variations.iter().filter(|variation| variation.arg == arg);
         match (own.next(), own.next()) {
-            (None, _) => Course::Same,
-            (Some(Variation { how: How::Steps(step), .. }), None) => Course::Steps(*step),
-            _ => Course::Other,
+            (None, _) => Some(0),
+            (Some(only), None) => only.step(),
+            _ => None,
         }
     }
 

@@ -18,7 +18,8 @@ use pto_abi::{Fault, TaskId};
 use pto_graph::group::{CollectiveCall, Communicator, Crossing, Exchange};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
-    Recording, ScopeId, StreamBuilder, TensorTask, TensorView, forward_graph_builder, plan,
+    Recording, ScopeId, StreamBuilder, TensorRange, TensorTask, TensorView, forward_graph_builder,
+    plan,
 };
 
 use crate::beside::{self, HostedStream};
@@ -238,6 +239,18 @@ impl StreamBuilder for Stream<'_> {
 
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
         self.0.submit_tensors(task)
+    }
+
+    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
+        self.0.takes_at_once(range)
+    }
+
+    fn submit_tensor_range(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<(), Fault> {
+        self.0.submit_tensor_range(range, ids)
     }
 
     fn begin_collective(&mut self, call: &CollectiveCall) {

@@ -397,10 +397,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         let slot = self.next_task;
         let id = TaskId { slot, generation: self.generation };
-        let ChainPlan { first: spec, words, kernels, .. } = match chain.plan() {
+        let ChainPlan { first, words, kernels, .. } = match chain.plan() {
             Ok(plan) => plan,
             Err(fault) => return Err(self.refuse_task(fault, id, chain.kernels(), 0)),
         };
+        let spec = first.task();
         let Some(task) = self.state.task(slot) else {
             let (found, bound) = (slot as usize, self.state.tasks.len());
             return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
@@ -415,7 +416,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.next_word = next;
         let line = TaskLine::added(spec.func_id.0, spec.kind.get(), (payload, 0), CHAIN_KERNEL.0);
         line.write(task, id);
-        count_some(&self.publisher.line().chained, kernels - 1);
+        count_some(&self.publisher.line().chained, u64::from(kernels) - 1);
         self.count_added(slot, &spec);
         Ok(id)
     }

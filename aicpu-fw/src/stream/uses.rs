@@ -37,15 +37,29 @@ impl Uses {
         }
     }
 
-    /// Argument `index` is used like this.
-    pub(super) fn add(&mut self, index: u32, (view, kind): (&TensorView<'_>, AccessKind)) {
+    /// Argument `index` is used like this. Inlined, so that an access goes from registers to its place.
+    #[inline(always)]
+    pub(super) fn add(&mut self, index: u32, access: Access<'static>) {
+        // Two links may do the same.
+        let is_known = self.simple.iter().any(|(_, other)| other.is_same(&access));
+        let is_kept = is_known || self.simple.push((index, access)).is_ok();
+        self.count_one(is_kept);
+    }
+
+    /// The same of a part that may have several strides.
+    #[cold]
+    pub(super) fn add_view(&mut self, index: u32, (view, kind): (&TensorView<'_>, AccessKind)) {
         let (base, region) = (view.base().0, Region::of(view));
-        let is_kept = match Access::of_rows(base, kind, &region) {
-            // Two links do the same.
-            Some(access) if self.simple.iter().any(|(_, other)| other.is_same(&access)) => true,
-            Some(access) => self.simple.push((index, access)).is_ok(),
-            None => self.others.push((index, base, kind, region)).is_ok(),
-        };
+        match Access::of_rows(base, kind, &region) {
+            Some(access) => self.add(index, access),
+            None => {
+                let is_kept = self.others.push((index, base, kind, region)).is_ok();
+                self.count_one(is_kept);
+            }
+        }
+    }
+
+    const fn count_one(&mut self, is_kept: bool) {
         self.added += 1;
         self.is_short |= !is_kept;
     }
@@ -134,7 +148,7 @@ mod tests {
         for ((first, run, stride, count), kind) in given.iter().zip(kinds.iter().cycle()) {
             let view = whole.slice(0, *first, *run).repeated(*stride, *count).unwrap();
             assert_eq!(view.defect(), None);
-            uses.add(0, (&view, *kind));
+            uses.add_view(0, (&view, *kind));
         }
         uses.join();
         assert!(uses.is_whole());
@@ -199,11 +213,11 @@ mod tests {
         let mut uses = Uses::new();
         let rows = |first| whole.slice(0, first, 1).repeated(12, 5).unwrap();
         for index in 0..12 {
-            uses.add(index, (&rows(index), AccessKind::Write));
-            uses.add(index, (&rows(index), AccessKind::Write));
+            uses.add_view(index, (&rows(index), AccessKind::Write));
+            uses.add_view(index, (&rows(index), AccessKind::Write));
         }
         assert_eq!((uses.count(), uses.is_whole()), (12, true));
-        uses.add(12, (&whole.slice(0, 100, 1), AccessKind::Write));
+        uses.add_view(12, (&whole.slice(0, 100, 1), AccessKind::Write));
         uses.join();
         assert_eq!((uses.count(), !uses.is_whole()), (25, true));
     }

@@ -6,27 +6,38 @@
 //! syrk  (AIC)   each tile on the diagonal further right, less the product of the tile of its row with itself
 //! gemm  (AIC)   each tile below those, less the product of the tiles of its row and of its column
 //! ```
-//! A tile is `InOut` of every task that changes it, and `In` of those that use it; the edges follow from that. One kind of edge is
-//! stated: the tiles far below the diagonal are solved when the first one of their column has been. They are not needed
-//! earlier, and if all of a column were solved at the same time, their ends would keep the schedulers from the next factor, for which
-//! everything waits. The tiles are strided views of one matrix. Factors and solutions are long kernels, each a task of its own. The products of a row are a range. Where they are short, some tiles of a row,
+//! A tile is `InOut` of every task that changes it, and `In` of those that use it; all edges follow from that. The tiles are strided views of one
+//! matrix. Factors and solutions are long kernels, each a task of its own. The products of a row are a range. Where they are short, some tiles of a row,
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
+//!
+//! A row of tiles needs what the column before has changed in it, and what the rows above have solved in its own column. The program submits in an order that has both,
+//! and in which a column is [`LAG`] rows behind the column before. Of six columns, numbered in that order:
+//!
+//! ```text
+//! row 1   1
+//! row 2   2   6
+//! row 3   3   7  10
+//! row 4   4   8  11  13
+//! row 5   5   9  12  14  15
+//! column  0   1   2   3   4
+//! ```
+//! The next factor is in the first rows of the next column. They would be submitted late if all rows of a column came first.
 
 use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
 use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorRange, TensorView};
 
-use crate::args::{Size, tiles};
+use crate::args::Size;
 use crate::streaming::{
     LINE, WIDTH, dense, extent, floats, moves, part, submit, submit_range, tile,
 };
 
-/// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as eight of them.
+/// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as six of them, and keeps its kernels on one core.
 const SHORT: u64 = 8;
 
-/// Tiles below the diagonal that are solved as soon as there is a factor: the first one, for the next factor, and those that
-/// the next columns need soon.
-const NEAR: u64 = 4;
+/// Rows by which a column of tiles is behind the column before in the order of submission. With fewer, the rows that the last factors wait for come late;
+/// with more, those that the next factors wait for.
+const LAG: u64 = 3;
 
 crate::orch_args! {
     /// The words of `cholesky`.
@@ -52,12 +63,16 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
     let (n, size) = (args.n.get(), args.tile.non_zero());
     let matrix = floats(args.matrix, &[n, n])?;
-    let status =
-        dense(args.status, ElementType::U32, &[n / size + u64::from(n % size != 0), LINE])?;
+    let columns = n / size + u64::from(n % size != 0);
+    let status = dense(args.status, ElementType::U32, &[columns, LINE])?;
     let program = Factor { args: &args, matrix, status };
     program.factor(stream, 0)?;
-    for column in tiles(n, size) {
-        program.column(stream, column)?;
+    for wave in 1..(LAG + 1) * columns {
+        // The columns that have a row below the diagonal there.
+        let first = (wave + 1).saturating_sub(columns).div_ceil(LAG);
+        for column in first..=(wave - 1) / (LAG + 1) {
+            program.row(stream, column, wave - LAG * column)?;
+        }
     }
     Ok(())
 }
@@ -81,30 +96,23 @@ impl Factor<'_> {
         submit(stream, &potrf.task())
     }
 
-    /// Everything right of the factor of a column, and the factor of the next one.
-    fn column<G: StreamBuilder>(
+    /// Solves the tile in this column and row of tiles, and changes what is right of it. The first row of a column ends with the next factor.
+    fn row<G: StreamBuilder>(
         &self,
         stream: &mut G,
-        column: (u64, u64),
+        column: u64,
+        row: u64,
     ) -> Result<(), BuildError> {
-        let n = self.args.n.get();
-        let next = column.0 + column.1;
-        let diagonal = tile(self.matrix, column, column)?;
-        let mut first_solved = None;
-        for row in tiles(n, self.args.tile.non_zero()).skip_while(|(row, _)| *row < next) {
-            let solved = tile(self.matrix, row, column)?;
-            let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);
-            let first = first_solved.as_slice();
-            let after = if row.0 < next + NEAR * column.1 { &[][..] } else { first };
-            let id = stream.submit_tensors(&trsm.task().after(after))?;
-            self.update(stream, column, row)?;
-            if row.0 == next {
-                first_solved = Some(id);
-                // As early as it can be: everything else waits for it.
-                self.factor(stream, next)?;
-            }
-        }
-        Ok(())
+        let (n, size) = (self.args.n.get(), self.args.tile.get());
+        let place = |number: u64| (number * size, size.min(n - number * size));
+        let is_first = row == column + 1;
+        let (column, row) = (place(column), place(row));
+        let (diagonal, solved) =
+            (tile(self.matrix, column, column)?, tile(self.matrix, row, column)?);
+        let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);
+        submit(stream, &trsm.task())?;
+        self.update(stream, column, row)?;
+        if is_first { self.factor(stream, row.0) } else { Ok(()) }
     }
 
     /// Changes all tiles of a row to the right of a column, from the left: chains of some tiles, the last of which ends on the diagonal, or ranges of tasks

@@ -2,15 +2,15 @@
 
 use std::num::NonZeroUsize;
 
-use pto_host::abi::{CoreKind, Fault, GmAddr};
+use pto_host::abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_host::graph::{
     Arg, BuildError, Chain, Comparison, DependencyMode, ElementType, GraphBuilder, Link, Predicate,
-    StreamBuilder, TaskSpec, TensorTask, TensorView, Variation, builder_set,
+    StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, Variation, builder_set,
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
 
-builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide, "derived" => derived } }
+builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide, "derived" => derived, "rows" => rows } }
 
 /// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
 fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
@@ -66,6 +66,22 @@ fn derived<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     stream.submit_chain(&Chain::new(&links), &[])?;
     let args = [Arg::In(&out), Arg::In(&out), Arg::Out(&a), Arg::Scalar(16_384)];
     stream.submit_tensors(&TensorTask::new(func::ADD, CoreKind::AIV, &args))?;
+    Ok(())
+}
+
+/// out = a + b, in 64 tasks of one range. It fails where the firmware would submit them one by one.
+fn rows<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let [a, b, out] = [a, b, out]
+        .map(|at| TensorView::dense(GmAddr(at), ElementType::F32, &[64, 256]).slice(0, 0, 1));
+    let args = [Arg::In(&a), Arg::In(&b), Arg::Out(&out), Arg::Scalar(256)];
+    let grows = [0, 1, 2].map(|arg| Variation::by(arg, 256 * 4));
+    let range = TensorRange::new(TensorTask::new(func::ADD, CoreKind::AIV, &args));
+    let range = range.times(64).varying(&grows);
+    if !stream.takes_at_once(&range) {
+        return Err(BuildError::Failed(2));
+    }
+    stream.submit_tensor_range(&range, &mut [TaskId::NONE; 64])?;
     Ok(())
 }
 
@@ -154,6 +170,15 @@ fn a_chain_waits_for_what_its_tensors_say() -> Result<(), pto_host::Error> {
         let report = device.run(work, &RunOptions::default())?;
         assert_eq!(report.tasks, 64 + 64 + 1, "{hosting}");
         assert_eq!((out.read()?, a.read()?), (vec![10.0; 16_384], vec![20.0; 16_384]), "{hosting}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_range_on_tensors_reaches_the_firmware_as_one() -> Result<(), pto_host::Error> {
+    for hosting in hostings() {
+        let found = run(hosting, |orch_args| Work::Stream { builder: "rows", orch_args })?;
+        assert_eq!(found, (64, [0, 64], vec![5.0; 16_384]), "{hosting}");
     }
     Ok(())
 }

@@ -28,6 +28,8 @@ pub enum Pattern {
     Tiles(u64, Submission),
     /// Tasks on tiles, each followed by a chain on tiles that it and others have changed: so many of both.
     TileChains(u64),
+    /// The same on tiles that stand one behind the other.
+    DenseChains(u64),
 }
 
 /// How the tasks of a range are submitted.
@@ -50,7 +52,9 @@ impl Pattern {
             Self::Wavefront(..) => "wavefront",
             Self::Rows(..) => "rows",
             Self::Words(..) => "words",
-            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => "tensors",
+            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) | Self::DenseChains(_) => {
+                "tensors"
+            }
         }
     }
 
@@ -67,6 +71,7 @@ impl Pattern {
             Self::Tiles(tasks, Submission::OneByOne) => [tasks, 1 << 32],
             Self::Tiles(tasks, Submission::AtOnce) => [tasks, 2 << 32],
             Self::TileChains(tasks) => [tasks / 2, 3 << 32],
+            Self::DenseChains(tasks) => [tasks / 2, 4 << 32],
         }
     }
 
@@ -74,7 +79,7 @@ impl Pattern {
     #[must_use]
     pub const fn variant(self) -> RuntimeVariant {
         match self {
-            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => {
+            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) | Self::DenseChains(_) => {
                 RuntimeVariant::TENSORMAP_AND_RINGBUFFER
             }
             _ => RuntimeVariant::AICPU_BUILD_GRAPH,
@@ -90,7 +95,11 @@ impl Pattern {
         match self {
             Self::Chain(_) => builders::chain(&mut graph)?,
             // Its edges are the firmware's to find.
-            Self::Independent(_) | Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) => {
+            Self::Independent(_)
+            | Self::Tensors(..)
+            | Self::Tiles(..)
+            | Self::TileChains(_)
+            | Self::DenseChains(_) => {
                 builders::independent(&mut graph)?;
             }
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,

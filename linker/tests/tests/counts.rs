@@ -16,7 +16,7 @@ use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 18] = [
+const GRAPHS: [(&str, [Pattern; 2]); 19] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
@@ -42,6 +42,8 @@ const GRAPHS: [(&str, [Pattern; 2]); 18] = [
     // In turns a task on a tile, and a chain of seven kernels on tiles. The one vCPU completes no task before all are built, so that each chain is
     // compared with all before it: few of them, as there are under way on a device.
     ("tile_chains", [Pattern::TileChains(16), Pattern::TileChains(64)]),
+    // The same on tiles that are dense, so that each part of a tensor is one run of bytes.
+    ("dense_chains", [Pattern::DenseChains(16), Pattern::DenseChains(64)]),
 ];
 const WORKERS: u32 = 8;
 

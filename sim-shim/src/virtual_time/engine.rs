@@ -484,7 +484,7 @@ impl World {
                     + profile.chain_ns.low
                     + links as u64 * profile.chain_link_ns.low
                     + words as u64 * profile.chain_word_ns.low
-                    + dense as u64 * profile.tensor_ns.low
+                    + dense as u64 * profile.chain_part_ns.low
                     + strided as u64 * profile.chain_tensor_ns.low
             }
             Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),

@@ -98,7 +98,9 @@ profile! {
         chain_word_ns,
         /// A part of a tensor that a link of a chain reads or writes, and that is not one run of bytes: its views, their checks, the derivation of edges from it.
         chain_tensor_ns,
-        /// A tensor that a task reads or writes, and a part that a link does if it is one run of bytes: its view, its check, the derivation of edges from it.
+        /// The same of a part that is one run of bytes.
+        chain_part_ns,
+        /// A tensor that a task reads or writes: its view, its check, the derivation of edges from it.
         tensor_ns,
         /// Adding an edge.
         edge_ns,

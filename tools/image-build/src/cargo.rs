@@ -214,11 +214,17 @@ impl Job {
         &self.features
     }
 
-    /// The profile, as cargo calls it, and what it sets.
-    pub(crate) const fn profile(&self) -> (&'static str, &'static [&'static str]) {
-        match self.profile {
-            Profile::Release => ("firmware", RELEASE),
-            Profile::Checked => ("firmware-checked", CHECKED),
+    /// The profile, as cargo calls it, and what it sets. Code for a development machine is built with [`WITHOUT_TABLES`], whose variable is seen by build
+    /// scripts of macros as well: in one profile, each kind of build would compile the macros of the other again, and all that is above them.
+    pub(crate) const fn profile(
+        &self,
+        machine: Machine,
+    ) -> (&'static str, &'static [&'static str]) {
+        match (self.profile, machine) {
+            (Profile::Release, Machine::Aarch64) => ("firmware", RELEASE),
+            (Profile::Release, Machine::X86_64) => ("firmware-native", RELEASE),
+            (Profile::Checked, Machine::Aarch64) => ("firmware-checked", CHECKED),
+            (Profile::Checked, Machine::X86_64) => ("firmware-native-checked", CHECKED),
         }
     }
 
@@ -254,7 +260,7 @@ fn cargo() -> OsString {
 }
 
 fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
-    let (profile, settings) = job.profile();
+    let (profile, settings) = job.profile(request.machine);
     let mut command = Command::new(cargo());
     command.current_dir(&job.folder).args(["build", "--profile", profile]);
     match job.is_library(request) {

@@ -18,7 +18,7 @@ pub(crate) struct Turn {
 
 /// Waits for the turn of a job; tells `say` that it waits.
 pub(crate) fn take(job: &Job, request: &Request, say: &dyn Fn(&str)) -> Result<Turn, BuildError> {
-    let (profile, _) = job.profile();
+    let (profile, _) = job.profile(request.machine);
     let name = format!("{}-{profile}.lock", request.triple());
     Turn::of_file(&job.target_folder(request)?, &name, say)
 }

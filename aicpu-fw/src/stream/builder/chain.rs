@@ -10,10 +10,10 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Chain, ChainPlan, DependencyMode, Predicate, TensorTask};
+use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TensorTask};
 
 use super::super::accesses::{access_of, view_blame};
-use super::super::map::{Access, Hide};
+use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
 use super::super::uses::Uses;
 use super::Stream;
@@ -30,8 +30,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         self.add_planned_chain(chain, &plan)
     }
 
-    fn add_planned_chain(&mut self, chain: &Chain<'_>, plan: &ChainPlan) -> Result<TaskId, Fault> {
-        if plan.has_tensors {
+    fn add_planned_chain(
+        &mut self,
+        chain: &Chain<'_>,
+        plan: &ChainPlan<'_>,
+    ) -> Result<TaskId, Fault> {
+        if plan.on_tensors > 0 {
             return self.add_chain_on_tensors(chain, plan);
         }
         self.write_chain(chain, plan, 0)
@@ -42,7 +46,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     fn write_chain(
         &mut self,
         chain: &Chain<'_>,
-        plan: &ChainPlan,
+        plan: &ChainPlan<'_>,
         entries: u64,
     ) -> Result<TaskId, Fault> {
         self.tasks.make_room(plan.words)?;
@@ -50,8 +54,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let words = self.tasks.storage().next_words(plan.words);
         chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
         self.tasks.storage_mut().takes(RingKind::MAP, entries);
-        let id = self.tasks.open_slot(&plan.first, CHAIN_KERNEL, plan.words)?;
-        self.tasks.chain_newest(id.slot, plan.kernels);
+        let id = self.tasks.open_slot(&plan.first.task(), CHAIN_KERNEL, plan.words)?;
+        self.tasks.chain_newest(id.slot, plan.kernels.into());
         Ok(id)
     }
 
@@ -60,17 +64,23 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     fn add_chain_on_tensors(
         &mut self,
         chain: &Chain<'_>,
-        plan: &ChainPlan,
+        plan: &ChainPlan<'_>,
     ) -> Result<TaskId, Fault> {
         let mut uses = Uses::new();
         self.check_tensors(chain, &mut uses)?;
-        uses.join();
+        if chain.links().len() > 1 {
+            uses.join();
+        }
         let number = self.tasks.storage().window().next();
         let id = self.write_chain(chain, plan, uses.count() * Access::MAX_ENTRIES)?;
         if uses.is_whole() {
             uses.each(|index, access| self.use_access(access, (number, index)))?;
-        } else {
-            self.use_tensors(chain, number)?;
+            return Ok(id);
+        }
+        for (index, arg, view) in chain.uses() {
+            let Some((_, kind)) = access_of(arg) else { continue };
+            let region = Region::of(&view);
+            self.use_access(&Access::new(view.base().0, kind, &region), (number, index))?;
         }
         Ok(id)
     }
@@ -80,36 +90,43 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let is_manual = self.tasks.scopes().mode() == DependencyMode::MANUAL;
         for link in chain.links() {
             for (index, arg) in (0_u32..).zip(link.args()) {
-                if arg.tensor().is_none() {
-                    continue;
+                let Some(view) = arg.tensor() else { continue };
+                let kind = access_of(arg).map(|(_, kind)| kind).filter(|_| !is_manual);
+                let step = link.step_of(index as usize).filter(|_| self.is_usable(view));
+                let whole = step.and_then(|step| {
+                    Access::repeated(view, kind.unwrap_or(AccessKind::Read), (step, link.count()))
+                });
+                match whole {
+                    Some(access) if kind.is_some() => uses.add(index, access),
+                    Some(_) => {}
+                    None => self.check_views(link, (index, kind), uses)?,
                 }
-                link.each_view(index as usize, |view| {
-                    if view.defect().is_some() || !self.is_alive(view.heap()) {
-                        let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
-                        return Err(self.tasks.refuse_next(&task, view_blame(view, index)));
-                    }
-                    if let Some((_, kind)) = access_of(arg).filter(|_| !is_manual) {
-                        uses.add(index, (view, kind));
-                    }
-                    Ok(())
-                })?;
             }
         }
         Ok(())
     }
 
-    /// Derives the edges of the newest task, which is a chain, or notes what it does: from the tensors of its links.
+    /// As [`check_tensors`](Self::check_tensors), of an argument that has several strides, or several parts, or cannot be used.
     #[cold]
-    fn use_tensors(&mut self, chain: &Chain<'_>, number: u64) -> Result<(), Fault> {
-        for (index, arg, view) in chain.uses() {
-            let Some((_, kind)) = access_of(arg) else { continue };
-            let region = Region::of(&view);
-            let access = Access::new(view.base().0, kind, &region);
-            self.use_access(&access, (number, index))?;
-        }
-        Ok(())
+    fn check_views(
+        &mut self,
+        link: &Link<'_>,
+        (index, kind): (u32, Option<AccessKind>),
+        uses: &mut Uses,
+    ) -> Result<(), Fault> {
+        link.each_view(index as usize, |view| {
+            if !self.is_usable(view) {
+                let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
+                return Err(self.tasks.refuse_next(&task, view_blame(view, index)));
+            }
+            if let Some(kind) = kind {
+                uses.add_view(index, (view, kind));
+            }
+            Ok(())
+        })
     }
 
+    /// Derives the edges of the newest task, which is a chain, from an access, or notes it.
     fn use_access(
         &mut self,
         access: &Access<'_>,
@@ -134,7 +151,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     ) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
         let plan = self.check_chain(chain)?;
-        let task = TensorTask::new(plan.first.func_id, plan.first.kind, &[]).when(predicate);
+        let first = plan.first.task();
+        let task = TensorTask::new(first.func_id, first.kind, &[]).when(predicate);
         let shape = self.tasks.block_shape_of(&task)?;
         self.check_element(&task, predicate.element(), true)?;
         let number = self.tasks.storage().window().next();
@@ -145,7 +163,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// What a chain is that can be run and has room.
-    fn check_chain(&mut self, chain: &Chain<'_>) -> Result<ChainPlan, Fault> {
+    fn check_chain<'c>(&mut self, chain: &Chain<'c>) -> Result<ChainPlan<'c>, Fault> {
         let (fault, found, bound) = match chain.plan() {
             Ok(plan) if plan.words <= MAX_ARGS => return Ok(plan),
             Ok(plan) => (Fault::BUILD_CHAIN_WORDS, plan.words as u64, MAX_ARGS as u64),

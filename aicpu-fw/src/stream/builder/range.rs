@@ -61,7 +61,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
                 Arg::Scalar(word) => (*word, None),
                 Arg::BoundScalar(_) => return None,
                 Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
-                    if view.defect().is_some() || !self.is_alive(view.heap()) {
+                    if !self.is_usable(view) {
                         return None;
                     }
                     let kind = access_of(arg).map(|(_, kind)| kind);

@@ -5,7 +5,7 @@ use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Bindings, DependencyMode, Recording, TaskSpec, TensorTask, TensorView};
 
-use super::super::accesses::{access_of, arg_count, argument_blame, view_blame};
+use super::super::accesses::{access_of, arg_count, argument_blame, check_outputs, view_blame};
 use super::super::map::{Access, AccessKind};
 use super::super::recording::bindings::Bound;
 use super::super::recording::places::base_of;
@@ -68,7 +68,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let (mut accesses, mut writes) = (0, 0);
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some(view) = arg.tensor() else { continue };
-            if view.defect().is_some() || !self.is_alive(view.heap()) {
+            if !self.is_usable(view) {
                 return Err(self.tasks.refuse_next(task, view_blame(view, index)));
             }
             self.check_own(view, task, index)?;
@@ -76,7 +76,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             accesses += 1;
             if kind == AccessKind::Write {
                 if writes > 0 {
-                    self.check_outputs(view, task, index)?;
+                    check_outputs(view, task.args, index)
+                        .map_err(|blame| self.tasks.refuse_next(task, blame))?;
                 }
                 writes += 1;
             }

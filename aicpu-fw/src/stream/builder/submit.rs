@@ -73,7 +73,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         is_placed: bool,
     ) -> Result<(), Fault> {
         let (at, address) = (arg_count(task), element.address());
-        let blame = if element.defect().is_some() || !self.is_alive(element.heap()) {
+        let blame = if !self.is_usable(element) {
             view_blame(element, at)
         } else if is_placed && !self.tasks.memory().has_element(address, element.element().bytes())
         {
@@ -123,14 +123,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                     return Err(self.tasks.refuse_next(task, blame));
                 }
                 Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
-                    if view.defect().is_some() || !self.is_alive(view.heap()) {
+                    if !self.is_usable(view) {
                         return Err(self.tasks.refuse_next(task, view_blame(view, index)));
                     }
                     if let Some((_, kind)) = access_of(arg) {
                         accesses += 1;
                         if kind == AccessKind::Write {
                             if writes > 0 {
-                                self.check_outputs(view, task, index)?;
+                                check_outputs(view, task.args, index)
+                                    .map_err(|blame| self.tasks.refuse_next(task, blame))?;
                             }
                             writes += 1;
                         }
@@ -144,17 +145,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             index += 1;
         }
         Ok(accesses)
-    }
-
-    /// No two arguments write the same element.
-    pub(super) fn check_outputs(
-        &mut self,
-        output: &TensorView<'_>,
-        task: &TensorTask<'_>,
-        index: u32,
-    ) -> Result<(), Fault> {
-        let checked = check_outputs(output, task.args, index);
-        checked.map_err(|blame| self.tasks.refuse_next(task, blame))
     }
 
     /// The edges that the accesses of the newest task make. Each is noted before the next one is looked at: what it hides
@@ -205,6 +195,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
                 map.note(&place, &access, (number, Hide::Nothing));
             }
         }
+    }
+
+    /// Whether a view has no defect, and the scope that its tensor belongs to is open.
+    #[inline]
+    pub(super) fn is_usable(&self, view: &TensorView<'_>) -> bool {
+        view.defect().is_none() && self.is_alive(view.heap())
     }
 
     /// Whether the scope that a tensor belongs to is open.

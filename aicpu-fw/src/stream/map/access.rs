@@ -1,8 +1,9 @@
 //! Accesses: what the tensor map is asked, and told.
 
+use pto_abi::limits::MAX_RANK;
 use pto_graph::TensorView;
 
-use super::super::region::{HALF, Region, tile};
+use super::super::region::{Dim, HALF, Region, tile};
 use super::divisor::Divisor;
 
 /// Whether an access changes the tensor.
@@ -55,6 +56,49 @@ impl<'r> Access<'r> {
             (low + reach, rows)
         };
         Some(Self { base, kind, low, high, rows, region: None })
+    }
+
+    /// As [`simple`](Self::simple), of a view without a defect and of what follows it at distances of `step` bytes, `times` in all: the
+    /// same as to the region of [`TensorView::repeated`]. `None`: that region has to be worked out, or is not in the tensor.
+    #[inline(always)]
+    #[must_use]
+    pub fn repeated(
+        view: &TensorView<'_>,
+        kind: AccessKind,
+        (step, times): (i64, u32),
+    ) -> Option<Self> {
+        let first = Self::simple(view, kind)?;
+        if step == 0 || times <= 1 {
+            return Some(first);
+        }
+        let distance = step.unsigned_abs();
+        let reach = distance.checked_mul(u64::from(times) - 1)?;
+        let (low, high) = if step < 0 {
+            (first.low.checked_sub(reach)?, first.high)
+        } else {
+            (first.low, first.high.checked_add(reach)?)
+        };
+        let is_whole = distance.checked_rem(view.element().bytes()) == Some(0);
+        let is_within = high <= view.tensor_bytes() && view.shape().len() < MAX_RANK;
+        let rows = first.rows_up_to(distance, reach)?;
+        (is_whole && is_within).then_some(Self { low, high, rows, ..first })
+    }
+
+    /// The rows of this access, which has one stride at most, and of those that follow at this distance until they are `reach` further.
+    fn rows_up_to(&self, distance: u64, reach: u64) -> Option<u64> {
+        let Some(stride) = self.stride() else {
+            let run = self.reach();
+            let rows = if distance <= run { 0 } else { distance << 32 | run };
+            return (run.max(distance) <= HALF || rows == 0).then_some(rows);
+        };
+        let run = self.rows & HALF;
+        if distance.checked_rem(stride) == Some(0) && distance <= self.reach() - run + stride {
+            // More rows of the same kind.
+            return Some(self.rows);
+        }
+        // Wider ones, or one run if they touch; else there are two strides.
+        let wide = run + reach;
+        (distance <= run).then_some(if wide < stride { stride << 32 | wide } else { 0 })
     }
 
     /// An access to a region that keeps nothing of it; `None`: the region has more than one stride, or larger ones.
@@ -119,6 +163,15 @@ impl<'r> Access<'r> {
         if self.rows == 0 || self.rows == MANY { None } else { Some(self.rows >> 32) }
     }
 
+    /// The bytes of a row, how far apart the rows are and how many there are, where one word tells that.
+    #[inline]
+    pub(super) fn even_rows(&self) -> Option<(u64, Dim)> {
+        let (stride, run) = (self.stride()?, self.rows & HALF);
+        let more = self.reach().wrapping_sub(run).checked_div(stride)?;
+        let count = u32::try_from(more + 1).ok()?;
+        Some((run, Dim { stride, count }))
+    }
+
     /// Rows and bytes of each, where they are `pitch` apart; `None`: they are not.
     #[inline]
     pub(super) fn rows_of(&self, pitch: Divisor) -> Option<(u64, u64)> {
@@ -149,4 +202,41 @@ pub enum Hide {
     Covered,
     /// It does not.
     Nothing,
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Access, AccessKind};
+    use crate::stream::region::Region;
+    use pto_abi::GmAddr;
+    use pto_graph::{ElementType, TensorView};
+
+    /// Steps of 2 bytes and more, forwards and backwards, of parts in the middle of a matrix.
+    #[test]
+    fn what_is_repeated_is_the_region_of_the_repeated_view() {
+        let matrix = TensorView::dense(GmAddr(0x1000), ElementType::F16, &[24, 12]);
+        let (mut found, mut refused) = (0, 0);
+        for (height, width) in [(1, 12), (3, 12), (1, 4), (3, 4), (2, 1), (4, 11)] {
+            let part = matrix.slice(0, 10, height).slice(1, 12 - width, width);
+            for step in -150..150 {
+                for times in 1..5 {
+                    let view = part.repeated(step, times).unwrap();
+                    let kind = AccessKind::Write;
+                    let Some(access) = Access::repeated(&part, kind, (step, times)) else {
+                        refused += 1;
+                        continue;
+                    };
+                    let context = (height, width, step, times);
+                    assert_eq!(view.defect(), None, "{context:?}");
+                    let region = Region::of(&view);
+                    let expected =
+                        Access::of_rows(0x1000, kind, &region).map(|all| all.is_same(&access));
+                    assert_eq!(expected, Some(true), "{context:?}");
+                    assert_eq!(access.region(), region, "{context:?}");
+                    found += 1;
+                }
+            }
+        }
+        assert!(found > 500 && refused > 500, "{found} {refused}");
+    }
 }

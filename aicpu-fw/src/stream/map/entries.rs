@@ -92,18 +92,17 @@ impl<'a> Entries<'a> {
         self.entries.get(usize::try_from(position & self.mask).ok()?)
     }
 
-    /// Whether a link leads to an entry that is not retired. A link that is 2^32 positions old may be taken for a young
-    /// one: it then leads to some live entry, and every entry that a walk comes to is compared as a whole.
+    /// Whether a link leads to an entry that is not retired.
     #[inline]
     pub(super) const fn is_live(&self, link: u32) -> bool {
-        let age = low_half(self.head.get()).wrapping_sub(link);
-        (age.wrapping_sub(1) as u64) < self.in_use()
+        self.live().holds(link)
     }
 
-    /// The entry that a link leads to, unless it is retired.
+    /// Those that are not retired now.
     #[inline]
-    pub(super) fn live(&self, link: u32) -> Option<&'a MapEntry> {
-        if self.is_live(link) { self.entry(link.into()) } else { None }
+    pub(super) const fn live(&self) -> Live<'a> {
+        let (entries, mask) = (self.entries, self.mask);
+        Live { entries, mask, head: low_half(self.head.get()), in_use: self.in_use() }
     }
 
     /// Puts an access in front of a chain. There is room for it.
@@ -121,15 +120,22 @@ impl<'a> Entries<'a> {
             entry.rank.store(0, Relaxed);
             return;
         }
-        let region = access.region();
-        let dims = region.dims();
-        entry.rank.store(u32::try_from(dims.len()).unwrap_or(0), Relaxed);
-        if let Some(inner) = dims.first() {
-            entry.run.store(region.run, Relaxed);
-            entry.stride.store(inner.stride, Relaxed);
-            entry.count.store(inner.count, Relaxed);
-            self.insert_outer(dims.get(1..).unwrap_or(&[]), position + 1);
+        match access.even_rows() {
+            Some((run, rows)) => store_rows(entry, (1, run), &rows),
+            None => self.insert_region(entry, &access.region(), position + 1),
         }
+    }
+
+    /// A region that one word does not tell; `next` is the position of the entry behind its own.
+    #[inline(never)]
+    fn insert_region(&self, entry: &MapEntry, region: &Region, next: u64) {
+        let dims = region.dims();
+        let rank = u32::try_from(dims.len()).unwrap_or(0);
+        let Some((inner, outer)) = dims.split_first() else {
+            return entry.rank.store(rank, Relaxed);
+        };
+        store_rows(entry, (rank, region.run), inner);
+        self.insert_outer(outer, next);
     }
 
     /// The dimensions beyond the first one stand in an entry of their own.
@@ -160,6 +166,41 @@ impl<'a> Entries<'a> {
         }
         Region::from_parts(low, high, entry.run.load(Relaxed), dims.get(..rank).unwrap_or(&[]))
     }
+}
+
+/// The entries that are not retired at one moment: a walk along a chain adds none and retires none.
+#[derive(Clone, Copy)]
+pub(super) struct Live<'a> {
+    entries: &'a [MapEntry],
+    mask: u64,
+    /// The low half of the next position.
+    head: u32,
+    in_use: u64,
+}
+
+impl<'a> Live<'a> {
+    /// Whether a link leads to one of them. A link that is 2^32 positions old may be taken for a young
+    /// one: it then leads to some live entry, and every entry that a walk comes to is compared as a whole.
+    #[inline]
+    const fn holds(self, link: u32) -> bool {
+        (self.head.wrapping_sub(link).wrapping_sub(1) as u64) < self.in_use
+    }
+
+    /// The entry that a link leads to, if it is one of them.
+    #[inline]
+    pub(super) fn get(self, link: u32) -> Option<&'a MapEntry> {
+        let at = usize::try_from(u64::from(link) & self.mask).ok()?;
+        self.entries.get(at).filter(|_| self.holds(link))
+    }
+}
+
+/// What an entry keeps of a region that is not one run: how many dimensions it has, the bytes that stand together, and the innermost dimension.
+#[inline]
+fn store_rows(entry: &MapEntry, (rank, run): (u32, u64), inner: &Dim) {
+    entry.rank.store(rank, Relaxed);
+    entry.run.store(run, Relaxed);
+    entry.stride.store(inner.stride, Relaxed);
+    entry.count.store(inner.count, Relaxed);
 }
 
 /// Where an entry keeps the dimensions beyond the first one.
@@ -198,7 +239,7 @@ mod tests {
         let walk = || {
             let mut link = chain.load(Relaxed);
             let mut found = Vec::new();
-            while let Some(entry) = entries.live(link) {
+            while let Some(entry) = entries.live().get(link) {
                 found.push(entries.region(entry, link));
                 link = entry.next.load(Relaxed);
             }

@@ -120,14 +120,16 @@ impl<F> Look<'_, '_, F> {
     where
         F: FnMut(u64) -> Result<(), E>,
     {
-        let (entries, access) = (self.entries, self.access);
-        let mut link = first;
-        while let Some(entry) = entries.live(link.load(Relaxed)) {
+        let (live, access) = (self.entries.live(), self.access);
+        let (mut link, mut misses) = (first, self.misses);
+        while let Some(entry) = live.get(link.load(Relaxed)) {
             let (low, high) = (entry.low.load(Relaxed), entry.high.load(Relaxed));
             let is_near = low < access.high && access.low < high;
             if is_near && entry.base.load(Relaxed) == access.base {
-                let are_runs = access.is_run() && entry.rank.load(Relaxed) == 0;
-                let meets = are_runs || self.meets_rows_of(entry, link.load(Relaxed))?;
+                let meets = match self.meets_in_step(entry, (low, high)) {
+                    Some(meets) => meets,
+                    None => self.meets_region_of(entry, link.load(Relaxed))?,
+                };
                 if meets {
                     self.task(&entry.task)?;
                     let is_around = access.low <= low && high <= access.high;
@@ -137,23 +139,32 @@ impl<F> Look<'_, '_, F> {
                     }
                 }
             }
-            self.misses += 1;
+            misses += 1;
             link = &entry.next;
         }
+        self.misses = misses;
         Ok(())
     }
 
-    /// Apart from [`walk`](Self::walk), whose entries are runs more often than not.
-    #[inline(never)]
-    fn meets_rows_of<E>(&self, entry: &MapEntry, at: u32) -> Result<bool, Stop<E>> {
-        let (access, stride) = (self.access, entry.stride.load(Relaxed));
-        if entry.rank.load(Relaxed) == 1 && access.stride() == Some(stride) {
-            // Chains of a loop have rows at one distance: nothing has to be put together for them.
-            let ends = (entry.low.load(Relaxed), entry.high.load(Relaxed), entry.run.load(Relaxed));
-            let own = (access.low, access.high, access.rows & HALF);
-            return Ok(rows_meet(own, ends, stride));
+    /// Whether the access meets an entry with which it has its hull in common, where both are runs, or rows at one distance, as chains of
+    /// a loop have: nothing has to be put together for them. `None`: they are something else.
+    #[inline(always)]
+    fn meets_in_step(&self, entry: &MapEntry, (low, high): (u64, u64)) -> Option<bool> {
+        let access = self.access;
+        match (entry.rank.load(Relaxed), access.stride()) {
+            (0, None) => access.is_run().then_some(true),
+            (1, Some(stride)) if stride == entry.stride.load(Relaxed) => {
+                let own = (access.low, access.high, access.rows & HALF);
+                Some(rows_meet(own, (low, high, entry.run.load(Relaxed)), stride))
+            }
+            _ => None,
         }
-        let meets = overlap(&access.region(), &self.entries.region(entry, at));
+    }
+
+    /// The same of any two regions. Apart from [`walk`](Self::walk), because what it puts together is large.
+    #[inline(never)]
+    fn meets_region_of<E>(&self, entry: &MapEntry, at: u32) -> Result<bool, Stop<E>> {
+        let meets = overlap(&self.access.region(), &self.entries.region(entry, at));
         meets.map_err(|Undecided| Stop::Undecided)
     }
 

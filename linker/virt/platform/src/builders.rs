@@ -215,7 +215,7 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 /// Each task reads one tensor and updates another one; their addresses are all that the kernel gets. Shape: how many,
 /// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
 /// with more than twice as many as tasks, for none. In the high half of the second: 1 for tiles of two tensors, row by row, 2 for the
-/// same with each row of tiles a range, and 3 for chains on tiles of one tensor.
+/// same with each row of tiles a range, 3 for chains on tiles of one tensor, and 4 for chains on tiles that are dense.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
@@ -225,6 +225,7 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     match live >> 32 {
         0 => {}
         3 => return tile_chains(stream, tasks, (func_id, kind)),
+        4 => return dense_chains(stream, tasks, (func_id, kind)),
         how => return tiles(stream, (tasks, how == 2), (func_id, kind)),
     }
     let tensor = |number: u64| {
@@ -297,12 +298,42 @@ fn tile_chains<G: StreamBuilder>(
         let matrix = TensorView::dense(at, ElementType::F32, &[ROW * 32, ROW * 32]);
         let tile = |row: u32, column: u32| matrix.slice(0, 32 * row, 32).slice(1, 32 * column, 32);
         let (left, other, changed) = (tile(row, 0), tile(1, 0), tile(row, 1));
-        let solve = [Arg::InOut(&left)];
-        stream.submit_tensors(&TensorTask::new(func_id, kind, &solve))?;
-        let args = [Arg::In(&left), Arg::In(&other), Arg::InOut(&changed)];
         let varies = [Variation::by(1, i64::from(32 * 4 * ROW * 32)), Variation::by(2, 128)];
-        let links = [Link::on_tensors(func_id, kind, &args).times(ROW - 1).varying(&varies)];
-        stream.submit_chain(&Chain::new(&links), &[])?;
+        solve_and_update(stream, [&left, &other, &changed], &varies, (func_id, kind))?;
     }
+    Ok(())
+}
+
+/// The same on tiles that stand one behind the other, where each part of a tensor is one run of bytes: each chain reads the tiles of the row
+/// before that are in the columns that it updates.
+fn dense_chains<G: StreamBuilder>(
+    stream: &mut G,
+    tasks: u64,
+    (func_id, kind): (FuncId, CoreKind),
+) -> Result<(), BuildError> {
+    for number in 0..tasks {
+        let row = u32::try_from(number % u64::from(ROW)).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+        let at = GmAddr((1 + number / u64::from(ROW) % PAIRS) << 20);
+        let tiles = TensorView::dense(at, ElementType::F32, &[ROW * ROW, 32 * 32]);
+        let tile = |row: u32, column: u32| tiles.slice(0, ROW * row + column, 1);
+        let (left, other, changed) = (tile(row, 0), tile((row + ROW - 1) % ROW, 1), tile(row, 1));
+        let varies = [Variation::by(1, 4 * 32 * 32), Variation::by(2, 4 * 32 * 32)];
+        solve_and_update(stream, [&left, &other, &changed], &varies, (func_id, kind))?;
+    }
+    Ok(())
+}
+
+/// A task that changes the first tile, and a chain of a link that reads two and changes the third.
+fn solve_and_update<G: StreamBuilder>(
+    stream: &mut G,
+    [left, other, changed]: [&TensorView<'_>; 3],
+    varies: &[Variation<'_>],
+    (func_id, kind): (FuncId, CoreKind),
+) -> Result<(), BuildError> {
+    let solve = [Arg::InOut(left)];
+    stream.submit_tensors(&TensorTask::new(func_id, kind, &solve))?;
+    let args = [Arg::In(left), Arg::In(other), Arg::InOut(changed)];
+    let links = [Link::on_tensors(func_id, kind, &args).times(ROW - 1).varying(varies)];
+    stream.submit_chain(&Chain::new(&links), &[])?;
     Ok(())
 }

@@ -145,8 +145,10 @@ fn the_instructions_are_those_of_the_image() {
     let (of_chain, link) = (add + publish + p.chain_ns.low, p.chain_link_ns.low);
     // A task on a tile, and a chain of one link with three tensors, which have seven edges together: eight chains to a tensor.
     let solve = add + publish + p.argument_ns.low + p.tensor_ns.low;
-    let update = of_chain + link + 3 * p.chain_tensor_ns.low;
-    let tile_chains = (solve + update + 7 * p.edge_ns.low) / 2;
+    let update = |part: u64| of_chain + link + 3 * part;
+    let tile_chains = (solve + update(p.chain_tensor_ns.low) + 7 * p.edge_ns.low) / 2;
+    // The same of parts that are one run of bytes, with two edges.
+    let dense_chains = (solve + update(p.chain_part_ns.low) + 2 * p.edge_ns.low) / 2;
     let tensors = add + publish + 2 * (p.argument_ns.low + p.tensor_ns.low);
     for (graph, column, charged_ns) in [
         ("independent", 2, add + publish),
@@ -158,6 +160,7 @@ fn the_instructions_are_those_of_the_image() {
         ("tiles", 2, tensors + edge),
         ("tiles_range", 2, tiles_in_range),
         ("tile_chains", 2, tile_chains),
+        ("dense_chains", 2, dense_chains),
         ("chain_of_16", 2, of_chain + link + 28 * p.chain_word_ns.low),
         ("chain_of_48", 2, of_chain + link + 60 * p.chain_word_ns.low),
         ("three_links", 2, of_chain + 3 * link + 84 * p.chain_word_ns.low),
