@@ -11,7 +11,7 @@
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
 //!
 //! A row of tiles needs what the column before has changed in it, and what the rows above have solved in its own column. The program submits in an order that has both,
-//! and in which a column is [`LAG`] rows behind the column before. Of six columns, numbered in that order:
+//! and in which a column is `LAG` rows behind the column before. Of six columns, numbered in that order:
 //!
 //! ```text
 //! row 1   1
