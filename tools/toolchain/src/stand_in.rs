@@ -20,6 +20,8 @@ pub const LIBRARY: &str = "libpto_cann_stand_in.so";
 pub const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
 /// The program that plays the device.
 const EMULATOR: &str = "pto-cann-emulator";
+/// The profile of the workspace that it is built with.
+const PROFILE: &str = "emulator";
 
 /// The targets whose code a device of this machine plays: that of a real one, and this machine's own.
 #[must_use]
@@ -37,15 +39,15 @@ pub fn emulator(
     triple: &'static str,
     say: &dyn Fn(&str),
 ) -> Result<(Command, PathBuf), ToolError> {
-    cargo.args(["build", "--quiet", "--package", EMULATOR, "--bin", EMULATOR, "--release"]);
-    cargo.args(["--target", triple, "--target-dir"]).arg(target_folder);
+    cargo.args(["build", "--quiet", "--package", EMULATOR, "--bin", EMULATOR]);
+    cargo.args(["--profile", PROFILE, "--target", triple, "--target-dir"]).arg(target_folder);
     if triple == LINUX {
         let programs = [packages::QEMU_USER, packages::CROSS_C];
         packages::install(&programs, say)?;
         cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", packages::CROSS_C.name);
     }
     Toolchain::provide(triple, Source::Rustup, say)?.equip(&mut cargo);
-    Ok((cargo, target_folder.join(triple).join("release").join(EMULATOR)))
+    Ok((cargo, target_folder.join(triple).join(PROFILE).join(EMULATOR)))
 }
 
 /// Makes `cargo`, which builds for the workspace around it, build the emulator for this machine from what its tests are compiled from, for the tests
