@@ -67,8 +67,7 @@ impl Job {
         if let Some(folder) = &request.crate_folder {
             return Self::of_crate(folder, request);
         }
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folder = here.ancestors().nth(2).unwrap_or(here).to_path_buf();
+        let folder = sources();
         if !folder.join("linker").is_dir() {
             return Err(BuildError::NoSources(folder));
         }
@@ -176,6 +175,21 @@ fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
     names.ok_or_else(|| "package.metadata.pto.kernels is no list of names of binaries".to_owned())
 }
 
+/// The folder of the workspace that this program was built from.
+fn sources() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Where cargo puts all that a request builds.
+pub(crate) fn target_folder(request: &Request) -> Result<PathBuf, BuildError> {
+    let folder = request.crate_folder.clone().unwrap_or_else(sources);
+    match &request.target_folder {
+        Some(target) => Ok(folder.join(target)),
+        None => Ok(metadata(&folder.join("Cargo.toml"))?.target_directory.into()),
+    }
+}
+
 /// Builds what `job` is for: the ELF files, where cargo puts them.
 pub(crate) fn run(
     request: &Request,
@@ -225,14 +239,6 @@ impl Job {
             (Profile::Release, Machine::X86_64) => ("firmware-native", RELEASE),
             (Profile::Checked, Machine::Aarch64) => ("firmware-checked", CHECKED),
             (Profile::Checked, Machine::X86_64) => ("firmware-native-checked", CHECKED),
-        }
-    }
-
-    /// Where cargo puts what it builds.
-    pub(crate) fn target_folder(&self, request: &Request) -> Result<PathBuf, BuildError> {
-        match &request.target_folder {
-            Some(folder) => Ok(self.folder.join(folder)),
-            None => Ok(metadata(&self.folder.join("Cargo.toml"))?.target_directory.into()),
         }
     }
 

@@ -41,9 +41,11 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildE
     check_builders(request)?;
     check_kernels(request)?;
     let toolchain = Toolchain::provide(request.triple(), request.source, say)?;
+    let jobs = Job::of(request)?;
+    let target = cargo::target_folder(request)?;
     let mut built = Vec::new();
-    for job in Job::of(request)? {
-        let _turn = turn::take(&job, request, say)?;
+    for job in jobs {
+        let _turn = turn::take(&job, (request, &target), say)?;
         say(&format!("building {} for {}", job.what(), request.triple()));
         for artifact in cargo::run(request, &toolchain, &job)? {
             built.push(finish(&artifact, job.features())?);

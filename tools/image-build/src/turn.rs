@@ -16,11 +16,14 @@ pub(crate) struct Turn {
     _lock: File,
 }
 
-/// Waits for the turn of a job; tells `say` that it waits.
-pub(crate) fn take(job: &Job, request: &Request, say: &dyn Fn(&str)) -> Result<Turn, BuildError> {
+/// Waits for the turn of a job in cargo's folder `target`; tells `say` that it waits.
+pub(crate) fn take(
+    job: &Job,
+    (request, target): (&Request, &Path),
+    say: &dyn Fn(&str),
+) -> Result<Turn, BuildError> {
     let (profile, _) = job.profile(request.machine);
-    let name = format!("{}-{profile}.lock", request.triple());
-    Turn::of_file(&job.target_folder(request)?, &name, say)
+    Turn::of_file(target, &format!("{}-{profile}.lock", request.triple()), say)
 }
 
 impl Turn {
