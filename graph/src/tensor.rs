@@ -39,6 +39,9 @@ pub const PLACEHOLDER: u64 = 0b11 << 62;
 /// The depth in the tag of a tensor that a recording leaves open; its serial number is that of the recording.
 pub const RECORDED_DEPTH: u32 = u32::MAX;
 
+/// Bytes of a row of [all bytes of a tensor](TensorView::all_bytes), at most.
+const MOST_ROW_BYTES: u64 = 1 << 31;
+
 /// A view as another language or a file states it; nothing is proved of it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawView<'a> {
@@ -126,6 +129,22 @@ impl<'s> TensorView<'s> {
             view.defect = Some(ViewDefect::Range);
         }
         view
+    }
+
+    /// All bytes of a tensor.
+    #[must_use]
+    pub fn all_bytes(base: GmAddr, bytes: u64) -> Self {
+        // An extent has 32 bits. Rows may overlap: what counts is which bytes they have.
+        let rows = bytes.div_ceil(MOST_ROW_BYTES).max(1);
+        let step = bytes / rows;
+        let width = bytes - (rows - 1) * step;
+        let extents = [rows, width].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
+        let strides = [step, 1];
+        let first = usize::from(rows == 1);
+        let (shape, strides) = (extents.get(first..), strides.get(first..));
+        let (shape, strides) = (shape.unwrap_or(&[]), strides.unwrap_or(&[]));
+        let element = ElementType::U8.get();
+        Self::alleged(&RawView { base, bytes, element, offset: 0, shape, strides })
     }
 
     /// A view as it is stated; whether it can be used is checked where it is used.

@@ -51,11 +51,7 @@ pub mod a2a3;
 mod allocator;
 mod arena;
 mod backend;
-#[cfg(feature = "sim")]
-mod beside;
 mod buffer;
-#[cfg(feature = "sim")]
-mod builders;
 mod control;
 mod copy_costs;
 mod cycle;

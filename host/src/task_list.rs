@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_graph::task_list::{IN, IN_OUT, OUT, WORD};
-use pto_graph::{Comparison, ElementType, Priority, StartMode};
+use pto_graph::{Comparison, ElementType, Priority, StartMode, TensorView};
 
 /// A task of a list.
 pub(crate) struct ListedTask {
@@ -86,21 +86,11 @@ pub(crate) struct ListedCondition {
     pub(crate) value: u64,
 }
 
-/// Bytes of a row of a view of a whole tensor, at most.
-const MOST_ROW_BYTES: u64 = 1 << 31;
-
 impl ListedView {
     /// All bytes of a tensor.
     pub(crate) fn whole(base: GmAddr, bytes: u64) -> Self {
-        // An extent has 32 bits. Rows may overlap: what counts is which bytes they have.
-        let rows = bytes.div_ceil(MOST_ROW_BYTES).max(1);
-        let step = bytes / rows;
-        let width = bytes - (rows - 1) * step;
-        let narrow = |extent: u64| u32::try_from(extent).unwrap_or(u32::MAX);
-        let (shape, strides) = match rows {
-            1 => (vec![narrow(bytes)], vec![1]),
-            _ => (vec![narrow(rows), narrow(width)], vec![step, 1]),
-        };
+        let view = TensorView::all_bytes(base, bytes);
+        let (shape, strides) = (view.shape().to_vec(), view.strides().to_vec());
         Self { base, bytes, element: ElementType::U8, offset: 0, shape, strides }
     }
 
@@ -119,22 +109,6 @@ impl ListedView {
         let offset = offset / element.bytes();
         let (shape, strides) = (vec![1], vec![1]);
         is_there.then_some(Self { base, bytes, element, offset, shape, strides })
-    }
-
-    /// As the runtime has it.
-    #[cfg(feature = "sim")]
-    pub(crate) fn as_view(&self) -> pto_graph::TensorView<'static> {
-        let Self { base, bytes, element, offset, .. } = *self;
-        let (shape, strides) = (self.shape.as_slice(), self.strides.as_slice());
-        let element = element.get();
-        pto_graph::TensorView::alleged(&pto_graph::RawView {
-            base,
-            bytes,
-            element,
-            offset,
-            shape,
-            strides,
-        })
     }
 
     /// Writes it as an argument of this role.

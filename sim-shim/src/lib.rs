@@ -9,11 +9,12 @@
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```
-//! A kernel may go on behind its call in virtual time (behind.rs).
+//! The firmware calls builder programs through a table, so that it is compiled once, in this crate (builders/). A kernel may go on behind its call in virtual time (behind.rs).
 //! All three modes run the same `pto_aicpu_fw::Instance` and `pto_aicore_kernels::worker`. On the simulator an address in GM
 //! is an address of this process, and the address of a kernel is that of its function.
 
 pub mod behind;
+mod builders;
 mod clock;
 mod core_port;
 mod doorbell;
@@ -29,6 +30,7 @@ mod supervisor;
 mod threads;
 pub mod virtual_time;
 
+pub use builders::AnyBuilders;
 pub use doorbell::Doorbell;
 pub use hosting::{Hosting, UnknownHosting};
 pub use machine::{Machine, Outcome};

@@ -9,6 +9,7 @@ use pto_abi::arena::Arena;
 use pto_aicpu_fw::{Launch, instance};
 use pto_graph::BuilderSet;
 
+use crate::builders::AnyBuilders;
 use crate::clock;
 use crate::doorbell::Doorbell;
 use crate::group::{RunPort, TransferEngine};
@@ -62,7 +63,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine in one of the hosting modes, whose firmware has these builders. `memory` owns the mapping
+    /// A machine in one of the hosting modes, whose firmware is compiled around these builders. `memory` owns the mapping
     /// of every arena that will be run; it stays alive as long as a thread of the machine does.
     pub fn new<B: BuilderSet>(
         hosting: Hosting,
@@ -80,6 +81,18 @@ impl Machine {
             }
         };
         Self { host, engine: None }
+    }
+
+    /// A machine whose firmware calls its builders through a table. It has no parameters, so that this firmware is compiled in
+    /// this crate and in no other one.
+    #[must_use]
+    #[inline(never)]
+    pub fn of_any(
+        hosting: Hosting,
+        memory: Arc<dyn Any + Send + Sync>,
+        builders: AnyBuilders,
+    ) -> Self {
+        Self::new(hosting, memory, builders)
     }
 
     /// Has the transfers of all further runs moved by `engine`.

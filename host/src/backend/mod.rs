@@ -3,12 +3,15 @@
 //! ```text
 //! simulator.rs   firmware and cores in this process            virt.rs   an emulated machine: crate::virt
 //! placed.rs      kernels in the memory of a device             a2a3.rs   an Ascend device:    crate::a2a3
+//! simulated_set.rs   the builders in the simulator's firmware
 //! ```
 
 #[cfg(feature = "a2a3")]
 mod a2a3;
 #[cfg(any(feature = "virt", feature = "a2a3"))]
 mod placed;
+#[cfg(feature = "sim")]
+mod simulated_set;
 #[cfg(feature = "sim")]
 mod simulator;
 #[cfg(feature = "virt")]
@@ -32,6 +35,8 @@ use pto_sim_shim::{
 pub(crate) use self::a2a3::A2a3;
 #[cfg(feature = "a2a3")]
 pub use self::a2a3::A2a3Options;
+#[cfg(feature = "sim")]
+pub(crate) use self::simulated_set::{CompiledIn, SimulatedSet};
 #[cfg(feature = "sim")]
 pub(crate) use self::simulator::Simulator;
 #[cfg(feature = "virt")]

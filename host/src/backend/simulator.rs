@@ -11,8 +11,8 @@ use pto_sim_shim::virtual_time::group::SeatOf;
 use pto_sim_shim::virtual_time::{FastRegions, KernelCosts, VirtualReport};
 use pto_sim_shim::{Doorbell, Hosting, Machine};
 
+use crate::backend::simulated_set::SimulatedSet;
 use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell};
-use crate::builders::SimulatedSet;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::kernel::Kernel;
@@ -34,7 +34,7 @@ pub(crate) struct Simulator<B> {
 
 impl<B: SimulatedSet> Simulator<B> {
     pub(crate) fn new(hosting: Hosting, memory: Arc<Memory>, builders: B) -> Self {
-        let mut machine = Machine::new(hosting, memory.clone(), builders.clone());
+        let mut machine = builders.clone().machine(hosting, memory.clone());
         let doorbell = Arc::default();
         machine.hang(&doorbell);
         let fast = FastRegions::default();
@@ -137,7 +137,7 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
 
     fn renew(&mut self) -> bool {
         let builders = self.builders.clone();
-        self.machine = Machine::new(self.hosting, self.memory.clone(), builders);
+        self.machine = builders.machine(self.hosting, self.memory.clone());
         self.machine.hang(&self.doorbell);
         self.machine.follow(&self.fast);
         self.engine.iter().for_each(|engine| self.machine.attach(Arc::clone(engine)));

@@ -99,16 +99,7 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_any(options, crate::builders::AnyBuilders::of(builders))
-    }
-
-    /// Has no parameters, so that the simulator's firmware is compiled here and in no other crate.
-    #[cfg(feature = "sim")]
-    fn open_sim_any(
-        options: DeviceOptions,
-        builders: crate::builders::AnyBuilders,
-    ) -> Result<Self, Error> {
-        Self::open_sim_with(options, builders)
+        Self::open_sim_with(options, pto_sim_shim::AnyBuilders::of(builders))
     }
 
     /// As [`open_sim`](Self::open_sim), with a firmware that is compiled around `builders`, as that of an image is: no call of a builder
@@ -121,11 +112,11 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_with(options, crate::builders::CompiledIn::of(builders))
+        Self::open_sim_with(options, crate::backend::CompiledIn::of(builders))
     }
 
     #[cfg(feature = "sim")]
-    fn open_sim_with<B: crate::builders::SimulatedSet>(
+    fn open_sim_with<B: crate::backend::SimulatedSet>(
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {

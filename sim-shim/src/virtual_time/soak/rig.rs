@@ -31,6 +31,7 @@ use super::image::{NODE_ARGS, image, image_bytes};
 use super::program::{Program, Tables};
 use super::setup::{KeepCores, Setup};
 use super::shaped;
+use crate::builders::AnyBuilders;
 
 /// Entries of a tensor map, at least.
 const FEWEST_ENTRIES: u32 = 256;
@@ -63,6 +64,7 @@ pub(super) struct Rig {
     capacities: Capacities,
     kernels: Box<[u64; MAX_FUNC_ID]>,
     program: Arc<Program>,
+    builders: Arc<AnyBuilders>,
     setup: Setup,
     epochs: Epochs,
 }
@@ -132,7 +134,9 @@ impl Rig {
             Tables { values: at(values), counters: at(counters), producers: at(producers) };
         let program = Arc::new(Program::of(graph, tables));
         let (kernels, epochs) = (kernel_table(), Epochs { run: 0, bring_up: 1 });
-        let rig = Self { memory, arena, layout, capacities, kernels, program, setup, epochs };
+        let builders = Arc::new(AnyBuilders::sharing(Arc::clone(&program)));
+        let rig =
+            Self { memory, arena, layout, capacities, kernels, program, builders, setup, epochs };
         rig.arena.workers().iter().for_each(Handshake::reset);
         rig.write_launch();
         rig.write_producers();
@@ -184,7 +188,7 @@ impl Rig {
     /// One run; after a fault the cores are brought up anew.
     pub(super) fn run(&mut self, options: VirtualOptions, chooser: Chooser) -> RigRun {
         self.prepare();
-        let (fault, report, chooser) = run_once(self.arena, &self.program, options, chooser);
+        let (fault, report, chooser) = run_once(self.arena, &self.builders, options, chooser);
         self.landed(fault, report, chooser)
     }
 
@@ -194,8 +198,13 @@ impl Rig {
         let launch = self.prepared();
         let chooser = Chooser::seeded(options.seed);
         let beats = Arc::default();
-        let (report, chooser) =
-            run_with::<F, _>(&launch, &self.program, options, (chooser, Around::default()), &beats);
+        let (report, chooser) = run_with::<F, _>(
+            &launch,
+            &self.builders,
+            options,
+            (chooser, Around::default()),
+            &beats,
+        );
         self.landed(self.arena.fault().first(), report, chooser)
     }
 

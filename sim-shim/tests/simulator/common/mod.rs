@@ -17,7 +17,7 @@ use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 use pto_graph::BuilderSet;
 use pto_sim_shim::virtual_time::VirtualOptions;
-use pto_sim_shim::{Hosting, Machine, Outcome};
+use pto_sim_shim::{AnyBuilders, Hosting, Machine, Outcome};
 
 /// Memory that stays where it is.
 pub(crate) struct Memory {
@@ -108,7 +108,7 @@ impl Device {
         let arena = Arena::new(gm, address, layout.total_bytes).unwrap();
         arena.workers().iter().for_each(pto_abi::handshake::Handshake::reset);
         let memory: Arc<dyn Any + Send + Sync> = memory;
-        let machine = Machine::new(hosting, memory, builders);
+        let machine = Machine::of_any(hosting, memory, AnyBuilders::of(builders));
         let device =
             Self { machine, arena, options, layout, epochs: Epochs { run: 0, bring_up: 1 } };
         device.write("", &[], device.layout.regions[region::GRAPH].bytes);

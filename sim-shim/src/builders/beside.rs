@@ -26,8 +26,6 @@ use pto_graph::{
     TensorTask, TensorView,
 };
 
-use crate::task_list::ListedView;
-
 /// A builder of a run that streams, for whoever runs programs of a set on it.
 pub(crate) trait HostedStream: StreamBuilder + HostedBuilder {}
 
@@ -155,7 +153,7 @@ impl Order {
         let mut last = None;
         for tensors in self.tensors.chunks(MAX_ARGS) {
             let whole =
-                |(base, bytes, _): &(GmAddr, u64, bool)| ListedView::whole(*base, *bytes).as_view();
+                |(base, bytes, _): &(GmAddr, u64, bool)| TensorView::all_bytes(*base, *bytes);
             let views: Vec<_> = tensors.iter().map(whole).collect();
             let args = views.iter().zip(tensors).map(|(view, (_, _, is_written))| {
                 if *is_written { Arg::InOut(view) } else { Arg::In(view) }

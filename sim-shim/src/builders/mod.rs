@@ -3,13 +3,15 @@
 //! The firmware is generic over its set of programs. An image is compiled around the set that it holds, so that no call of a builder goes
 //! through a table. On the simulator each set would mean a firmware of its own in every program that opens a device, and compiling one takes
 //! most of a minute. So [`AnyBuilders`] hides the set behind a table of functions: the firmware of the simulator is compiled once, in this
-//! crate, and each builder program once. [`CompiledIn`] keeps the set visible, for who measures what a builder's calls cost.
+//! crate, and each builder program once.
 //!
 //! ```text
 //! Instance --build(symbol, &mut G)--> AnyBuilders --table--> the user's set --build(symbol, &mut Graph)--> program
 //!    ^                                                                                                    |
 //!    '------------------------------- Graph, Stream: each call --table--> G ------------------------------'
 //! ```
+
+mod beside;
 
 use std::sync::Arc;
 
@@ -22,17 +24,23 @@ use pto_graph::{
     plan,
 };
 
-use crate::beside::{self, HostedStream};
+use beside::HostedStream;
 
 type Built = Option<Result<(), BuildError>>;
 
 /// Any set of builder programs, behind a table of functions. Clones are the same set.
 #[derive(Clone)]
-pub(crate) struct AnyBuilders(Arc<dyn Programs>);
+pub struct AnyBuilders(Arc<dyn Programs>);
 
 impl AnyBuilders {
-    pub(crate) fn of<B: BuilderSet>(builders: B) -> Self {
-        Self(Arc::new(builders))
+    /// The table of a set.
+    pub fn of<B: BuilderSet>(builders: B) -> Self {
+        Self::sharing(Arc::new(builders))
+    }
+
+    /// The same of a set that somebody else uses, too.
+    pub fn sharing<B: BuilderSet>(builders: Arc<B>) -> Self {
+        Self(builders)
     }
 }
 
@@ -66,53 +74,6 @@ impl AnyBuilders {
         // Every simulated device expands plans. A program that was given by this name goes first.
         let is_plan = symbol == pto_graph::symbol(plan::BUILDER);
         built.or_else(|| is_plan.then(|| plan::expand(&mut Stream::of(stream))))
-    }
-}
-
-impl SimulatedSet for AnyBuilders {
-    const RUNS_BUILDERS_BESIDE: bool = true;
-}
-
-/// A set of programs that the firmware of a simulated device is made with.
-pub(crate) trait SimulatedSet: BuilderSet + Clone {
-    /// Whether the firmware runs builders beside plans.
-    const RUNS_BUILDERS_BESIDE: bool;
-}
-
-/// One set of builders for all machines that a device uses in its life, which the firmware is compiled around.
-pub(crate) struct CompiledIn<B>(Arc<B>);
-
-impl<B: BuilderSet> CompiledIn<B> {
-    pub(crate) fn of(builders: B) -> Self {
-        Self(Arc::new(builders))
-    }
-}
-
-impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
-    const RUNS_BUILDERS_BESIDE: bool = false;
-}
-
-impl<B> Clone for CompiledIn<B> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<B: BuilderSet> BuilderSet for CompiledIn<B> {
-    fn names(&self) -> &[&str] {
-        self.0.names()
-    }
-
-    fn build<G: HostedBuilder>(&self, symbol: u64, graph: &mut G) -> Built {
-        self.0.build(symbol, graph)
-    }
-
-    fn stream_names(&self) -> &[&str] {
-        self.0.stream_names()
-    }
-
-    fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
-        self.0.build_stream(symbol, stream)
     }
 }
 

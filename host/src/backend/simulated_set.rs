@@ -1,0 +1,68 @@
+//! What the firmware of a simulated device is compiled around: a table of functions, which the simulator's crate does, or a set of builders.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
+use pto_sim_shim::{AnyBuilders, Hosting, Machine};
+
+type Built = Option<Result<(), BuildError>>;
+
+/// A set of programs that the firmware of a simulated device is made with.
+pub(crate) trait SimulatedSet: Clone + Send + 'static {
+    /// Whether the firmware runs builders beside plans.
+    const RUNS_BUILDERS_BESIDE: bool;
+
+    /// A machine with this firmware, as [`Machine::new`] makes it.
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine;
+}
+
+impl SimulatedSet for AnyBuilders {
+    const RUNS_BUILDERS_BESIDE: bool = true;
+
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine {
+        Machine::of_any(hosting, memory, self)
+    }
+}
+
+/// One set of builders for all machines that a device uses in its life, which the firmware is compiled around, for who measures what
+/// a builder's calls cost.
+pub(crate) struct CompiledIn<B>(Arc<B>);
+
+impl<B: BuilderSet> CompiledIn<B> {
+    pub(crate) fn of(builders: B) -> Self {
+        Self(Arc::new(builders))
+    }
+}
+
+impl<B: BuilderSet> SimulatedSet for CompiledIn<B> {
+    const RUNS_BUILDERS_BESIDE: bool = false;
+
+    fn machine(self, hosting: Hosting, memory: Arc<dyn Any + Send + Sync>) -> Machine {
+        Machine::new(hosting, memory, self)
+    }
+}
+
+impl<B> Clone for CompiledIn<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: BuilderSet> BuilderSet for CompiledIn<B> {
+    fn names(&self) -> &[&str] {
+        self.0.names()
+    }
+
+    fn build<G: HostedBuilder>(&self, symbol: u64, graph: &mut G) -> Built {
+        self.0.build(symbol, graph)
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.0.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
+        self.0.build_stream(symbol, stream)
+    }
+}
