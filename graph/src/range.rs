@@ -148,9 +148,9 @@ impl<'a> WaitWalk<'a> for WindowWalk<'a> {
         let (from, width, stride) = match wait.how {
             How::All => (0, wait.producers.len(), 0),
             How::Window { from, width, stride } => {
-                let stride = i64::from(stride);
-                let from = from.wrapping_add(i64::from(index).wrapping_mul(stride));
-                (from.cast_unsigned() as usize, width as usize, stride.cast_unsigned() as usize)
+                let by = i64::from(index).wrapping_mul(i64::from(stride));
+                let from = usize::try_from(from.wrapping_add(by).cast_unsigned());
+                (from.unwrap_or(usize::MAX), width as usize, stride as usize)
             }
             // Begins behind its end.
             How::Listed(_) => (usize::MAX, 1, 0),
