@@ -7,6 +7,8 @@
 use bytemuck::Pod;
 
 use crate::ids::GmAddr;
+#[cfg(not(any(loom, shuttle)))]
+use crate::sync::AtomicU64;
 
 /// A struct that consists of atomics only, valid for every bit pattern, so that a reference to it may
 /// stand on memory that others write.
@@ -16,6 +18,17 @@ use crate::ids::GmAddr;
 /// the type has no padding.
 #[cfg(not(any(loom, shuttle)))]
 pub unsafe trait LiveWords {}
+
+/// The first `N` times eight bytes of a live struct, for who writes several fields at once. While others look, they must look by such words, too: in
+/// Rust two accesses that overlap and are not the same size may not race.
+#[cfg(not(any(loom, shuttle)))]
+#[inline(always)]
+pub(crate) const fn leading_words<T: LiveWords, const N: usize>(of: &T) -> &[AtomicU64; N] {
+    const { assert!(8 * N <= size_of::<T>() && align_of::<T>() >= align_of::<AtomicU64>()) };
+    // SAFETY: T is aligned as the words are and not smaller than they are together; it is made of atomics that accept any bit pattern, so that its
+    // bytes may be seen as other atomics; the reference lives as long as the one it is made from.
+    unsafe { &*core::ptr::from_ref(of).cast() }
+}
 
 /// Asks the processor for the line of something that is about to be written, where that is worth an instruction. Nothing changes.
 #[inline(always)]

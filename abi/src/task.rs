@@ -12,9 +12,9 @@
 //! completing schedulers, `fanout` and the consumer slots below its count to the builder until the task
 //! completes (one builder, one completer), `state` and `core` to the scheduler that has the task.
 
-use crate::kinds::CoreKind;
+use crate::kinds::{CoreKind, TaskState};
 use crate::shared_struct::shared_struct;
-use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, TaskLock};
+use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, TaskLock};
 
 /// Consumers that stand in the task's own line; further ones go to [`EdgeChunk`]s.
 pub const INLINE_CONSUMERS: usize = 5;
@@ -68,6 +68,71 @@ shared_struct! {
         40 => last_chunk: AtomicU32,
         /// The first consumers, as slots.
         44 => consumers: [AtomicU32; INLINE_CONSUMERS],
+    }
+}
+
+/// The words of a task's line in front of its consumers, together with the first of these.
+const HEAD_WORDS: usize = 6;
+
+/// The line of a task without edges, as it stands when the builder has written it, as a few words: six stores instead of eleven. Many tasks
+/// have the same one but for the place of their arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskHead([u64; HEAD_WORDS]);
+
+impl TaskHead {
+    /// A task of this kernel whose state is `state`, with its arguments at `payload`.
+    #[must_use]
+    pub const fn new(
+        state: TaskState,
+        (func_id, kind, kernel): (u16, u8, u64),
+        (payload, args): (u32, u8),
+        generation: u32,
+    ) -> Self {
+        let state = state.get() as u64 | (func_id as u64) << 16;
+        let args = payload as u64 | (args as u64) << 32 | (kind as u64) << 40;
+        Self([UNPUBLISHED as u64, state, kernel, args, generation as u64, NO_CHUNK as u64])
+    }
+
+    /// The same with its arguments `words` further on. There are no more than 2^32 words of arguments.
+    #[inline(always)]
+    pub const fn advance(&mut self, words: u32) {
+        self.0[3] = self.0[3].wrapping_add(words as u64);
+    }
+
+    /// Writes the line of a task that nobody looks at yet.
+    #[cfg(not(any(loom, shuttle)))]
+    #[inline(always)]
+    pub fn write(&self, task: &Task) {
+        const { assert!(cfg!(target_endian = "little"), "the first field stands in the low bits") };
+        // One by one: a loop over six words is not unrolled in an image, which is compiled for its size.
+        let [release, state, kernel, args, generation, chunk] = self.0;
+        let places = crate::gm::leading_words::<_, HEAD_WORDS>(task);
+        places[0].store(release, Ordering::Relaxed);
+        places[1].store(state, Ordering::Relaxed);
+        places[2].store(kernel, Ordering::Relaxed);
+        places[3].store(args, Ordering::Relaxed);
+        places[4].store(generation, Ordering::Relaxed);
+        places[5].store(chunk, Ordering::Relaxed);
+    }
+
+    /// The same where atomics are larger than what they hold.
+    #[cfg(any(loom, shuttle))]
+    pub fn write(&self, task: &Task) {
+        let [_, state, kernel, args, generation, _] = self.0;
+        let [state, _, low, high, ..] = state.to_le_bytes();
+        let [p0, p1, p2, p3, args, kind, ..] = args.to_le_bytes();
+        let [g0, g1, g2, g3, ..] = generation.to_le_bytes();
+        task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
+        task.fanout.store(0, Ordering::Relaxed);
+        task.state.store(state, Ordering::Relaxed);
+        task.func_id.store(u16::from_le_bytes([low, high]), Ordering::Relaxed);
+        task.edges_in.store(0, Ordering::Relaxed);
+        task.kernel.store(kernel, Ordering::Relaxed);
+        task.payload.store(u32::from_le_bytes([p0, p1, p2, p3]), Ordering::Relaxed);
+        task.arg_count.store(args, Ordering::Relaxed);
+        task.kind.store(kind, Ordering::Relaxed);
+        task.generation.store(u32::from_le_bytes([g0, g1, g2, g3]), Ordering::Relaxed);
+        task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
     }
 }
 

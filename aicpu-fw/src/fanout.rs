@@ -23,10 +23,14 @@ pub trait FanoutPolicy: 'static {
     /// The number of consumers; `None`: closed.
     fn count(task: &Task) -> Option<u32>;
 
-    /// The number of consumers, if the next one stands in the task's own line; `None`: it does not, or the fanout is closed.
+    /// Whether the next consumer stands in the task's own line.
     #[inline]
-    fn place_in_line(task: &Task) -> Option<u32> {
-        Self::count(task).filter(|count| *count < FIRST_IN_CHUNKS)
+    fn room_in_line(task: &Task) -> RoomInLine {
+        match Self::count(task) {
+            Some(count) if count < FIRST_IN_CHUNKS => RoomInLine::Place(count),
+            Some(_) => RoomInLine::Full,
+            None => RoomInLine::Closed,
+        }
     }
 
     /// Counts the consumer in place `count`, which [`count`](Self::count) has just returned; `false`: the task has completed
@@ -35,6 +39,17 @@ pub trait FanoutPolicy: 'static {
 
     /// Closes the fanout for good; returns how many consumers are to be released.
     fn close<S: Sharing>(task: &Task) -> u32;
+}
+
+/// What the line of a task has for its next consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoomInLine {
+    /// This place, which is the number of consumers so far.
+    Place(u32),
+    /// None: the next one stands in a chunk.
+    Full,
+    /// The fanout is closed.
+    Closed,
 }
 
 /// The reference: the producer's own lock guards its fanout.
@@ -86,10 +101,13 @@ impl FanoutPolicy for LockFree {
     }
 
     #[inline]
-    fn place_in_line(task: &Task) -> Option<u32> {
+    fn room_in_line(task: &Task) -> RoomInLine {
         // Acquire: as in `count`. A closed fanout is a large number.
-        let fanout = task.fanout.load(Ordering::Acquire);
-        (fanout < FIRST_IN_CHUNKS).then_some(fanout)
+        match task.fanout.load(Ordering::Acquire) {
+            count @ 0..FIRST_IN_CHUNKS => RoomInLine::Place(count),
+            fanout if fanout & CLOSED == 0 => RoomInLine::Full,
+            _ => RoomInLine::Closed,
+        }
     }
 
     #[inline]
@@ -193,7 +211,7 @@ impl ConsumerWalk {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ConsumerWalk, FanoutPolicy, LockFree, Locked, Place, place_of};
+    use super::{ConsumerWalk, FanoutPolicy, LockFree, Locked, Place, RoomInLine, place_of};
     use pto_abi::sync::{Exclusive, Shared};
     use pto_abi::task::{CHUNK_CONSUMERS, EdgeChunk, INLINE_CONSUMERS, NO_CHUNK, Task};
 
@@ -213,6 +231,23 @@ mod tests {
     fn a_closed_fanout_takes_nothing() {
         count_then_close::<Locked>();
         count_then_close::<LockFree>();
+    }
+
+    fn room_as_counted<F: FanoutPolicy>() {
+        let task = Task::default();
+        for count in 0..u32::try_from(INLINE_CONSUMERS).unwrap() {
+            assert_eq!(F::room_in_line(&task), RoomInLine::Place(count));
+            assert!(F::commit::<Shared>(&task, count));
+        }
+        assert_eq!(F::room_in_line(&task), RoomInLine::Full);
+        F::close::<Shared>(&task);
+        assert_eq!(F::room_in_line(&task), RoomInLine::Closed);
+    }
+
+    #[test]
+    fn a_line_has_room_for_a_few() {
+        room_as_counted::<Locked>();
+        room_as_counted::<LockFree>();
     }
 
     #[test]

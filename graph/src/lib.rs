@@ -57,7 +57,7 @@ pub use error::BuildError;
 pub use hosted::HostedBuilder;
 pub use link::{Link, Variation};
 pub use predicate::{Comparison, Predicate};
-pub use range::{TaskRange, Wait};
+pub use range::{ListWalk, TaskRange, Wait, WaitWalk, WindowWalk};
 pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};

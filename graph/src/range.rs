@@ -98,6 +98,13 @@ impl<'a> Wait<'a> {
         }
     }
 
+    /// Whether a list says what each task waits for.
+    #[must_use]
+    #[inline]
+    pub const fn is_listed(&self) -> bool {
+        matches!(self.how, How::Listed(_))
+    }
+
     /// Out of line, so that a builder's loop needs no registers for it.
     #[inline(never)]
     fn listed_part(&self, ends: &[u32], index: u32) -> &'a [TaskId] {
@@ -112,6 +119,83 @@ impl<'a> Wait<'a> {
         ends.len() == tasks as usize
             && ends.iter().zip(ends.iter().skip(1)).all(|(end, next)| end <= next)
             && ends.last().is_none_or(|end| *end as usize == self.producers.len())
+    }
+}
+
+/// A walk along what one task after the other waits for, in fewer instructions than [`Wait::of`] takes for each. There is one for each way in which a
+/// wait tells it; along a wait that tells it in another way, every task is one that [`of`](Wait::of) has to be asked about.
+pub trait WaitWalk<'a> {
+    /// A walk along what the tasks from `index` on wait for.
+    fn along(wait: &Wait<'a>, index: u32) -> Self;
+
+    /// What the next task waits for, which is task `index`; `None`: [`Wait::of`] knows.
+    fn next(&mut self, index: u32) -> Option<&'a [TaskId]>;
+}
+
+/// A walk along windows that lie within their producers.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowWalk<'a> {
+    producers: &'a [TaskId],
+    /// Where the window of the next task begins, modulo 2^64: one that begins before the first producer has a large number here.
+    from: usize,
+    width: usize,
+    stride: usize,
+}
+
+impl<'a> WaitWalk<'a> for WindowWalk<'a> {
+    #[inline(always)]
+    fn along(wait: &Wait<'a>, index: u32) -> Self {
+        let (from, width, stride) = match wait.how {
+            How::All => (0, wait.producers.len(), 0),
+            How::Window { from, width, stride } => {
+                let by = i64::from(index).wrapping_mul(i64::from(stride));
+                let from = usize::try_from(from.wrapping_add(by).cast_unsigned());
+                (from.unwrap_or(usize::MAX), width as usize, stride as usize)
+            }
+            // Begins behind its end.
+            How::Listed(_) => (usize::MAX, 1, 0),
+        };
+        Self { producers: wait.producers, from, width, stride }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, _index: u32) -> Option<&'a [TaskId]> {
+        let from = self.from;
+        self.from = from.wrapping_add(self.stride);
+        self.producers.get(from..from.wrapping_add(self.width))
+    }
+}
+
+/// A walk along a list.
+#[derive(Clone, Copy, Debug)]
+pub struct ListWalk<'a> {
+    producers: &'a [TaskId],
+    /// Where those of the task before end.
+    from: u32,
+    /// Where those of each task end.
+    ends: &'a [u32],
+}
+
+impl<'a> WaitWalk<'a> for ListWalk<'a> {
+    #[inline(always)]
+    fn along(wait: &Wait<'a>, index: u32) -> Self {
+        let How::Listed(ends) = wait.how else {
+            return Self { producers: &[], from: 0, ends: &[] };
+        };
+        let before = index.checked_sub(1).and_then(|before| ends.get(before as usize));
+        let from = before.copied().unwrap_or(0);
+        Self { producers: wait.producers, from, ends }
+    }
+
+    #[inline(always)]
+    fn next(&mut self, index: u32) -> Option<&'a [TaskId]> {
+        // Not by `get`, whose pointer would be compared with null on the way.
+        if index as usize >= self.ends.len() {
+            return None;
+        }
+        let end = self.ends[index as usize];
+        let from = core::mem::replace(&mut self.from, end);
+        self.producers.get(from as usize..end as usize)
     }
 }
 
@@ -211,7 +295,7 @@ impl<'a> TaskRange<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TaskRange, Wait};
+    use super::{ListWalk, TaskRange, Wait, WaitWalk, WindowWalk};
     use crate::link::Variation;
     use crate::task::TaskSpec;
     use pto_abi::{CoreKind, Fault, FuncId, TaskId};
@@ -256,6 +340,50 @@ mod tests {
         slots(&listed, 0, [0, 1]);
         slots(&listed, 1, []);
         slots(&listed, 2, [2, 3, 4]);
+    }
+
+    /// From each task on; whether the walk knew at least one of them by itself.
+    fn walk_along<'a, W: WaitWalk<'a>>(wait: &Wait<'a>, tasks: u32) -> bool {
+        let mut knew = false;
+        for start in 0..tasks {
+            let mut walk = W::along(wait, start);
+            for index in start..tasks {
+                if let Some(found) = walk.next(index) {
+                    assert_eq!(found, wait.of(index), "{wait:?} from {start} at {index}");
+                    knew = true;
+                }
+            }
+        }
+        knew
+    }
+
+    #[test]
+    fn a_walk_finds_what_each_task_waits_for() {
+        let five = ids::<5>();
+        for from in [i32::MIN, -9, -3, -1, 0, 1, 4, 5, 6, i32::MAX] {
+            for width in [0, 1, 2, 3, 5, 6, u32::MAX] {
+                for stride in [0, 1, 2, 5, u32::MAX] {
+                    let wait = Wait::window(&five, from, width).every(stride);
+                    walk_along::<WindowWalk<'_>>(&wait, 8);
+                    assert!(!walk_along::<ListWalk<'_>>(&wait, 8));
+                }
+            }
+        }
+        assert!(walk_along::<WindowWalk<'_>>(&Wait::window(&five, -1, 3), 5));
+        assert!(walk_along::<WindowWalk<'_>>(&Wait::window(&five, 1, 2).every(2), 3));
+        assert!(walk_along::<WindowWalk<'_>>(&Wait::all(&five), 9));
+        for ends in [&[2, 2, 5][..], &[0, 0, 0, 5], &[5], &[0, 1, 5, 5]] {
+            let wait = Wait::listed(&five, ends);
+            let tasks = u32::try_from(ends.len()).unwrap();
+            assert!(walk_along::<ListWalk<'_>>(&wait, tasks));
+            assert!(!walk_along::<WindowWalk<'_>>(&wait, tasks));
+        }
+        // More and fewer tasks than the list has.
+        walk_along::<ListWalk<'_>>(&Wait::listed(&five, &[1, 4]), 5);
+        // Far along, where the windows of a stride wrap.
+        let wait = Wait::window(&five, -5, 3).every(u32::MAX);
+        let mut walk = WindowWalk::along(&wait, u32::MAX - 1);
+        assert_eq!([walk.next(u32::MAX - 1), walk.next(u32::MAX)], [None; 2]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! `GmWindow`: nothing outside, nothing misaligned, nothing that wraps.
 
 use pto_abi::GmAddr;
+use pto_abi::kinds::TaskState;
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_abi::task::Task;
+use pto_abi::task::{NO_CHUNK, Task, TaskHead, UNPUBLISHED};
 
 use crate::memory::{GM, with_gm};
 
@@ -77,4 +78,37 @@ fn live_words_are_the_memory() {
         assert!(gm.live_slice::<Task>(0, usize::MAX).is_none(), "the size overflows");
         assert_eq!(gm.live_slice::<Task>(256, 0).map(<[Task]>::len), Some(0));
     });
+}
+
+/// A line that is written in words has in its fields what it was made of, whatever stood there.
+#[test]
+fn the_line_of_a_task_is_written_at_once() {
+    let task = Task::default();
+    task.lock.hold(|| ());
+    let code = (0x1234, 0x03, 0xfedc_ba98_7654_3210);
+    let mut head = TaskHead::new(TaskState::PUBLISHED, code, (0xffff_fff0, 31), 0x8000_0001);
+    for further in [0, 9] {
+        task.edges_in.store(77, Ordering::Relaxed);
+        task.core.store(7, Ordering::Relaxed);
+        task.consumers[0].store(5, Ordering::Relaxed);
+        task.consumers[1].store(6, Ordering::Relaxed);
+        head.write(&task);
+        let words = [&task.fanin, &task.fanout, &task.edges_in, &task.payload, &task.generation];
+        let [fanin, fanout, edges_in, payload, generation] =
+            words.map(|word| word.load(Ordering::Relaxed));
+        assert_eq!((fanin, fanout, edges_in), (UNPUBLISHED, 0, 0));
+        assert_eq!((payload, generation), (0xffff_fff0 + further, 0x8000_0001));
+        assert_eq!(task.kernel.load(Ordering::Relaxed), code.2);
+        assert_eq!(task.func_id.load(Ordering::Relaxed), code.0);
+        assert_eq!(task.core.load(Ordering::Relaxed), 0);
+        let bytes = [&task.state, &task.arg_count, &task.kind];
+        let expected = [TaskState::PUBLISHED.get(), 31, code.1];
+        assert_eq!(bytes.map(|byte| byte.load(Ordering::Relaxed)), expected);
+        assert_eq!(task.last_chunk.load(Ordering::Relaxed), NO_CHUNK);
+        let consumers = [0, 1].map(|at| task.consumers[at].load(Ordering::Relaxed));
+        assert_eq!(consumers, [0, 6], "the first one belongs to the words, the others do not");
+        // Nobody holds it.
+        task.lock.hold(|| ());
+        head.advance(9);
+    }
 }

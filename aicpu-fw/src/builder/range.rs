@@ -9,16 +9,16 @@ use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
-use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
+use pto_abi::task::{Task, TaskHead};
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
-use pto_graph::{EdgeOutcome, TaskRange, Variation};
+use pto_graph::{EdgeOutcome, ListWalk, TaskRange, Variation, Wait, WaitWalk, WindowWalk};
 
 use super::Builder;
 use super::machine::{BuilderHost, DeviceMemory, RangeNote};
 use super::publisher::{count_some, release_published};
 use super::task_line::BLOCK_0_OF_1;
-use crate::fanout::FanoutPolicy;
+use crate::fanout::{FanoutPolicy, RoomInLine};
 use crate::mutant::{self, Mutant};
 
 /// Tasks whose lines are written before the first of them gets its edges: 4 KiB of lines, which are still in the nearest cache then.
@@ -53,50 +53,55 @@ impl Common<'_> {
         usize::from(self.args) + 1
     }
 
-    /// Writes the lines and the words of tasks that nobody looks at yet, and their ids. Their range begins with task `first`.
+    /// Writes the lines and the words of tasks that nobody looks at yet, and their ids. The first of them is task `first` of the range, stands in
+    /// `slot`, and has its words at `payload`.
     #[inline(never)]
     fn write(
         &self,
         (tasks, ids): (&[Task], &mut [TaskId]),
         words: &[AtomicU64],
-        (mut slot, mut payload, first): (u32, u32, u32),
+        (mut slot, payload, first): (u32, u32, u32),
     ) {
-        let stride = u32::from(self.args) + 1;
-        let &Self { kernel, generation, func_id, kind, args, .. } = self;
+        let generation = self.generation;
+        let code = (self.func_id, self.kind.get(), self.kernel);
+        // Nobody looks before a task is published; one that is not says so itself ([`break_off`](Builder::break_off)).
+        let mut head = TaskHead::new(TaskState::PUBLISHED, code, (payload, self.args), generation);
         let places = tasks.iter().zip(ids).zip(words.chunks_exact(self.stride()));
         for ((task, place), own) in places {
             *place = TaskId { slot, generation };
-            task.fanin.store(UNPUBLISHED, Ordering::Relaxed);
-            task.fanout.store(0, Ordering::Relaxed);
-            // Nobody looks before it is published; one that is not says so itself ([`break_off`](Builder::break_off)).
-            task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-            task.func_id.store(func_id, Ordering::Relaxed);
-            task.kernel.store(kernel, Ordering::Relaxed);
-            task.payload.store(payload, Ordering::Relaxed);
-            task.arg_count.store(args, Ordering::Relaxed);
-            task.kind.store(kind.get(), Ordering::Relaxed);
-            task.generation.store(generation, Ordering::Relaxed);
-            task.last_chunk.store(NO_CHUNK, Ordering::Relaxed);
-            self.write_words(own, slot.wrapping_sub(first));
+            head.write(task);
+            self.write_words(own);
             slot = slot.wrapping_add(1);
-            payload = payload.wrapping_add(stride);
+            head.advance(u32::from(self.args) + 1);
+        }
+        // In a loop of its own: most of a range's tasks have few arguments, and many none that varies.
+        if !self.variations.is_empty() {
+            for (index, own) in (first..).zip(words.chunks_exact(self.stride())) {
+                self.vary(own, index);
+            }
         }
     }
 
-    /// Writes the arguments of task `index`, and the block context behind them.
+    /// Writes the arguments of a task, and the block context behind them.
     #[inline(always)]
-    fn write_words(&self, own: &[AtomicU64], index: u32) {
+    fn write_words(&self, own: &[AtomicU64]) {
         for (word, arg) in own.iter().zip(self.words) {
             word.store(*arg, Ordering::Relaxed);
         }
+        // The last one, as the compiler sees.
+        if let Some(context) = own.get(usize::from(self.args)) {
+            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
+        }
+    }
+
+    /// Turns the arguments of the first task, which stand here, into those of task `index`.
+    #[inline(always)]
+    fn vary(&self, own: &[AtomicU64], index: u32) {
         for variation in self.variations {
             if let Some(word) = own.get(variation.arg()) {
                 let varied = variation.at(index, word.load(Ordering::Relaxed));
                 word.store(varied, Ordering::Relaxed);
             }
-        }
-        if let Some(context) = own.last() {
-            context.store(BLOCK_0_OF_1, Ordering::Relaxed);
         }
     }
 }
@@ -109,13 +114,13 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         range: &TaskRange<'_>,
         ids: &mut [TaskId],
     ) -> Result<(), Fault> {
-        let kernel = self.accept_range(range, ids.len())?;
+        let GmAddr(kernel) = self.accept_range(range, ids.len())?;
         let Room { tasks, words, first_word } = self.room(range)?;
         let mut copied = Vec::new();
         let common = Common {
             words: words_of(range, &mut copied),
             variations: range.variations(),
-            kernel: kernel.0,
+            kernel,
             generation: self.generation,
             func_id: range.task().func_id.0,
             kind: range.task().kind,
@@ -135,10 +140,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             let places = (tasks.get(batch.clone()), ids.get_mut(batch), words.get(of_words));
             // `accept_range` and `room` have seen to it.
             let (Some(tasks), Some(ids), Some(words)) = places else { break };
-            common.write((tasks, ids), words, (first.wrapping_add(index), payload, first));
+            common.write((tasks, ids), words, (first.wrapping_add(index), payload, index));
+            let at = (first, index);
             match range.waits() {
-                [_] => self.link::<true>(range, tasks, (first, index))?,
-                _ => self.link::<false>(range, tasks, (first, index))?,
+                [] => self.link::<WindowWalk<'_>, false>((&NOTHING, &[]), range, tasks, at)?,
+                [wait] if wait.is_listed() => {
+                    self.link::<ListWalk<'_>, false>((wait, &[]), range, tasks, at)?;
+                }
+                [wait] => self.link::<WindowWalk<'_>, false>((wait, &[]), range, tasks, at)?,
+                [wait, more @ ..] => {
+                    self.link::<WindowWalk<'_>, true>((wait, more), range, tasks, at)?;
+                }
             }
             index = next;
         }
@@ -150,44 +162,52 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 
     /// Adds the edges of tasks whose lines are written, and publishes them. The range begins with task `first` of the run, and they with
-    /// task `index` of the range. `ONE`: the range has one wait, as most have: the loop over its tasks has no loop over waits.
+    /// task `index` of the range. `MORE`: it has several waits, where most have one: their loop over tasks has no loop over waits.
     #[inline(never)]
-    fn link<const ONE: bool>(
+    fn link<'r, W: WaitWalk<'r>, const MORE: bool>(
         &mut self,
-        range: &TaskRange<'_>,
+        (wait, more): (&'r Wait<'r>, &[Wait<'r>]),
+        range: &TaskRange<'r>,
         tasks: &[Task],
-        (first, mut index): (u32, u32),
+        (first, index): (u32, u32),
     ) -> Result<(), Fault> {
         let (func_id, kind) = (range.task().func_id.0, range.task().kind);
-        let generation = self.generation;
         let tasks_of_run = self.state.tasks;
         let before = &tasks_of_run[..tasks_of_run.len().min(first as usize)];
-        let mut edges = 0;
+        let generation = self.generation;
+        let mut walk = W::along(wait, index);
+        let (mut slot, mut edges) = (first.wrapping_add(index), 0);
         for task in tasks {
-            let slot = first.wrapping_add(index);
             let id = TaskId { slot, generation };
             self.events.added(slot, func_id, kind.get());
-            let appended = match range.waits() {
-                [wait, ..] if ONE => self.append_range(before, wait.of(index), id, 0),
-                waits => waits.iter().try_fold(0, |edges_in, wait| {
-                    self.append_range(before, wait.of(index), id, edges_in)
-                }),
+            let mut producers = match walk.next(slot.wrapping_sub(first)) {
+                Some(producers) => producers,
+                None => outside(wait, first, slot),
+            };
+            let (mut edges_in, mut rest) = (0, more.iter());
+            let appended = loop {
+                match self.append_range(before, producers, id, edges_in) {
+                    Ok(so_far) => edges_in = so_far,
+                    Err(fault) => break Err(fault),
+                }
+                match rest.next().filter(|_| MORE) {
+                    Some(wait) => producers = outside(wait, first, slot),
+                    None => break Ok(edges_in),
+                }
             };
             let edges_in = match appended {
                 Ok(edges_in) => edges_in,
                 Err((fault, edges_in)) => {
-                    edges += u64::from(edges_in);
-                    count_some(&self.publisher.line().edges, edges);
-                    self.break_off((task, slot), edges_in, range.tasks() - index);
+                    count_some(&self.publisher.line().edges, (edges + edges_in) as u64);
+                    self.break_off(range, (task, slot, first), low_half(edges_in));
                     return Err(fault);
                 }
             };
-            task.edges_in.store(edges_in, Ordering::Relaxed);
-            edges += u64::from(edges_in);
-            self.publish_in_range(task, (slot, kind), edges_in);
-            index = index.wrapping_add(1);
+            edges += edges_in;
+            self.publish_in_range(task, (slot, kind), low_half(edges_in));
+            slot = slot.wrapping_add(1);
         }
-        count_some(&self.publisher.line().edges, edges);
+        count_some(&self.publisher.line().edges, edges as u64);
         Ok(())
     }
 
@@ -235,12 +255,19 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
 
-    /// The task in `slot` is the last one of its range that is added, with so many edges, and so many are not published.
+    /// The task in `slot` is the last one of its range that is added, with so many edges. The range begins with task `first`.
     #[cold]
-    fn break_off(&mut self, (task, slot): (&Task, u32), edges_in: u32, unpublished: u32) {
+    #[inline(never)]
+    fn break_off(
+        &mut self,
+        range: &TaskRange<'_>,
+        (task, slot, first): (&Task, u32, u32),
+        edges_in: u32,
+    ) {
         task.edges_in.store(edges_in, Ordering::Relaxed);
         task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
-        self.publisher.count_off::<S>(unpublished.into());
+        let published = slot.wrapping_sub(first);
+        self.publisher.count_off::<S>((range.tasks() - published).into());
         self.next_task = slot + 1;
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
@@ -253,36 +280,44 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         before: &[Task],
         producers: &[TaskId],
         consumer: TaskId,
-        mut edges_in: u32,
-    ) -> Result<u32, (Fault, u32)> {
+        mut edges_in: usize,
+    ) -> Result<usize, (Fault, usize)> {
         let producers = match producers {
             [others @ .., _] if mutant::is(Mutant::RangeForgetsAnEdge) => others,
             producers => producers,
         };
-        for &producer in producers {
-            let task = before.get(producer.slot as usize);
-            let task = task.filter(|_| producer.generation == consumer.generation);
-            let place = task.and_then(|task| Some((task, F::place_in_line(task)?)));
-            let outcome = match place {
+        // All of them, less those that have completed.
+        edges_in += producers.len();
+        let mut rest = producers.iter();
+        while let Some(producer) = rest.next() {
+            let at = place_in_run(*producer, consumer.generation);
+            let task = usize::try_from(at).ok().and_then(|at| before.get(at));
+            let outcome = match task.map(|task| (task, F::room_in_line(task))) {
                 // Most tasks have few consumers.
-                Some((task, count)) => {
+                Some((task, RoomInLine::Place(count))) => {
                     if let Some(place) = task.consumers.get(count as usize) {
                         place.store(consumer.slot, Ordering::Relaxed);
                     }
                     if F::commit::<S>(task, count) {
-                        edges_in += 1;
                         self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
                         EdgeOutcome::Added
                     } else {
-                        self.satisfied(producer, consumer)
+                        edges_in -= 1;
+                        self.satisfied(*producer, consumer)
                     }
                 }
-                None => {
-                    let outcome = self.append_far(producer, consumer, edges_in);
-                    let outcome = outcome.map_err(|fault| (fault, edges_in))?;
-                    edges_in += u32::from(outcome == EdgeOutcome::Added);
-                    outcome
+                Some((_, RoomInLine::Closed)) => {
+                    edges_in -= 1;
+                    self.satisfied(*producer, consumer)
                 }
+                _ => match self.append_far(at, consumer.slot) {
+                    Ok(EdgeOutcome::Added) => EdgeOutcome::Added,
+                    Ok(outcome) => {
+                        edges_in -= 1;
+                        outcome
+                    }
+                    Err(fault) => return Err((fault, edges_in - 1 - rest.len())),
+                },
             };
             let (producer, consumer) = (producer.slot, consumer.slot);
             self.events.host().in_range(RangeNote::Edge { producer, consumer, outcome });
@@ -290,25 +325,28 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         Ok(edges_in)
     }
 
-    /// An edge that does not stand in the line of its producer, or whose producer has completed, or is not before the range.
+    /// An edge that does not stand in the line of its producer, or whose producer has completed, or is not before the range. How many edges the
+    /// consumer has need not be looked at: [`accept_range`](Self::accept_range) has.
+    #[cold]
     #[inline(never)]
-    fn append_far(
-        &mut self,
-        producer: TaskId,
-        consumer: TaskId,
-        edges_in: u32,
-    ) -> Result<EdgeOutcome, Fault> {
+    fn append_far(&mut self, producer: u64, consumer: u32) -> Result<EdgeOutcome, Fault> {
+        let consumer = TaskId { slot: consumer, generation: self.generation };
+        let producer = task_at(producer, consumer.generation);
         let is_before = producer.slot < consumer.slot && producer.generation == consumer.generation;
         let Some(task) = self.state.task(producer.slot).filter(|_| is_before) else {
             return Err(self.not_before(producer, consumer));
         };
-        self.append(task, producer, consumer, edges_in)
+        self.append(task, producer, consumer, 0)
     }
 
     /// Makes a task of a range visible to the schedulers; it is counted already.
     #[inline]
     fn publish_in_range(&mut self, task: &Task, (slot, kind): (u32, CoreKind), edges_in: u32) {
         self.events.published(slot);
+        if edges_in > 0 {
+            // The line says zero already.
+            task.edges_in.store(edges_in, Ordering::Relaxed);
+        }
         self.events.host().in_range(RangeNote::Task(slot));
         let early = u32::from(mutant::is(Mutant::RangePublishesEarly) && edges_in > 0);
         let edges_in = edges_in - early;
@@ -331,6 +369,35 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.events.trace(TraceKind::READY, slot, 0);
         self.state.queue(kind).push::<S>(&[slot]);
     }
+}
+
+/// What ranges without a wait wait for.
+const NOTHING: Wait<'static> = Wait::all(&[]);
+
+/// What a task of a range waits for. Out of line, so that the loop over the tasks of a range needs no registers for it.
+#[cold]
+#[inline(never)]
+fn outside<'r>(wait: &Wait<'r>, first: u32, slot: u32) -> &'r [TaskId] {
+    wait.of(slot.wrapping_sub(first))
+}
+
+/// The slot of a task of this generation. One of another generation has a number of 2^32 and more, which no table of tasks has.
+#[inline(always)]
+fn place_in_run(task: TaskId, generation: u32) -> u64 {
+    (u64::from(task.generation) << 32 | u64::from(task.slot)) ^ u64::from(generation) << 32
+}
+
+/// The task that has this number.
+#[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
+const fn task_at(place: u64, generation: u32) -> TaskId {
+    TaskId { slot: place as u32, generation: (place >> 32) as u32 ^ generation }
+}
+
+/// How many producers a task has: [`accept_range`](Builder::accept_range) bounded their number.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "MAX_FANIN at most")]
+const fn low_half(count: usize) -> u32 {
+    count as u32
 }
 
 /// The arguments of the first task of a range, before anything varies; `room` is for those that are in no slice.

@@ -20,6 +20,8 @@ pub enum Pattern {
     Wavefront(u64, u64),
     /// Columns, rows, and for how many neighbours in the row before a task waits; each row is a range.
     Rows(u64, u64, u64),
+    /// Columns, and rows, in which each task waits for the one above it, as a list says; each row is a range.
+    Listed(u64, u64),
     /// Tasks, words of each, kernels of a link of a chain (none: the tasks are no chains), and links.
     Words(u64, u64, u64, u64),
     /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
@@ -50,7 +52,7 @@ impl Pattern {
             Self::Independent(_) => "independent",
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
-            Self::Rows(..) => "rows",
+            Self::Rows(..) | Self::Listed(..) => "rows",
             Self::Words(..) => "words",
             Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) | Self::DenseChains(_) => {
                 "tensors"
@@ -66,6 +68,7 @@ impl Pattern {
             Self::ForkJoin(width, stages) => [width, stages],
             Self::Wavefront(columns, rows) => [columns, rows],
             Self::Rows(columns, rows, near) => [columns | near << 32, rows],
+            Self::Listed(columns, rows) => [columns | 1 << 32 | 1 << 63, rows],
             Self::Words(tasks, words, times, links) => [tasks, words | times << 16 | links << 32],
             Self::Tensors(tasks, live) => [tasks, live],
             Self::Tiles(tasks, Submission::OneByOne) => [tasks, 1 << 32],
@@ -104,7 +107,7 @@ impl Pattern {
             }
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,
             Self::Wavefront(..) => builders::wavefront(&mut graph)?,
-            Self::Rows(..) => builders::rows(&mut graph)?,
+            Self::Rows(..) | Self::Listed(..) => builders::rows(&mut graph)?,
             Self::Words(..) => builders::words(&mut graph)?,
         }
         let (flags, parts) = graph.finish();

@@ -16,15 +16,16 @@ use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 19] = [
+const GRAPHS: [(&str, [Pattern; 2]); 20] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
     ("wavefront", [Pattern::Wavefront(64, 16), Pattern::Wavefront(64, 64)]),
-    // Rows of 64 tasks, each a range, without edges, with one and with three; and rows of one task.
+    // Rows of 64 tasks, each a range, without edges, with one and with three, and with one that a list says; and rows of one task.
     ("rows", [Pattern::Rows(64, 16, 0), Pattern::Rows(64, 64, 0)]),
     ("rows_one", [Pattern::Rows(64, 16, 1), Pattern::Rows(64, 64, 1)]),
     ("rows_three", [Pattern::Rows(64, 16, 3), Pattern::Rows(64, 64, 3)]),
+    ("row_listed", [Pattern::Listed(64, 16), Pattern::Listed(64, 64)]),
     ("row_of_one", [Pattern::Rows(1, 1000, 0), Pattern::Rows(1, 4000, 0)]),
     // Tasks of 4 and of 12 words; chains of 16 and of 48 kernels, a word of which is another one for each, and of three
     // links of 16 kernels.

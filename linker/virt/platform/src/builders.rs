@@ -188,16 +188,20 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 }
 
 /// Rows of tasks, each row submitted as a range. A task waits for its neighbours in the row before. Shape: columns (at most [`MAX_WIDTH`]) in the low half
-/// of the word, and for how many neighbours in the high half; rows.
+/// of the word, and for how many neighbours in the high half, whose highest bit says that a list tells the one that each waits for; rows.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
 pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let mut dag = Dag::new(graph)?;
     let [shape, rows] = dag.shape();
-    let near = u32::try_from(shape >> 32).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
+    let (is_listed, near) = (shape >> 63 == 1, shape << 1 >> 33);
+    let near = u32::try_from(near).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
     let left = i32::try_from(near / 2).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
     let width = usize::try_from(shape & u64::from(u32::MAX)).ok();
+    let mut ends = [0; MAX_WIDTH];
+    ends.iter_mut().zip(1..).for_each(|(end, number)| *end = number);
+    let ends = width.and_then(|width| ends.get(..width)).ok_or(Fault::BUILD_ORCH_ARGS)?;
     let nobody = [TaskId { slot: 0, generation: 0 }; MAX_WIDTH];
     let (mut first, mut second) = (nobody, nobody);
     // The rows change their names, and no id is moved.
@@ -206,7 +210,11 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         let ids = width.and_then(|width| Some((above.get(..width)?, row.get_mut(..width)?)));
         let (before, ids) = ids.ok_or(Fault::BUILD_ORCH_ARGS)?;
         let before = if number == 0 { &[] } else { before };
-        dag.row(&Wait::window(before, -left, near), ids)?;
+        let mut wait = Wait::window(before, -left, near);
+        if is_listed && number > 0 {
+            wait = Wait::listed(before, ends);
+        }
+        dag.row(&wait, ids)?;
         core::mem::swap(&mut above, &mut row);
     }
     Ok(())

@@ -167,6 +167,7 @@ fn the_instructions_are_those_of_the_image() {
         ("rows", 2, of_range + range_ready),
         ("rows_one", 2, of_range + range_edge),
         ("rows_three", 2, of_range + 3 * range_edge),
+        ("row_listed", 2, of_range + range_edge),
         ("row_of_one", 2, range_task + range_ready + range),
         ("chain", 3, task + release + 2 * step),
         ("wavefront", 3, task + 2 * release),
