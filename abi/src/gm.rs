@@ -17,16 +17,14 @@ use crate::ids::GmAddr;
 #[cfg(not(any(loom, shuttle)))]
 pub unsafe trait LiveWords {}
 
-/// Asks the processor for the line of something that is about to be written, where that is worth an instruction, and takes it from whoever has
-/// read it: a line that is shared travels a second time when it is written. Nothing changes.
+/// Asks the processor for the line of something that is about to be written, where that is worth an instruction. Nothing changes.
 #[inline(always)]
 pub(crate) fn about_to_write<T>(at: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // By name: `_mm_prefetch` becomes this instruction only where the program is compiled for processors that promise it. Others take it for none.
-    // SAFETY: it is a hint: whatever the address, no memory changes that a program sees.
-    unsafe {
-        let at = core::ptr::from_ref(at);
-        core::arch::asm!("prefetchw [{}]", in(reg) at, options(nomem, nostack, preserves_flags));
+    {
+        use core::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: it is a hint: whatever the address, no memory changes that a program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(core::ptr::from_ref(at).cast()) };
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;
