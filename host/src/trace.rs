@@ -56,12 +56,13 @@ pub(crate) fn rings(
     }
 }
 
-/// What was read of one ring.
+/// One ring, and what was read of it while it was written.
 pub(crate) struct Ring {
     lane: TraceLane<'static>,
     owner: TraceOwner,
     events: Vec<(TracePoint, u8)>,
-    missing: u64,
+    /// Of what was read, how many were no events.
+    wrong: u64,
 }
 
 /// The rings of an arena; none, if the run is not recorded.
@@ -70,7 +71,7 @@ fn lanes(arena: &Arena<'static>, when_full: WhenFull) -> Vec<Ring> {
     let Some(header) = arena.trace_header(at) else { return Vec::new() };
     let ring = |owner| {
         let lane = arena.trace_lane(at, owner, when_full)?;
-        Some(Ring { lane, owner, events: Vec::new(), missing: 0 })
+        Some(Ring { lane, owner, events: Vec::new(), wrong: 0 })
     };
     owners(&header).filter_map(ring).collect()
 }
@@ -103,16 +104,12 @@ pub(crate) fn read_while<R>(
     })
 }
 
-/// Reads until the run has ended, and once more.
+/// Reads until the run has ended. What is written after the last look stands in the rings.
 fn read_until(ended: &Receiver<()>, mut rings: Vec<Ring>) -> Vec<Ring> {
     let mut pause = Duration::ZERO;
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let read: u64 = rings.iter_mut().map(Ring::read).sum();
         pause = if read > 0 { Duration::ZERO } else { READ_EVERY };
-    }
-    for ring in &mut rings {
-        ring.read();
-        ring.missing += ring.lane.refused();
     }
     rings
 }
@@ -121,14 +118,20 @@ impl Ring {
     fn read(&mut self) -> u64 {
         let Self { lane, events, .. } = self;
         let (read, wrong) = lane.read_new(|event, lap| events.push((event, lap)));
-        self.missing += wrong;
+        self.wrong += wrong;
         read
     }
 
-    /// Reads a ring that nobody has read meanwhile.
-    fn read_all(&mut self) {
-        let Self { lane, events, .. } = self;
-        self.missing = lane.read_all(|event, lap| events.push((event, lap)));
+    /// Hands every event to `each`, the oldest first: those that were read while the ring was written, and those that stand in it still, which are copied
+    /// nowhere. How many there were, and how many are missing.
+    fn each(&self, mut each: impl FnMut(TracePoint, u8)) -> (u64, u64) {
+        self.events.iter().for_each(|(event, lap)| each(*event, *lap));
+        let mut read = self.events.len() as u64;
+        let missing = self.lane.read_all(|event, lap| {
+            read += 1;
+            each(event, lap);
+        });
+        (read, self.wrong + missing)
     }
 }
 
@@ -147,9 +150,8 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
     let Known { cores, kernels, mut run, fault } = known;
     let mut rings = read;
     if rings.is_empty() {
-        // How full rings were treated is done with.
+        // Nobody has read them meanwhile. How full rings were treated is done with.
         rings = lanes(arena, WhenFull::default());
-        rings.iter_mut().for_each(Ring::read_all);
     }
     let mut collector = Collector::new(cores, header.instances);
     let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
@@ -157,20 +159,21 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
     if added <= tasks.len() as u64 {
         let lines = arena.block_lines(arena.regions()[region::STREAM]).unwrap_or(&[]);
         let tasks = tasks.iter().take(usize::try_from(added).unwrap_or(0));
+        collector.expect(tasks.len());
         add_tasks(tasks, lines.iter(), &mut collector);
     } else {
         // Slots were used again: which tasks there were stands in the rings alone.
-        let events = rings.iter().flat_map(|ring| &ring.events);
-        events.for_each(|(event, lap)| collector.reused(event, *lap));
+        for ring in &rings {
+            ring.each(|event, lap| collector.reused(&event, lap));
+        }
         let known = collector.tasks();
         if (known as u64) < added {
             run.insert("recorded".to_owned(), format!("{known} of {added} tasks"));
         }
     }
-    for Ring { owner, events, missing, .. } in rings {
-        let read = events.len() as u64;
-        events.into_iter().for_each(|(event, lap)| collector.event(owner, event, lap));
-        collector.lane(owner, read, missing);
+    for ring in rings {
+        let (read, missing) = ring.each(|event, lap| collector.event(ring.owner, event, lap));
+        collector.lane(ring.owner, read, missing);
     }
     if let Some((fault, epitaph)) = fault {
         collector.fault(end_of(fault, epitaph, &collector));

@@ -47,6 +47,6 @@ impl<'a> Arena<'a> {
         let reader = part.live(start + size_of::<TraceCursor>() as u64)?;
         let first = start + RING_HEAD_BYTES;
         let events = part.live_slice(first, usize::try_from(events).ok()?)?;
-        TraceLane::new((cursor, reader), events, when_full)
+        TraceLane::new(owner, (cursor, reader), events, when_full)
     }
 }

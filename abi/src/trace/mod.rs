@@ -126,9 +126,11 @@ shared_struct! {
 
 /// Events that a line of a cache holds.
 const EVENTS_A_LINE: u64 = 64 / size_of::<TraceEvent>() as u64;
-/// How far before an event is written its line is asked for: events of a long run fit no cache. Of 2, 4 and 8 lines the best in a model of the
-/// rings (decision 0356).
-const EVENTS_AHEAD: u64 = 8 * EVENTS_A_LINE;
+/// How far before an event is written its line is asked for, in lines: events of a long run fit no cache. Of 2, 4 and 8 lines of an instance's ring
+/// the best in a model of the rings (decision 0356).
+const LINES_AHEAD: u64 = 8;
+/// The same of a core: its ring is written so seldom that a line is there in time, and of all cores together more lines would fill the first cache.
+const LINES_AHEAD_OF_A_CORE: u64 = 2;
 
 /// One event, by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -289,18 +291,26 @@ pub struct TraceLane<'a> {
     reader: &'a TraceReader,
     events: &'a [TraceEvent],
     when_full: WhenFull,
+    /// How far before an event is written its line is asked for, in events.
+    ahead: u64,
 }
 
 impl<'a> TraceLane<'a> {
-    /// A ring; `None`: the number of its events is not a power of two.
+    /// The ring of this agent; `None`: the number of its events is not a power of two.
     #[must_use]
     pub fn new(
+        owner: TraceOwner,
         ends: (&'a TraceCursor, &'a TraceReader),
         events: &'a [TraceEvent],
         when_full: WhenFull,
     ) -> Option<Self> {
         let (cursor, reader) = ends;
-        events.len().is_power_of_two().then_some(Self { cursor, reader, events, when_full })
+        let lines = match owner {
+            TraceOwner::Instance(_) => LINES_AHEAD,
+            TraceOwner::Core(_) => LINES_AHEAD_OF_A_CORE,
+        };
+        let ahead = lines * EVENTS_A_LINE;
+        events.len().is_power_of_two().then_some(Self { cursor, reader, events, when_full, ahead })
     }
 
     /// Writes an event of a slot in this lap ([`lap_of`]). One writer per ring. `false`: the ring is full, and the writer
@@ -321,7 +331,7 @@ impl<'a> TraceLane<'a> {
         }
         let Some(event) = self.event(number) else { return true };
         if number.is_multiple_of(EVENTS_A_LINE)
-            && let Some(ahead) = self.event(number + EVENTS_AHEAD)
+            && let Some(ahead) = self.event(number + self.ahead)
         {
             about_to_write(ahead);
         }

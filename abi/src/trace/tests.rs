@@ -11,12 +11,16 @@ fn point(time_ns: u64) -> TracePoint {
     TracePoint { time_ns, kind: TraceKind::READY, task: 7, extra: MAX_EXTRA }
 }
 
-fn with_ring(when_full: WhenFull, test: impl FnOnce(&TraceLane<'_>)) {
+fn with_ring(when_full: WhenFull, test: impl Fn(&TraceLane<'_>)) {
     let events: Vec<_> = (0..8).map(|_| TraceEvent::default()).collect();
     let (cursor, reader) = (TraceCursor::default(), TraceReader::default());
     let ends = (&cursor, &reader);
-    test(&TraceLane::new(ends, &events, when_full).unwrap());
-    assert!(TraceLane::new(ends, &events[..7], when_full).is_none());
+    for owner in [TraceOwner::Instance(0), TraceOwner::Core(0)] {
+        let lane = TraceLane::new(owner, ends, &events, when_full).unwrap();
+        lane.reset();
+        test(&lane);
+    }
+    assert!(TraceLane::new(TraceOwner::Core(0), ends, &events[..7], when_full).is_none());
 }
 
 fn drained(lane: &TraceLane<'_>) -> (Vec<TracePoint>, u64) {

@@ -53,6 +53,11 @@ impl Collector {
         }
     }
 
+    /// So many tasks more will come.
+    pub fn expect(&mut self, tasks: usize) {
+        self.trace.tasks.reserve(tasks);
+    }
+
     /// The next task, in the order of slots.
     pub fn task(&mut self, func_id: u16, kind: CoreKind) {
         let at = Moments::default();

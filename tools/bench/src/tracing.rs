@@ -29,6 +29,10 @@ pub struct TraceCost {
     pub off: Spread,
     /// The same with events.
     pub on: Spread,
+    /// What the host takes before and after that, ns a task, without events.
+    pub host_off: Spread,
+    /// The same with events: it reads them, and makes the timeline.
+    pub host_on: Spread,
 }
 
 impl TraceCost {
@@ -36,6 +40,12 @@ impl TraceCost {
     #[must_use]
     pub fn cost(&self, by: Statistic) -> f64 {
         self.on.by(by) - self.off.by(by)
+    }
+
+    /// What the timeline takes when the run is over, ns a task.
+    #[must_use]
+    pub fn timeline(&self, by: Statistic) -> f64 {
+        self.host_on.by(by) - self.host_off.by(by)
     }
 }
 
@@ -68,20 +78,25 @@ fn measure_one(family: Family, tasks: u32, rounds: u32, die: Die) -> Result<Trac
     let mut runner = Pto::open(pool(1), Variant::Aicpu(BuildMode::CONCURRENT), die)?;
     runner.load(Loaded { graph: &graph, file: None })?;
     let tasks = graph.tasks();
-    let (mut off, mut on, mut events) = (Vec::new(), Vec::new(), 0);
+    let per_task = |ns: f64| ns / f64::from(tasks);
+    let (mut off, mut on) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    let mut events = 0;
     for _ in 0..rounds {
         for _ in 0..TASKS_A_ROUND.div_ceil(tasks.max(1)) {
-            // Whoever reads the events of a run sweeps the caches: both are measured behind that.
-            runner.run_timed(Traced::On)?;
-            off.push(runner.run_timed(Traced::Off)?.0 / f64::from(tasks));
-            runner.run_timed(Traced::On)?;
-            let (ns, count) = runner.run_timed(Traced::On)?;
-            on.push(ns / f64::from(tasks));
-            events = count;
+            for (traced, (run, host)) in [(Traced::Off, &mut off), (Traced::On, &mut on)] {
+                // Whoever reads the events of a run sweeps the caches: both are measured behind that.
+                runner.run_timed(Traced::On)?;
+                let timed = runner.run_timed(traced)?;
+                run.push(per_task(timed.run_ns));
+                host.push(per_task(timed.whole_ns - timed.run_ns));
+                events = timed.events;
+            }
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
     let events = events as f64 / f64::from(tasks);
     let spread = |ns: &[f64]| Spread::of(ns).expect("a round has a run");
-    Ok(TraceCost { graph: family.name(), tasks, events, off: spread(&off), on: spread(&on) })
+    let (host_off, host_on) = (spread(&off.1), spread(&on.1));
+    let (off, on) = (spread(&off.0), spread(&on.0));
+    Ok(TraceCost { graph: family.name(), tasks, events, off, on, host_off, host_on })
 }

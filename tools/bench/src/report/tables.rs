@@ -239,7 +239,8 @@ pub(super) fn trace_costs(all: &[TraceCost], by: Statistic) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let heading = ["graph", "tasks", "events a task", "not traced", "traced", "tracing"];
+    let heading =
+        ["graph", "tasks", "events a task", "not traced", "traced", "tracing", "timeline"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for one in all {
         let (off, on) = (number(one.off.by(by)), number(one.on.by(by)));
@@ -251,10 +252,11 @@ pub(super) fn trace_costs(all: &[TraceCost], by: Statistic) -> String {
             off,
             on,
             cost,
+            number(one.timeline(by)),
         ]);
     }
     format!(
-        "\nA run with the times of its kernels, one OS thread: ns a task, {} of the rounds\n{}",
+        "\nA run with the times of its kernels, one OS thread, and the timeline that the host makes of it: ns a task, {} of the rounds\n{}",
         by.name(),
         aligned(&rows)
     )

@@ -37,6 +37,17 @@ pub enum Traced {
     On,
 }
 
+/// What [`Pto::run_timed`] found.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// From the launch to the last instance's return, ns.
+    pub run_ns: f64,
+    /// From the call to its return, with the timeline of a run that is traced, ns.
+    pub whole_ns: f64,
+    /// Events in the timeline.
+    pub events: u64,
+}
+
 /// The device that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Die {
@@ -169,12 +180,11 @@ impl Pto {
         }
     }
 
-    /// Builds and runs the graph on the AICPU, with the times of its kernels, and with events if it is `traced`. The time from the launch to the
-    /// last instance's return in ns, and how many events there were.
+    /// Builds and runs the graph on the AICPU, with the times of its kernels, and with events if it is `traced`.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn run_timed(&mut self, traced: Traced) -> Result<(f64, u64), Error> {
+    pub fn run_timed(&mut self, traced: Traced) -> Result<Timed, Error> {
         let options = RunOptions {
             kernel_times: KernelTimes::Measure,
             trace: (traced == Traced::On).then(TraceOptions::default),
@@ -182,9 +192,11 @@ impl Pto {
         };
         self.program.assign(Job { graph: Arc::clone(&self.graph), kernel: Kernel::Empty });
         let work = Work::AicpuBuilder { builder: NAME, orch_args: &[] };
+        let start = Instant::now();
         let report = self.device.run(work, &options)?;
+        let whole_ns = start.elapsed().as_secs_f64() * 1e9;
         let events = report.trace.iter().flat_map(|trace| &trace.lanes).map(|lane| lane.read);
-        Ok((report.makespan.as_secs_f64() * 1e9, events.sum()))
+        Ok(Timed { run_ns: report.makespan.as_secs_f64() * 1e9, whole_ns, events: events.sum() })
     }
 
     /// Builds and runs the graph in virtual time, on AICPU instance 0.
