@@ -68,6 +68,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
         let arguments = format!("test {packages} --test {cfg} --release");
         Step::cargo(name, &arguments)
             .with("RUSTFLAGS", format!("--cfg {cfg}"))
+            .with("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
             .with("CARGO_TARGET_DIR", target_folder.join(cfg).to_string_lossy())
     };
     let mut steps = vec![
