@@ -86,7 +86,7 @@ pub(crate) trait Backend: Send {
     /// The names of the builder programs in its firmware.
     fn builders(&self) -> Vec<String>;
 
-    /// Whether its firmware runs builders beside plans, in one launch (`beside.rs`).
+    /// Whether its firmware runs builders beside plans, in one launch (`sim-shim/src/builders/beside.rs`).
     fn runs_builders_beside(&self) -> bool {
         false
     }
