@@ -44,8 +44,6 @@ fn first_lane(root: &Path, command: &'static str) -> Vec<Step> {
         // clippy compiles them.
         Step::cargo("build everything", "test --workspace --tests --no-run"),
         Step::cargo("tests", "test --workspace --tests --no-fail-fast"),
-        Step::cargo("doc tests", "test --workspace --doc"),
-        build_without_std(root),
         wait_for_others,
     ]
 }
@@ -102,6 +100,8 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
         address_sanitizer(root),
         python_package(root),
         mpi_ranks(root, mpi::Asked::OpenMpi),
+        Step::cargo("doc tests", "test --workspace --doc"),
+        build_without_std(root),
     ]);
     steps
 }
