@@ -138,11 +138,11 @@ impl<'s> TensorView<'s> {
         let rows = bytes.div_ceil(MOST_ROW_BYTES).max(1);
         let step = bytes / rows;
         let width = bytes - (rows - 1) * step;
-        let extents = [rows, width].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
-        let strides = [step, 1];
-        let first = usize::from(rows == 1);
-        let (shape, strides) = (extents.get(first..), strides.get(first..));
-        let (shape, strides) = (shape.unwrap_or(&[]), strides.unwrap_or(&[]));
+        let [rows, width] = [rows, width].map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
+        let (shape, strides): (&[u32], &[u64]) = match rows {
+            1 => (&[width], &[1]),
+            _ => (&[rows, width], &[step, 1]),
+        };
         let element = ElementType::U8.get();
         Self::alleged(&RawView { base, bytes, element, offset: 0, shape, strides })
     }

@@ -1,4 +1,5 @@
-//! What the firmware of a simulated device is compiled around: a table of functions, which the simulator's crate does, or a set of builders.
+//! The sets of builders that a simulated device has in its firmware. Most stand behind a table of functions, around which the simulator's crate
+//! compiles the firmware once; for a set whose calls are measured, a firmware of its own is compiled.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -99,7 +99,16 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_with(options, pto_sim_shim::AnyBuilders::of(builders))
+        Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(builders))
+    }
+
+    /// Has no parameters, so that a device of the simulator is compiled here and in no other crate.
+    #[cfg(feature = "sim")]
+    fn open_sim_any(
+        options: DeviceOptions,
+        builders: pto_sim_shim::AnyBuilders,
+    ) -> Result<Self, Error> {
+        Self::open_sim_with(options, builders)
     }
 
     /// As [`open_sim`](Self::open_sim), with a firmware that is compiled around `builders`, as that of an image is: no call of a builder

@@ -8,7 +8,7 @@
 //! ```text
 //! programs before --tensor--> gate --> what the builder hides --> gate --tensor--> programs behind
 //! ```
-//! What the host writes of such a builder (`stitch/beside_words.rs`) stands in the memory of the device, and the orchestration words of the launch name it
+//! What the host writes of such a builder (`host/src/stitch/beside_words.rs`) stands in the memory of the device, and the orchestration words of the launch name it
 //! ([`orch::BUILDER`]).
 
 use std::cell::RefCell;
