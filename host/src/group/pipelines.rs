@@ -176,7 +176,7 @@ fn a_sender_waits_for_room_on_another_rank() {
     assert!(shallow > deeper && deeper > deep * 2, "{shallow:?}, {deeper:?}, {deep:?}");
 }
 
-/// Every rank sees it, and says the same.
+/// Every rank that comes to it says the same. In real time the failure of one rank may stop the other one before it is there.
 #[test]
 fn processes_of_two_ranks_that_wait_for_each_other_are_told() {
     let head = text(1).replace("depth 0", "depth 1");
@@ -208,7 +208,11 @@ fn processes_of_two_ranks_that_wait_for_each_other_are_told() {
             told.iter().any(|told| told.contains(&format!("in a deadlock: {waits}."))),
             "{told:?}"
         );
-        assert!(told.iter().all(|told| told.is_empty() || told.contains(waits)), "{told:?}");
+        let comes_to_it = |told: &String| told.is_empty() || told.contains(waits);
+        let is_stopped = |told: &String| {
+            matches!(hosting, Hosting::Pool { .. }) && told.contains("TRANSFER_FAILED")
+        };
+        assert!(told.iter().all(|told| comes_to_it(told) || is_stopped(told)), "{told:?}");
     }
 }
 

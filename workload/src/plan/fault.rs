@@ -110,6 +110,21 @@ fn message(fault: Fault, found: u64, limit: u64) -> String {
             "{found} turns of loops went by without a task. Look at the size of the loop, and at the predicates of its tasks."
         ),
         Fault::PLAN_LIMIT => format!("there are {found}, and the limit is {limit}."),
+        // A fault with no numbers of the plan, as one that ended the run elsewhere.
+        _ if found == 0 && limit == 0 => "the expansion was stopped here.".to_owned(),
         _ => format!("found {found:#x}, expected {limit:#x}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pto_abi::Fault;
+
+    use super::message;
+
+    #[test]
+    fn numbers_are_told_where_a_fault_has_some() {
+        assert_eq!(message(Fault::TRANSFER_FAILED, 0, 0), "the expansion was stopped here.");
+        assert_eq!(message(Fault::PLAN_CODE, 7, 0), "found 0x7, expected 0x0.");
     }
 }
