@@ -120,11 +120,7 @@ pub trait GraphBuilder {
     /// # Errors
     /// Those of [`add_chain`](Self::add_chain) and [`submit`](Self::submit).
     fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        let Some(id) = self.add_chain(chain)? else {
-            return submit_one_by_one(self, chain, producers);
-        };
-        self.submit_added(id, producers)?;
-        Ok(id)
+        submit_chain(self, chain, producers)
     }
 
     /// Makes a task that was added and is not published wait for `producers`, and publishes it.
@@ -149,6 +145,22 @@ pub trait GraphBuilder {
     fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
         submit_range_one_by_one(self, range, ids)
     }
+}
+
+/// As [`GraphBuilder::submit_chain`], call by call.
+///
+/// # Errors
+/// Those of [`GraphBuilder::add_chain`] and [`GraphBuilder::submit_added`].
+pub fn submit_chain<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    chain: &Chain<'_>,
+    producers: &[TaskId],
+) -> Result<TaskId, Fault> {
+    let Some(id) = graph.add_chain(chain)? else {
+        return submit_one_by_one(graph, chain, producers);
+    };
+    graph.submit_added(id, producers)?;
+    Ok(id)
 }
 
 /// As [`GraphBuilder::submit_added`], call by call.

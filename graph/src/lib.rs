@@ -50,7 +50,7 @@ mod tensor_range;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder, submit_added, submit_range_one_by_one};
+pub use builder::{EdgeOutcome, GraphBuilder, submit_added, submit_chain, submit_range_one_by_one};
 pub use chain::{Chain, ChainPlan};
 pub use element::ElementType;
 pub use error::BuildError;

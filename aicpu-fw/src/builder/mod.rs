@@ -29,7 +29,9 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{Chain, ChainPlan, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec, submit_added};
+use pto_graph::{
+    Chain, ChainPlan, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec, submit_added, submit_chain,
+};
 
 use self::consumers::put_consumer;
 use self::events::Events;
@@ -285,6 +287,22 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         }
     }
 
+    /// Puts edges behind `producers` for the task that was added last, which has `before` edges, and publishes it.
+    #[inline]
+    fn publish_behind(
+        &mut self,
+        (task, id): (&Task, TaskId),
+        producers: &[TaskId],
+        before: u32,
+    ) -> Result<(), Fault> {
+        let mut edges_in = before;
+        let appended = self.append_all(producers, id, &mut edges_in);
+        task.edges_in.store(edges_in, Ordering::Relaxed);
+        count_some(&self.publisher.line().edges, (edges_in - before).into());
+        appended?;
+        self.publish_task(task, id.slot, edges_in)
+    }
+
     /// Makes an added task visible to the schedulers.
     #[inline]
     fn publish_task(&mut self, task: &Task, slot: u32, edges_in: u32) -> Result<(), Fault> {
@@ -394,7 +412,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
 
     /// Adds a chain of several kernels: writes its line and its words.
     #[inline(never)]
-    fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
+    fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<(&'a Task, TaskId), Fault> {
         let slot = self.next_task;
         let id = TaskId { slot, generation: self.generation };
         let ChainPlan { first, words, kernels, .. } = match chain.plan() {
@@ -418,7 +436,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         line.write(task, id);
         count_some(&self.publisher.line().chained, u64::from(kernels) - 1);
         self.count_added(slot, &spec);
-        Ok(id)
+        Ok((task, id))
     }
 }
 
@@ -475,20 +493,24 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         }
         let (task, slot) = self.insert(&spec)?;
         let id = TaskId { slot, generation: self.generation };
-        let mut edges_in = 0;
-        let appended = self.append_all(producers, id, &mut edges_in);
-        task.edges_in.store(edges_in, Ordering::Relaxed);
-        count_some(&self.publisher.line().edges, edges_in.into());
-        appended?;
-        self.publish_task(task, slot, edges_in)?;
+        self.publish_behind((task, id), producers, 0)?;
         Ok(id)
     }
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         match chain.links() {
             [only] if only.count() == 1 => Ok(None),
-            _ => self.insert_chain(chain).map(Some),
+            _ => self.insert_chain(chain).map(|(_, id)| Some(id)),
         }
+    }
+
+    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        if matches!(chain.links(), [only] if only.count() == 1) {
+            return submit_chain(self, chain, producers);
+        }
+        let (task, id) = self.insert_chain(chain)?;
+        self.publish_behind((task, id), producers, 0)?;
+        Ok(id)
     }
 
     fn submit_added(&mut self, id: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
@@ -497,13 +519,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         let is_added = |task: &&Task| task.state.load(Ordering::Relaxed) == TaskState::ADDED.get();
         let task = self.state.task(id.slot).filter(|_| is_newest).filter(is_added);
         let Some(task) = task else { return submit_added(self, id, producers) };
-        let before = task.edges_in.load(Ordering::Relaxed);
-        let mut edges_in = before;
-        let appended = self.append_all(producers, id, &mut edges_in);
-        task.edges_in.store(edges_in, Ordering::Relaxed);
-        count_some(&self.publisher.line().edges, (edges_in - before).into());
-        appended?;
-        self.publish_task(task, id.slot, edges_in)
+        self.publish_behind((task, id), producers, task.edges_in.load(Ordering::Relaxed))
     }
 
     #[inline]

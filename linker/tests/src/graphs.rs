@@ -32,6 +32,17 @@ pub enum Pattern {
     TileChains(u64),
     /// The same on tiles that stand one behind the other.
     DenseChains(u64),
+    /// Tasks of plain words in a streaming run: how many, what they are, and whether each waits for the one before.
+    StreamWords(u64, Unit, bool),
+}
+
+/// What is submitted at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A task of four words.
+    Task,
+    /// A chain of a link of 16 kernels with nine words, the first of which is another one for each kernel.
+    Chain,
 }
 
 /// How the tasks of a range are submitted.
@@ -54,9 +65,11 @@ impl Pattern {
             Self::Wavefront(..) => "wavefront",
             Self::Rows(..) | Self::Listed(..) => "rows",
             Self::Words(..) => "words",
-            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) | Self::DenseChains(_) => {
-                "tensors"
-            }
+            Self::Tensors(..)
+            | Self::Tiles(..)
+            | Self::TileChains(_)
+            | Self::DenseChains(_)
+            | Self::StreamWords(..) => "tensors",
         }
     }
 
@@ -75,6 +88,13 @@ impl Pattern {
             Self::Tiles(tasks, Submission::AtOnce) => [tasks, 2 << 32],
             Self::TileChains(tasks) => [tasks / 2, 3 << 32],
             Self::DenseChains(tasks) => [tasks / 2, 4 << 32],
+            Self::StreamWords(tasks, unit, in_turn) => {
+                let how = match unit {
+                    Unit::Chain => 5,
+                    Unit::Task => 7,
+                };
+                [tasks, (how + in_turn as u64) << 32]
+            }
         }
     }
 
@@ -82,9 +102,11 @@ impl Pattern {
     #[must_use]
     pub const fn variant(self) -> RuntimeVariant {
         match self {
-            Self::Tensors(..) | Self::Tiles(..) | Self::TileChains(_) | Self::DenseChains(_) => {
-                RuntimeVariant::TENSORMAP_AND_RINGBUFFER
-            }
+            Self::Tensors(..)
+            | Self::Tiles(..)
+            | Self::TileChains(_)
+            | Self::DenseChains(_)
+            | Self::StreamWords(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
     }
@@ -102,7 +124,8 @@ impl Pattern {
             | Self::Tensors(..)
             | Self::Tiles(..)
             | Self::TileChains(_)
-            | Self::DenseChains(_) => {
+            | Self::DenseChains(_)
+            | Self::StreamWords(..) => {
                 builders::independent(&mut graph)?;
             }
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,

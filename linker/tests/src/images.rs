@@ -77,10 +77,10 @@ pub fn cann() -> PathBuf {
 /// The features of the default crate that leave a part of the firmware out.
 const LEFT_OUT: [&str; 3] = ["without-streaming", "without-sessions", "without-locked"];
 
-/// The default crate's image with features.
+/// The default crate's image with features, as small as it gets.
 fn without(features: &[&str]) -> PathBuf {
     let features = features.iter().map(|&feature| feature.to_owned()).collect();
-    firmware(&Request { features, profile: Profile::Release, ..Request::default() })
+    firmware(&Request { features, profile: Profile::Small, ..Request::default() })
 }
 
 fn misbehaving() -> PathBuf {

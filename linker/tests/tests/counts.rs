@@ -10,13 +10,13 @@ use pto_abi::FanoutStrategy;
 use pto_abi::sync::Ordering;
 use pto_aicore_kernels::func;
 use pto_linker_tests::goldens;
-use pto_linker_tests::graphs::{Pattern, Submission};
+use pto_linker_tests::graphs::{Pattern, Submission, Unit};
 use pto_linker_tests::qemu::Execution;
 use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 20] = [
+const GRAPHS: [(&str, [Pattern; 2]); 24] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
@@ -45,11 +45,20 @@ const GRAPHS: [(&str, [Pattern; 2]); 20] = [
     ("tile_chains", [Pattern::TileChains(16), Pattern::TileChains(64)]),
     // The same on tiles that are dense, so that each part of a tensor is one run of bytes.
     ("dense_chains", [Pattern::DenseChains(16), Pattern::DenseChains(64)]),
+    // Tasks as `words_4` and chains as `chain_of_16` in a streaming run: by themselves, and each behind the one before.
+    ("stream_4", stream_words(1000, Unit::Task, false)),
+    ("stream_4_edge", stream_words(1000, Unit::Task, true)),
+    ("stream_16", stream_words(50, Unit::Chain, false)),
+    ("stream_16_edge", stream_words(50, Unit::Chain, true)),
 ];
 const WORKERS: u32 = 8;
 
 const fn tiles(how: Submission) -> [Pattern; 2] {
     [Pattern::Tiles(1024, how), Pattern::Tiles(4096, how)]
+}
+
+const fn stream_words(tasks: u64, unit: Unit, in_turn: bool) -> [Pattern; 2] {
+    [Pattern::StreamWords(tasks, unit, in_turn), Pattern::StreamWords(4 * tasks, unit, in_turn)]
 }
 
 /// Instructions per task of builder and scheduler.
@@ -87,13 +96,13 @@ fn counted() -> Session {
 }
 
 fn table() -> String {
-    let mut table = String::from("graph        fanout     builder scheduler\n");
+    let mut table = String::from("graph          fanout     builder scheduler\n");
     for &fanout in FanoutStrategy::ALL {
         for (name, patterns) in GRAPHS {
             // The runs of a session share its memory, which would not hold the arenas of all graphs.
             let mut session = counted();
             let [builder, scheduler] = count(&mut session, patterns, fanout);
-            writeln!(table, "{name:12} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
+            writeln!(table, "{name:14} {fanout:10} {builder:7.1} {scheduler:9.1}").unwrap();
             assert_eq!(
                 count(&mut session, patterns, fanout),
                 [builder, scheduler],

@@ -16,7 +16,7 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pto_abi::TaskId;
+use pto_abi::{RuntimeVariant, TaskId};
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{SHAPED, Task};
@@ -367,7 +367,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
         let func_and_kind = u32::from(task.func_id.load(Relaxed)) | kind << 16;
         let args = task.arg_count.load(Relaxed).into();
         world.heed_budget_of(task);
-        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
+        world.charge(Note::Add { slot, replayed: true, args, tensors: 0, func_and_kind });
         world.charge(Note::Publish(slot));
     }
 
@@ -473,14 +473,17 @@ impl World {
     /// Charges the builder for one call, and notes what it did.
     pub(super) fn charge(&mut self, note: Note) {
         let profile = self.options.profile;
+        let streams = self.launch.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
+        let of_stream = if streams { profile.stream_ns.low } else { 0 };
         let cost_ns = match note {
-            Note::Add { args, tensors, .. } => {
+            Note::Add { replayed, args, tensors, .. } => {
                 let [args, tensors] = [args, tensors].map(|count| count as u64);
                 let of_arguments = args * profile.argument_ns.low + tensors * profile.tensor_ns.low;
-                profile.add_ns.low + of_arguments
+                profile.add_ns.low + if replayed { 0 } else { of_stream } + of_arguments
             }
             Note::Chain { links, words, dense, strided, .. } => {
                 profile.add_ns.low
+                    + of_stream
                     + profile.chain_ns.low
                     + links as u64 * profile.chain_link_ns.low
                     + words as u64 * profile.chain_word_ns.low

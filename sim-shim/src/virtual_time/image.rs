@@ -32,7 +32,7 @@ impl ImageNotes {
         let task = image.task(slot);
         let func_and_kind = u32::from(task.func_id) | u32::from(task.kind) << 16;
         let args = usize::from(task.arg_count);
-        world.charge(Note::Add { slot, args, tensors: 0, func_and_kind });
+        world.charge(Note::Add { slot, replayed: false, args, tensors: 0, func_and_kind });
         for producer in image.producers(&task) {
             let (generation, outcome) = (world.launch.run_epoch, EdgeOutcome::Added);
             world.charge(Note::Edge { producer, generation, consumer: slot, outcome });

@@ -88,6 +88,8 @@ profile! {
         barrier_ns,
         /// Adding a task.
         add_ns,
+        /// What a task or a chain takes in a streaming run beside that: room in the rings, and a place in the window.
+        stream_ns,
         /// One argument word of a task.
         argument_ns,
         /// Adding a chain, beside what a task takes and without its links.

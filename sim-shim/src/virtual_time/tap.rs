@@ -25,9 +25,10 @@ use super::paths::{Access, Does};
 /// One call of a builder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// `tensors` of the arguments are derived from.
+    /// `tensors` of the arguments are derived from. `replayed`: the task comes from a recording, all of whose tasks have their room at once.
     Add {
         slot: u32,
+        replayed: bool,
         args: usize,
         tensors: usize,
         func_and_kind: u32,
@@ -314,7 +315,7 @@ impl<'g, G> TappedGraph<'g, G> {
 fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
     tell((id.slot, id.generation));
     let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
-    note(Note::Add { slot: id.slot, args, tensors, func_and_kind });
+    note(Note::Add { slot: id.slot, replayed: false, args, tensors, func_and_kind });
 }
 
 impl<G: GraphBuilder> HostedBuilder for TappedGraph<'_, G> {}

@@ -20,6 +20,14 @@ const RELEASE: &[&str] = &[
     "panic='abort'",
     "lto='fat'",
     "codegen-units=1",
+    "opt-level=3",
+    "debug=1",
+];
+const SMALL: &[&str] = &[
+    "inherits='release'",
+    "panic='abort'",
+    "lto='fat'",
+    "codegen-units=1",
     "opt-level='s'",
     "debug=1",
 ];
@@ -56,11 +64,13 @@ pub(crate) struct Job {
     binaries: Vec<String>,
     features: Vec<String>,
     profile: Profile,
+    /// Whether it makes firmware. Kernels are built in one way only.
+    is_firmware: bool,
     what: String,
 }
 
 impl Job {
-    /// What `request` needs. The kernels are always built as they are shipped: where a panic stands in constants,
+    /// What `request` needs. The kernels are always built as they are shipped, which is for their size: where a panic or a table stands in constants,
     /// they would need relocations.
     pub(crate) fn of(request: &Request) -> Result<Vec<Self>, BuildError> {
         let profile = request.profile;
@@ -81,16 +91,20 @@ impl Job {
         let packages: &[_] = match (request.platform, request.machine) {
             (Platform::Cann, Machine::Aarch64) => &[(firmware, profile)],
             (Platform::Virt, _) | (Platform::Cann, Machine::X86_64) => {
-                &[(firmware, profile), (kernels, Profile::Release)]
+                &[(firmware, profile), (kernels, Profile::Small)]
             }
         };
         let job = |&(package, profile): &(&'static str, Profile)| {
-            let (folder, what) = (folder.clone(), package.to_owned());
-            let features = match package {
-                KERNELS | FIELD_KERNELS => Vec::new(),
-                _ => features(request),
-            };
-            Self { folder, package: Some(package), binaries: Vec::new(), features, profile, what }
+            let is_firmware = !matches!(package, KERNELS | FIELD_KERNELS);
+            Self {
+                folder: folder.clone(),
+                package: Some(package),
+                binaries: Vec::new(),
+                features: if is_firmware { features(request) } else { Vec::new() },
+                profile,
+                is_firmware,
+                what: package.to_owned(),
+            }
         };
         Ok(packages.iter().map(job).collect())
     }
@@ -100,21 +114,25 @@ impl Job {
         if !folder.join("Cargo.toml").is_file() {
             return Err(BuildError::NoCrate(folder.to_path_buf()));
         }
-        let job = |binaries: Vec<String>, profile, part: &str| {
-            let what = format!("{part} in '{}'", folder.display());
-            let features = features(request);
-            Self { folder: folder.to_path_buf(), package: None, binaries, features, profile, what }
+        let job = |binaries: Vec<String>, (profile, is_firmware), part: &str| Self {
+            folder: folder.to_path_buf(),
+            package: None,
+            binaries,
+            features: features(request),
+            profile,
+            is_firmware,
+            what: format!("{part} in '{}'", folder.display()),
         };
         if request.platform == Platform::Cann {
-            return Ok(vec![job(Vec::new(), request.profile, "the crate")]);
+            return Ok(vec![job(Vec::new(), (request.profile, true), "the crate")]);
         }
         let manifest = Manifest::read(folder)?;
         let mut jobs = Vec::new();
         if !manifest.firmware.is_empty() || manifest.kernels.is_empty() {
-            jobs.push(job(manifest.firmware, request.profile, "the firmware"));
+            jobs.push(job(manifest.firmware, (request.profile, true), "the firmware"));
         }
         if !manifest.kernels.is_empty() {
-            jobs.push(job(manifest.kernels, Profile::Release, "the kernels"));
+            jobs.push(job(manifest.kernels, (Profile::Small, false), "the kernels"));
         }
         Ok(jobs)
     }
@@ -223,9 +241,11 @@ impl Job {
         &self.what
     }
 
-    /// The features that the crate is built with, beside its own.
-    pub(crate) fn features(&self) -> &[String] {
-        &self.features
+    /// What its images are called by, beside the name of their program: the features that the crate is built with, and how.
+    pub(crate) fn variant(&self) -> Vec<String> {
+        let small =
+            (self.is_firmware && self.profile == Profile::Small).then(|| "small".to_owned());
+        self.features.iter().cloned().chain(small).collect()
     }
 
     /// The profile, as cargo calls it, and what it sets. Code for a development machine is built with [`WITHOUT_TABLES`], whose variable is seen by build
@@ -237,6 +257,9 @@ impl Job {
         match (self.profile, machine) {
             (Profile::Release, Machine::Aarch64) => ("firmware", RELEASE),
             (Profile::Release, Machine::X86_64) => ("firmware-native", RELEASE),
+            // In the folder of the other one, with which it shares macros.
+            (Profile::Small, Machine::Aarch64) => ("firmware", SMALL),
+            (Profile::Small, Machine::X86_64) => ("firmware-native", SMALL),
             (Profile::Checked, Machine::Aarch64) => ("firmware-checked", CHECKED),
             (Profile::Checked, Machine::X86_64) => ("firmware-native-checked", CHECKED),
         }

@@ -48,7 +48,7 @@ pub fn build(request: &Request, say: &dyn Fn(&str)) -> Result<Vec<Built>, BuildE
         let _turn = turn::take(&job, (request, &target), say)?;
         say(&format!("building {} for {}", job.what(), request.triple()));
         for artifact in cargo::run(request, &toolchain, &job)? {
-            built.push(finish(&artifact, job.features())?);
+            built.push(finish(&artifact, &job.variant())?);
         }
     }
     match built.iter().find(|built| is_wanted(request.platform, built.image.kind)) {
@@ -138,7 +138,7 @@ const fn is_wanted(platform: Platform, kind: ImageKind) -> bool {
 }
 
 /// Seals a copy of what cargo has built, and reads it as a device would.
-fn finish(artifact: &Path, features: &[String]) -> Result<Built, BuildError> {
+fn finish(artifact: &Path, variant: &[String]) -> Result<Built, BuildError> {
     let io = |path: &Path| {
         let path = path.to_path_buf();
         move |source| BuildError::File { path, source }
@@ -146,7 +146,7 @@ fn finish(artifact: &Path, features: &[String]) -> Result<Built, BuildError> {
     let refused = |error| BuildError::Image { path: artifact.to_path_buf(), error };
     let mut file = std::fs::read(artifact).map_err(io(artifact))?;
     seal(&mut file).map_err(refused)?;
-    let extension = extension(features);
+    let extension = extension(variant);
     let path = artifact.with_extension(&extension);
     // Renamed to its place: somebody may run what stands there.
     let beside = artifact.with_extension(format!("{extension}.{}.new", std::process::id()));
@@ -156,10 +156,10 @@ fn finish(artifact: &Path, features: &[String]) -> Result<Built, BuildError> {
     Ok(Built { path, image })
 }
 
-/// What the name of an image ends with: its features and `img`. cargo puts what it builds with a feature where it puts what it builds without; an image
+/// What the name of an image ends with: its variant and `img`. cargo puts what it builds with a feature where it puts what it builds without; an image
 /// must not take the place of one that somebody runs.
-fn extension(features: &[String]) -> String {
-    let mut parts: Vec<String> = features.iter().map(|name| name.replace('/', "-")).collect();
+fn extension(variant: &[String]) -> String {
+    let mut parts: Vec<String> = variant.iter().map(|name| name.replace('/', "-")).collect();
     parts.sort();
     parts.dedup();
     parts.push("img".to_owned());
@@ -172,7 +172,7 @@ mod tests {
     use pto_host::abi::CoreKind;
 
     #[test]
-    fn an_image_is_called_by_its_features() {
+    fn an_image_is_called_by_its_variant() {
         let of =
             |names: &[&str]| extension(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(of(&[]), "img");

@@ -34,8 +34,10 @@ pub enum Profile {
     /// With overflow checks and debug assertions: a panic becomes a fault that says where.
     #[default]
     Checked,
-    /// As it is shipped: small, and no panic is reachable.
+    /// As it is shipped: fast, and no panic is reachable.
     Release,
+    /// The same, compiled for its size: about a quarter less code, and more instructions a task.
+    Small,
 }
 
 /// What to build.

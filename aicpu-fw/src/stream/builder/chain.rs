@@ -5,7 +5,6 @@
 //! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain stand in one span of the
 //! ring of argument words, which runs on behind the ring's end for as many as a task has arguments at most.
 
-use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
@@ -23,13 +22,14 @@ use crate::fanout::FanoutPolicy;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a chain, of one kernel too.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         self.check_not_recording()?;
         let plan = self.check_chain(chain)?;
         self.add_planned_chain(chain, &plan)
     }
 
+    #[inline(always)]
     fn add_planned_chain(
         &mut self,
         chain: &Chain<'_>,
@@ -42,7 +42,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     /// Adds a chain whose tensors use so many entries of the map at most, and says nothing of them to the map.
-    #[inline]
+    #[inline(always)]
     fn write_chain(
         &mut self,
         chain: &Chain<'_>,
@@ -50,13 +50,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         entries: u64,
     ) -> Result<TaskId, Fault> {
         self.tasks.make_room(plan.words)?;
-        self.tasks.make_room_in(RingKind::MAP, entries)?;
+        if entries > 0 {
+            self.tasks.make_room_in(RingKind::MAP, entries)?;
+        }
         let words = self.tasks.storage().next_words(plan.words);
         chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
-        self.tasks.storage_mut().takes(RingKind::MAP, entries);
-        let id = self.tasks.open_slot(&plan.first.task(), CHAIN_KERNEL, plan.words)?;
-        self.tasks.chain_newest(id.slot, plan.kernels.into());
-        Ok(id)
+        if entries > 0 {
+            self.tasks.storage_mut().takes(RingKind::MAP, entries);
+        }
+        self.tasks.open_chain(&plan.first.task(), plan.words, plan.kernels)
     }
 
     /// As [`write_chain`](Self::write_chain), with what its tensors say. A function of its own, because what it keeps of them is large.

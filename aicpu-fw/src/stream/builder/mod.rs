@@ -14,6 +14,7 @@ use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Predicate, Recording,
     ScopeId, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, submit_added,
+    submit_chain,
 };
 
 use super::map::AccessKind;
@@ -75,6 +76,18 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.add_plain_task(task)
     }
 
+    /// Adds a task whose arguments are words.
+    #[inline(always)]
+    fn add_words(&mut self, spec: &TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let kernel = self.tasks.accept(spec, spec.args.len())?;
+        self.tasks.make_room(spec.args.len())?;
+        for (word, arg) in self.tasks.storage().next_words(spec.args.len()).iter().zip(spec.args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        self.tasks.open_slot(spec, kernel, spec.args.len())
+    }
+
     /// A recording holds tasks with tensors only, and nothing that waits.
     #[inline]
     fn check_not_recording(&mut self) -> Result<(), Fault> {
@@ -94,13 +107,16 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     #[inline]
     fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let kernel = self.tasks.accept(&spec, spec.args.len())?;
-        self.tasks.make_room(spec.args.len())?;
-        for (word, arg) in self.tasks.storage().next_words(spec.args.len()).iter().zip(spec.args) {
-            word.store(*arg, Ordering::Relaxed);
-        }
-        self.tasks.open_slot(&spec, kernel, spec.args.len())
+        self.add_words(&spec)
+    }
+
+    /// The same calls in one, with the number of the task at hand.
+    #[inline]
+    fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        let number = self.tasks.storage().window().next();
+        let id = self.add_words(&spec)?;
+        self.tasks.publish_behind((number, id.slot), producers)?;
+        Ok(id)
     }
 
     #[inline]
@@ -119,11 +135,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        // One kernel is a task like any other; with tensors, edges follow from them.
-        match chain.links() {
-            [only] if only.count() == 1 && !chain.has_tensors() => Ok(None),
-            _ => self.add_chain_now(chain).map(Some),
+        if is_task(chain) { Ok(None) } else { self.add_chain_now(chain).map(Some) }
+    }
+
+    #[inline(never)]
+    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        if is_task(chain) {
+            return submit_chain(self, chain, producers);
         }
+        let number = self.tasks.storage().window().next();
+        let id = self.add_chain_now(chain)?;
+        self.tasks.publish_behind((number, id.slot), producers)?;
+        Ok(id)
     }
 
     fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
@@ -131,10 +154,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         let Some(number) = newest.filter(|_| self.draft.is_none()) else {
             return submit_added(self, task, producers);
         };
-        for &producer in producers {
-            self.tasks.edge_after(producer, number)?;
-        }
-        self.tasks.publish(task)
+        self.tasks.publish_behind((number, task.slot), producers)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -149,6 +169,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     fn has_word(&self, address: GmAddr) -> bool {
         self.tasks.memory().has_element(address, size_of::<u32>() as u64)
     }
+}
+
+/// Whether a chain is submitted as a task: one kernel is a task like any other; with tensors, edges follow from them.
+#[inline]
+fn is_task(chain: &Chain<'_>) -> bool {
+    matches!(chain.links(), [only] if only.count() == 1 && !chain.has_tensors())
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder

@@ -68,6 +68,13 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         let slots = (window.slot_of(producer), window.slot_of(consumer));
         let from = window.task(producer).filter(|_| producer >= window.watermark());
         match from.and_then(|from| F::count(from).map(|count| (from, count))) {
+            // Most tasks have few consumers.
+            Some((from, count)) if (count as usize) < INLINE_CONSUMERS => {
+                if let Some(place) = from.consumers.get(count as usize) {
+                    place.store(slots.1, Ordering::Relaxed);
+                }
+                Ok(self.commit(from, count, slots))
+            }
             Some((from, count)) => self.append((from, count), producer, slots),
             // Its slot may be another task's: it cannot be told in a timeline.
             None if producer + window.slots() <= window.next() => {

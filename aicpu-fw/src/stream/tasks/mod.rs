@@ -16,6 +16,7 @@ mod waits;
 
 use core::marker::PhantomData;
 
+use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
@@ -222,11 +223,22 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         kernel: GmAddr,
         count: usize,
     ) -> Result<TaskId, Fault> {
+        self.open_slot_with(spec, (kernel, count), u8::try_from(count).unwrap_or(u8::MAX))
+    }
+
+    /// As [`open_slot`](Self::open_slot), of a task whose words are `args` arguments of its kernel.
+    #[inline(always)]
+    pub(super) fn open_slot_with(
+        &mut self,
+        spec: &TaskSpec<'_>,
+        (kernel, count): (GmAddr, usize),
+        args: u8,
+    ) -> Result<TaskId, Fault> {
         let Some((note, task, id)) = self.storage.window().open() else {
             return Err(self.blame.leave(self.storage.window().no_slot()));
         };
         let payload = self.storage.take_args(note, count);
-        let args = (payload, u8::try_from(count).unwrap_or(u8::MAX));
+        let args = (payload, args);
         TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
         self.storage.add_task();
         self.publisher.line().added.store(self.storage.window().added(), Ordering::Relaxed);
@@ -235,12 +247,17 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         Ok(id)
     }
 
-    /// The newest task, in `slot`, is a chain of so many kernels: its words are no kernel's arguments.
-    pub(super) fn chain_newest(&mut self, slot: u32, kernels: u64) {
-        if let Some(task) = self.storage.window().task_in(slot) {
-            task.arg_count.store(0, Ordering::Relaxed);
-        }
-        count_some(&self.publisher.line().chained, kernels - 1);
+    /// Takes the next slot for a chain of so many kernels, as [`open_slot`](Self::open_slot): its words are no kernel's arguments.
+    #[inline(always)]
+    pub(super) fn open_chain(
+        &mut self,
+        first: &TaskSpec<'_>,
+        count: usize,
+        kernels: u32,
+    ) -> Result<TaskId, Fault> {
+        let id = self.open_slot_with(first, (CHAIN_KERNEL, count), 0)?;
+        count_some(&self.publisher.line().chained, u64::from(kernels) - 1);
+        Ok(id)
     }
 
     /// The newest task, in `slot`, has a block shape.
@@ -261,9 +278,29 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             let blame = Blame::of(Fault::BUILD_ALREADY_PUBLISHED).task(id);
             return Err(self.refuse(blame.detail(state.into(), 1)));
         }
+        self.note_kept(number);
+        self.publish_added(id.slot)
+    }
+
+    /// Makes the newest task, which is not published and stands in `slot`, wait for `producers`, and publishes it.
+    #[inline(always)]
+    pub(super) fn publish_behind(
+        &mut self,
+        (newest, slot): (u64, u32),
+        producers: &[TaskId],
+    ) -> Result<(), Fault> {
+        for &producer in producers {
+            self.edge_after(producer, newest)?;
+        }
+        self.note_kept(newest);
+        self.publish_added(slot)
+    }
+
+    /// Task `number` is about to be published.
+    #[inline]
+    fn note_kept(&mut self, number: u64) {
         let publisher = &self.publisher;
         self.storage.note_kept(number, || publisher.published());
-        self.publish_added(id.slot)
     }
 
     /// Makes the task in this slot, which is added, visible to the schedulers.

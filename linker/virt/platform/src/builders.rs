@@ -17,8 +17,6 @@ use pto_graph::{
 
 /// Widest fork and wavefront.
 pub const MAX_WIDTH: usize = 256;
-/// Links of a chain, at most.
-pub const MAX_LINKS: usize = 4;
 /// How many orchestration words the builders take.
 pub const WORDS: usize = 8;
 
@@ -158,7 +156,7 @@ pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 }
 
 /// No task waits, and the kernels take words. Shape: how many tasks; in the lowest two bytes how many words each has, in the next two bytes how many kernels
-/// a link of a chain has, whose first word is another one for each (none: the tasks are no chains), and above these how many links (at most [`MAX_LINKS`]).
+/// a link of a chain has, whose first word is another one for each (none: the tasks are no chains), and above these how many links: one or three.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
@@ -168,7 +166,6 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let part = |word: u64| usize::try_from(word).ok().filter(|part| *part <= MAX_WIDTH);
     let [args, times, links] = [shape, shape >> 16, shape >> 32].map(|part| part & 0xFFFF);
     let (args, times) = (part(args), part(times));
-    let count = usize::try_from(links).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
     let column = [0; MAX_WIDTH];
     let cut = |part: Option<usize>| part.and_then(|part| column.get(..part));
     let (args, column) = cut(args).zip(cut(times)).ok_or(Fault::BUILD_ORCH_ARGS)?;
@@ -179,9 +176,13 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         if times == 0 {
             dag.graph.submit(task, &[])?;
         } else {
-            let links = [Link::new(task).times(times).varying(&varies); MAX_LINKS];
-            let links = links.get(..count).ok_or(Fault::BUILD_ORCH_ARGS)?;
-            dag.graph.submit_chain(&Chain::new(links), &[])?;
+            // A program makes the links that it needs.
+            let link = Link::new(task).times(times).varying(&varies);
+            match links & 0xFFFF {
+                1 => dag.graph.submit_chain(&Chain::new(&[link]), &[])?,
+                3 => dag.graph.submit_chain(&Chain::new(&[link; 3]), &[])?,
+                _ => return Err(Fault::BUILD_ORCH_ARGS.into()),
+            };
         }
     }
     Ok(())
@@ -223,7 +224,8 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 /// Each task reads one tensor and updates another one; their addresses are all that the kernel gets. Shape: how many,
 /// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
 /// with more than twice as many as tasks, for none. In the high half of the second: 1 for tiles of two tensors, row by row, 2 for the
-/// same with each row of tiles a range, 3 for chains on tiles of one tensor, and 4 for chains on tiles that are dense.
+/// same with each row of tiles a range, 3 for chains on tiles of one tensor, 4 for chains on tiles that are dense, 5 for chains
+/// of plain words, 6 for such chains that wait for each other, 7 for tasks of four words, and 8 for such tasks that wait for each other.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
@@ -234,6 +236,10 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         0 => {}
         3 => return tile_chains(stream, tasks, (func_id, kind)),
         4 => return dense_chains(stream, tasks, (func_id, kind)),
+        how @ 5..=8 => {
+            let (is_chain, in_turn) = (how < 7, how.is_multiple_of(2));
+            return of_words(stream, tasks, (is_chain, in_turn), (func_id, kind));
+        }
         how => return tiles(stream, (tasks, how == 2), (func_id, kind)),
     }
     let tensor = |number: u64| {
@@ -327,6 +333,30 @@ fn dense_chains<G: StreamBuilder>(
         let (left, other, changed) = (tile(row, 0), tile((row + ROW - 1) % ROW, 1), tile(row, 1));
         let varies = [Variation::by(1, 4 * 32 * 32), Variation::by(2, 4 * 32 * 32)];
         solve_and_update(stream, [&left, &other, &changed], &varies, (func_id, kind))?;
+    }
+    Ok(())
+}
+
+/// Tasks of four words, or chains of a link of 16 kernels with nine, the first of which is another one for each kernel: none waits, or each for the one
+/// before.
+fn of_words<G: StreamBuilder>(
+    stream: &mut G,
+    tasks: u64,
+    (is_chain, in_turn): (bool, bool),
+    (func_id, kind): (FuncId, CoreKind),
+) -> Result<(), BuildError> {
+    let (words, few, column) = ([0; 9], [0; 4], [0; 16]);
+    let varies = [Variation::of(0, &column)];
+    let mut last: Option<TaskId> = None;
+    for _ in 0..tasks {
+        let id = if is_chain {
+            let task = TaskSpec::new(func_id, kind, &words);
+            let links = [Link::new(task).times(16).varying(&varies)];
+            stream.submit_chain(&Chain::new(&links), last.as_slice())?
+        } else {
+            stream.submit(TaskSpec::new(func_id, kind, &few), last.as_slice())?
+        };
+        last = in_turn.then_some(id);
     }
     Ok(())
 }

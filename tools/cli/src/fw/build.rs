@@ -46,7 +46,11 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
         kernels: args.kernels.iter().map(kernel).collect::<Result<_, _>>()?,
         kernel_includes: args.kernel_includes.clone(),
-        profile: if args.release { Profile::Release } else { Profile::Checked },
+        profile: match (args.release, args.small) {
+            (_, true) => Profile::Small,
+            (true, false) => Profile::Release,
+            (false, false) => Profile::Checked,
+        },
         source: match args.compiler {
             CompilerSource::Any => Source::Any,
             CompilerSource::Rustup => Source::Rustup,
