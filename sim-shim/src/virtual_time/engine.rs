@@ -16,11 +16,11 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use pto_abi::{RuntimeVariant, TaskId};
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
+use pto_abi::{RuntimeVariant, TaskId};
 use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed, RangeNote};
 use pto_graph::{BuilderSet, EdgeOutcome};
 

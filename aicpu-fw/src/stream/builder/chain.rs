@@ -5,6 +5,7 @@
 //! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain stand in one span of the
 //! ring of argument words, which runs on behind the ring's end for as many as a task has arguments at most.
 
+use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
@@ -14,6 +15,7 @@ use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TensorTask};
 use super::super::accesses::{access_of, view_blame};
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
+use super::super::tasks::TaskWords;
 use super::super::uses::Uses;
 use super::Stream;
 use crate::blame::Blame;
@@ -58,7 +60,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         if entries > 0 {
             self.tasks.storage_mut().takes(RingKind::MAP, entries);
         }
-        self.tasks.open_chain(&plan.first.task(), plan.words, plan.kernels)
+        let words = TaskWords::Chain { count: plan.words, kernels: plan.kernels };
+        self.tasks.open_slot(&plan.first.task(), CHAIN_KERNEL, words)
     }
 
     /// As [`write_chain`](Self::write_chain), with what its tensors say. A function of its own, because what it keeps of them is large.

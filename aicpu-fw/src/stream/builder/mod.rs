@@ -21,7 +21,7 @@ use super::map::AccessKind;
 use super::proof::Schedulers;
 use super::recording::Draft;
 use super::storage::StreamMemory;
-use super::tasks::Tasks;
+use super::tasks::{TaskWords, Tasks};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -76,18 +76,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.add_plain_task(task)
     }
 
-    /// Adds a task whose arguments are words.
-    #[inline(always)]
-    fn add_words(&mut self, spec: &TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let kernel = self.tasks.accept(spec, spec.args.len())?;
-        self.tasks.make_room(spec.args.len())?;
-        for (word, arg) in self.tasks.storage().next_words(spec.args.len()).iter().zip(spec.args) {
-            word.store(*arg, Ordering::Relaxed);
-        }
-        self.tasks.open_slot(spec, kernel, spec.args.len())
-    }
-
     /// A recording holds tasks with tensors only, and nothing that waits.
     #[inline]
     fn check_not_recording(&mut self) -> Result<(), Fault> {
@@ -105,16 +93,24 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.orch_args
     }
 
-    #[inline]
+    // Inlined into `submit`, which most programs call.
+    #[inline(always)]
     fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.add_words(&spec)
+        self.check_not_recording()?;
+        let count = spec.args.len();
+        let kernel = self.tasks.accept(&spec, count)?;
+        self.tasks.make_room(count)?;
+        for (word, arg) in self.tasks.storage().next_words(count).iter().zip(spec.args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(count))
     }
 
     /// The same calls in one, with the number of the task at hand.
     #[inline(never)]
     fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         let number = self.tasks.storage().window().next();
-        let id = self.add_words(&spec)?;
+        let id = self.add_task(spec)?;
         self.tasks.publish_behind((number, id.slot), producers)?;
         Ok(id)
     }

@@ -18,7 +18,7 @@ use pto_graph::{
 use super::super::accesses::access_of;
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::note_range;
+use super::super::tasks::{TaskWords, note_range};
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory, RangeNote};
@@ -126,7 +126,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             self.write_turn(range, plan, turn);
             self.tasks.storage_mut().takes(RingKind::MAP, entries);
             let number = self.tasks.storage().window().next();
-            let id = self.tasks.open_slot(&spec, kernel, task.args.len())?;
+            let id = self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(task.args.len()))?;
             *place = id;
             for &producer in task.after {
                 self.tasks.edge_after(producer, number)?;

@@ -12,6 +12,7 @@ use super::super::accesses::{
 };
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
+use super::super::tasks::TaskWords;
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
@@ -36,7 +37,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         let accesses = self.write_args(task)?;
         self.tasks.storage_mut().takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
         let number = self.tasks.storage().window().next();
-        let id = self.tasks.open_slot(&spec, kernel, args)?;
+        let id = self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(args))?;
         for &producer in task.after {
             self.tasks.edge_after(producer, number)?;
         }

@@ -16,7 +16,6 @@ mod waits;
 
 use core::marker::PhantomData;
 
-use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{MAX_LANES, RingKind};
 use pto_abi::sync::{Ordering, Sharing};
@@ -44,6 +43,15 @@ const LOOK_EVERY: u64 = 16;
 
 /// Tasks after which the tensor map forgets what has completed.
 const SWEEP_EVERY: u64 = 1 << 30;
+
+/// What the words of a task are.
+#[derive(Clone, Copy)]
+pub(super) enum TaskWords {
+    /// So many arguments of its kernel.
+    Arguments(usize),
+    /// A chain of so many kernels, said in so many words.
+    Chain { count: usize, kernels: u32 },
+}
 
 /// See the file.
 pub(super) struct Tasks<'a, S, F, M, H> {
@@ -215,48 +223,31 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         }
     }
 
-    /// Takes the next slot for a task, for which there is room; its argument words have been written.
+    /// Takes the next slot for a task, for which there is room; its words have been written.
     #[inline(always)]
     pub(super) fn open_slot(
         &mut self,
         spec: &TaskSpec<'_>,
         kernel: GmAddr,
-        count: usize,
-    ) -> Result<TaskId, Fault> {
-        self.open_slot_with(spec, (kernel, count), u8::try_from(count).unwrap_or(u8::MAX))
-    }
-
-    /// As [`open_slot`](Self::open_slot), of a task whose words are `args` arguments of its kernel.
-    #[inline(always)]
-    pub(super) fn open_slot_with(
-        &mut self,
-        spec: &TaskSpec<'_>,
-        (kernel, count): (GmAddr, usize),
-        args: u8,
+        words: TaskWords,
     ) -> Result<TaskId, Fault> {
         let Some((note, task, id)) = self.storage.window().open() else {
             return Err(self.blame.leave(self.storage.window().no_slot()));
         };
-        let payload = self.storage.take_args(note, count);
-        let args = (payload, args);
+        let (count, args, chained) = match words {
+            TaskWords::Arguments(count) => (count, u8::try_from(count).unwrap_or(u8::MAX), 0),
+            TaskWords::Chain { count, kernels } => (count, 0, kernels.saturating_sub(1)),
+        };
+        let args = (self.storage.take_args(note, count), args);
         TaskLine::added(spec.func_id.0, spec.kind.get(), args, kernel.0).write(task, id);
         self.storage.add_task();
-        self.publisher.line().added.store(self.storage.window().added(), Ordering::Relaxed);
+        let line = self.publisher.line();
+        line.added.store(self.storage.window().added(), Ordering::Relaxed);
+        if chained > 0 {
+            count_some(&line.chained, chained.into());
+        }
         self.events.host().added(id.slot);
         self.events.added(id.slot, spec.func_id.0, spec.kind.get());
-        Ok(id)
-    }
-
-    /// Takes the next slot for a chain of so many kernels, as [`open_slot`](Self::open_slot): its words are no kernel's arguments.
-    #[inline(always)]
-    pub(super) fn open_chain(
-        &mut self,
-        first: &TaskSpec<'_>,
-        count: usize,
-        kernels: u32,
-    ) -> Result<TaskId, Fault> {
-        let id = self.open_slot_with(first, (CHAIN_KERNEL, count), 0)?;
-        count_some(&self.publisher.line().chained, u64::from(kernels) - 1);
         Ok(id)
     }
 
@@ -278,29 +269,22 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             let blame = Blame::of(Fault::BUILD_ALREADY_PUBLISHED).task(id);
             return Err(self.refuse(blame.detail(state.into(), 1)));
         }
-        self.note_kept(number);
-        self.publish_added(id.slot)
+        self.publish_behind((number, id.slot), &[])
     }
 
-    /// Makes the newest task, which is not published and stands in `slot`, wait for `producers`, and publishes it.
+    /// Makes task `number`, which is not published and stands in `slot`, wait for `producers`, and publishes it. Who has producers has the newest task.
     #[inline(always)]
     pub(super) fn publish_behind(
         &mut self,
-        (newest, slot): (u64, u32),
+        (number, slot): (u64, u32),
         producers: &[TaskId],
     ) -> Result<(), Fault> {
         for &producer in producers {
-            self.edge_after(producer, newest)?;
+            self.edge_after(producer, number)?;
         }
-        self.note_kept(newest);
-        self.publish_added(slot)
-    }
-
-    /// Task `number` is about to be published.
-    #[inline]
-    fn note_kept(&mut self, number: u64) {
         let publisher = &self.publisher;
         self.storage.note_kept(number, || publisher.published());
+        self.publish_added(slot)
     }
 
     /// Makes the task in this slot, which is added, visible to the schedulers.

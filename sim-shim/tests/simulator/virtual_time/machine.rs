@@ -139,17 +139,20 @@ fn the_instructions_are_those_of_the_image() {
     // Of 64 tasks, of which the outer ones have a neighbour less.
     let of_range = range_task + range / 64;
     let task = complete + dispatch;
+    let in_stream = add + publish + p.stream_ns.low;
     // Of eight tasks with two tiles and an edge each.
     let of_tiles = 2 * (p.argument_ns.low + p.range_tensor_ns.low) + edge;
     let tiles_in_range = range_task + range / 8 + of_tiles;
     let (of_chain, link) = (add + publish + p.chain_ns.low, p.chain_link_ns.low);
     // A task on a tile, and a chain of one link with three tensors, which have seven edges together: eight chains to a tensor.
-    let solve = add + publish + p.argument_ns.low + p.tensor_ns.low;
-    let update = |part: u64| of_chain + link + 3 * part;
+    let solve = in_stream + p.argument_ns.low + p.tensor_ns.low;
+    let update = |part: u64| in_stream + p.chain_ns.low + link + 3 * part;
     let tile_chains = (solve + update(p.chain_tensor_ns.low) + 7 * p.edge_ns.low) / 2;
     // The same of parts that are one run of bytes, with two edges.
     let dense_chains = (solve + update(p.chain_part_ns.low) + 2 * p.edge_ns.low) / 2;
-    let tensors = add + publish + 2 * (p.argument_ns.low + p.tensor_ns.low);
+    let tensors = in_stream + 2 * (p.argument_ns.low + p.tensor_ns.low);
+    let words = in_stream + 4 * p.argument_ns.low;
+    let words_of_chain = in_stream + p.chain_ns.low + link + 28 * p.chain_word_ns.low;
     for (graph, column, charged_ns) in [
         ("independent", 2, add + publish),
         ("chain", 2, add + publish + edge),
@@ -164,6 +167,10 @@ fn the_instructions_are_those_of_the_image() {
         ("chain_of_16", 2, of_chain + link + 28 * p.chain_word_ns.low),
         ("chain_of_48", 2, of_chain + link + 60 * p.chain_word_ns.low),
         ("three_links", 2, of_chain + 3 * link + 84 * p.chain_word_ns.low),
+        ("stream_4", 2, words),
+        ("stream_4_edge", 2, words + edge),
+        ("stream_16", 2, words_of_chain),
+        ("stream_16_edge", 2, words_of_chain + edge),
         ("rows", 2, of_range + range_ready),
         ("rows_one", 2, of_range + range_edge),
         ("rows_three", 2, of_range + 3 * range_edge),
