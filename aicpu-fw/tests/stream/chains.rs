@@ -108,6 +108,63 @@ fn a_chain_waits_for_what_its_kernels_touch() {
     assert!(edges > 5_000, "{edges}: the chains hardly conflict");
 }
 
+/// Behind a task that is published and one that is kept back; and what is wrong with producers.
+#[test]
+fn a_submission_is_its_calls() {
+    let task = TaskSpec::new(FuncId(1), CoreKind::AIV, &[5, 6]);
+    let links = [Link::new(task).times(3)];
+    let chain = Chain::new(&links);
+    for is_chain in [false, true] {
+        for case in 0..6 {
+            let [by_calls, at_once] = [false, true].map(|at_once| {
+                let mut told = None;
+                let made = with_stream(|stream| {
+                    let first = stream.submit(task, &[]).unwrap();
+                    let kept = stream.add_task(task).unwrap();
+                    let next = TaskId { slot: kept.slot + 1, ..kept };
+                    let stale = TaskId { generation: first.generation.wrapping_sub(1), ..first };
+                    let unknown = TaskId { slot: next.slot + 1, ..next };
+                    let producers: &[TaskId] = match case {
+                        0 => &[],
+                        1 => &[first],
+                        2 => &[first, kept],
+                        3 => &[first, next],
+                        4 => &[stale],
+                        _ => &[kept, unknown],
+                    };
+                    let found = match (at_once, is_chain) {
+                        (true, false) => stream.submit(task, producers),
+                        (true, true) => stream.submit_chain(&chain, producers),
+                        (false, _) => {
+                            let id = match is_chain {
+                                false => stream.add_task(task).unwrap(),
+                                true => stream.add_chain(&chain).unwrap().unwrap(),
+                            };
+                            let edges = producers.iter().try_for_each(|&producer| {
+                                stream.add_edge(producer, id).map(|_| ())
+                            });
+                            edges.and_then(|()| stream.publish(id)).map(|()| id)
+                        }
+                    };
+                    let blame = found.err().map(|fault| stream.blame(fault));
+                    let blame = blame.map(|blame| (blame.fault, blame.task, blame.detail));
+                    // A task with a wrong producer stands there, and is published without it.
+                    let published = found.is_ok() || stream.publish(next).is_ok();
+                    stream.publish(kept).unwrap();
+                    told = Some((found, blame, published));
+                });
+                (told, made.edges)
+            });
+            assert_eq!(by_calls, at_once, "case {case}, a chain: {is_chain}");
+            assert!(
+                at_once
+                    .0
+                    .is_some_and(|(found, _, published)| found.is_ok() == (case < 3) && published)
+            );
+        }
+    }
+}
+
 #[test]
 fn a_chain_waits_for_what_the_program_states() {
     let task = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);

@@ -107,7 +107,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     /// The same calls in one, with the number of the task at hand.
-    #[inline(never)]
+    #[inline]
     fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         let number = self.tasks.storage().window().next();
         let id = self.add_task(spec)?;
