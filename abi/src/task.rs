@@ -104,7 +104,7 @@ impl TaskHead {
     #[inline(always)]
     pub fn write(&self, task: &Task) {
         const { assert!(cfg!(target_endian = "little"), "the first field stands in the low bits") };
-        // One by one: a loop over six words is not unrolled in an image, which is compiled for its size.
+        // One by one: a loop over six words is not unrolled in an image that is built for size.
         let [release, state, kernel, args, generation, chunk] = self.0;
         let places = crate::gm::leading_words::<_, HEAD_WORDS>(task);
         places[0].store(release, Ordering::Relaxed);

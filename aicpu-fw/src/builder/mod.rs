@@ -146,8 +146,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
         let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
-        // An image is compiled for its size.
-        let remembers = !cfg!(target_arch = "aarch64") && spec.kernel.is_null();
+        let remembers = spec.kernel.is_null();
         let key = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << u16::BITS;
         if remembers && self.accepted.0 == key && args <= MAX_ARGS {
             return Ok(self.accepted.1);
@@ -227,7 +226,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 
     /// Puts an edge behind the producer, unless it has completed. `edges_in`: the edges that the consumer has.
-    // Ranges call it for edges that are far, and would keep it out of the loop of single submissions. An image is compiled for its size.
+    // Ranges call it for edges that are far, and would keep it out of the loop of single submissions. An image that is built for size has no room for a second copy.
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
     #[cfg_attr(target_arch = "aarch64", inline)]
     fn append(
@@ -484,7 +483,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 
     /// The same calls in one, with the task's own words at hand.
-    // Where the caller's own words are known, half of the checks fall away. An image is compiled for its size.
+    // Where the caller's own words are known, half of the checks fall away. An image that is built for size has no room for it.
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
     #[cfg_attr(target_arch = "aarch64", inline)]
     fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
