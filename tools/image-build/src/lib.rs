@@ -168,7 +168,7 @@ fn extension(variant: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{BuilderSource, KernelSource, extension};
+    use super::{BuilderSource, Job, KernelSource, Profile, Request, extension};
     use pto_host::abi::CoreKind;
 
     #[test]
@@ -177,6 +177,17 @@ mod tests {
             |names: &[&str]| extension(&names.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(of(&[]), "img");
         assert_eq!(of(&["small", "other/tracing", "small"]), "other-tracing.small.img");
+    }
+
+    #[test]
+    fn firmware_that_is_built_for_size_says_so_in_its_name() {
+        let variants = |profile| {
+            let jobs = Job::of(&Request { profile, ..Request::default() }).unwrap();
+            jobs.iter().map(Job::variant).collect::<Vec<_>>()
+        };
+        let nothing: Vec<String> = Vec::new();
+        assert_eq!(variants(Profile::Release), [nothing.clone(), nothing.clone()]);
+        assert_eq!(variants(Profile::Small), [vec!["small".to_owned()], nothing]);
     }
 
     #[test]
