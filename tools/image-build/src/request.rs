@@ -36,7 +36,7 @@ pub enum Profile {
     Checked,
     /// As it is shipped: fast, and no panic is reachable.
     Release,
-    /// The same, compiled for its size: about a quarter less code, and more instructions a task.
+    /// The same, compiled for its size: a third less code, and more instructions a task.
     Small,
 }
 

@@ -89,7 +89,7 @@ pub(crate) struct FwBuildArgs {
     /// assertions end the run with a fault that names the place
     #[arg(long)]
     pub(crate) release: bool,
-    /// As --release, compiled for its size: about a third less code, and up to a third more instructions a task
+    /// As --release, compiled for its size: a third less code, and 10 to 70 % more instructions for most tasks
     #[arg(long)]
     pub(crate) small: bool,
     /// Where the compiler comes from
