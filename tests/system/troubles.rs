@@ -41,15 +41,15 @@ enum Names {
     Silence,
 }
 
+/// In a report that names tasks that wait.
+const WAITS: &str = " waits for ";
+
 impl Names {
     fn words(self) -> &'static [&'static str] {
         match self {
-            Self::CoreTaskKernelProducers => &[
-                "core 2 (aic, cluster 2)",
-                "It concerns task",
-                "kernel dag_node_aic",
-                " waits for ",
-            ],
+            Self::CoreTaskKernelProducers => {
+                &["core 2 (aic, cluster 2)", "It concerns task", "kernel dag_node_aic", WAITS]
+            }
             Self::CoreTaskKernel => {
                 &["core 2 (aic, cluster 2)", "It concerns task", "kernel dag_node_aic"]
             }
@@ -156,14 +156,17 @@ fn left(report: &VirtualReport) -> usize {
 /// what was lost of the one before, and nothing comes of it.
 const TRIES: u32 = 64;
 
-/// The first place from that of `injection` on at which the run faults.
-fn first_fault(injection: Injection) -> (Box<FaultReport>, Device, Prepared) {
+/// The first place from that of `injection` on at which the run faults. If its report is to name tasks that wait, places at which nobody waits for the task
+/// are passed over.
+fn first_fault(injection: Injection, names: Names) -> (Box<FaultReport>, Device, Prepared) {
+    let needs_waiters = names.words().contains(&WAITS);
     let places = if injection.trouble.is_builders() { 1 } else { TRIES };
     for at in injection.at..injection.at + places {
         let mut device = open(Some(Injection { at, ..injection }));
         let mut prepared = prepare(&device);
         let options = options(prepared.capacities());
         match run(&mut device, &mut prepared, &options) {
+            Err(told) if needs_waiters && !told.to_string().contains(WAITS) => {}
             Err(told) => return (told, device, prepared),
             Ok(report) => {
                 assert!(report.injections > 0, "{injection} did not happen");
@@ -201,7 +204,7 @@ fn each_trouble_is_told_as_the_table_says_and_the_next_run_succeeds() {
                 (device, prepared)
             }
             Some(fault) => {
-                let (told, device, prepared) = first_fault(injection);
+                let (told, device, prepared) = first_fault(injection, names);
                 check(spec, *told, fault, names, lost);
                 (device, prepared)
             }
