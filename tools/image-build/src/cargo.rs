@@ -15,31 +15,19 @@ use crate::error::BuildError;
 use crate::request::{BuilderSource, KernelSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
-const RELEASE: &[&str] = &[
-    "inherits='release'",
-    "panic='abort'",
-    "lto='fat'",
-    "codegen-units=1",
-    "opt-level=3",
-    "debug=1",
-];
-const SMALL: &[&str] = &[
-    "inherits='release'",
-    "panic='abort'",
-    "lto='fat'",
-    "codegen-units=1",
-    "opt-level='s'",
-    "debug=1",
-];
+const SHIPPED: &[&str] =
+    &["inherits='release'", "panic='abort'", "lto='fat'", "codegen-units=1", "debug=1"];
 const CHECKED: &[&str] = &[
     "inherits='release'",
     "panic='abort'",
     "lto='thin'",
-    "opt-level='s'",
     "debug=1",
     "debug-assertions=true",
     "overflow-checks=true",
 ];
+/// .. and the level of each.
+const FOR_SPEED: &str = "opt-level=3";
+const FOR_SIZE: &str = "opt-level='s'";
 
 /// The feature of a firmware that records runs.
 const TRACING: &str = "tracing";
@@ -248,21 +236,25 @@ impl Job {
         self.features.iter().cloned().chain(small).collect()
     }
 
-    /// The profile, as cargo calls it, and what it sets. Code for a development machine is built with [`WITHOUT_TABLES`], whose variable is seen by build
+    /// The profile, as cargo calls it, what it sets, and its level. Code for a development machine is built with [`WITHOUT_TABLES`], whose variable is seen by build
     /// scripts of macros as well: in one profile, each kind of build would compile the macros of the other again, and all that is above them.
     pub(crate) const fn profile(
         &self,
         machine: Machine,
-    ) -> (&'static str, &'static [&'static str]) {
-        match (self.profile, machine) {
-            (Profile::Release, Machine::Aarch64) => ("firmware", RELEASE),
-            (Profile::Release, Machine::X86_64) => ("firmware-native", RELEASE),
-            // In the folder of the other one, with which it shares macros.
-            (Profile::Small, Machine::Aarch64) => ("firmware", SMALL),
-            (Profile::Small, Machine::X86_64) => ("firmware-native", SMALL),
-            (Profile::Checked, Machine::Aarch64) => ("firmware-checked", CHECKED),
-            (Profile::Checked, Machine::X86_64) => ("firmware-native-checked", CHECKED),
-        }
+    ) -> (&'static str, &'static [&'static str], &'static str) {
+        let (settings, level) = match self.profile {
+            Profile::Release => (SHIPPED, FOR_SPEED),
+            Profile::Small => (SHIPPED, FOR_SIZE),
+            Profile::Checked => (CHECKED, FOR_SIZE),
+        };
+        // An image for size is built in the folder of one for speed, with which it shares its macros.
+        let name = match (self.profile, machine) {
+            (Profile::Release | Profile::Small, Machine::Aarch64) => "firmware",
+            (Profile::Release | Profile::Small, Machine::X86_64) => "firmware-native",
+            (Profile::Checked, Machine::Aarch64) => "firmware-checked",
+            (Profile::Checked, Machine::X86_64) => "firmware-native-checked",
+        };
+        (name, settings, level)
     }
 
     /// Whether it makes a shared object, or programs.
@@ -289,7 +281,7 @@ fn cargo() -> OsString {
 }
 
 fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Command, BuildError> {
-    let (profile, settings) = job.profile(request.machine);
+    let (profile, settings, level) = job.profile(request.machine);
     let mut command = Command::new(cargo());
     command.current_dir(&job.folder).args(["build", "--profile", profile]);
     match job.is_library(request) {
@@ -305,7 +297,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     job.package.iter().for_each(|package| {
         command.args(["--package", package]);
     });
-    settings.iter().for_each(|setting| {
+    settings.iter().chain([&level]).for_each(|setting| {
         command.args(["--config", &format!("profile.{profile}.{setting}")]);
     });
     if let Some(folder) = &request.target_folder {

@@ -22,7 +22,7 @@ pub(crate) fn take(
     (request, target): (&Request, &Path),
     say: &dyn Fn(&str),
 ) -> Result<Turn, BuildError> {
-    let (profile, _) = job.profile(request.machine);
+    let (profile, ..) = job.profile(request.machine);
     Turn::of_file(target, &format!("{}-{profile}.lock", request.triple()), say)
 }
 

@@ -272,7 +272,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         self.publish_behind((number, id.slot), &[])
     }
 
-    /// Makes task `number`, which is not published and stands in `slot`, wait for `producers`, and publishes it. Who has producers has the newest task.
+    /// Makes task `number`, which is not published and stands in `slot`, wait for `producers`, and publishes it. Only the newest task may be given producers.
     #[inline(always)]
     pub(super) fn publish_behind(
         &mut self,

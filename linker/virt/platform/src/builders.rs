@@ -178,7 +178,7 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         } else {
             // A program makes the links that it needs.
             let link = Link::new(task).times(times).varying(&varies);
-            match links & 0xFFFF {
+            match links {
                 1 => dag.graph.submit_chain(&Chain::new(&[link]), &[])?,
                 3 => dag.graph.submit_chain(&Chain::new(&[link; 3]), &[])?,
                 _ => return Err(Fault::BUILD_ORCH_ARGS.into()),

@@ -55,7 +55,7 @@ fn build_for(machine: Machine, platform: Platform, folder: Option<&Path>) -> Vec
         machine,
         profile: match machine {
             Machine::Aarch64 => Profile::Release,
-            // No device runs this code, and it is compiled in less time so.
+            // No device runs this code, and code for size takes less time to compile.
             Machine::X86_64 => Profile::Small,
         },
         crate_folder: folder.map(Path::to_path_buf),
