@@ -270,6 +270,25 @@ fn check_profile(trace: &Trace, is_virtual: bool) {
     assert!(page.contains("device 0 stream ") && page.contains("event wait"));
 }
 
+/// A record may wake who waits for it before its own stream goes on. It is over first in the timeline all the same.
+#[test]
+fn a_record_is_over_before_the_wait_for_it() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, file) = (folder.path().join("relay"), folder.path().join("relay.json"));
+    build(&["relay.c"], &program);
+    for seed in [None, Some("7")] {
+        let mut command = start(&program);
+        command.env("PTO_ACL_TRACE", &file).envs(seed.map(|seed| ("PTO_ACL_SEED", seed)));
+        assert_eq!(run(&mut command), "relay: ok\n");
+        let trace = timeline(&file);
+        assert_eq!(trace.edges.len(), 4000);
+        let finished = |task: u32| trace.tasks[task as usize].at.finished.expect("it ran");
+        for Edge { producer, consumer } in &trace.edges {
+            assert!(finished(*producer) <= finished(*consumer), "{producer} before {consumer}");
+        }
+    }
+}
+
 /// The letter of `fuzz.c` for a parameter.
 fn letter(parameter: &str, enums: &BTreeSet<&str>, function: &str) -> char {
     let words = parameter.trim().trim_start_matches("const ").trim();

@@ -196,8 +196,7 @@ impl Event {
             let text = "the event was made for another device than the stream's; make one there";
             Refusal::new(codes::OTHER_CONTEXT, text)
         })?;
-        races::recorded(lane.number(), self.signal());
-        profile::recorded(self.signal());
+        lane.records(self.signal())?;
         let Some(words) = &self.words else {
             lane.stream().record(&self.point)?;
             return Ok(());

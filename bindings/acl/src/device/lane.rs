@@ -281,6 +281,13 @@ impl Lane {
         self.stuck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The command that it takes now is about to record an event, or to raise a notify.
+    #[inline]
+    pub(crate) fn records(&self, signal: usize) -> Answer {
+        races::recorded(self.number, signal);
+        profile::records(self.place(), signal)
+    }
+
     fn place(&self) -> profile::Place<'_> {
         profile::Place { open: &self.open, stream: self.stream(), title: &self.title }
     }

@@ -58,8 +58,7 @@ impl Notify {
     pub(crate) fn record(&self, stream: &Stream) -> Answer {
         let (notify, word) = (self.handle, self.words.at(0));
         stream.take(Engine::Stream, "notify record", &[], move |lane| {
-            races::recorded(lane.number(), notify);
-            profile::recorded(notify);
+            lane.records(notify)?;
             word.write(lane, 1)
         })
     }

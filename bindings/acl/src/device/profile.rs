@@ -4,7 +4,8 @@
 //! a command of a stream:  begin -> event before it   the command   event behind it -> end
 //! ```
 //! The two events have the times of the stream, which are those of virtual time there. A command that waits for an event or a notify
-//! has an edge from the command that recorded it. `timeline.rs` makes a timeline of the record.
+//! has an edge from the command that recorded it. What records is over when it does: the second event is in front of the record, since
+//! who waits may be through before the stream comes to one behind it. `timeline.rs` makes a timeline of the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -171,38 +172,36 @@ pub(crate) fn begin(place: Place<'_>, label: &str) -> Answer<Option<Begun>> {
 /// The command was submitted.
 pub(crate) fn end(place: Place<'_>, begun: Begun) -> Answer {
     thread::with(|thread| thread.command = begun.outer);
-    let behind = place.open.session.event()?;
-    place.stream.record(&behind)?;
     let mut record = record();
     let step = record.as_mut().and_then(|record| record.steps.get_mut(begun.number as usize));
-    if let Some((_, last)) = step.and_then(|step| step.points.as_mut()) {
-        *last = Some(behind);
-    }
-    Ok(())
+    step.map_or(Ok(()), |step| step.end(place))
 }
 
-/// The command that this thread submits records an event, or raises a notify.
-pub(crate) fn recorded(signal: usize) {
-    with_command(|record, command| {
+/// The command that this thread submits is about to record an event, or to raise a notify.
+pub(crate) fn records(place: Place<'_>, signal: usize) -> Answer {
+    with_command(Ok(()), |record, command| {
         record.signals.insert(signal, command);
-    });
+        record.steps.get_mut(command as usize).map_or(Ok(()), |step| step.end(place))
+    })
 }
 
 /// The command that this thread submits waits for the last record.
 pub(crate) fn waits(signal: usize) {
-    with_command(|record, command| {
+    with_command((), |record, command| {
         let from = record.signals.get(&signal).copied();
         record.edges.extend(from.map(|from| (from, command)));
     });
 }
 
-fn with_command(act: impl FnOnce(&mut Record, u32)) {
+/// What `act` says of the command that this thread submits; `otherwise` where none is recorded.
+fn with_command<T>(otherwise: T, act: impl FnOnce(&mut Record, u32) -> T) -> T {
     if !is_on() {
-        return;
+        return otherwise;
     }
     let command = thread::with(|thread| thread.command);
-    if let (Some(record), Some(command)) = (record().as_mut(), command) {
-        act(record, command);
+    match (record().as_mut(), command) {
+        (Some(record), Some(command)) => act(record, command),
+        _ => otherwise,
     }
 }
 
@@ -249,6 +248,16 @@ impl Record {
 }
 
 impl Step {
+    /// It is over where its stream is now, unless it was before.
+    fn end(&mut self, place: Place<'_>) -> Answer {
+        if let Some((_, last @ None)) = &mut self.points {
+            let behind = place.open.session.event()?;
+            place.stream.record(&behind)?;
+            *last = Some(behind);
+        }
+        Ok(())
+    }
+
     /// Takes over its times; whether nothing more will be known of it.
     fn look(&mut self, lag_ns: u64) -> bool {
         let Some((before, Some(behind))) = &self.points else { return self.points.is_none() };
