@@ -28,11 +28,12 @@ use crate::doorbell::Doorbell;
 use crate::group::TransferEngine;
 use crate::host::{Host, Memory};
 use crate::logging;
-use crate::patience::expect_soon;
+use crate::patience::{cpus, expect_soon};
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;
 use lengths::Limits;
+use places::Mover;
 use pool_run::PoolRun;
 use role::Role;
 
@@ -148,6 +149,7 @@ fn serve<B: BuilderSet>(
 ) {
     // Another run may follow at once; the caller is at work then as well.
     let next = || expect_soon(threads + 1, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
+    let mut mover = Mover::default();
     while let Some(job) = next() {
         let run = &job.run;
         let turn = AssertUnwindSafe(|| take_part(&job, me));
@@ -157,6 +159,9 @@ fn serve<B: BuilderSet>(
         }
         logging::set_ring(None);
         run.finish.returned();
+        if threads < cpus() {
+            mover.leave_to(run.caller);
+        }
     }
 }
 

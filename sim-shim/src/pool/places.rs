@@ -2,7 +2,8 @@
 //! kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
 //!
 //! Each thread says where it stands. One that finds a thread of a lower number on its own CPU moves to another CPU, and may stand anywhere again at once: no
-//! thread is bound to a CPU.
+//! thread is bound to a CPU. Between two runs, a thread that expects the next one leaves the CPU to whoever has asked for the last one: each of the two would
+//! look for the other there, and keep it from running.
 
 use pto_abi::sync::{AtomicU32, Ordering};
 
@@ -67,20 +68,35 @@ impl Mover {
         }
     }
 
+    /// Moves the thread if it stands on the CPU of whoever has asked for the run.
+    #[inline]
+    pub(super) fn leave_to(&mut self, caller: Option<u32>) {
+        if caller.is_some() && caller == current_cpu() && self.may_move() {
+            leave(caller.into_iter());
+        }
+    }
+
     #[cold]
     fn step_aside(&mut self, places: &Places, (me, cpu): (usize, u32)) {
-        let now_ns = clock::now_ns();
-        if self.moved_ns != 0 && now_ns < self.moved_ns + REST_NS {
-            return;
+        if self.may_move() {
+            leave(places.others(me).chain([cpu]));
+            places.note(me);
         }
-        self.moved_ns = now_ns.max(1);
-        leave(places.others(me).chain([cpu]));
-        places.note(me);
+    }
+
+    /// Whether the thread has not moved just now; if so, it does.
+    fn may_move(&mut self) -> bool {
+        let now_ns = clock::now_ns();
+        let may_move = self.moved_ns == 0 || now_ns >= self.moved_ns + REST_NS;
+        if may_move {
+            self.moved_ns = now_ns.max(1);
+        }
+        may_move
     }
 }
 
 /// The CPU of the calling thread.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 #[inline]
 pub(super) fn current_cpu() -> Option<u32> {
     // SAFETY: it takes nothing, and reads what the kernel says of this thread.
@@ -88,7 +104,7 @@ pub(super) fn current_cpu() -> Option<u32> {
     u32::try_from(cpu).ok()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), miri))]
 #[inline]
 pub(super) fn current_cpu() -> Option<u32> {
     None
@@ -122,9 +138,25 @@ pub(super) fn leave(cpus: impl Iterator<Item = u32>) {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn leave(_: impl Iterator<Item = u32>) {}
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::{Mover, NOWHERE, Places, current_cpu, leave};
+
+    #[test]
+    fn a_thread_leaves_the_cpu_of_its_caller_and_not_again_at_once() {
+        let moves = |mover: &mut Mover, caller: fn() -> Option<u32>| {
+            let before = mover.moved_ns;
+            mover.leave_to(caller());
+            mover.moved_ns != before
+        };
+        let mut mover = Mover::default();
+        assert!(!moves(&mut mover, || None), "nobody knows where the caller is");
+        assert!(!moves(&mut mover, || Some(NOWHERE)), "the caller is somewhere else");
+        // The test's own thread may be moved between its two looks.
+        assert!((0..100).any(|_| moves(&mut mover, current_cpu)));
+        mover.moved_ns = u64::MAX / 2;
+        assert!(!moves(&mut mover, current_cpu), "it has moved just now");
+    }
 
     /// The CPUs that the calling thread may use.
     fn allowed() -> usize {
