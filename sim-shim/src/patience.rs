@@ -19,10 +19,10 @@ impl Patience {
     /// For `threads` OS threads on this machine's CPUs. Where there are more threads than CPUs, a spinning
     /// waiter keeps the one from running that it waits for: it yields at once and parks soon.
     pub(crate) fn for_threads(threads: usize) -> Self {
-        if threads > cpus() {
-            Self { spins: 0, yields: 2 }
-        } else {
+        if each_has_a_cpu(threads) {
             Self { spins: 200, yields: 20 }
+        } else {
+            Self { spins: 0, yields: 2 }
         }
     }
 }
@@ -36,7 +36,7 @@ const LOOKS_A_CLOCK: u32 = 16;
 /// Looks for something that is about to happen, if each of the `threads` OS threads that are at work has a CPU of its own.
 /// `None`: it has not happened.
 pub(crate) fn expect_soon<T>(threads: usize, mut look: impl FnMut() -> Option<T>) -> Option<T> {
-    if threads > cpus() {
+    if !each_has_a_cpu(threads) {
         return None;
     }
     let start = Instant::now();
@@ -52,8 +52,13 @@ pub(crate) fn expect_soon<T>(threads: usize, mut look: impl FnMut() -> Option<T>
     None
 }
 
+/// Whether this process may use a CPU for each of so many threads.
+pub(crate) fn each_has_a_cpu(threads: usize) -> bool {
+    threads <= cpus()
+}
+
 /// CPUs that this process may use. Asked once: it costs system calls.
-pub(crate) fn cpus() -> usize {
+fn cpus() -> usize {
     static CPUS: OnceLock<usize> = OnceLock::new();
     *CPUS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }

@@ -8,7 +8,7 @@ use pto_abi::sync::{AtomicU32, Ordering};
 
 use super::places::{current_cpu, leave};
 use crate::clock;
-use crate::patience::cpus;
+use crate::patience::each_has_a_cpu;
 
 /// Kernels between two that are timed, while they are short: twice as many after each look, so that what a look costs does not show beside
 /// them, and soon the first number again when they are longer.
@@ -82,7 +82,7 @@ const LOOKS_A_CLOCK: u32 = 1024;
 
 /// The round trip of a line between two CPUs: the least of a few batches. `None`: it cannot be measured now.
 fn round_trip_ns() -> Option<u64> {
-    if cpus() < 2 {
+    if !each_has_a_cpu(2) {
         return None;
     }
     let (asked, answered) = (Line::default(), Line::default());

@@ -28,7 +28,7 @@ use crate::doorbell::Doorbell;
 use crate::group::TransferEngine;
 use crate::host::{Host, Memory};
 use crate::logging;
-use crate::patience::{cpus, expect_soon};
+use crate::patience::{each_has_a_cpu, expect_soon};
 use crate::supervisor::{self, Beat, Finish};
 use cores::Cores;
 use hands::Hands;
@@ -148,7 +148,8 @@ fn serve<B: BuilderSet>(
     _memory: &Memory,
 ) {
     // Another run may follow at once; the caller is at work then as well.
-    let next = || expect_soon(threads + 1, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
+    let at_work = threads + 1;
+    let next = || expect_soon(at_work, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
     let mut mover = Mover::default();
     while let Some(job) = next() {
         let run = &job.run;
@@ -159,8 +160,8 @@ fn serve<B: BuilderSet>(
         }
         logging::set_ring(None);
         run.finish.returned();
-        if threads < cpus() {
-            mover.leave_to(run.caller);
+        if each_has_a_cpu(at_work) {
+            mover.leave_to_caller(&run.cores.places, me);
         }
     }
 }

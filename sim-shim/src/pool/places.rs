@@ -18,19 +18,25 @@ const REST_NS: u64 = 500_000;
 #[repr(align(64))]
 struct Place(AtomicU32);
 
-/// Where all threads stand.
-pub(super) struct Places(Vec<Place>);
+/// Where all threads of a run stand, and whoever asked for it.
+pub(super) struct Places {
+    threads: Vec<Place>,
+    /// The CPU on which the run was asked for, where that is known.
+    caller: Option<u32>,
+}
 
 impl Places {
+    /// Of a run for which the calling thread asks.
     pub(super) fn new(threads: usize) -> Self {
-        Self((0..threads).map(|_| Place(AtomicU32::new(NOWHERE))).collect())
+        let threads = (0..threads).map(|_| Place(AtomicU32::new(NOWHERE))).collect();
+        Self { threads, caller: current_cpu() }
     }
 
     /// Says where the thread `me` stands, which is the caller; `None`: nobody knows.
     #[inline]
     pub(super) fn note(&self, me: usize) -> Option<u32> {
         // Of a single thread nobody asks it.
-        let place = self.0.get(me).filter(|_| self.0.len() > 1)?;
+        let place = self.threads.get(me).filter(|_| self.threads.len() > 1)?;
         let cpu = current_cpu()?;
         if place.0.load(Ordering::Relaxed) != cpu {
             place.0.store(cpu, Ordering::Relaxed);
@@ -41,12 +47,12 @@ impl Places {
     /// Whether a thread of a lower number stands on this CPU, as far as it has said.
     #[inline]
     fn is_taken(&self, cpu: u32, me: usize) -> bool {
-        self.0.iter().take(me).any(|place| place.0.load(Ordering::Relaxed) == cpu)
+        self.threads.iter().take(me).any(|place| place.0.load(Ordering::Relaxed) == cpu)
     }
 
     /// The CPUs on which the threads other than `me` stand.
     fn others(&self, me: usize) -> impl Iterator<Item = u32> {
-        let others = self.0.iter().enumerate().filter(move |(index, _)| *index != me);
+        let others = self.threads.iter().enumerate().filter(move |(index, _)| *index != me);
         others.map(|(_, place)| place.0.load(Ordering::Relaxed))
     }
 }
@@ -69,29 +75,23 @@ impl Mover {
     }
 
     /// Moves the thread if it stands on the CPU of whoever has asked for the run.
-    #[inline]
-    pub(super) fn leave_to(&mut self, caller: Option<u32>) {
-        if caller.is_some() && caller == current_cpu() && self.may_move() {
-            leave(caller.into_iter());
+    pub(super) fn leave_to_caller(&mut self, places: &Places, me: usize) {
+        if let Some(cpu) = current_cpu()
+            && places.caller == Some(cpu)
+        {
+            self.step_aside(places, (me, cpu));
         }
     }
 
     #[cold]
     fn step_aside(&mut self, places: &Places, (me, cpu): (usize, u32)) {
-        if self.may_move() {
-            leave(places.others(me).chain([cpu]));
-            places.note(me);
-        }
-    }
-
-    /// Whether the thread has not moved just now; if so, it does.
-    fn may_move(&mut self) -> bool {
         let now_ns = clock::now_ns();
-        let may_move = self.moved_ns == 0 || now_ns >= self.moved_ns + REST_NS;
-        if may_move {
-            self.moved_ns = now_ns.max(1);
+        if self.moved_ns != 0 && now_ns < self.moved_ns + REST_NS {
+            return;
         }
-        may_move
+        self.moved_ns = now_ns.max(1);
+        leave(places.others(me).chain([cpu]));
+        places.note(me);
     }
 }
 
@@ -144,9 +144,11 @@ mod tests {
 
     #[test]
     fn a_thread_leaves_the_cpu_of_its_caller_and_not_again_at_once() {
-        let moves = |mover: &mut Mover, caller: fn() -> Option<u32>| {
+        let mut places = Places::new(1);
+        let mut moves = |mover: &mut Mover, caller: fn() -> Option<u32>| {
             let before = mover.moved_ns;
-            mover.leave_to(caller());
+            places.caller = caller();
+            mover.leave_to_caller(&places, 0);
             mover.moved_ns != before
         };
         let mut mover = Mover::default();
@@ -181,7 +183,7 @@ mod tests {
         let places = Places::new(2);
         let moves = |me: usize, other: usize, mover: &mut Mover| {
             let before = mover.moved_ns;
-            places.0[other].0.store(current_cpu().unwrap(), super::Ordering::Relaxed);
+            places.threads[other].0.store(current_cpu().unwrap(), super::Ordering::Relaxed);
             mover.look(&places, me);
             mover.moved_ns != before
         };

@@ -7,7 +7,6 @@ use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
 
 use super::cores::Cores;
-use super::places::current_cpu;
 use crate::doorbell::{Doorbell, longest_sleep};
 use crate::group::TransferEngine;
 use crate::supervisor::Finish;
@@ -23,15 +22,13 @@ pub(super) struct PoolRun<B> {
     doorbell: Arc<Doorbell>,
     /// Who moves its transfers, if the device is in a group.
     engine: Option<Arc<dyn TransferEngine>>,
-    /// The CPU of whoever asked for the run, where that is known.
-    pub(super) caller: Option<u32>,
     /// Instances that have returned.
     returned: AtomicU32,
     pub(super) finish: Arc<Finish>,
 }
 
 impl<B> PoolRun<B> {
-    /// A run that the calling thread asks for, and whose instances have all yet to return.
+    /// A run whose instances have all yet to return.
     pub(super) fn new(
         launch: Launch<'static>,
         (builders, doorbell, engine): (Arc<B>, Arc<Doorbell>, Option<Arc<dyn TransferEngine>>),
@@ -40,18 +37,7 @@ impl<B> PoolRun<B> {
         finish: Arc<Finish>,
     ) -> Self {
         let (returned, os_threads) = (AtomicU32::new(0), threads.len());
-        Self {
-            launch,
-            builders,
-            cores,
-            os_threads,
-            threads,
-            doorbell,
-            engine,
-            caller: current_cpu(),
-            returned,
-            finish,
-        }
+        Self { launch, builders, cores, os_threads, threads, doorbell, engine, returned, finish }
     }
 
     /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.

@@ -4,8 +4,8 @@
 //! a command of a stream:  begin -> event before it   the command   event behind it -> end
 //! ```
 //! The two events have the times of the stream, which are those of virtual time there. A command that waits for an event or a notify
-//! has an edge from the command that recorded it. What records is over when it does: the second event is in front of the record, since
-//! who waits may be through before the stream comes to one behind it. `timeline.rs` makes a timeline of the record.
+//! has an edge from the command that recorded it. A command that records is over before it does so: its second event stands in front of
+//! the record, because a stream that waits for it may go on before this one comes to an event behind it. `timeline.rs` makes a timeline of all that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -172,16 +172,14 @@ pub(crate) fn begin(place: Place<'_>, label: &str) -> Answer<Option<Begun>> {
 /// The command was submitted.
 pub(crate) fn end(place: Place<'_>, begun: Begun) -> Answer {
     thread::with(|thread| thread.command = begun.outer);
-    let mut record = record();
-    let step = record.as_mut().and_then(|record| record.steps.get_mut(begun.number as usize));
-    step.map_or(Ok(()), |step| step.end(place))
+    record().as_mut().map_or(Ok(()), |record| record.end(begun.number, place))
 }
 
 /// The command that this thread submits is about to record an event, or to raise a notify.
 pub(crate) fn records(place: Place<'_>, signal: usize) -> Answer {
     with_command(Ok(()), |record, command| {
         record.signals.insert(signal, command);
-        record.steps.get_mut(command as usize).map_or(Ok(()), |step| step.end(place))
+        record.end(command, place)
     })
 }
 
@@ -233,6 +231,17 @@ impl Record {
         self.rows.len() - 1
     }
 
+    /// A command is over where its stream is now, unless it was before.
+    fn end(&mut self, command: u32, place: Place<'_>) -> Answer {
+        let points = self.steps.get_mut(command as usize).and_then(|step| step.points.as_mut());
+        if let Some((_, last @ None)) = points {
+            let behind = place.open.session.event()?;
+            place.stream.record(&behind)?;
+            *last = Some(behind);
+        }
+        Ok(())
+    }
+
     /// Takes over the times of the commands that are over.
     fn look(&mut self) {
         let mut all_known = true;
@@ -248,16 +257,6 @@ impl Record {
 }
 
 impl Step {
-    /// It is over where its stream is now, unless it was before.
-    fn end(&mut self, place: Place<'_>) -> Answer {
-        if let Some((_, last @ None)) = &mut self.points {
-            let behind = place.open.session.event()?;
-            place.stream.record(&behind)?;
-            *last = Some(behind);
-        }
-        Ok(())
-    }
-
     /// Takes over its times; whether nothing more will be known of it.
     fn look(&mut self, lag_ns: u64) -> bool {
         let Some((before, Some(behind))) = &self.points else { return self.points.is_none() };
