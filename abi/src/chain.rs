@@ -72,6 +72,47 @@ pub const fn by_column(arg: u8) -> u64 {
     COLUMN | (arg as u64 & 0x7F) << STEP_BITS
 }
 
+/// What the second word of a link says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkHead {
+    /// Which kernel.
+    pub func_id: u16,
+    /// Its arguments.
+    pub args: u8,
+    /// How many variations follow the arguments.
+    pub variations: u8,
+    /// How often it runs.
+    pub times: u32,
+    /// Whether the next link takes turns with it.
+    pub is_with_next: bool,
+}
+
+/// What the second word of a link says.
+#[must_use]
+pub const fn of_shape(shape: u64) -> LinkHead {
+    let [times, high] = halves(shape);
+    let [variations, args, func_low, func_high] = high.to_le_bytes();
+    LinkHead {
+        func_id: u16::from_le_bytes([func_low, func_high]),
+        args,
+        variations,
+        times: times & !WITH_NEXT,
+        is_with_next: times & WITH_NEXT != 0,
+    }
+}
+
+/// Which argument the word of a variation is about, and its step, if it varies by steps.
+#[must_use]
+pub const fn of_variation(word: u64) -> (u8, Option<i64>) {
+    let [.., arg] = (word & !COLUMN).to_le_bytes();
+    (arg, if word & COLUMN == 0 { Some(step_of(word)) } else { None })
+}
+
+/// The step in the word of a variation by steps.
+const fn step_of(word: u64) -> i64 {
+    (word << (64 - STEP_BITS)).cast_signed() >> (64 - STEP_BITS)
+}
+
 /// Words of a chain's header, for who counts.
 #[must_use]
 pub const fn header_words() -> usize {
@@ -215,8 +256,7 @@ impl<R: Fn(usize) -> u64> ChainReader<R> {
             let [.., arg] = (word & !COLUMN).to_le_bytes();
             let Some(arg) = args.get_mut(usize::from(arg)) else { continue };
             if word & COLUMN == 0 {
-                let step = (word << (64 - STEP_BITS)).cast_signed() >> (64 - STEP_BITS);
-                let moved = step.wrapping_mul(self.turn.into()).cast_unsigned();
+                let moved = step_of(word).wrapping_mul(self.turn.into()).cast_unsigned();
                 *arg = arg.wrapping_add(moved);
             } else {
                 let at = column + columns * self.times as usize + self.turn as usize;
@@ -257,8 +297,9 @@ pub const fn of_event(extra: u32) -> Option<(u32, u16)> {
 #[cfg(test)]
 mod tests {
     use super::{
-        ChainKernel, ChainReader, MAX_CHAIN_ARGS, MAX_CHAIN_STEP, by_column, by_steps, event_extra,
-        header, header_words, link_words, of_event, shape, shape_with_next,
+        ChainKernel, ChainReader, LinkHead, MAX_CHAIN_ARGS, MAX_CHAIN_STEP, by_column, by_steps,
+        event_extra, header, header_words, link_words, of_event, of_shape, of_variation, shape,
+        shape_with_next,
     };
 
     /// What a reader finds in these words.
@@ -300,6 +341,20 @@ mod tests {
         assert_eq!((found[3].0, found[1].0.func_id, found[1].0.number), (last, 7, 1));
         let words = header_words() + link_words(2, 2, 1, 3) + link_words(0, 0, 0, 1);
         assert_eq!(words, TWO_LINKS.len());
+    }
+
+    #[test]
+    fn words_of_a_link_say_what_was_put_in() {
+        let (func_id, args, variations, times) = (0x3FF, 31, 7, 16_383);
+        let said = LinkHead { func_id, args, variations, times, is_with_next: false };
+        let word = shape(func_id, args, variations, times);
+        assert_eq!(of_shape(word), said);
+        let with_next = LinkHead { is_with_next: true, ..said };
+        assert_eq!(of_shape(shape_with_next(word)), with_next);
+        for step in [0, 1, -1, MAX_CHAIN_STEP, -MAX_CHAIN_STEP] {
+            assert_eq!(of_variation(by_steps(30, step)), (30, Some(step)));
+        }
+        assert_eq!(of_variation(by_column(30)), (30, None));
     }
 
     #[test]

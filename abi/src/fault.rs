@@ -213,6 +213,10 @@ faults! {
             "Give the links that take turns the same number of times.";
         0x1A BUILD_RANGE_LENGTH: "What a program gives for each task of a range has another length than the range.",
             "Give a range an id for each task, and each list of producers an end for each task, in ascending order and up to the last producer.";
+        0x1B BUILD_TEMPLATE_LIMIT: "A chain has more words, links or variations than a template holds, or tensors.",
+            "Make templates of chains of 128 words, 16 links and 32 variations at most, without tensors; submit others by submit_chain.";
+        0x1C BUILD_TEMPLATE_FOREIGN: "A template of a chain is submitted by another run than the one that it was made in.",
+            "Fill it by fill_template of the builder that submits it, in the same run.";
         0x40 BUILD_NOT_STREAMING: "A builder submits tensors, and the run does not stream.",
             "Run it under tensormap_and_ringbuffer.";
         0x41 BUILD_FOREIGN_STRUCT: "A structure that a builder in C passes has a size or a field that this firmware does not know.",

@@ -300,6 +300,10 @@ typedef struct pto_task_id {
 #define PTO_FAULT_BUILD_CHAIN_TURNS UINT32_C(0x00030019)
 /* What a program gives for each task of a range has another length than the range. Give a range an id for each task, and each list of producers an end for each task, in ascending order and up to the last producer. */
 #define PTO_FAULT_BUILD_RANGE_LENGTH UINT32_C(0x0003001a)
+/* A chain has more words, links or variations than a template holds, or tensors. Make templates of chains of 128 words, 16 links and 32 variations at most, without tensors; submit others by submit_chain. */
+#define PTO_FAULT_BUILD_TEMPLATE_LIMIT UINT32_C(0x0003001b)
+/* A template of a chain is submitted by another run than the one that it was made in. Fill it by fill_template of the builder that submits it, in the same run. */
+#define PTO_FAULT_BUILD_TEMPLATE_FOREIGN UINT32_C(0x0003001c)
 /* A builder submits tensors, and the run does not stream. Run it under tensormap_and_ringbuffer. */
 #define PTO_FAULT_BUILD_NOT_STREAMING UINT32_C(0x00030040)
 /* A structure that a builder in C passes has a size or a field that this firmware does not know. Set struct_size to its sizeof and reserved fields to zero; build with the headers of this release. */

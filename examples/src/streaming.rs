@@ -3,8 +3,8 @@
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec, TensorRange,
-    TensorTask, TensorView, Variation,
+    BuildError, Chain, ChainTemplate, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec,
+    TensorRange, TensorTask, TensorView, Variation,
 };
 
 /// Elements of 4 bytes in a line. What several cores write stands in lines of their own: a core writes whole lines back.
@@ -170,11 +170,30 @@ impl<const W: usize> Stage<W> {
         links: &[Link<'_>],
         after: &[TaskId],
     ) -> Result<(), BuildError> {
+        let (all, count) = self.behind(after);
+        let id = graph.submit_chain(&Chain::new(links), all.get(..count).unwrap_or(&all))?;
+        self.push(id);
+        Ok(())
+    }
+
+    /// The same, of the chain of a template.
+    pub(crate) fn template<G: GraphBuilder>(
+        &mut self,
+        graph: &mut G,
+        template: &ChainTemplate,
+        after: &[TaskId],
+    ) -> Result<(), BuildError> {
+        let (all, count) = self.behind(after);
+        let id = graph.submit_template(template, all.get(..count).unwrap_or(&all))?;
+        self.push(id);
+        Ok(())
+    }
+
+    /// What the next task has to wait for: all of `after`, and what it takes the place of; so many of these.
+    fn behind(&self, after: &[TaskId]) -> ([TaskId; WIDTH + 1], usize) {
         let mut all = [TaskId::NONE; WIDTH + 1];
         let known = after.iter().copied().chain(self.before());
         let count = all.iter_mut().zip(known).map(|(to, id)| *to = id).count();
-        let id = graph.submit_chain(&Chain::new(links), &all[..count])?;
-        self.push(id);
-        Ok(())
+        (all, count)
     }
 }

@@ -11,6 +11,7 @@ use pto_abi::ids::{GmAddr, TaskId};
 use crate::chain::Chain;
 use crate::range::TaskRange;
 use crate::task::TaskSpec;
+use crate::template::{ChainTemplate, NotFilled, Origin};
 
 /// What became of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +121,51 @@ pub trait GraphBuilder {
     /// # Errors
     /// Those of [`add_chain`](Self::add_chain) and [`submit`](Self::submit).
     fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        submit_chain(self, chain, producers)
+        let Some(id) = self.add_chain(chain)? else {
+            return submit_chain_one_by_one(self, chain, producers);
+        };
+        self.submit_added(id, producers)?;
+        Ok(id)
+    }
+
+    /// Fills a template with a chain: its checks, its kernels' code and its words, once for all chains that differ from it in some words only. A builder
+    /// that fills templates itself [adds](Self::add_template) them as well.
+    ///
+    /// # Errors
+    /// `BUILD_TEMPLATE_LIMIT`, and those of [`add_chain`](Self::add_chain).
+    fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        let filled = template.fill(chain, Origin::NONE, &mut |task, _| Ok(task.kernel));
+        filled.map_err(|(NotFilled::Chain(fault) | NotFilled::Kernel(fault))| fault)
+    }
+
+    /// Adds the chain of a template, as its words are now, as one task, unpublished. `None`: this builder takes templates as chains; nothing was added.
+    /// [`submit_template`](Self::submit_template) does what is right then.
+    ///
+    /// # Errors
+    /// Those of [`add_chain`](Self::add_chain), and `BUILD_TEMPLATE_FOREIGN`.
+    fn add_template(&mut self, _template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
+        Ok(None)
+    }
+
+    /// Adds the chain of a template, as its words are now, lets it wait for `producers`, and publishes it. It is the same task as that of
+    /// [`submit_chain`](Self::submit_chain).
+    ///
+    /// # Errors
+    /// Those of [`add_template`](Self::add_template) and [`submit`](Self::submit).
+    fn submit_template(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        let Some(id) = self.add_template(template)? else {
+            return template.with_chain(|chain| self.submit_chain(chain, producers));
+        };
+        self.submit_added(id, producers)?;
+        Ok(id)
     }
 
     /// Makes a task that was added and is not published wait for `producers`, and publishes it.
@@ -147,22 +192,6 @@ pub trait GraphBuilder {
     }
 }
 
-/// As [`GraphBuilder::submit_chain`], call by call.
-///
-/// # Errors
-/// Those of [`GraphBuilder::add_chain`] and [`GraphBuilder::submit_added`].
-pub fn submit_chain<G: GraphBuilder + ?Sized>(
-    graph: &mut G,
-    chain: &Chain<'_>,
-    producers: &[TaskId],
-) -> Result<TaskId, Fault> {
-    let Some(id) = graph.add_chain(chain)? else {
-        return submit_one_by_one(graph, chain, producers);
-    };
-    graph.submit_added(id, producers)?;
-    Ok(id)
-}
-
 /// As [`GraphBuilder::submit_added`], call by call.
 ///
 /// # Errors
@@ -178,8 +207,13 @@ pub fn submit_added<G: GraphBuilder + ?Sized>(
     graph.publish(task)
 }
 
-/// Adds a task for each kernel of a chain: each waits for the one before, and the first one for `producers`.
-fn submit_one_by_one<G: GraphBuilder + ?Sized>(
+/// Submits a task for each kernel of a chain, what a builder without chains does: each waits for the one before, and the first one for `producers`. A
+/// function of its own, so that builders with chains pay nothing for the one kernel that they submit as a task.
+///
+/// # Errors
+/// Those of [`Chain::check`] and [`GraphBuilder::submit`].
+#[inline(never)]
+pub fn submit_chain_one_by_one<G: GraphBuilder + ?Sized>(
     graph: &mut G,
     chain: &Chain<'_>,
     producers: &[TaskId],

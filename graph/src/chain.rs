@@ -20,7 +20,7 @@
 //! argument that the kernel has; a column has a word for each time.
 
 use pto_abi::Fault;
-use pto_abi::chain::{MAX_CHAIN_KERNELS, header_words, link_words};
+use pto_abi::chain::{MAX_CHAIN_KERNELS, header_words};
 
 use crate::link::Link;
 use crate::tensor::TensorView;
@@ -67,12 +67,7 @@ impl<'a> Chain<'a> {
     /// The words that say it to a core.
     #[must_use]
     pub fn words(&self) -> usize {
-        let of = |link: &Link<'_>| {
-            let columns = link.variations().iter().filter(|variation| variation.step().is_none());
-            let (args, variations) = (link.arg_count(), link.variations().len());
-            link_words(args, variations, columns.count(), link.count())
-        };
-        header_words() + self.links.iter().map(of).sum::<usize>()
+        header_words() + self.links.iter().map(Link::word_count).sum::<usize>()
     }
 
     /// Whether a link has tensors.

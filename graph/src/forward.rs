@@ -98,6 +98,35 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
+            fn fill_template(
+                &mut self,
+                template: &mut $crate::ChainTemplate,
+                chain: &$crate::Chain<'_>,
+            ) -> ::core::result::Result<(), $crate::abi::Fault> {
+                self.$($field).+.fill_template(template, chain)
+            }
+
+            #[inline]
+            fn add_template(
+                &mut self,
+                template: &$crate::ChainTemplate,
+            ) -> ::core::result::Result<
+                ::core::option::Option<$crate::abi::TaskId>,
+                $crate::abi::Fault,
+            > {
+                self.$($field).+.add_template(template)
+            }
+
+            #[inline]
+            fn submit_template(
+                &mut self,
+                template: &$crate::ChainTemplate,
+                producers: &[$crate::abi::TaskId],
+            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
+                self.$($field).+.submit_template(template, producers)
+            }
+
+            #[inline]
             fn submit_added(
                 &mut self,
                 task: $crate::abi::TaskId,

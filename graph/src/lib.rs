@@ -9,7 +9,7 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs` and `range.rs` what is submitted;
+//! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
@@ -24,6 +24,7 @@ mod block_shape;
 mod builder;
 pub mod call;
 mod chain;
+mod chain_words;
 mod collective;
 mod element;
 mod error;
@@ -45,12 +46,15 @@ mod stream;
 mod submitted;
 mod task;
 pub mod task_list;
+mod template;
 mod tensor;
 mod tensor_range;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder, submit_added, submit_chain, submit_range_one_by_one};
+pub use builder::{
+    EdgeOutcome, GraphBuilder, submit_added, submit_chain_one_by_one, submit_range_one_by_one,
+};
 pub use chain::{Chain, ChainPlan};
 pub use element::ElementType;
 pub use error::BuildError;
@@ -65,6 +69,7 @@ pub use stream::{Scope, StreamBuilder, submit_tensor_range_one_by_one};
 #[cfg(feature = "alloc")]
 pub use submitted::{GraphParts, SubmittedGraph};
 pub use task::TaskSpec;
+pub use template::{ChainTemplate, CodeOf, NotFilled, Origin};
 pub use tensor::{
     HeapTag, MAX_TENSOR_BYTES, PLACEHOLDER, RECORDED_DEPTH, RawView, TensorView, ViewDefect,
 };

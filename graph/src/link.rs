@@ -221,6 +221,13 @@ impl<'a> Link<'a> {
         self.variations
     }
 
+    /// How many words say it to a core.
+    #[must_use]
+    pub fn word_count(&self) -> usize {
+        let columns: usize = self.variations.iter().map(|it| it.column().len()).sum();
+        link_words(self.arg_count(), self.variations.len(), 0, 0) + columns
+    }
+
     /// The kernel of this turn as a task of its own; its arguments are written to `words`.
     #[must_use]
     pub fn task_at<'w>(&self, turn: u32, words: &'w mut [u64; MAX_CHAIN_ARGS]) -> TaskSpec<'w> {

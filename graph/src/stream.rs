@@ -19,6 +19,7 @@ use crate::exchange::{Crossing, Exchange};
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
+use crate::template::ChainTemplate;
 use crate::tensor::TensorView;
 use crate::tensor_range::TensorRange;
 use crate::tensor_task::{Arg, TensorTask};
@@ -63,6 +64,36 @@ pub trait StreamBuilder: GraphBuilder {
     ) -> Result<TaskId, Fault> {
         let Some(id) = self.add_chain_when(chain, predicate)? else {
             return submit_one_by_one(self, chain, producers, predicate);
+        };
+        self.submit_added(id, producers)?;
+        Ok(id)
+    }
+
+    /// As [`add_template`](GraphBuilder::add_template), of a chain with a predicate, as [`add_chain_when`](Self::add_chain_when) has it.
+    ///
+    /// # Errors
+    /// Those of `add_template`, and those of a predicate.
+    fn add_template_when(
+        &mut self,
+        _template: &ChainTemplate,
+        _predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        Ok(None)
+    }
+
+    /// As [`submit_template`](GraphBuilder::submit_template), of a chain with a predicate, as [`submit_chain_when`](Self::submit_chain_when) has it.
+    ///
+    /// # Errors
+    /// Those of [`add_template_when`](Self::add_template_when) and [`GraphBuilder::submit`].
+    fn submit_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        let Some(id) = self.add_template_when(template, predicate)? else {
+            return template
+                .with_chain(|chain| self.submit_chain_when(chain, producers, predicate));
         };
         self.submit_added(id, producers)?;
         Ok(id)

@@ -62,9 +62,53 @@ impl<M: DeviceMemory> Kernels<M> {
     }
 }
 
+/// The kernels of one run, while which what is registered stays as it is: most tasks have the kernel of the one before.
+pub(crate) struct RunKernels<M> {
+    kernels: Kernels<M>,
+    /// The registered kernel that was accepted last (func id, and core kind from bit 16 on), and its code.
+    last: (u32, GmAddr),
+}
+
+impl<M: DeviceMemory> RunKernels<M> {
+    pub(crate) const fn new(memory: M, has_kind: [bool; CoreKind::COUNT]) -> Self {
+        Self { kernels: Kernels::new(memory, has_kind), last: (u32::MAX, GmAddr::NULL) }
+    }
+
+    /// As [`Kernels::memory`].
+    #[inline]
+    pub(crate) const fn memory(&self) -> &M {
+        self.kernels.memory()
+    }
+
+    /// As [`Kernels::accept`].
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        (func, kind): (FuncId, CoreKind),
+        given: GmAddr,
+        args: usize,
+    ) -> Option<GmAddr> {
+        let key = u32::from(func.0) | u32::from(kind.get()) << u16::BITS;
+        let remembers = given.is_null();
+        if remembers && self.last.0 == key && args <= MAX_ARGS {
+            return Some(self.last.1);
+        }
+        let code = self.kernels.accept((func, kind), given, args)?;
+        if remembers {
+            self.last = (key, code);
+        }
+        Some(code)
+    }
+
+    /// As [`Kernels::refusal`].
+    pub(crate) fn refusal(&self, kernel: (FuncId, CoreKind), args: usize, next: TaskId) -> Blame {
+        self.kernels.refusal(kernel, args, next)
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{DeviceMemory, Kernels};
+    use super::{DeviceMemory, Kernels, RunKernels};
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
     struct Registered;
@@ -99,5 +143,30 @@ mod tests {
         assert_eq!(accept(3, CoreKind::AIV, 0, 129), Err((Fault::BUILD_TOO_MANY_ARGS, [129, 128])));
         let unknown = (Fault::BUILD_UNKNOWN_FUNC, [1024, 1023]);
         assert_eq!(accept(1024, CoreKind::AIV, 0x80, 0), Err(unknown));
+    }
+
+    #[test]
+    fn the_kernel_of_the_task_before_is_accepted_as_any_other() {
+        let mut has_kind = [false; CoreKind::COUNT];
+        has_kind[CoreKind::AIV.index()] = true;
+        let (plain, mut kernels) =
+            (Kernels::new(Registered, has_kind), RunKernels::new(Registered, has_kind));
+        let asked = [
+            (3, CoreKind::AIV, 0, 128),
+            (3, CoreKind::AIV, 0, 0),
+            (3, CoreKind::AIV, 0, 129),
+            (3, CoreKind::AIC, 0, 0),
+            (3, CoreKind::AIV, 0x80, 0),
+            (3, CoreKind::AIV, 0, 1),
+            (2, CoreKind::AIV, 0, 1),
+            (4, CoreKind::AIV, 0, 1),
+            (4, CoreKind::AIV, 0x80, 1),
+            (4, CoreKind::AIV, 0, 1),
+        ];
+        for (func, kind, given, args) in asked {
+            let kernel = (FuncId(func), kind);
+            let accepted = kernels.accept(kernel, GmAddr(given), args);
+            assert_eq!(accepted, plain.accept(kernel, GmAddr(given), args), "{func}, {given}");
+        }
     }
 }

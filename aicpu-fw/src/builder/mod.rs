@@ -9,7 +9,6 @@
 //! kernels are accepted (`kernels.rs`), where consumers are put (`consumers.rs`), what a publish counts (`publisher.rs`) and
 //! what the host is told (`events.rs`).
 
-pub(crate) mod chain;
 pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod kernels;
@@ -25,17 +24,18 @@ use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::{MAX_ARGS, MAX_FANIN};
 use pto_abi::runtime::InstanceLine;
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Chain, ChainPlan, EdgeOutcome, GraphBuilder, TaskRange, TaskSpec, submit_added, submit_chain,
+    Chain, ChainPlan, ChainTemplate, EdgeOutcome, GraphBuilder, NotFilled, Origin, TaskRange,
+    TaskSpec, submit_added, submit_chain_one_by_one,
 };
 
 use self::consumers::put_consumer;
 use self::events::Events;
-use self::kernels::Kernels;
+use self::kernels::RunKernels;
 pub use self::machine::{BuilderHost, DeviceMemory, RangeNote};
 pub use self::publisher::RESERVE;
 use self::publisher::{Publisher, count_one, count_some, release_published};
@@ -49,7 +49,7 @@ use crate::state::{SharedState, kind_of};
 /// The builder of one run. See [`GraphBuilder`] for what it does.
 pub struct Builder<'a, S, F, M, H> {
     state: SharedState<'a>,
-    kernels: Kernels<M>,
+    kernels: RunKernels<M>,
     publisher: Publisher<'a>,
     events: Events<H>,
     orch_args: &'a [u64],
@@ -57,9 +57,6 @@ pub struct Builder<'a, S, F, M, H> {
     next_task: u32,
     next_word: u32,
     next_chunk: u32,
-    /// The registered kernel that was accepted last (func id, and core kind from bit 16 on), and its code, which stays as it is while a run lasts: most
-    /// tasks have the kernel of the one before.
-    accepted: (u32, GmAddr),
     blame: BlameSlot,
     /// The last address that could not be read.
     unread: Cell<GmAddr>,
@@ -85,7 +82,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     pub fn new(inputs: BuilderInputs<'a>, memory: M, host: H) -> Self {
         Self {
             state: inputs.state,
-            kernels: Kernels::new(memory, inputs.has_kind),
+            kernels: RunKernels::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
             events: Events::new(host),
             orch_args: inputs.orch_args,
@@ -93,7 +90,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             next_task: 0,
             next_word: 0,
             next_chunk: 0,
-            accepted: (u32::MAX, GmAddr::NULL),
             blame: BlameSlot::default(),
             unread: Cell::new(GmAddr::NULL),
             policy: PhantomData,
@@ -146,18 +142,8 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn accept(&mut self, spec: &TaskSpec<'_>) -> Result<GmAddr, Fault> {
         let (kernel, args) = ((spec.func_id, spec.kind), spec.args.len());
-        let remembers = spec.kernel.is_null();
-        let key = u32::from(spec.func_id.0) | u32::from(spec.kind.get()) << u16::BITS;
-        if remembers && self.accepted.0 == key && args <= MAX_ARGS {
-            return Ok(self.accepted.1);
-        }
         match self.kernels.accept(kernel, spec.kernel, args) {
-            Some(code) => {
-                if remembers {
-                    self.accepted = (key, code);
-                }
-                Ok(code)
-            }
+            Some(code) => Ok(code),
             None => Err(self.refuse_kernel(kernel, args)),
         }
     }
@@ -177,7 +163,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.blame.leave(blame.detail(found as u64, bound as u64))
     }
 
+    /// Out of line, as `refuse_kernel`.
     #[cold]
+    #[inline(never)]
     fn refuse_task(&mut self, fault: Fault, task: TaskId, found: u64, expected: u64) -> Fault {
         self.blame.leave(Blame::of(fault).task(task).detail(found, expected))
     }
@@ -412,31 +400,74 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     /// Adds a chain of several kernels: writes its line and its words.
     #[inline(never)]
     fn insert_chain(&mut self, chain: &Chain<'_>) -> Result<(&'a Task, TaskId), Fault> {
-        let slot = self.next_task;
-        let id = TaskId { slot, generation: self.generation };
         let ChainPlan { first, words, kernels, .. } = match chain.plan() {
             Ok(plan) => plan,
-            Err(fault) => return Err(self.refuse_task(fault, id, chain.kernels(), 0)),
+            Err(fault) => {
+                let next = TaskId { slot: self.next_task, generation: self.generation };
+                return Err(self.refuse_task(fault, next, chain.kernels(), 0));
+            }
         };
-        let spec = first.task();
+        let room = self.room_for_chain(first.task(), words)?;
+        chain.write(room.words, |task, _| self.accept(task))?;
+        Ok(self.open_chain(room, kernels))
+    }
+
+    /// The same, of a template.
+    #[inline]
+    fn insert_template(&mut self, template: &ChainTemplate) -> Result<(&'a Task, TaskId), Fault> {
+        if let Err(fault) = template.check(Origin::of(self.state.tasks, self.generation)) {
+            let next = TaskId { slot: self.next_task, generation: self.generation };
+            return Err(self.refuse_task(fault, next, 0, 0));
+        }
+        let room = self.room_for_chain(template.task(), template.word_count())?;
+        template.copy_to(room.words);
+        Ok(self.open_chain(room, template.kernels()))
+    }
+
+    /// Room for a chain of so many words that begins with this kernel.
+    #[inline(always)]
+    fn room_for_chain(
+        &mut self,
+        first: TaskSpec<'static>,
+        words: usize,
+    ) -> Result<RoomForChain<'a>, Fault> {
+        let (slot, payload) = (self.next_task, self.next_word);
         let Some(task) = self.state.task(slot) else {
             let (found, bound) = (slot as usize, self.state.tasks.len());
-            return Err(self.refuse(Fault::BUILD_TASKS_FULL, spec.func_id, found, bound));
+            return Err(self.refuse(Fault::BUILD_TASKS_FULL, first.func_id, found, bound));
         };
-        let (payload, end) = (self.next_word, self.next_word as usize + words);
-        let payloads = self.state.payloads;
-        let Some((words, next)) = payloads.get(payload as usize..end).zip(u32::try_from(end).ok())
+        let (payloads, end) = (self.state.payloads, payload as usize + words);
+        let Some((words, end)) = payloads.get(payload as usize..end).zip(u32::try_from(end).ok())
         else {
-            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, spec.func_id, end, payloads.len()));
+            let bound = payloads.len();
+            return Err(self.refuse(Fault::BUILD_PAYLOADS_FULL, first.func_id, end, bound));
         };
-        chain::write(chain, words, |task, _| self.accept(task))?;
-        self.next_word = next;
-        let line = TaskLine::added(spec.func_id.0, spec.kind.get(), (payload, 0), CHAIN_KERNEL.0);
+        Ok(RoomForChain { first, task, words, payload, end })
+    }
+
+    /// Takes the room of a chain of so many kernels, whose words stand in it.
+    #[inline(always)]
+    fn open_chain(&mut self, room: RoomForChain<'a>, kernels: u32) -> (&'a Task, TaskId) {
+        let RoomForChain { first, task, payload, end, .. } = room;
+        let id = TaskId { slot: self.next_task, generation: self.generation };
+        self.next_word = end;
+        let line = TaskLine::added(first.func_id.0, first.kind.get(), (payload, 0), CHAIN_KERNEL.0);
         line.write(task, id);
         count_some(&self.publisher.line().chained, u64::from(kernels) - 1);
-        self.count_added(slot, &spec);
-        Ok((task, id))
+        self.count_added(id.slot, &first);
+        (task, id)
     }
+}
+
+/// Where a chain is to stand.
+struct RoomForChain<'a> {
+    /// Its first kernel, whose task it is said to be.
+    first: TaskSpec<'static>,
+    task: &'a Task,
+    words: &'a [AtomicU64],
+    /// The number of its first word, and of the one behind its last.
+    payload: u32,
+    end: u32,
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
@@ -505,9 +536,41 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
 
     fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         if matches!(chain.links(), [only] if only.count() == 1) {
-            return submit_chain(self, chain, producers);
+            return submit_chain_one_by_one(self, chain, producers);
         }
         let (task, id) = self.insert_chain(chain)?;
+        self.publish_behind((task, id), producers, 0)?;
+        Ok(id)
+    }
+
+    #[inline(never)]
+    fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        let origin = Origin::of(self.state.tasks, self.generation);
+        let filled = template.fill(chain, origin, &mut |task, _| self.accept(task));
+        filled.map_err(|why| match why {
+            NotFilled::Kernel(fault) => fault,
+            NotFilled::Chain(fault) => {
+                let next = TaskId { slot: self.next_task, generation: self.generation };
+                self.refuse_task(fault, next, chain.words() as u64, MAX_ARGS as u64)
+            }
+        })
+    }
+
+    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
+        self.insert_template(template).map(|(_, id)| Some(id))
+    }
+
+    #[inline(never)]
+    fn submit_template(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        let (task, id) = self.insert_template(template)?;
         self.publish_behind((task, id), producers, 0)?;
         Ok(id)
     }

@@ -11,6 +11,7 @@ use pto_abi::stream::SlotNote;
 use pto_abi::sync::Ordering;
 use pto_abi::task::Task;
 use pto_abi::{Fault, TaskId};
+use pto_graph::Origin;
 
 use super::rings::low_half;
 use crate::blame::Blame;
@@ -85,6 +86,12 @@ impl<'a> Window<'a> {
     /// What tells this run from others.
     pub(super) const fn run(&self) -> u32 {
         self.generation
+    }
+
+    /// The same, for templates of chains.
+    #[inline]
+    pub(super) fn origin(&self) -> Origin {
+        Origin::of(self.tasks, self.generation)
     }
 
     #[inline]

@@ -11,7 +11,8 @@ use pto_aicpu_fw::builder::RESERVE;
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
 use pto_graph::{
-    Chain, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait, submit_added,
+    Chain, ChainTemplate, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait,
+    submit_added,
 };
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
@@ -96,6 +97,76 @@ fn chains_that_are_refused<F: FanoutPolicy>() {
         assert_eq!(refused, Err(fault));
         assert_eq!((builder.blame(fault).fault, builder.blame(fault).task.slot), (fault, 0));
     }
+    assert_eq!((builder.added(), words.instances[0].chained.load(Ordering::Relaxed)), (0, 0));
+}
+
+/// The chain of a template is written as the chain whose words were set.
+fn templates_are_chains<F: FanoutPolicy>() {
+    let [words, others] = [(); 2].map(|()| Words::new(LARGE));
+    let (mut builder, mut other) = (builder::<F>(&words), builder::<F>(&others));
+    let grows = [Variation::by(0, 64), Variation::of(1, &[5, 6, 7])];
+    let link = Link::new(spec(&[100, 7])).times(3).varying(&grows);
+    let mut template = ChainTemplate::new();
+    builder.fill_template(&mut template, &Chain::new(&[link, link])).unwrap();
+    let first = [add(&mut builder), add(&mut other)];
+    for (word, producers) in [(200, 1), (300, 0)] {
+        template.set(0, 0, word).unwrap();
+        template.advance(1, 0, -4).unwrap();
+        builder.submit_template(&template, &first[..producers]).unwrap();
+        let args = [[word, 7], [if word == 200 { 96 } else { 92 }, 7]];
+        let links = args.each_ref().map(|args| Link::new(spec(args)).times(3).varying(&grows));
+        other.submit_chain(&Chain::new(&links), &first[..producers]).unwrap();
+    }
+    let payloads = |words: &Words| -> Vec<u64> {
+        words.payloads.iter().map(|word| word.load(Ordering::Relaxed)).collect()
+    };
+    assert_eq!(payloads(&words), payloads(&others));
+    assert!(payloads(&words).contains(&300));
+    for (task, expected) in words.tasks.iter().zip(&others.tasks).take(3) {
+        let line = |task: &pto_abi::task::Task| {
+            let of = (&task.func_id, &task.kind, &task.kernel, &task.payload, &task.fanin);
+            (
+                (of.0.load(Ordering::Relaxed), of.1.load(Ordering::Relaxed)),
+                (of.2.load(Ordering::Relaxed), of.3.load(Ordering::Relaxed)),
+                of.4.load(Ordering::Relaxed),
+            )
+        };
+        assert_eq!(line(task), line(expected));
+    }
+    let chained = |words: &Words| words.instances[0].chained.load(Ordering::Relaxed);
+    assert_eq!((chained(&words), chained(&others)), (10, 10));
+}
+
+fn templates_that_are_refused<F: FanoutPolicy>() {
+    let words = Words::new(SMALL);
+    let mut builder = builder::<F>(&words);
+    let missing = TaskSpec { func_id: FuncId(REGISTERED), ..spec(&[1]) };
+    let column = [7; 126];
+    let long = [Variation::of(0, &column)];
+    let wide = Link::new(spec(&[1])).times(126).varying(&long);
+    let mut template = ChainTemplate::new();
+    for (link, fault) in [
+        (wide, Fault::BUILD_TEMPLATE_LIMIT),
+        (Link::new(missing), Fault::BUILD_KERNEL_MISSING),
+        (Link::new(missing).times(0), Fault::BUILD_CHAIN_EMPTY),
+    ] {
+        let refused = builder.fill_template(&mut template, &Chain::new(&[link]));
+        assert_eq!(refused, Err(fault));
+        assert_eq!((builder.blame(fault).fault, builder.blame(fault).task.slot), (fault, 0));
+    }
+    let long = builder.fill_template(&mut template, &Chain::new(&[wide]));
+    let blame = builder.blame(long.unwrap_err());
+    assert_eq!(blame.detail, [1 + 2 + 1 + 1 + 126, 128]);
+    // It is empty, and then it is another run's.
+    assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_CHAIN_EMPTY));
+    let others = Words::new(SMALL);
+    let mut other = self::builder::<F>(&others);
+    other.fill_template(&mut template, &Chain::new(&[Link::new(spec(&[1]))])).unwrap();
+    assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_TEMPLATE_FOREIGN));
+    assert_eq!(builder.blame(Fault::BUILD_TEMPLATE_FOREIGN).task.slot, 0);
+    // It takes what a chain takes.
+    builder.fill_template(&mut template, &Chain::new(&[Link::new(spec(&[1])); 5])).unwrap();
+    assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_PAYLOADS_FULL));
     assert_eq!((builder.added(), words.instances[0].chained.load(Ordering::Relaxed)), (0, 0));
 }
 
@@ -479,6 +550,8 @@ both_strategies! {
     a_range_with_a_wrong_edge_breaks_off => a_range_that_breaks_off_is_not_finished;
     a_chain_is_one_task_to_everybody_else => chains_are_tasks;
     a_chain_that_cannot_run_is_refused_and_leaves_nothing => chains_that_are_refused;
+    a_template_is_written_as_its_chain => templates_are_chains;
+    a_template_that_cannot_run_is_refused_and_leaves_nothing => templates_that_are_refused;
     edges_and_publish_in_one_call_are_those_calls => submit_added_is_its_calls;
     a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;
     a_capacity_that_is_used_up_is_named => capacities_that_are_used_up;

@@ -2,13 +2,13 @@
 
 use core::num::NonZeroU64;
 
-use pto_abi::GmAddr;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::library;
 use pto_graph::call::Call;
-use pto_graph::{BuildError, Link, TaskSpec, Variation};
+use pto_graph::{BuildError, Chain, ChainTemplate, GraphBuilder, Link, TaskSpec, Variation};
 
 use crate::paged_attention::graph::F32;
-use crate::streaming::extent;
+use crate::streaming::{Stage, extent};
 
 /// A tile of `c = a @ b`, or of `c = a @ b + d`.
 pub(super) struct Product {
@@ -25,7 +25,7 @@ pub(super) struct Product {
 }
 
 /// The kernels of a product.
-pub(super) struct Pieces {
+struct Pieces {
     first: First,
     /// Whole pieces behind the first one.
     next: Call<u64, 9>,
@@ -35,9 +35,12 @@ pub(super) struct Pieces {
     last: Option<Call<u64, 9>>,
 }
 
+/// Arguments of a first product that adds to another matrix.
+const ADDS_WORDS: usize = 11;
+
 enum First {
     Overwrites(Call<u64, 9>),
-    Adds(Call<u64, 11>),
+    Adds(Call<u64, ADDS_WORDS>),
 }
 
 impl First {
@@ -51,7 +54,7 @@ impl First {
 
 impl Product {
     /// Cuts it.
-    pub(super) fn pieces(&self) -> Result<Pieces, BuildError> {
+    fn pieces(&self) -> Result<Pieces, Fault> {
         let [_, _, k] = self.size;
         let piece = self.piece.get();
         let whole = (k / self.piece).saturating_sub(1);
@@ -89,26 +92,86 @@ impl Product {
     }
 }
 
+/// Products of a row of tiles: the chain of a tile is that of the first one, whose columns begin elsewhere. A narrower tile has a chain of its own.
+pub(super) struct RowOfTiles {
+    /// That of whole tiles, once there was one.
+    template: ChainTemplate,
+    /// Where the columns of the tile begin that the template is for, and how many these are.
+    columns: (u64, u64),
+}
+
+impl RowOfTiles {
+    pub(super) const fn new() -> Self {
+        Self { template: ChainTemplate::new(), columns: (0, 0) }
+    }
+
+    /// Submits the products of the tile with these columns, to which alone `products` belong, as a task of the stage.
+    pub(super) fn submit<G: GraphBuilder, const N: usize>(
+        &mut self,
+        graph: &mut G,
+        columns: (u64, u64),
+        products: [Product; N],
+        (stage, after): (&mut Stage, &[TaskId]),
+    ) -> Result<(), BuildError> {
+        if self.template.is_filled() && self.columns.1 == columns.1 {
+            self.move_to(columns)?;
+            return stage.template(graph, &self.template, after);
+        }
+        let pieces = products.map(|product| product.pieces());
+        let mut links = Links::none();
+        for pieces in &pieces {
+            links.add(pieces.as_ref().map_err(|fault| *fault)?);
+        }
+        if self.template.is_filled() {
+            return stage.chain(graph, links.whole(), after);
+        }
+        graph.fill_template(&mut self.template, &Chain::new(links.whole()))?;
+        self.columns = columns;
+        stage.template(graph, &self.template, after)
+    }
+
+    /// The template is to be that of the tile with these columns.
+    fn move_to(&mut self, columns: (u64, u64)) -> Result<(), Fault> {
+        let elements = columns.0.wrapping_sub(self.columns.0);
+        self.columns = columns;
+        for link in 0..self.template.link_count() {
+            // All matrices but the first one: those of `matmul` and `matmul_acc`, and of `matmul_add`, which has one more.
+            let last = if self.template.arg_count(link) == ADDS_WORDS { 3 } else { 2 };
+            for arg in 1..=last {
+                self.template.advance(link, arg, elements.wrapping_mul(F32).cast_signed())?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The links of one product, or of two.
-pub(super) struct Links<'p> {
+struct Links<'p> {
     links: [Link<'p>; 6],
     count: usize,
 }
 
 impl<'p> Links<'p> {
-    pub(super) fn whole(&self) -> &[Link<'p>] {
+    const fn none() -> Self {
+        Self { links: [Link::new(NOTHING); 6], count: 0 }
+    }
+
+    fn whole(&self) -> &[Link<'p>] {
         self.links.get(..self.count).unwrap_or(&self.links)
     }
 
-    /// Those of another product behind these.
-    pub(super) fn and(mut self, other: &Self) -> Self {
-        for link in other.whole() {
-            self.push(*link);
+    /// The links of one more product: at most three.
+    fn add(&mut self, pieces: &'p Pieces) {
+        self.push(Link::new(pieces.first.task()));
+        if pieces.times > 0 {
+            let next = Link::new(pieces.next.task());
+            self.push(next.times(pieces.times).varying(&pieces.varies));
         }
-        self
+        if let Some(last) = &pieces.last {
+            self.push(Link::new(last.task()));
+        }
     }
 
-    /// One more; there are at most three of a product.
     fn push(&mut self, link: Link<'p>) {
         if let Some(place) = self.links.get_mut(self.count) {
             *place = link;
@@ -117,16 +180,5 @@ impl<'p> Links<'p> {
     }
 }
 
-impl Pieces {
-    pub(super) fn links(&self) -> Links<'_> {
-        let mut links = Links { links: [Link::new(self.first.task()); 6], count: 1 };
-        if self.times > 0 {
-            let next = Link::new(self.next.task());
-            links.push(next.times(self.times).varying(&self.varies));
-        }
-        if let Some(last) = &self.last {
-            links.push(Link::new(last.task()));
-        }
-        links
-    }
-}
+/// Stands where there is no link yet.
+const NOTHING: TaskSpec<'static> = TaskSpec::new(FuncId(0), CoreKind::AIC, &[]);

@@ -25,7 +25,7 @@ use pto_graph::{
     BuildError, DependencyMode, ElementType, Link, Scope, StreamBuilder, TensorView, Variation,
 };
 
-use super::product::Product;
+use super::product::{Product, RowOfTiles};
 use crate::args::{Size, tiles};
 use crate::paged_attention::graph::{BAD_BLOCK, BAD_CONTEXT_LEN, F32, I32};
 use crate::paged_attention::row::{Cache, Cut, Row, Scratch};
@@ -271,7 +271,7 @@ impl Layer<'_, '_> {
     ) -> Result<Stage, BuildError> {
         let args = self.args;
         let (all, dim, hidden) = (args.all_heads(), args.head_dim.get(), args.hidden.get());
-        let mut stage = Stage::new();
+        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
         for (head, heads) in tiles(args.heads() + args.kv_heads.get(), args.heads_of(args.tile_n)) {
             let product = Product {
                 a: self.tensors.normed.address(),
@@ -282,7 +282,7 @@ impl Layer<'_, '_> {
                 ld: [hidden, all * dim, all * dim],
                 piece: args.tile_k.non_zero(),
             };
-            stage.chain(stream, product.pieces()?.links().whole(), after)?;
+            row.submit(stream, (head * dim, heads * dim), [product], (&mut stage, after))?;
         }
         Ok(stage)
     }
@@ -383,7 +383,7 @@ impl Layer<'_, '_> {
         let (all, dim, hidden) = (args.heads(), args.head_dim.get(), args.hidden.get());
         let heads = args.heads_of(args.tile_k).get();
         let piece = NonZeroU64::new(heads * dim).unwrap_or(NonZeroU64::MIN);
-        let mut stage = Stage::new();
+        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {
@@ -395,7 +395,7 @@ impl Layer<'_, '_> {
                 ld: [all * dim, hidden, hidden],
                 piece,
             };
-            stage.chain(stream, product.pieces()?.links().whole(), after)?;
+            row.submit(stream, (col, cols), [product], (&mut stage, after))?;
         }
         Ok(stage)
     }
@@ -410,18 +410,14 @@ impl Layer<'_, '_> {
         let tiles_of_one = ACTIVATED.min(self.args.chained.get());
         let group = NonZeroU64::new(tiles_of_one * width).unwrap_or(NonZeroU64::MIN);
         let (mut products, mut stage) = (Stage::new(), Stage::new());
+        let mut row = RowOfTiles::new();
         for (first, cols) in tiles(inner, group) {
             let mut own = Stage::new();
             for (col, cols) in tiles(cols, self.args.tile_n.non_zero()) {
-                let [gate, up] =
-                    [(self.args.wg, self.tensors.gate), (self.args.wu, self.tensors.up)].map(
-                        |(weights, to)| {
-                            self.up(weights, to.address(), (first + col, cols)).pieces()
-                        },
-                    );
-                let (gate, up) = (gate?, up?);
-                let links = gate.links().and(&up.links());
-                products.chain(stream, links.whole(), after)?;
+                let columns = (first + col, cols);
+                let both = [(self.args.wg, self.tensors.gate), (self.args.wu, self.tensors.up)]
+                    .map(|(weights, to)| self.up(weights, to.address(), columns));
+                row.submit(stream, columns, both, (&mut products, after))?;
                 products.newest().into_iter().for_each(|id| own.push(id));
             }
             self.activate(stream, (first, cols), (own.tasks(), &mut stage))?;
@@ -474,7 +470,7 @@ impl Layer<'_, '_> {
     fn down<G: StreamBuilder>(&self, stream: &mut G, after: &[TaskId]) -> Result<(), BuildError> {
         let args = self.args;
         let (hidden, inner) = (args.hidden.get(), args.intermediate.get());
-        let mut stage = Stage::new();
+        let (mut stage, mut row) = (Stage::new(), RowOfTiles::new());
         for (col, cols) in tiles(hidden, args.tile_n.non_zero()) {
             let at = |matrix: GmAddr| matrix.offset(col * F32);
             let product = Product {
@@ -486,7 +482,7 @@ impl Layer<'_, '_> {
                 ld: [inner, hidden, hidden],
                 piece: args.tile_k.non_zero(),
             };
-            stage.chain(stream, product.pieces()?.links().whole(), after)?;
+            row.submit(stream, (col, cols), [product], (&mut stage, after))?;
         }
         Ok(())
     }

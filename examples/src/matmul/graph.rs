@@ -10,7 +10,8 @@ use core::num::NonZeroU64;
 
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_aicore_kernels::library;
-use pto_graph::{BuildError, Chain, GraphBuilder, Link, Variation};
+use pto_graph::call::Call;
+use pto_graph::{BuildError, Chain, ChainTemplate, GraphBuilder, Link, Variation};
 
 use crate::args::{Size, tiles};
 
@@ -57,14 +58,14 @@ crate::orch_args! {
 /// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
 pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(graph.orch_args())?;
-    let n = args.n.get();
+    let (n, sum) = (args.n.get(), Sum::of(&args)?);
+    let mut whole = ChainTemplate::new();
     for (row, rows) in tiles(args.m.get(), args.tile_m) {
         let at = |matrix: GmAddr| matrix.offset(row * n * F32);
         let add = library::add(at(args.ab), at(args.d), at(args.c), rows * n);
         let strip = graph.add_task(add.task())?;
         for (col, cols) in tiles(n, args.tile_n) {
-            let tile = Tile { row, rows, col, cols };
-            let last = products(graph, &args, &tile)?;
+            let last = sum.submit(graph, &Tile { row, rows, col, cols }, &mut whole)?;
             graph.add_edge(last, strip)?;
         }
         graph.publish(strip)?;
@@ -80,39 +81,106 @@ struct Tile {
     cols: u64,
 }
 
-/// Adds the products of one tile, which one core runs one after another; returns the last.
-fn products<G: GraphBuilder>(
-    graph: &mut G,
-    args: &Args,
-    tile: &Tile,
-) -> Result<TaskId, BuildError> {
-    let (n, k, depth) = (args.n.get(), args.k.get(), args.tile_k.get());
-    let ab = args.ab.offset((tile.row * n + tile.col) * F32);
-    let (rows, cols) = (tile.rows, tile.cols);
-    let at = |start: u64| {
+/// The sum over K of which each tile is made: a chain of products, which one core runs one after another.
+struct Sum<'a> {
+    args: &'a Args,
+    /// Whole products behind the first one.
+    next: u32,
+    /// Elements of K that are left behind them.
+    rest: u64,
+}
+
+impl<'a> Sum<'a> {
+    fn of(args: &'a Args) -> Result<Self, Fault> {
+        let (k, depth) = (args.k.get(), args.tile_k.get());
+        let next = u32::try_from((k / depth).saturating_sub(1));
+        let rest = if k > depth { k % depth } else { 0 };
+        Ok(Self { args, next: next.map_err(|_| Fault::BUILD_ORCH_ARGS)?, rest })
+    }
+
+    /// Where in K each link begins: the first product, those behind it, and the rest.
+    fn starts(&self) -> impl Iterator<Item = u64> {
+        let (k, depth) = (self.args.k.get(), self.args.tile_k.get());
+        let next = (self.next > 0).then_some(depth);
+        [Some(0), next, (self.rest > 0).then_some(k - self.rest)].into_iter().flatten()
+    }
+
+    /// The first arguments of the kernel that begins there: its parts of `a`, `b` and `ab`.
+    fn addresses(&self, tile: &Tile, start: u64) -> [GmAddr; 3] {
+        let (args, n, k) = (self.args, self.args.n.get(), self.args.k.get());
         let a = args.a.offset((tile.row * k + start) * F32);
-        (a, args.b.offset((start * n + tile.col) * F32))
-    };
-    // The first product, those of whole tiles behind it, and the rest.
-    let (whole, rest) = ((k / depth).saturating_sub(1), if k > depth { k % depth } else { 0 });
-    let ((a, b), (next_a, next_b), (last_a, last_b)) = (at(0), at(depth), at(k - rest));
-    let first = library::matmul(a, b, ab, rows, cols, depth.min(k), k, n, n);
-    let next = library::matmul_acc(next_a, next_b, ab, rows, cols, depth, k, n, n);
-    let last = library::matmul_acc(last_a, last_b, ab, rows, cols, rest, k, n, n);
-    let moves = [step(0, depth), step(1, depth * n)];
-    let times = u32::try_from(whole).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
-    let links = [
-        Link::new(first.task()),
-        Link::new(next.task()).times(times).varying(&moves),
-        Link::new(last.task()),
-    ];
-    let links = match (times, rest) {
-        (0, 0) => &links[..1],
-        (0, _) => &[links[0], links[2]],
-        (_, 0) => &links[..2],
-        _ => &links[..],
-    };
-    Ok(graph.submit_chain(&Chain::new(links), &[])?)
+        let b = args.b.offset((start * n + tile.col) * F32);
+        [a, b, args.ab.offset((tile.row * n + tile.col) * F32)]
+    }
+
+    /// Submits the chain of a tile; returns its task. Those of whole tiles are of a template, because they differ in addresses only.
+    fn submit<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        tile: &Tile,
+        whole: &mut ChainTemplate,
+    ) -> Result<TaskId, Fault> {
+        let is_whole = (tile.rows, tile.cols) == (self.args.tile_m.get(), self.args.tile_n.get());
+        if is_whole && whole.is_filled() {
+            self.move_to(tile, whole)?;
+            return graph.submit_template(whole, &[]);
+        }
+        let products = self.products(tile);
+        let links = products.links(self.next);
+        let chain = Chain::new(links.get(..self.starts().count()).unwrap_or(&links));
+        if !is_whole {
+            return graph.submit_chain(&chain, &[]);
+        }
+        graph.fill_template(whole, &chain)?;
+        graph.submit_template(whole, &[])
+    }
+
+    /// The template is to be the chain of this tile.
+    #[inline(never)]
+    fn move_to(&self, tile: &Tile, whole: &mut ChainTemplate) -> Result<(), Fault> {
+        for (link, start) in self.starts().enumerate() {
+            for (arg, address) in self.addresses(tile, start).into_iter().enumerate() {
+                whole.set(link, arg, address.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn products(&self, tile: &Tile) -> Products {
+        let (n, k, depth) = (self.args.n.get(), self.args.k.get(), self.args.tile_k.get());
+        let adds = |start: u64, depth: u64| {
+            let [a, b, ab] = self.addresses(tile, start);
+            library::matmul_acc(a, b, ab, tile.rows, tile.cols, depth, k, n, n)
+        };
+        let [a, b, ab] = self.addresses(tile, 0);
+        Products {
+            first: library::matmul(a, b, ab, tile.rows, tile.cols, depth.min(k), k, n, n),
+            next: adds(depth, depth),
+            rest: adds(k - self.rest, self.rest),
+            moves: [step(0, depth), step(1, depth * n)],
+        }
+    }
+}
+
+/// The kernels of a tile: the first product, one of those behind it, and the rest.
+struct Products {
+    first: Call<u64, 9>,
+    next: Call<u64, 9>,
+    rest: Call<u64, 9>,
+    /// From one of those behind the first to the next.
+    moves: [Variation<'static>; 2],
+}
+
+impl Products {
+    /// The links of the chain; if `next` is zero, the rest stands second. There may be fewer.
+    fn links(&self, next: u32) -> [Link<'_>; 3] {
+        let (first, rest) = (Link::new(self.first.task()), Link::new(self.rest.task()));
+        if next == 0 {
+            return [first, rest, rest];
+        }
+        [first, Link::new(self.next.task()).times(next).varying(&self.moves), rest]
+    }
 }
 
 /// An address that grows by so many elements.

@@ -27,12 +27,12 @@ use pto_abi::{Fault, GmAddr, TaskId};
 use pto_aicore_kernels::library;
 use pto_graph::call::Call;
 use pto_graph::{
-    BuildError, Chain, Comparison, DependencyMode, ElementType, Link, Predicate, Scope,
-    StreamBuilder, TensorView, Variation,
+    BuildError, Chain, ChainTemplate, Comparison, DependencyMode, ElementType, Link, Predicate,
+    Scope, StreamBuilder, TensorView, Variation,
 };
 
 use crate::args::{Size, tiles};
-use crate::streaming::{F32, LINE, Stage, dense, extent, floats, tile};
+use crate::streaming::{F32, LINE, Stage, dense, extent, floats, moves, tile};
 
 /// Tiles of `gate` and of `up` that one core computes in one dispatch.
 const UP_TILES: usize = 2;
@@ -114,9 +114,9 @@ pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         for experts in tiles(args.experts.get(), LISTED) {
             layer.list(stream, experts, (routed.tasks(), &mut listed))?;
         }
-        let mut last = Stage::new();
+        let (mut last, mut steps) = (Stage::new(), Steps::default());
         for experts in tiles(args.experts.get(), WAVE_OF_EXPERTS) {
-            last = layer.experts(stream, experts, (&listed, begun), last)?;
+            last = layer.experts(stream, experts, (&listed, begun), (last, &mut steps))?;
         }
         Ok(())
     })
@@ -147,6 +147,30 @@ struct Expert<'a> {
     gate: GmAddr,
     /// `[tokens, intermediate]`.
     up: GmAddr,
+}
+
+/// The steps of an expert. The chains of all experts are alike: they differ in their tensors, and in the element of their predicate.
+#[derive(Default)]
+struct Steps {
+    gather: Step,
+    gated: Step,
+    activate: Step,
+    down: Step,
+}
+
+/// A step of an expert.
+#[derive(Default)]
+struct Step {
+    /// Its chain on so many columns, once there was one.
+    chain: ChainTemplate,
+    cols: u64,
+}
+
+impl Step {
+    /// Whether its template is that of a chain on so many columns.
+    const fn is_on(&self, cols: u64) -> bool {
+        self.chain.is_filled() && self.cols == cols
+    }
 }
 
 /// Products of one expert that run side by side, at most.
@@ -222,9 +246,8 @@ impl<'a> Layer<'a> {
             library::copy(x, out, tokens, cols, hidden, hidden)
         };
         let cut = Cut::of(hidden, self.args.tile_n);
-        let (whole, rest) = (copy(0, cut.width), copy(cut.rest_at(), cut.rest));
-        let varies = [step(0, cut.width), step(1, cut.width)];
-        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+        let (calls, varies) = (cut.calls(copy), [0, 1].map(|arg| moves(arg, cut.width)));
+        let links = cut.links(&calls, &varies)?;
         Ok(stream.submit_chain(&Chain::new(links.whole()), &[])?)
     }
 
@@ -240,7 +263,7 @@ impl<'a> Layer<'a> {
         let list = self.lists.offset(first * args.listed() * F32);
         let counts = args.counts.offset(first * LINE * F32);
         let list = library::moe_list(args.choices, list, counts, entries, first);
-        let varies = [step(1, args.listed()), step(2, LINE), Variation::by(4, 1)];
+        let varies = [moves(1, args.listed()), moves(2, LINE), Variation::by(4, 1)];
         let links = [Link::new(list.task()).times(extent(count)?).varying(&varies)];
         listed.chain(stream, &links, after)
     }
@@ -252,7 +275,7 @@ impl<'a> Layer<'a> {
         stream: &mut G,
         (first, count): (u64, u64),
         (listed, begun): (&Stage, TaskId),
-        mut last: Stage,
+        (mut last, steps): (Stage, &mut Steps),
     ) -> Result<Stage, BuildError> {
         stream.scope(DependencyMode::MANUAL, |scope| {
             let mut computed: [Computed<'_>; WAVE] = [const { None }; WAVE];
@@ -264,15 +287,16 @@ impl<'a> Layer<'a> {
                 let expert = self.expert(scope, number, results)?;
                 let stream = &mut **scope;
                 let list = usize::try_from(number / LISTED).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
-                let gathered = expert.gather(stream, listed.at(list)?)?;
-                let gated = expert.gated(stream, gathered)?;
+                let gathered = expert.gather(stream, listed.at(list)?, &mut steps.gather)?;
+                let gated = expert.gated(stream, gathered, &mut steps.gated)?;
                 *place = Some((expert, gated));
             }
             let stream = &mut **scope;
             for computed in computed.chunks_mut(SCATTERED) {
                 for (expert, products) in computed.iter_mut().flatten() {
-                    let activated = expert.activate(stream, products.tasks())?;
-                    *products = expert.down(stream, activated)?;
+                    let after = products.tasks();
+                    let activated = expert.activate(stream, after, &mut steps.activate)?;
+                    *products = expert.down(stream, activated, &mut steps.down)?;
                 }
                 if computed.iter().any(Option::is_some) {
                     last = self.scatter(stream, computed, (begun, &last))?;
@@ -329,7 +353,8 @@ impl<'a> Layer<'a> {
             let Some((first, _)) = computed.iter().flatten().next() else { continue };
             let scatter = first.scatter(tile);
             // Results, lists and counts of experts stand one behind the other.
-            let varies = [step(0, self.args.results()), step(1, self.args.listed()), step(2, LINE)];
+            let varies =
+                [moves(0, self.args.results()), moves(1, self.args.listed()), moves(2, LINE)];
             let links = [Link::new(scatter.task()).times(extent(count as u64)?).varying(&varies)];
             scattered.chain(stream, &links, after.get(..=count).unwrap_or(&after))?;
         }
@@ -338,15 +363,42 @@ impl<'a> Layer<'a> {
 }
 
 impl Expert<'_> {
-    /// Submits a chain that runs if the expert has an entry.
+    /// That the expert has an entry: its chains run then.
+    fn has_entries(&self) -> Predicate<'_> {
+        Predicate::new(&self.count, &[0, 0], Comparison::NOT_EQUAL, 0)
+    }
+
+    /// Submits a chain of a step on so many columns. The first one becomes the template of the step.
     fn submit<G: StreamBuilder>(
         &self,
         stream: &mut G,
         links: &[Link<'_>],
+        (step, cols): (&mut Step, u64),
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
-        let has_entries = Predicate::new(&self.count, &[0, 0], Comparison::NOT_EQUAL, 0);
-        Ok(stream.submit_chain_when(&Chain::new(links), after, &has_entries)?)
+        let chain = Chain::new(links);
+        if step.chain.is_filled() {
+            return Ok(stream.submit_chain_when(&chain, after, &self.has_entries())?);
+        }
+        stream.fill_template(&mut step.chain, &chain)?;
+        step.cols = cols;
+        Ok(stream.submit_template_when(&step.chain, after, &self.has_entries())?)
+    }
+
+    /// Submits a chain of a step that its template is for. These are the first arguments of each link.
+    fn submit_again<G: StreamBuilder, const N: usize>(
+        &self,
+        stream: &mut G,
+        step: &mut Step,
+        arguments: impl Iterator<Item = [GmAddr; N]>,
+        after: &[TaskId],
+    ) -> Result<TaskId, BuildError> {
+        for (link, arguments) in arguments.enumerate() {
+            for (arg, word) in arguments.into_iter().enumerate() {
+                step.chain.set(link, arg, word.0)?;
+            }
+        }
+        Ok(stream.submit_template_when(&step.chain, after, &self.has_entries())?)
     }
 
     /// The expert's tokens.
@@ -354,23 +406,19 @@ impl Expert<'_> {
         &self,
         stream: &mut G,
         listed: TaskId,
+        step: &mut Step,
     ) -> Result<TaskId, BuildError> {
         let [tokens, hidden, top_k] =
             [self.args.tokens, self.args.hidden, self.args.top_k].map(Size::get);
-        let ran = self.args.ran.offset(self.number * LINE * F32);
-        let gather = library::moe_gather(
-            self.args.x,
-            self.list,
-            self.count.address(),
-            ran,
-            self.rows,
-            tokens,
-            hidden,
-            top_k,
-            hidden,
-            hidden,
-        );
-        self.submit(stream, &[Link::new(gather.task())], &[listed])
+        let (x, ran) = (self.args.x, self.args.ran.offset(self.number * LINE * F32));
+        let (list, count, rows) = (self.list, self.count.address(), self.rows);
+        if step.is_on(hidden) {
+            let arguments = [[x, list, count, ran, rows]].into_iter();
+            return self.submit_again(stream, step, arguments, &[listed]);
+        }
+        let gather =
+            library::moe_gather(x, list, count, ran, rows, tokens, hidden, top_k, hidden, hidden);
+        self.submit(stream, &[Link::new(gather.task())], (step, hidden), &[listed])
     }
 
     /// `gate = rows @ wg`, `up = rows @ wu`: some tiles of both at a time.
@@ -378,35 +426,29 @@ impl Expert<'_> {
         &self,
         stream: &mut G,
         gathered: TaskId,
+        step: &mut Step,
     ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
         let width = self.args.tile_n.get();
         let mut last = Stage::narrow();
         for (col, cols) in tiles(inner, group(width, UP_TILES)) {
             let cut = Cut::of(cols, self.args.tile_n);
-            let [gate, up] =
-                [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
-                    let weights = weights.offset((self.number * hidden * inner + col) * F32);
-                    let to = to.offset(col * F32);
-                    let product = |at: u64, cols| {
-                        let (b, c) = (weights.offset(at * F32), to.offset(at * F32));
-                        let (rows, count) = (self.rows, self.count.address());
-                        library::moe_matmul(rows, b, c, count, cols, hidden, hidden, inner, inner)
-                    };
-                    (product(0, cut.width), product(cut.rest_at(), cut.rest))
-                });
-            let varies = [step(1, cut.width), step(2, cut.width)];
-            let [gate, up] = [&gate, &up].map(|(whole, rest)| {
-                cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))
+            let both = [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
+                let weights = weights.offset((self.number * hidden * inner + col) * F32);
+                Multiplied { expert: self, rows: self.rows, weights, to: to.offset(col * F32) }
             });
-            let (gate, up) = (gate?, up?);
-            let links = gate.and(&up);
             let after = [gathered, last.before().unwrap_or(gathered)];
-            last.push(self.submit(
-                stream,
-                links.whole(),
-                &after[..1 + usize::from(last.before().is_some())],
-            )?);
+            let after = &after[..1 + usize::from(last.before().is_some())];
+            let id = if step.is_on(cols) {
+                let arguments = both.iter().flat_map(|it| cut.starts().map(|at| it.arguments(at)));
+                self.submit_again(stream, step, arguments, after)?
+            } else {
+                let [gate, up] = both.map(|it| it.calls(&cut, [hidden, inner]));
+                let varies = [1, 2].map(|arg| moves(arg, cut.width));
+                let links = cut.links(&gate, &varies)?.and(&cut.links(&up, &varies)?);
+                self.submit(stream, links.whole(), (step, cols), after)?
+            };
+            last.push(id);
         }
         Ok(last)
     }
@@ -416,17 +458,24 @@ impl Expert<'_> {
         &self,
         stream: &mut G,
         after: &[TaskId],
+        step: &mut Step,
     ) -> Result<TaskId, BuildError> {
-        let inner = self.args.intermediate.get();
+        let (inner, count) = (self.args.intermediate.get(), self.count.address());
         let cut = Cut::of(inner, self.args.tile_n);
-        let silu = |col: u64, cols: u64| {
-            let [gate, up] = [self.gate, self.up].map(|at| at.offset(col * F32));
-            library::moe_silu_mul(gate, up, gate, self.count.address(), cols, inner, inner, inner)
+        let tensors = |at: u64| {
+            let [gate, up] = [self.gate, self.up].map(|it| it.offset(at * F32));
+            [gate, up, gate, count]
         };
-        let (whole, rest) = (silu(0, cut.width), silu(cut.rest_at(), cut.rest));
-        let varies = [step(0, cut.width), step(1, cut.width), step(2, cut.width)];
-        let links = cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
-        self.submit(stream, links.whole(), after)
+        if step.is_on(inner) {
+            return self.submit_again(stream, step, cut.starts().map(tensors), after);
+        }
+        let calls = cut.calls(|at, cols| {
+            let [gate, up, out, count] = tensors(at);
+            library::moe_silu_mul(gate, up, out, count, cols, inner, inner, inner)
+        });
+        let varies = [0, 1, 2].map(|arg| moves(arg, cut.width));
+        let links = cut.links(&calls, &varies)?;
+        self.submit(stream, links.whole(), (step, inner), after)
     }
 
     /// `results = gate @ wd`: some tiles at a time.
@@ -434,24 +483,26 @@ impl Expert<'_> {
         &self,
         stream: &mut G,
         gated: TaskId,
+        step: &mut Step,
     ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
         let mut products = Stage::narrow();
         for (col, cols) in tiles(hidden, group(self.args.tile_n.get(), DOWN_TILES)) {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
-            let product = |at: u64, cols| {
-                let (b, c) = (weights.offset(at * F32), self.results.offset((col + at) * F32));
-                let count = self.count.address();
-                library::moe_matmul(self.gate, b, c, count, cols, inner, inner, hidden, hidden)
-            };
-            let (whole, rest) = (product(0, cut.width), product(cut.rest_at(), cut.rest));
-            let varies = [step(1, cut.width), step(2, cut.width)];
-            let links =
-                cut.links(Link::new(whole.task()).varying(&varies), Link::new(rest.task()))?;
+            let to = self.results.offset(col * F32);
+            let product = Multiplied { expert: self, rows: self.gate, weights, to };
             let after = [gated, products.before().unwrap_or(gated)];
             let after = &after[..1 + usize::from(products.before().is_some())];
-            products.push(self.submit(stream, links.whole(), after)?);
+            let id = if step.is_on(cols) {
+                let arguments = cut.starts().map(|at| product.arguments(at));
+                self.submit_again(stream, step, arguments, after)?
+            } else {
+                let calls = product.calls(&cut, [inner, hidden]);
+                let varies = [1, 2].map(|arg| moves(arg, cut.width));
+                self.submit(stream, cut.links(&calls, &varies)?.whole(), (step, cols), after)?
+            };
+            products.push(id);
         }
         Ok(products)
     }
@@ -466,6 +517,36 @@ impl Expert<'_> {
             results, list, count, weights, out, tokens, cols, top_k, hidden, hidden,
         )
     }
+}
+
+/// A product of an expert's rows and some columns of a matrix of weights.
+struct Multiplied<'e> {
+    expert: &'e Expert<'e>,
+    rows: GmAddr,
+    weights: GmAddr,
+    to: GmAddr,
+}
+
+impl Multiplied<'_> {
+    /// The tensors of the kernel whose columns begin there.
+    fn arguments(&self, at: u64) -> [GmAddr; 4] {
+        let count = self.expert.count.address();
+        [self.rows, self.weights.offset(at * F32), self.to.offset(at * F32), count]
+    }
+
+    /// The kernels of some tiles. Sizes: the elements of a sum, and the columns of the matrix.
+    fn calls(&self, cut: &Cut, [depth, columns]: [u64; 2]) -> Calls<9> {
+        cut.calls(|at, cols| {
+            let [rows, weights, to, count] = self.arguments(at);
+            library::moe_matmul(rows, weights, to, count, cols, depth, depth, columns, columns)
+        })
+    }
+}
+
+/// The kernel of the first whole tile of a cut, and that of the last tile, which is narrower.
+struct Calls<const N: usize> {
+    whole: Call<u64, N>,
+    rest: Call<u64, N>,
 }
 
 /// The columns of so many tiles.
@@ -495,10 +576,27 @@ impl Cut {
         self.whole * self.width
     }
 
-    /// A kernel for each tile: `whole` is that of the first whole tile, `rest` that of the last one.
-    fn links<'l>(&self, whole: Link<'l>, rest: Link<'l>) -> Result<Links<'l>, BuildError> {
+    /// Where the first tile of each link begins.
+    fn starts(&self) -> impl Iterator<Item = u64> + use<> {
+        let whole = (self.whole > 0).then_some(0);
+        [whole, (self.rest > 0).then_some(self.rest_at())].into_iter().flatten()
+    }
+
+    /// The kernels, by where their columns begin, and how many these are.
+    fn calls<const N: usize>(&self, of: impl Fn(u64, u64) -> Call<u64, N>) -> Calls<N> {
+        Calls { whole: of(0, self.width), rest: of(self.rest_at(), self.rest) }
+    }
+
+    /// A link of the whole tiles, whose arguments vary so, and one of the last tile, as far as there are such.
+    fn links<'l, const N: usize>(
+        &self,
+        calls: &'l Calls<N>,
+        varies: &'l [Variation<'l>],
+    ) -> Result<Links<'l>, BuildError> {
+        let rest = Link::new(calls.rest.task());
         let mut links = Links { links: [rest; 4], count: 0 };
         if self.whole > 0 {
+            let whole = Link::new(calls.whole.task()).varying(varies);
             links.push(whole.times(extent(self.whole)?));
         }
         if self.rest > 0 {
@@ -531,9 +629,4 @@ impl<'l> Links<'l> {
         other.whole().iter().for_each(|link| self.push(*link));
         self
     }
-}
-
-/// An address that grows by so many elements.
-const fn step(arg: usize, elements: u64) -> Variation<'static> {
-    Variation::by(arg, (elements * F32).cast_signed())
 }

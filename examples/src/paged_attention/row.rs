@@ -195,7 +195,9 @@ impl Row<'_> {
     }
 
     /// A word for each unit of the run, block by block.
-    fn column(&self, run: &Run, word: impl Fn(&Unit<'_>) -> u64) -> Column {
+    // A function of its own, of which there is one for all columns and all builders: images that are built for size have no room for more.
+    #[inline(never)]
+    fn column(&self, run: &Run, word: fn(&Unit<'_>) -> u64) -> Column {
         let (mut words, mut count) = ([0; RUN * HEADS], 0);
         for block in 0..run.len {
             let tokens = run.tokens_of(block, self.cache);
@@ -287,9 +289,8 @@ impl Row<'_> {
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
         let [_, stats, new] = self.cache.unit().map(step);
-        let rows = self.cache.rows.get() * F32;
         let maxima = self.column(run, |unit| unit.scratch.running.0);
-        let sums = self.column(run, |unit| unit.scratch.running.0 + rows);
+        let sums = self.column(run, |unit| unit.scratch.running.0 + unit.cache.rows.get() * F32);
         let outs = self.column(run, |unit| unit.out.0);
         let flags = self.column(run, |unit| unit.flags);
         let varies = [

@@ -4,13 +4,14 @@ use std::num::NonZeroUsize;
 
 use pto_host::abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_host::graph::{
-    Arg, BuildError, Chain, Comparison, DependencyMode, ElementType, GraphBuilder, Link, Predicate,
-    StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, Variation, builder_set,
+    Arg, BuildError, Chain, ChainTemplate, Comparison, DependencyMode, ElementType, GraphBuilder,
+    Link, Predicate, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, Variation,
+    builder_set,
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
 
-builder_set! { struct Programs { "build" => build, "wide" => wide } stream { "build" => build, "perhaps" => perhaps, "wide" => wide, "derived" => derived, "rows" => rows } }
+builder_set! { struct Programs { "build" => build, "alike" => alike, "wide" => wide } stream { "build" => build, "alike" => alike, "in_recording" => in_recording, "perhaps" => perhaps, "perhaps_alike" => perhaps_alike, "wide" => wide, "derived" => derived, "rows" => rows } }
 
 /// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
 fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
@@ -24,6 +25,61 @@ fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
         let links = [Link::new(first).times(8).varying(&grows)];
         graph.submit_chain(&Chain::new(&links), &[])?;
     }
+    Ok(())
+}
+
+/// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
+fn alike<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = graph.orch_args() else { return Err(BuildError::Failed(1)) };
+    let args = [a, b, out, 256];
+    let first = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+    let grows = [0, 1, 2].map(|arg| Variation::by(arg, 256 * 4));
+    let links = [Link::new(first).times(8).varying(&grows)];
+    // Checked and written once.
+    let mut pieces = ChainTemplate::new();
+    graph.fill_template(&mut pieces, &Chain::new(&links))?;
+    for _ in 0..8 {
+        graph.submit_template(&pieces, &[])?;
+        // The next eight pieces of each tensor.
+        for arg in 0..3 {
+            pieces.advance(0, arg, 8 * 256 * 4)?;
+        }
+    }
+    Ok(())
+}
+
+/// As `perhaps`, of a template.
+fn perhaps_alike<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let flags = TensorView::dense(GmAddr(b), ElementType::U32, &[16_384]);
+    stream.scope::<(), BuildError>(DependencyMode::MANUAL, |scope| {
+        let (args, grows) = ([a, b, out, 256], [Variation::by(2, 1024)]);
+        let task = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+        let mut template = ChainTemplate::new();
+        let links = [Link::new(task).times(2).varying(&grows)];
+        scope.fill_template(&mut template, &Chain::new(&links))?;
+        let mut last = Vec::new();
+        for (part, comparison) in [(0, Comparison::EQUAL), (1, Comparison::NOT_EQUAL)] {
+            let holds = Predicate::new(&flags, &[part], comparison, 0);
+            template.set(0, 2, out + u64::from(part) * 2048)?;
+            last.push(scope.submit_template_when(&template, &[], &holds)?);
+        }
+        let args = [out, out + 2048, out + 8192, 512];
+        scope.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &last)?;
+        Ok(())
+    })
+}
+
+/// A template in a recording, which cannot hold chains.
+fn in_recording<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let args = [a, b, out, 256];
+    let links = [Link::new(TaskSpec::new(func::ADD, CoreKind::AIV, &args)).times(2)];
+    let mut template = ChainTemplate::new();
+    stream.fill_template(&mut template, &Chain::new(&links))?;
+    stream.begin_recording(&[])?;
+    stream.submit_template(&template, &[])?;
+    stream.end_recording()?;
     Ok(())
 }
 
@@ -118,12 +174,15 @@ fn run(
 #[test]
 fn the_documented_chains_run_in_every_hosting_mode_and_runtime() -> Result<(), pto_host::Error> {
     for hosting in hostings() {
-        for streams in [false, true] {
-            let found = run(hosting, |orch_args| match streams {
-                false => Work::AicpuBuilder { builder: "build", orch_args },
-                true => Work::Stream { builder: "build", orch_args },
-            })?;
-            assert_eq!(found, (64, [0, 64], vec![5.0; 16_384]), "{hosting}, {streams}");
+        for builder in ["build", "alike"] {
+            for streams in [false, true] {
+                let found = run(hosting, |orch_args| match streams {
+                    false => Work::AicpuBuilder { builder, orch_args },
+                    true => Work::Stream { builder, orch_args },
+                })?;
+                let expected = (64, [0, 64], vec![5.0; 16_384]);
+                assert_eq!(found, expected, "{hosting}, {builder}, {streams}");
+            }
         }
     }
     Ok(())
@@ -141,18 +200,25 @@ fn a_builder_without_chains_makes_a_task_of_each_kernel() -> Result<(), Box<dyn 
     let report = device.run(Work::HostGraph(&graph.finish()?), &RunOptions::default())?;
     assert_eq!((report.tasks, report.edges), (64, 56));
     assert_eq!(out.read()?, [5.0; 16_384]);
+    // And of each kernel of a template: a + out = 7.
+    let mut graph = HostGraph::new(&device, &[a.address().0, out.address().0, out.address().0]);
+    alike(&mut graph).map_err(|error| format!("{error:?}"))?;
+    let report = device.run(Work::HostGraph(&graph.finish()?), &RunOptions::default())?;
+    assert_eq!((report.tasks, report.edges), (64, 56));
+    assert_eq!(out.read()?, [7.0; 16_384]);
     Ok(())
 }
 
 #[test]
 fn a_chain_runs_or_is_skipped_as_its_predicate_says() -> Result<(), pto_host::Error> {
     for hosting in hostings() {
-        let (tasks, ran, out) =
-            run(hosting, |orch_args| Work::Stream { builder: "perhaps", orch_args })?;
-        // b is 3.0: not zero. Five kernels, of which two are skipped.
-        assert_eq!((tasks, ran), (5, [0, 3]), "{hosting}");
-        assert_eq!((&out[..512], &out[512..1024]), (&[0.0; 512][..], &[5.0; 512][..]), "{hosting}");
-        assert_eq!(&out[2048..2560], &[5.0; 512], "{hosting}");
+        for builder in ["perhaps", "perhaps_alike"] {
+            let (tasks, ran, out) = run(hosting, |orch_args| Work::Stream { builder, orch_args })?;
+            // b is 3.0: not zero. Five kernels, of which two are skipped.
+            let parts = (&out[..512], &out[512..1024], &out[2048..2560]);
+            let expected = (&[0.0; 512][..], &[5.0; 512][..], &[5.0; 512][..]);
+            assert_eq!((tasks, ran, parts), (5, [0, 3], expected), "{hosting}, {builder}");
+        }
     }
     Ok(())
 }
@@ -193,11 +259,20 @@ fn a_chain_of_too_many_words_is_refused_in_a_stream_alone() -> Result<(), pto_ho
 }
 
 #[test]
+fn a_recording_holds_no_template() {
+    let pool = hostings()[0];
+    let refused = run(pool, |orch_args| Work::Stream { builder: "in_recording", orch_args });
+    assert_eq!(refused.unwrap_err().fault(), Some(Fault::STREAM_RECORDING_OPEN));
+}
+
+#[test]
 fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("chains.rs"));
     let page = include_str!("../../../docs/chains.md");
-    let program = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
-    let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports stand apart");
-    assert!(here.contains(lines(body).trim()), "not in this file:\n{body}");
+    for number in [1, 2] {
+        let program = page.split("```rust\n").nth(number).and_then(|rest| rest.split("```").next());
+        let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports stand apart");
+        assert!(here.contains(lines(body).trim()), "not in this file:\n{body}");
+    }
 }

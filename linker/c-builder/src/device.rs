@@ -3,9 +3,9 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
-    TensorRange, TensorTask, TensorView,
+    Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
+    ElementType, GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder,
+    TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -106,6 +106,34 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     }
 
     #[inline]
+    fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        self.graph.fill_template(template, chain)
+    }
+
+    #[inline]
+    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
+        self.graph.add_template(template)
+    }
+
+    #[inline]
+    fn submit_template(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        self.graph.submit_template(template, producers)
+    }
+
+    #[inline]
+    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
+        self.graph.submit_added(task, producers)
+    }
+
+    #[inline]
     fn has_ranges(&self) -> bool {
         self.graph.has_ranges()
     }
@@ -177,6 +205,14 @@ impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
         predicate: &Predicate<'_>,
     ) -> Result<Option<TaskId>, Fault> {
         self.0.graph.add_chain_when(chain, predicate)
+    }
+
+    fn add_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.0.graph.add_template_when(template, predicate)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

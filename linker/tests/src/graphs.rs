@@ -24,6 +24,8 @@ pub enum Pattern {
     Listed(u64, u64),
     /// Tasks, words of each, kernels of a link of a chain (none: the tasks are no chains), and links.
     Words(u64, u64, u64, u64),
+    /// The same of chains of a template, and whether each is made anew.
+    Templates(u64, u64, u64, u64, bool),
     /// Tasks with two tensors each, and how many tensors there are: the streaming runtime's.
     Tensors(u64, u64),
     /// Tasks with two tiles each, in rows of eight, submitted one by one or each row at once.
@@ -43,6 +45,8 @@ pub enum Unit {
     Task,
     /// A chain of a link of 16 kernels with nine words, the first of which is another one for each kernel.
     Chain,
+    /// Such a chain, of a template.
+    Template,
 }
 
 /// How the tasks of a range are submitted.
@@ -64,7 +68,7 @@ impl Pattern {
             Self::ForkJoin(..) => "fork_join",
             Self::Wavefront(..) => "wavefront",
             Self::Rows(..) | Self::Listed(..) => "rows",
-            Self::Words(..) => "words",
+            Self::Words(..) | Self::Templates(..) => "words",
             Self::Tensors(..)
             | Self::Tiles(..)
             | Self::TileChains(_)
@@ -83,6 +87,9 @@ impl Pattern {
             Self::Rows(columns, rows, near) => [columns | near << 32, rows],
             Self::Listed(columns, rows) => [columns | 1 << 32 | 1 << 63, rows],
             Self::Words(tasks, words, times, links) => [tasks, words | times << 16 | links << 32],
+            Self::Templates(tasks, words, times, links, anew) => {
+                [tasks, words | times << 16 | links << 32 | (1 + anew as u64) << 48]
+            }
             Self::Tensors(tasks, live) => [tasks, live],
             Self::Tiles(tasks, Submission::OneByOne) => [tasks, 1 << 32],
             Self::Tiles(tasks, Submission::AtOnce) => [tasks, 2 << 32],
@@ -92,6 +99,7 @@ impl Pattern {
                 let how = match unit {
                     Unit::Chain => 5,
                     Unit::Task => 7,
+                    Unit::Template => 9,
                 };
                 [tasks, (how + in_turn as u64) << 32]
             }
@@ -131,7 +139,7 @@ impl Pattern {
             Self::ForkJoin(..) => builders::fork_join(&mut graph)?,
             Self::Wavefront(..) => builders::wavefront(&mut graph)?,
             Self::Rows(..) | Self::Listed(..) => builders::rows(&mut graph)?,
-            Self::Words(..) => builders::words(&mut graph)?,
+            Self::Words(..) | Self::Templates(..) => builders::words(&mut graph)?,
         }
         let (flags, parts) = graph.finish();
         Ok(Graph { flags, parts })

@@ -16,7 +16,7 @@ use pto_linker_tests::session::Tables;
 use pto_linker_tests::{Images, Session, Setup, VirtOptions};
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
-const GRAPHS: [(&str, [Pattern; 2]); 24] = [
+const GRAPHS: [(&str, [Pattern; 2]); 29] = [
     ("chain", [Pattern::Chain(1000), Pattern::Chain(4000)]),
     ("independent", [Pattern::Independent(1000), Pattern::Independent(4000)]),
     ("fork_join", [Pattern::ForkJoin(8, 100), Pattern::ForkJoin(38, 100)]),
@@ -34,6 +34,11 @@ const GRAPHS: [(&str, [Pattern; 2]); 24] = [
     ("chain_of_16", [Pattern::Words(50, 9, 16, 1), Pattern::Words(150, 9, 16, 1)]),
     ("chain_of_48", [Pattern::Words(50, 9, 48, 1), Pattern::Words(150, 9, 48, 1)]),
     ("three_links", [Pattern::Words(50, 9, 16, 3), Pattern::Words(150, 9, 16, 3)]),
+    // The same chains of a template, in which a word of each link is set; and with a template for each.
+    ("template_16", templates(16, 1, false)),
+    ("template_48", templates(48, 1, false)),
+    ("template_links", templates(16, 3, false)),
+    ("template_each", templates(16, 1, true)),
     // Two tensors a task: without edges, and with two that are derived.
     ("apart", [Pattern::Tensors(1000, 1 << 20), Pattern::Tensors(4000, 1 << 20)]),
     ("derived", [Pattern::Tensors(1000, 64), Pattern::Tensors(4000, 64)]),
@@ -50,11 +55,20 @@ const GRAPHS: [(&str, [Pattern; 2]); 24] = [
     ("stream_4_edge", stream_words(1000, Unit::Task, true)),
     ("stream_16", stream_words(50, Unit::Chain, false)),
     ("stream_16_edge", stream_words(50, Unit::Chain, true)),
+    ("stream_template", stream_words(50, Unit::Template, true)),
 ];
 const WORKERS: u32 = 8;
 
 const fn tiles(how: Submission) -> [Pattern; 2] {
     [Pattern::Tiles(1024, how), Pattern::Tiles(4096, how)]
+}
+
+const fn templates(times: u64, links: u64, anew: bool) -> [Pattern; 2] {
+    let [few, many] = [50, 150];
+    [
+        Pattern::Templates(few, 9, times, links, anew),
+        Pattern::Templates(many, 9, times, links, anew),
+    ]
 }
 
 const fn stream_words(tasks: u64, unit: Unit, in_turn: bool) -> [Pattern; 2] {

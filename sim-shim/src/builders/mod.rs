@@ -19,9 +19,9 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
 use pto_graph::group::{CollectiveCall, Communicator, Crossing, Exchange};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, Chain, DependencyMode, ElementType, HostedBuilder, Predicate,
-    Recording, ScopeId, StreamBuilder, TensorRange, TensorTask, TensorView, forward_graph_builder,
-    plan,
+    Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, ElementType,
+    HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TensorRange, TensorTask,
+    TensorView, forward_graph_builder, plan,
 };
 
 use beside::HostedStream;
@@ -160,6 +160,23 @@ impl StreamBuilder for Stream<'_> {
         predicate: &Predicate<'_>,
     ) -> Result<TaskId, Fault> {
         self.0.submit_chain_when(chain, after, predicate)
+    }
+
+    fn add_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.0.add_template_when(template, predicate)
+    }
+
+    fn submit_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        after: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        self.0.submit_template_when(template, after, predicate)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {

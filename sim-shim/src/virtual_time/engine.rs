@@ -490,6 +490,17 @@ impl World {
                     + dense as u64 * profile.chain_part_ns.low
                     + strided as u64 * profile.chain_tensor_ns.low
             }
+            Note::Template { links, words } => {
+                profile.template_ns.low
+                    + links as u64 * profile.chain_link_ns.low
+                    + words as u64 * profile.chain_word_ns.low
+            }
+            Note::FromTemplate { words, .. } => {
+                profile.add_ns.low
+                    + of_stream
+                    + profile.from_template_ns.low
+                    + words as u64 * profile.chain_word_ns.low
+            }
             Note::Edge { producer, .. } => profile.edge_ns.low + self.line_ns(producer, BUILDER),
             Note::Publish(slot) => profile.publish_ns.low + self.line_ns(slot, BUILDER),
             Note::Read => profile.line_hit_ns.low,
@@ -498,11 +509,13 @@ impl World {
             Note::Access { .. } | Note::After { .. } => 0,
         };
         let now_ns = self.build_for(cost_ns);
-        if let Note::Chain { slot, kernels, .. } = note {
+        if let Note::Chain { slot, kernels, .. } | Note::FromTemplate { slot, kernels, .. } = note {
             self.ledger.chain_added(slot, kernels);
         }
         match note {
-            Note::Add { slot, func_and_kind, .. } | Note::Chain { slot, func_and_kind, .. } => {
+            Note::Add { slot, func_and_kind, .. }
+            | Note::Chain { slot, func_and_kind, .. }
+            | Note::FromTemplate { slot, func_and_kind, .. } => {
                 let generation = |task: &Task| task.generation.load(Relaxed);
                 let generation = self.launch.state.task(slot).map_or(0, generation);
                 self.ledger.added(slot, generation);
@@ -533,7 +546,7 @@ impl World {
                     tap::take_collectives(|submitted| seat.submitted(submitted));
                 }
             }
-            Note::Read => {}
+            Note::Template { .. } | Note::Read => {}
         }
     }
 

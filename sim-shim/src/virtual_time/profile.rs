@@ -98,6 +98,10 @@ profile! {
         chain_link_ns,
         /// One word of a chain.
         chain_word_ns,
+        /// Making a template of a chain, without its links and words.
+        template_ns,
+        /// Adding the chain of a template, beside what a task takes and without its words.
+        from_template_ns,
         /// A part of a tensor that a link of a chain reads or writes, and that is not one run of bytes: its views, their checks, the derivation of edges from it.
         chain_tensor_ns,
         /// The same of a part that is one run of bytes.

@@ -12,9 +12,10 @@ use std::mem;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
 use pto_graph::{
-    Arg, Bindings, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskRange, TaskSpec,
-    TensorRange, TensorTask, TensorView, submit_range_one_by_one, submit_tensor_range_one_by_one,
+    Arg, Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
+    ElementType, GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder,
+    TaskRange, TaskSpec, TensorRange, TensorTask, TensorView, submit_range_one_by_one,
+    submit_tensor_range_one_by_one,
 };
 
 use super::digest::Digest;
@@ -41,6 +42,18 @@ pub(super) enum Note {
         words: usize,
         dense: usize,
         strided: usize,
+        kernels: u64,
+        func_and_kind: u32,
+    },
+    /// A template of so many links, in so many words.
+    Template {
+        links: usize,
+        words: usize,
+    },
+    /// A chain of so many kernels, whose so many words a template has.
+    FromTemplate {
+        slot: u32,
+        words: usize,
         kernels: u64,
         func_and_kind: u32,
     },
@@ -283,8 +296,7 @@ impl<'g, G> TappedGraph<'g, G> {
         self.count_task()?;
         tell((id.slot, id.generation));
         let task = chain.links().first().map(|link| link.task());
-        let func_and_kind =
-            task.map_or(0, |task| u32::from(task.func_id.0) | u32::from(task.kind.get()) << 16);
+        let func_and_kind = task.map_or(0, |task| func_and_kind(task.func_id, task.kind));
         let (slot, words, kernels) = (id.slot, chain.words(), chain.kernels());
         let mut strided = 0;
         let accesses = chain.uses().filter_map(|(_, arg, view)| {
@@ -300,6 +312,17 @@ impl<'g, G> TappedGraph<'g, G> {
         Ok(id)
     }
 
+    /// One more chain, of a template, unless the builder is to fail there.
+    fn added_template(&mut self, id: TaskId, template: &ChainTemplate) -> Result<TaskId, Fault> {
+        self.count_task()?;
+        tell((id.slot, id.generation));
+        let task = template.task();
+        let (slot, words, kernels) = (id.slot, template.word_count(), template.kernels().into());
+        let func_and_kind = func_and_kind(task.func_id, task.kind);
+        note(Note::FromTemplate { slot, words, kernels, func_and_kind });
+        Ok(id)
+    }
+
     /// One more task, unless the builder is to fail there.
     fn count_task(&mut self) -> Result<(), Fault> {
         self.added += 1;
@@ -312,9 +335,13 @@ impl<'g, G> TappedGraph<'g, G> {
     }
 }
 
+fn func_and_kind(func_id: FuncId, kind: CoreKind) -> u32 {
+    u32::from(func_id.0) | u32::from(kind.get()) << 16
+}
+
 fn note_task(id: TaskId, args: usize, tensors: usize, (func_id, kind): (FuncId, CoreKind)) {
     tell((id.slot, id.generation));
-    let func_and_kind = u32::from(func_id.0) | u32::from(kind.get()) << 16;
+    let func_and_kind = func_and_kind(func_id, kind);
     note(Note::Add { slot: id.slot, replayed: false, args, tensors, func_and_kind });
 }
 
@@ -356,6 +383,22 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
         let id = self.graph.add_chain(chain)?;
         id.map(|id| self.added_chain(id, chain)).transpose()
+    }
+
+    fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        self.graph.fill_template(template, chain)?;
+        let (links, words) = (template.link_count(), template.word_count());
+        note(Note::Template { links, words });
+        Ok(())
+    }
+
+    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
+        let id = self.graph.add_template(template)?;
+        id.map(|id| self.added_template(id, template)).transpose()
     }
 
     fn has_ranges(&self) -> bool {
@@ -441,6 +484,19 @@ impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
     ) -> Result<Option<TaskId>, Fault> {
         let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
         self.added_chain(id, chain)?;
+        if self.derives() {
+            note_access(id.slot, Access::of(predicate.element(), Does::Read));
+        }
+        Ok(Some(id))
+    }
+
+    fn add_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let Some(id) = self.graph.add_template_when(template, predicate)? else { return Ok(None) };
+        self.added_template(id, template)?;
         if self.derives() {
             note_access(id.slot, Access::of(predicate.element(), Does::Read));
         }

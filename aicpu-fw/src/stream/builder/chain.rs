@@ -10,16 +10,16 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TensorTask};
+use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TaskSpec, TensorTask};
 
-use super::super::accesses::{access_of, view_blame};
+use super::super::accesses::access_of;
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::TaskWords;
+use super::super::tasks::{TaskWords, refuse_task};
 use super::super::uses::Uses;
 use super::Stream;
-use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory, chain};
+use super::submit::refuse_view;
+use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
@@ -32,7 +32,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     }
 
     #[inline(always)]
-    fn add_planned_chain(
+    pub(super) fn add_planned_chain(
         &mut self,
         chain: &Chain<'_>,
         plan: &ChainPlan<'_>,
@@ -56,7 +56,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             self.tasks.make_room_in(RingKind::MAP, entries)?;
         }
         let words = self.tasks.storage().next_words(plan.words);
-        chain::write(chain, words, |task, args| self.tasks.accept(task, args))?;
+        chain.write(words, |task, args| self.tasks.accept(task, args))?;
         if entries > 0 {
             self.tasks.storage_mut().takes(RingKind::MAP, entries);
         }
@@ -122,7 +122,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         link.each_view(index as usize, |view| {
             if !self.is_usable(view) {
                 let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
-                return Err(self.tasks.refuse_next(&task, view_blame(view, index)));
+                return Err(refuse_view(&mut self.tasks, &task, view, index));
             }
             if let Some(kind) = kind {
                 uses.add_view(index, (view, kind));
@@ -147,34 +147,31 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
         Ok(())
     }
 
-    /// Adds a chain that runs only if `predicate` is true when it becomes ready.
-    #[inline(never)]
-    pub(super) fn add_chain_with(
+    /// Adds a chain by `add` that begins with this kernel and runs only if the predicate is true when it becomes ready.
+    #[inline(always)]
+    pub(super) fn add_with(
         &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
+        (first, predicate): (TaskSpec<'static>, &Predicate<'_>),
+        add: impl FnOnce(&mut Self) -> Result<TaskId, Fault>,
     ) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let plan = self.check_chain(chain)?;
-        let first = plan.first.task();
         let task = TensorTask::new(first.func_id, first.kind, &[]).when(predicate);
         let shape = self.tasks.block_shape_of(&task)?;
         self.check_element(&task, predicate.element(), true)?;
         let number = self.tasks.storage().window().next();
-        let id = self.add_planned_chain(chain, &plan)?;
+        let id = add(self)?;
         self.tasks.give_block_shape(id.slot, task.kind, &shape);
         self.read_predicate(&task, predicate, number)?;
         Ok(id)
     }
 
     /// What a chain is that can be run and has room.
-    fn check_chain<'c>(&mut self, chain: &Chain<'c>) -> Result<ChainPlan<'c>, Fault> {
+    pub(super) fn check_chain<'c>(&mut self, chain: &Chain<'c>) -> Result<ChainPlan<'c>, Fault> {
         let (fault, found, bound) = match chain.plan() {
             Ok(plan) if plan.words <= MAX_ARGS => return Ok(plan),
             Ok(plan) => (Fault::BUILD_CHAIN_WORDS, plan.words as u64, MAX_ARGS as u64),
             Err(fault) => (fault, chain.kernels(), 0),
         };
-        let blame = Blame::of(fault).task(self.tasks.storage().window().next_id());
-        Err(self.tasks.refuse(blame.detail(found, bound)))
+        let next = self.tasks.storage().window().next_id();
+        Err(refuse_task(&mut self.tasks, fault, next, (found, bound)))
     }
 }

@@ -8,20 +8,21 @@ mod chain;
 mod range;
 mod record;
 mod submit;
+mod template;
 
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, Predicate, Recording,
-    ScopeId, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, submit_added,
-    submit_chain,
+    Bindings, Chain, ChainTemplate, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    Predicate, Recording, ScopeId, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView,
+    submit_added, submit_chain_one_by_one,
 };
 
 use super::map::AccessKind;
 use super::proof::Schedulers;
 use super::recording::Draft;
 use super::storage::StreamMemory;
-use super::tasks::{TaskWords, Tasks};
+use super::tasks::{TaskWords, Tasks, refuse_task};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
@@ -82,7 +83,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         if self.draft.is_none() {
             return Ok(());
         }
-        Err(self.tasks.refuse(Blame::of(Fault::STREAM_RECORDING_OPEN)))
+        Err(refuse_task(&mut self.tasks, Fault::STREAM_RECORDING_OPEN, TaskId::NONE, (0, 0)))
     }
 }
 
@@ -137,10 +138,35 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     #[inline(never)]
     fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
         if is_task(chain) {
-            return submit_chain(self, chain, producers);
+            return submit_chain_one_by_one(self, chain, producers);
         }
         let number = self.tasks.storage().window().next();
         let id = self.add_chain_now(chain)?;
+        self.tasks.publish_behind((number, id.slot), producers)?;
+        Ok(id)
+    }
+
+    fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        template::fill(&mut self.tasks, template, chain)
+    }
+
+    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
+        self.check_not_recording()?;
+        template::add(&mut self.tasks, template).map(Some)
+    }
+
+    fn submit_template(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let number = self.tasks.storage().window().next();
+        let id = template::add(&mut self.tasks, template)?;
         self.tasks.publish_behind((number, id.slot), producers)?;
         Ok(id)
     }
@@ -211,7 +237,22 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
         chain: &Chain<'_>,
         predicate: &Predicate<'_>,
     ) -> Result<Option<TaskId>, Fault> {
-        self.add_chain_with(chain, predicate).map(Some)
+        self.check_not_recording()?;
+        let plan = self.check_chain(chain)?;
+        let begin = (plan.first.task(), predicate);
+        self.add_with(begin, |stream| stream.add_planned_chain(chain, &plan)).map(Some)
+    }
+
+    fn add_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        predicate: &Predicate<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        self.check_not_recording()?;
+        let added = self.add_with((template.task(), predicate), |stream| {
+            template::add(&mut stream.tasks, template)
+        });
+        added.map(Some)
     }
 
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
@@ -220,7 +261,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
 
     fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
         if self.draft.as_ref().is_some_and(|draft| draft.is_in(scope)) {
-            return Err(self.tasks.refuse(Blame::of(Fault::STREAM_SCOPE_NOT_OPEN)));
+            return Err(refuse_task(
+                &mut self.tasks,
+                Fault::STREAM_SCOPE_NOT_OPEN,
+                TaskId::NONE,
+                (0, 0),
+            ));
         }
         self.tasks.close_scope(scope)
     }

@@ -12,9 +12,8 @@ use super::super::accesses::{
 };
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::TaskWords;
+use super::super::tasks::{TaskWords, Tasks, refuse_task};
 use super::Stream;
-use crate::blame::Blame;
 use crate::builder::{BuilderHost, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 
@@ -120,19 +119,17 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             let word = match arg {
                 Arg::Scalar(scalar) => *scalar,
                 Arg::BoundScalar(_) => {
-                    let blame = argument_blame(Fault::STREAM_NOT_RECORDING, index, 0);
-                    return Err(self.tasks.refuse_next(task, blame));
+                    return Err(refuse_bound_scalar(&mut self.tasks, task, index));
                 }
                 Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
                     if !self.is_usable(view) {
-                        return Err(self.tasks.refuse_next(task, view_blame(view, index)));
+                        return Err(refuse_view(&mut self.tasks, task, view, index));
                     }
                     if let Some((_, kind)) = access_of(arg) {
                         accesses += 1;
                         if kind == AccessKind::Write {
                             if writes > 0 {
-                                check_outputs(view, task.args, index)
-                                    .map_err(|blame| self.tasks.refuse_next(task, blame))?;
+                                check_output(&mut self.tasks, task, (view, index))?;
                             }
                             writes += 1;
                         }
@@ -219,8 +216,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     ) -> Result<TensorView<'static>, Fault> {
         let measured = TensorView::dense(GmAddr::NULL, element, shape);
         if let Some(defect) = measured.defect() {
-            let blame = Blame::of(view_fault(defect)).detail(shape.len() as u64, 0);
-            return Err(self.tasks.refuse(blame));
+            let found = (shape.len() as u64, 0);
+            return Err(refuse_task(&mut self.tasks, view_fault(defect), TaskId::NONE, found));
         }
         let bytes = measured.tensor_bytes().next_multiple_of(ALIGN);
         let base = match &mut self.draft {
@@ -242,12 +239,18 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
     ) -> Result<(GmAddr, u64), Fault> {
         self.check_not_recording()?;
         if !self.is_alive(view.heap()) {
-            let blame = Blame::of(Fault::STREAM_STALE_TENSOR).detail(view.heap().serial, 0);
-            return Err(self.tasks.refuse(blame));
+            let found = (view.heap().serial, 0);
+            return Err(refuse_task(
+                &mut self.tasks,
+                Fault::STREAM_STALE_TENSOR,
+                TaskId::NONE,
+                found,
+            ));
         }
         let Some(address) = view.element_address(index) else {
             let fault = view.defect().map_or(Fault::STREAM_VIEW_RANGE, view_fault);
-            return Err(self.tasks.refuse(Blame::of(fault).detail(index.len() as u64, 0)));
+            let found = (index.len() as u64, 0);
+            return Err(refuse_task(&mut self.tasks, fault, TaskId::NONE, found));
         };
         let bytes = view.element().bytes();
         let low = address.0.wrapping_sub(view.base().0);
@@ -273,4 +276,37 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
             Err(None) => Err(Fault::STREAM_VIEW_IRREGULAR),
         }
     }
+}
+
+/// Why a task cannot have this view as an argument.
+#[cold]
+#[inline(never)]
+pub(super) fn refuse_view<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    task: &TensorTask<'_>,
+    view: &TensorView<'_>,
+    index: u32,
+) -> Fault {
+    tasks.refuse_next(task, view_blame(view, index))
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_bound_scalar<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    task: &TensorTask<'_>,
+    index: u32,
+) -> Fault {
+    tasks.refuse_next(task, argument_blame(Fault::STREAM_NOT_RECORDING, index, 0))
+}
+
+/// What argument `index` writes, no argument before it does. A function of its own: most tasks have one output.
+#[inline(never)]
+fn check_output<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    task: &TensorTask<'_>,
+    (view, index): (&TensorView<'_>, u32),
+) -> Result<(), Fault> {
+    let checked = check_outputs(view, task.args, index);
+    checked.map_err(|blame| tasks.refuse_next(task, blame))
 }

@@ -30,7 +30,7 @@ use super::scopes::Scopes;
 use super::storage::{Storage, StreamMemory};
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::events::Events;
-use crate::builder::kernels::Kernels;
+use crate::builder::kernels::RunKernels;
 use crate::builder::publisher::{Publisher, count_some, release_published};
 use crate::builder::task_line::TaskLine;
 use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory, RangeNote};
@@ -58,7 +58,7 @@ pub(super) struct Tasks<'a, S, F, M, H> {
     state: SharedState<'a>,
     storage: Storage<'a>,
     scopes: Scopes,
-    kernels: Kernels<M>,
+    kernels: RunKernels<M>,
     publisher: Publisher<'a>,
     events: Events<H>,
     schedulers: Schedulers,
@@ -80,7 +80,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             state: inputs.state,
             storage,
             scopes,
-            kernels: Kernels::new(memory, inputs.has_kind),
+            kernels: RunKernels::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
             events: Events::new(host),
             schedulers,
@@ -119,6 +119,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
 
     /// Refuses the next task.
     #[cold]
+    #[inline(never)]
     pub(super) fn refuse_next(&mut self, task: &TensorTask<'_>, blame: Blame) -> Fault {
         let next = self.storage.window().next_id();
         self.blame.leave(blame.func(task.func_id.0.into()).task(next))
@@ -132,7 +133,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         if self.publisher.published() != window.added() {
             let oldest = window.oldest_unpublished().unwrap_or(window.watermark());
             let task = window.id_of(oldest);
-            return Err(self.refuse(Blame::of(Fault::BUILD_NOT_PUBLISHED).task(task)));
+            return Err(refuse_task(self, Fault::BUILD_NOT_PUBLISHED, task, (0, 0)));
         }
         self.storage.advance();
         self.storage.end_marks(self.schedulers == Schedulers::Wait);
@@ -168,7 +169,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         }
     }
 
-    /// Out of line, so that the path of every task needs no room for a blame.
     #[cold]
     #[inline(never)]
     fn refuse_kernel(&mut self, kernel: (FuncId, CoreKind), args: usize) -> Fault {
@@ -232,7 +232,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         words: TaskWords,
     ) -> Result<TaskId, Fault> {
         let Some((note, task, id)) = self.storage.window().open() else {
-            return Err(self.blame.leave(self.storage.window().no_slot()));
+            return Err(refuse_slot(self));
         };
         let (count, args, chained) = match words {
             TaskWords::Arguments(count) => (count, u8::try_from(count).unwrap_or(u8::MAX), 0),
@@ -266,8 +266,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         let window = self.storage.window();
         let state = if number < window.watermark() { 0 } else { window.state_of(number) };
         if state != TaskState::ADDED.get() {
-            let blame = Blame::of(Fault::BUILD_ALREADY_PUBLISHED).task(id);
-            return Err(self.refuse(blame.detail(state.into(), 1)));
+            return Err(refuse_task(self, Fault::BUILD_ALREADY_PUBLISHED, id, (state.into(), 1)));
         }
         self.publish_behind((number, id.slot), &[])
     }
@@ -339,4 +338,35 @@ fn write_block_shape(state: &SharedState<'_>, slot: u32, shape: &BlockSpec) {
 /// The fault of a run that has one.
 fn raised(state: &SharedState<'_>) -> Fault {
     state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
+}
+
+/// Refuses what concerns this task. A function of its own, as all refusals on the path of every task, so that the path needs no room for a blame.
+#[cold]
+#[inline(never)]
+pub(super) fn refuse_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    fault: Fault,
+    task: TaskId,
+    (found, expected): (u64, u64),
+) -> Fault {
+    tasks.blame.leave(Blame::of(fault).task(task).detail(found, expected))
+}
+
+/// Refuses an id that this run gave no task.
+#[cold]
+#[inline(never)]
+fn refuse_id<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    id: TaskId,
+) -> Fault {
+    tasks.blame.leave(tasks.storage.window().refusal(id))
+}
+
+/// Refuses a task that there is no slot for.
+#[cold]
+#[inline(never)]
+fn refuse_slot<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+) -> Fault {
+    tasks.blame.leave(tasks.storage.window().no_slot())
 }

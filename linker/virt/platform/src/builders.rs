@@ -11,8 +11,8 @@
 use heapless::Vec;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, BuildError, Chain, ElementType, GraphBuilder, Link, StreamBuilder, TaskRange, TaskSpec,
-    TensorRange, TensorTask, TensorView, Variation, Wait,
+    Arg, BuildError, Chain, ChainTemplate, ElementType, GraphBuilder, Link, StreamBuilder,
+    TaskRange, TaskSpec, TensorRange, TensorTask, TensorView, Variation, Wait,
 };
 
 /// Widest fork and wavefront.
@@ -156,7 +156,8 @@ pub fn wavefront<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 }
 
 /// No task waits, and the kernels take words. Shape: how many tasks; in the lowest two bytes how many words each has, in the next two bytes how many kernels
-/// a link of a chain has, whose first word is another one for each (none: the tasks are no chains), and above these how many links: one or three.
+/// a link of a chain has, whose first word is another one for each (none: the tasks are no chains), in the next two bytes how many links: one or three, and
+/// in the highest ones 1 for chains of one template, in each of which a word of each link is set, and 2 for a template that is made and not submitted before each chain of one.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
@@ -164,7 +165,7 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let dag = Dag::new(graph)?;
     let [tasks, shape] = dag.shape();
     let part = |word: u64| usize::try_from(word).ok().filter(|part| *part <= MAX_WIDTH);
-    let [args, times, links] = [shape, shape >> 16, shape >> 32].map(|part| part & 0xFFFF);
+    let [args, times, links, how] = [0, 16, 32, 48].map(|shift| shape >> shift & 0xFFFF);
     let (args, times) = (part(args), part(times));
     let column = [0; MAX_WIDTH];
     let cut = |part: Option<usize>| part.and_then(|part| column.get(..part));
@@ -172,18 +173,47 @@ pub fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let task = TaskSpec::new(dag.func_id, dag.kind, args);
     let varies = [Variation::of(0, column)];
     let times = u32::try_from(column.len()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
-    for _ in 0..tasks {
-        if times == 0 {
+    if how > 0 {
+        let link = [Link::new(task).times(times).varying(&varies); 3];
+        let links = usize::try_from(links).ok().and_then(|links| link.get(..links));
+        let chain = Chain::new(links.ok_or(Fault::BUILD_ORCH_ARGS)?);
+        return of_template(dag.graph, &chain, (tasks, how == 2));
+    }
+    if times == 0 {
+        for _ in 0..tasks {
             dag.graph.submit(task, &[])?;
-        } else {
-            // A program makes the links that it needs.
-            let link = Link::new(task).times(times).varying(&varies);
-            match links {
-                1 => dag.graph.submit_chain(&Chain::new(&[link]), &[])?,
-                3 => dag.graph.submit_chain(&Chain::new(&[link; 3]), &[])?,
-                _ => return Err(Fault::BUILD_ORCH_ARGS.into()),
-            };
         }
+        return Ok(());
+    }
+    for _ in 0..tasks {
+        // A program makes the links that it needs.
+        let link = Link::new(task).times(times).varying(&varies);
+        match links {
+            1 => dag.graph.submit_chain(&Chain::new(&[link]), &[])?,
+            3 => dag.graph.submit_chain(&Chain::new(&[link; 3]), &[])?,
+            _ => return Err(Fault::BUILD_ORCH_ARGS.into()),
+        };
+    }
+    Ok(())
+}
+
+/// Chains of one template, in which the second word of each link is another one each time. With `anew`, another template is made before each.
+#[inline(never)]
+fn of_template<G: GraphBuilder>(
+    graph: &mut G,
+    chain: &Chain<'_>,
+    (tasks, anew): (u64, bool),
+) -> Result<(), BuildError> {
+    let mut template = ChainTemplate::new();
+    graph.fill_template(&mut template, chain)?;
+    for number in 0..tasks {
+        if anew {
+            graph.fill_template(&mut template, chain)?;
+        }
+        for link in 0..chain.links().len() {
+            template.set(link, 1, number)?;
+        }
+        graph.submit_template(&template, &[])?;
     }
     Ok(())
 }
@@ -225,7 +255,7 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 /// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
 /// with more than twice as many as tasks, for none. In the high half of the second: 1 for tiles of two tensors, row by row, 2 for the
 /// same with each row of tiles a range, 3 for chains on tiles of one tensor, 4 for chains on tiles that are dense, 5 for chains
-/// of plain words, 6 for such chains that wait for each other, 7 for tasks of four words, and 8 for such tasks that wait for each other.
+/// of plain words, 6 for such chains that wait for each other, 7 and 8 for tasks of four words, and 9 and 10 for chains of a template.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
@@ -236,9 +266,13 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         0 => {}
         3 => return tile_chains(stream, tasks, (func_id, kind)),
         4 => return dense_chains(stream, tasks, (func_id, kind)),
-        how @ 5..=8 => {
-            let (is_chain, in_turn) = (how < 7, how.is_multiple_of(2));
-            return of_words(stream, tasks, (is_chain, in_turn), (func_id, kind));
+        how @ 5..=10 => {
+            let unit = match how {
+                5 | 6 => Unit::Chain,
+                7 | 8 => Unit::Task,
+                _ => Unit::Template,
+            };
+            return of_words(stream, tasks, (unit, how.is_multiple_of(2)), (func_id, kind));
         }
         how => return tiles(stream, (tasks, how == 2), (func_id, kind)),
     }
@@ -337,24 +371,42 @@ fn dense_chains<G: StreamBuilder>(
     Ok(())
 }
 
+/// What is submitted in a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Task,
+    Chain,
+    Template,
+}
+
 /// Tasks of four words, or chains of a link of 16 kernels with nine, the first of which is another one for each kernel: none waits, or each for the one
-/// before.
+/// before. Of a template, the second word is another one for each chain.
 fn of_words<G: StreamBuilder>(
     stream: &mut G,
     tasks: u64,
-    (is_chain, in_turn): (bool, bool),
+    (unit, in_turn): (Unit, bool),
     (func_id, kind): (FuncId, CoreKind),
 ) -> Result<(), BuildError> {
     let (words, few, column) = ([0; 9], [0; 4], [0; 16]);
     let varies = [Variation::of(0, &column)];
+    let task = TaskSpec::new(func_id, kind, &words);
+    let links = [Link::new(task).times(16).varying(&varies)];
+    let mut template = ChainTemplate::new();
+    if unit == Unit::Template {
+        stream.fill_template(&mut template, &Chain::new(&links))?;
+    }
     let mut last: Option<TaskId> = None;
-    for _ in 0..tasks {
-        let id = if is_chain {
-            let task = TaskSpec::new(func_id, kind, &words);
-            let links = [Link::new(task).times(16).varying(&varies)];
-            stream.submit_chain(&Chain::new(&links), last.as_slice())?
-        } else {
-            stream.submit(TaskSpec::new(func_id, kind, &few), last.as_slice())?
+    for number in 0..tasks {
+        let id = match unit {
+            Unit::Template => {
+                template.set(0, 1, number)?;
+                stream.submit_template(&template, last.as_slice())?
+            }
+            Unit::Chain => {
+                let links = [Link::new(task).times(16).varying(&varies)];
+                stream.submit_chain(&Chain::new(&links), last.as_slice())?
+            }
+            Unit::Task => stream.submit(TaskSpec::new(func_id, kind, &few), last.as_slice())?,
         };
         last = in_turn.then_some(id);
     }

@@ -144,6 +144,7 @@ fn the_instructions_are_those_of_the_image() {
     let of_tiles = 2 * (p.argument_ns.low + p.range_tensor_ns.low) + edge;
     let tiles_in_range = range_task + range / 8 + of_tiles;
     let (of_chain, link) = (add + publish + p.chain_ns.low, p.chain_link_ns.low);
+    let of_template = add + publish + p.from_template_ns.low;
     // A task on a tile, and a chain of one link with three tensors, which have seven edges together: eight chains to a tensor.
     let solve = in_stream + p.argument_ns.low + p.tensor_ns.low;
     let update = |part: u64| in_stream + p.chain_ns.low + link + 3 * part;
@@ -171,6 +172,15 @@ fn the_instructions_are_those_of_the_image() {
         ("stream_4_edge", 2, words + edge),
         ("stream_16", 2, words_of_chain),
         ("stream_16_edge", 2, words_of_chain + edge),
+        ("template_16", 2, of_template + 28 * p.chain_word_ns.low),
+        ("template_48", 2, of_template + 60 * p.chain_word_ns.low),
+        ("template_links", 2, of_template + 84 * p.chain_word_ns.low),
+        ("template_each", 2, of_template + p.template_ns.low + link + 56 * p.chain_word_ns.low),
+        (
+            "stream_template",
+            2,
+            in_stream + edge + p.from_template_ns.low + 28 * p.chain_word_ns.low,
+        ),
         ("rows", 2, of_range + range_ready),
         ("rows_one", 2, of_range + range_edge),
         ("rows_three", 2, of_range + 3 * range_edge),

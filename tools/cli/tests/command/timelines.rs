@@ -392,7 +392,7 @@ fn tasks_that_were_skipped_are_said_to_be() {
     let text = pto(&["analyze", &trace], 0).stdout;
     assert!(text.contains("215, 66 skipped by their predicates"), "{text}");
     assert_eq!(json(&folder.read("t.json"))["pto"]["skipped"].as_array().map(Vec::len), Some(66));
-    assert!(text.contains("bound by      the builder, "), "{text}");
+    assert!(text.contains("bound by      the cores, "), "{text}");
     pto(&["view", &trace], 0);
     assert!(folder.read("t.html").contains("\"skipped\":["));
 }

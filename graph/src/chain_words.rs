@@ -1,11 +1,14 @@
-//! The one writer of a chain's words, for all builders.
+//! The one writer of a chain's words, for all builders and for templates.
 //!
 //! Invariant: what it writes is what [`Chain::words`] counts, and what a core's `ChainReader` reads.
 
 use pto_abi::chain::{by_column, by_steps, header, shape, shape_with_next};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::{Fault, GmAddr};
-use pto_graph::{Chain, Link, TaskSpec};
+
+use crate::chain::Chain;
+use crate::link::Link;
+use crate::task::TaskSpec;
 
 /// Stores words that there is room for. Four at a time, which takes fewer instructions.
 #[inline]
@@ -25,7 +28,6 @@ fn store_all(to: &[AtomicU64], words: &[u64]) {
 }
 
 /// Words of a payload, written one after another: those that are left.
-#[derive(Clone, Copy)]
 struct Words<'w>(&'w [AtomicU64]);
 
 impl<'w> Words<'w> {
@@ -46,21 +48,27 @@ impl<'w> Words<'w> {
     }
 }
 
-/// Writes a chain that was checked into `words`, which are as many as it has. `code` gives the code of each kernel with so many arguments.
-pub(crate) fn write(
-    chain: &Chain<'_>,
-    words: &[AtomicU64],
-    mut code: impl FnMut(&TaskSpec<'_>, usize) -> Result<GmAddr, Fault>,
-) -> Result<(), Fault> {
-    let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
-    let links = u32::try_from(chain.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
-    let mut words = Words(words);
-    words.put([header(links, total)]);
-    for link in chain.links() {
-        let code = code(&link.task(), link.arg_count())?;
-        words = write_link(link, code, words);
+impl Chain<'_> {
+    /// Writes it into `words`, for a core to read. It was checked, and they are as many as [it has](Self::words). `code` gives the code of each kernel with
+    /// so many arguments.
+    ///
+    /// # Errors
+    /// Those of `code`, and `BUILD_CHAIN_LIMIT`.
+    pub fn write(
+        &self,
+        words: &[AtomicU64],
+        mut code: impl FnMut(&TaskSpec<'_>, usize) -> Result<GmAddr, Fault>,
+    ) -> Result<(), Fault> {
+        let total = u32::try_from(words.len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
+        let links = u32::try_from(self.links().len()).map_err(|_| Fault::BUILD_CHAIN_LIMIT)?;
+        let mut words = Words(words);
+        words.put([header(links, total)]);
+        for link in self.links() {
+            let code = code(&link.task(), link.arg_count())?;
+            words = write_link(link, code, words);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Writes a link to the first ones of these words; what is left of them. A function of its own, for all builders.
@@ -96,11 +104,12 @@ fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: Words<'w>) -> Words<
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::write;
+    use crate::chain::Chain;
+    use crate::link::{Link, Variation};
+    use crate::task::TaskSpec;
     use pto_abi::chain::{ChainReader, MAX_CHAIN_ARGS};
     use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
-    use pto_graph::{Chain, Link, TaskSpec, Variation};
     use std::vec::Vec;
 
     fn written(chain: &Chain<'_>) -> Result<Vec<u64>, Fault> {
@@ -109,7 +118,7 @@ mod tests {
             0 => Err(Fault::BUILD_KERNEL_MISSING),
             func => Ok(GmAddr(u64::from(func) << 8)),
         };
-        write(chain, &words, code)?;
+        chain.write(&words, code)?;
         Ok(words.iter().map(|word| word.load(Relaxed)).collect())
     }
 

@@ -1,0 +1,49 @@
+//! Templates of chains in a streaming run: their words are copied to where they are given out next.
+//!
+//! A template says nothing of tensors, so that the program states the edges of its chains. Invariant: what is added has the words of a chain that was
+//! checked, and the kernels of this run.
+
+use pto_abi::chain::CHAIN_KERNEL;
+use pto_abi::limits::MAX_ARGS;
+use pto_abi::sync::Sharing;
+use pto_abi::{Fault, TaskId};
+use pto_graph::{Chain, ChainTemplate, NotFilled};
+
+use super::super::tasks::{TaskWords, Tasks, refuse_task};
+use crate::builder::{BuilderHost, DeviceMemory};
+use crate::fanout::FanoutPolicy;
+
+/// Fills a template with a chain.
+#[inline(never)]
+pub(super) fn fill<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    template: &mut ChainTemplate,
+    chain: &Chain<'_>,
+) -> Result<(), Fault> {
+    let origin = tasks.storage().window().origin();
+    let filled = template.fill(chain, origin, &mut |task, args| tasks.accept(task, args));
+    filled.map_err(|why| match why {
+        NotFilled::Kernel(fault) => fault,
+        NotFilled::Chain(fault) => {
+            let next = tasks.storage().window().next_id();
+            refuse_task(tasks, fault, next, (chain.words() as u64, MAX_ARGS as u64))
+        }
+    })
+}
+
+/// Adds the chain of a template.
+#[inline(never)]
+pub(super) fn add<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    tasks: &mut Tasks<'_, S, F, M, H>,
+    template: &ChainTemplate,
+) -> Result<TaskId, Fault> {
+    if let Err(fault) = template.check(tasks.storage().window().origin()) {
+        let next = tasks.storage().window().next_id();
+        return Err(refuse_task(tasks, fault, next, (0, 0)));
+    }
+    let count = template.word_count();
+    tasks.make_room(count)?;
+    template.copy_to(tasks.storage().next_words(count));
+    let words = TaskWords::Chain { count, kernels: template.kernels() };
+    tasks.open_slot(&template.task(), CHAIN_KERNEL, words)
+}
