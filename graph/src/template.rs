@@ -260,17 +260,18 @@ impl ChainTemplate {
         })
     }
 
-    /// Calls `with` with the chain that its words say now: for builders that submit it as a chain.
+    /// Calls `with` with the chain that its words say now: for builders that submit it as a chain. One that is not filled has no links.
     pub fn with_chain<R>(&self, with: impl FnOnce(&Chain<'_>) -> R) -> R {
+        let own: &[_] = if self.is_filled() { &self.links } else { &[] };
         let mut words: Vec<u64, MAX_WORDS> = Vec::new();
         // As many as there are here; to collect them would be able to panic.
         self.words.iter().for_each(|word| words.push(word.load(Relaxed)).unwrap_or_default());
         let mut variations: Vec<Variation<'_>, MAX_VARIATIONS> = Vec::new();
-        for (begin, _) in &self.links {
+        for (begin, _) in own {
             read_variations(words.get(usize::from(*begin)..).unwrap_or(&[]), &mut variations);
         }
         let (mut links, mut left): (Vec<Link<'_>, MAX_LINKS>, &[_]) = (Vec::new(), &variations);
-        for (begin, _) in &self.links {
+        for (begin, _) in own {
             let words = words.get(usize::from(*begin)..).unwrap_or(&[]);
             let of_link = usize::from(of_shape(word(words, 1)).variations);
             let (own, others) = left.split_at_checked(of_link).unwrap_or((left, &[]));
@@ -426,6 +427,7 @@ mod tests {
         assert_eq!(template.fill(&chain, RUN, &mut missing), Err(why));
         for empty in [template, ChainTemplate::new()] {
             assert_eq!(empty.check(RUN), Err(Fault::BUILD_CHAIN_EMPTY));
+            assert_eq!(empty.with_chain(|chain| chain.check()), Err(Fault::BUILD_CHAIN_EMPTY));
         }
     }
 
