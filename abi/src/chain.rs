@@ -9,8 +9,9 @@
 //!           shape      func id in bits 63..48, arguments in 47..40, variations in 39..32, times in 30..0; bit 31: the kernels of the next
 //!                      link take turns with these
 //!           arguments  those of its first kernel
-//!           variations argument in bits 62..56; by steps: the step in 55..0, signed; by a column: bit 63 is set
-//!           columns    of each variation by a column, in their order: the argument of every kernel of the link
+//!           variations argument in bits 62..56, its turns in 55..40; by steps: the step in 39..0, signed; by a column: bit 63 is set
+//!           columns    of each variation by a column, in their order: the argument in each of its turns
+//! turns     in bits 15..14 which they are: 0 each turn of the link, 1 every so many, 2 within so many; how many in 13..0
 //! ```
 //! Links that take turns are a group, of which each turn runs one kernel of each link: `a b a b a b` are two links that run three
 //! times each. Invariants: a chain has at least one link, a link runs at least once, and the links of a group equally often; no link has more
@@ -22,7 +23,7 @@ use crate::ids::GmAddr;
 /// What a chain's line names as its kernel. No code stands at this address.
 pub const CHAIN_KERNEL: GmAddr = GmAddr(1);
 /// The format of the words.
-pub const CHAIN_VERSION: u8 = 2;
+pub const CHAIN_VERSION: u8 = 3;
 /// Arguments of a kernel in a chain: a core holds so many, and the block context, while it runs one.
 pub const MAX_CHAIN_ARGS: usize = 31;
 /// What a core holds of one kernel of a chain: its arguments, and the word of block context behind them.
@@ -37,7 +38,8 @@ const LINK_WORDS: usize = 2;
 const COLUMN: u64 = 1 << 63;
 /// In the times of a link: the next one takes turns with it.
 const WITH_NEXT: u32 = 1 << 31;
-const STEP_BITS: u32 = 56;
+const STEP_BITS: u32 = 40;
+const ARG_AT: u32 = 56;
 
 /// The largest distance of steps, in either direction.
 pub const MAX_CHAIN_STEP: i64 = (1 << (STEP_BITS - 1)) - 1;
@@ -60,16 +62,123 @@ pub const fn shape_with_next(shape: u64) -> u64 {
     shape | WITH_NEXT as u64
 }
 
-/// The word of an argument that grows by `step` from kernel to kernel, which is at most [`MAX_CHAIN_STEP`].
-#[must_use]
-pub const fn by_steps(arg: u8, step: i64) -> u64 {
-    (arg as u64 & 0x7F) << STEP_BITS | step.cast_unsigned() & ((1 << STEP_BITS) - 1)
+/// The turns of a variation, as it counts those of its link. Two variations of one argument, one that goes on with every `n` turns and one that begins anew
+/// with them, are two nested loops of which the inner one has `n` turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turns(u16);
+
+impl Turns {
+    /// Each turn of the link.
+    pub const EACH: Self = Self(0);
+    const EVERY: u16 = 1 << 14;
+    const WITHIN: u16 = 2 << 14;
+    /// No turns of a chain.
+    pub const WRONG: Self = Self(3 << 14);
+
+    /// One for every so many turns of the link, of which there are at most [`MAX_CHAIN_KERNELS`].
+    #[must_use]
+    pub const fn every(turns: u32) -> Self {
+        Self::of_kind(Self::EVERY, turns)
+    }
+
+    /// So many turns, which begin anew when they are over; at most [`MAX_CHAIN_KERNELS`].
+    #[must_use]
+    pub const fn within(turns: u32) -> Self {
+        Self::of_kind(Self::WITHIN, turns)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "MAX_CHAIN_KERNELS has 14 bits")]
+    const fn of_kind(kind: u16, turns: u32) -> Self {
+        if turns == 0 || turns > MAX_CHAIN_KERNELS {
+            Self::WRONG
+        } else {
+            Self(kind | turns as u16)
+        }
+    }
+
+    /// Whether a chain can have such turns.
+    #[must_use]
+    #[inline]
+    pub const fn is_right(self) -> bool {
+        self.0 == 0 || self.0 < Self::WRONG.0 && self.number() > 0
+    }
+
+    const fn number(self) -> u32 {
+        (self.0 & ((1 << 14) - 1)) as u32
+    }
+
+    /// Of every so many turns, or of so many.
+    #[must_use]
+    pub const fn parts(self) -> (Option<u32>, Option<u32>) {
+        match self.0 & Self::WRONG.0 {
+            Self::EVERY => (Some(self.number()), None),
+            Self::WITHIN => (None, Some(self.number())),
+            _ => (None, None),
+        }
+    }
+
+    /// Which one this turn of the link is.
+    #[must_use]
+    #[inline]
+    pub const fn turn(self, turn: u32) -> u32 {
+        if self.0 == 0 { turn } else { self.turn_in_part(turn) }
+    }
+
+    #[inline(never)]
+    const fn turn_in_part(self, turn: u32) -> u32 {
+        let found = match self.parts() {
+            (Some(turns), _) => turn.checked_div(turns),
+            (_, Some(turns)) => turn.checked_rem(turns),
+            _ => Some(turn),
+        };
+        match found {
+            Some(found) => found,
+            None => turn,
+        }
+    }
+
+    /// How many there are in a link that has so many.
+    #[must_use]
+    #[inline]
+    pub const fn count(self, times: u32) -> u32 {
+        if self.0 == 0 { times } else { self.count_of_parts(times) }
+    }
+
+    #[inline(never)]
+    const fn count_of_parts(self, times: u32) -> u32 {
+        let found = match self.parts() {
+            // As `div_ceil`, which can panic.
+            (Some(turns), _) => times.saturating_add(turns.saturating_sub(1)).checked_div(turns),
+            (_, turns) => turns,
+        };
+        match found {
+            Some(found) => found,
+            None => times,
+        }
+    }
+
+    #[inline]
+    const fn word(self) -> u64 {
+        (self.0 as u64) << STEP_BITS
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "these bits are what is wanted")]
+    const fn of_word(word: u64) -> Self {
+        Self((word >> STEP_BITS) as u16)
+    }
 }
 
-/// The word of an argument that stands in a column.
+/// The word of an argument that grows by `step` from each of these turns to the next. The step is at most [`MAX_CHAIN_STEP`].
 #[must_use]
-pub const fn by_column(arg: u8) -> u64 {
-    COLUMN | (arg as u64 & 0x7F) << STEP_BITS
+pub const fn by_steps(arg: u8, turns: Turns, step: i64) -> u64 {
+    (arg as u64 & 0x7F) << ARG_AT | turns.word() | step.cast_unsigned() & ((1 << STEP_BITS) - 1)
+}
+
+/// The word of an argument that stands in a column, with a word for each of these turns.
+#[must_use]
+pub const fn by_column(arg: u8, turns: Turns) -> u64 {
+    COLUMN | (arg as u64 & 0x7F) << ARG_AT | turns.word()
 }
 
 /// What the second word of a link says.
@@ -101,16 +210,25 @@ pub const fn of_shape(shape: u64) -> LinkHead {
     }
 }
 
-/// Which argument the word of a variation is about, and its step, if it varies by steps.
+/// Which argument the word of a variation is about, its turns, and its step, if it varies by steps.
 #[must_use]
-pub const fn of_variation(word: u64) -> (u8, Option<i64>) {
+#[inline]
+pub const fn of_variation(word: u64) -> (u8, Turns, Option<i64>) {
     let [.., arg] = (word & !COLUMN).to_le_bytes();
-    (arg, if word & COLUMN == 0 { Some(step_of(word)) } else { None })
+    (arg, Turns::of_word(word), if word & COLUMN == 0 { Some(step_of(word)) } else { None })
 }
 
 /// The step in the word of a variation by steps.
+#[inline]
 const fn step_of(word: u64) -> i64 {
     (word << (64 - STEP_BITS)).cast_signed() >> (64 - STEP_BITS)
+}
+
+/// The word of a variation, in these turns.
+#[must_use]
+#[inline]
+pub const fn with_turns(word: u64, turns: Turns) -> u64 {
+    word & !(0xFFFF << STEP_BITS) | turns.word()
 }
 
 /// Words of a chain's header, for who counts.
@@ -119,10 +237,10 @@ pub const fn header_words() -> usize {
     HEADER_WORDS
 }
 
-/// Words of a link with so many arguments and variations, of which so many are columns.
+/// Words of a link with so many arguments and variations, and so many words in columns.
 #[must_use]
-pub const fn link_words(args: usize, variations: usize, columns: usize, times: u32) -> usize {
-    LINK_WORDS + args + variations + columns * times as usize
+pub const fn link_words(args: usize, variations: usize, columns: usize) -> usize {
+    LINK_WORDS + args + variations + columns
 }
 
 /// One kernel of a chain: what a core calls next.
@@ -237,17 +355,17 @@ impl<R: Fn(usize) -> u64> ChainReader<R> {
         let kernel = ChainKernel { number: self.number, func_id, kernel: code, args: count };
         self.number += 1;
         if self.in_group {
-            self.take_turns(column + columns * self.times as usize);
+            self.take_turns(column + columns);
             return Some(kernel);
         }
         self.turn += 1;
         if self.turn == self.times {
-            self.begin(column + columns * self.times as usize);
+            self.begin(column + columns);
         }
         Some(kernel)
     }
 
-    /// Changes the arguments that vary; how many of them stand in columns.
+    /// Changes the arguments that vary; how many words all columns have.
     #[inline]
     fn vary(&self, args: &mut ChainWords, first: usize, variations: usize, column: usize) -> usize {
         let mut columns = 0;
@@ -255,13 +373,15 @@ impl<R: Fn(usize) -> u64> ChainReader<R> {
             let word = (self.word)(variation);
             let [.., arg] = (word & !COLUMN).to_le_bytes();
             let Some(arg) = args.get_mut(usize::from(arg)) else { continue };
+            let turns = Turns::of_word(word);
+            let turn = turns.turn(self.turn);
             if word & COLUMN == 0 {
-                let moved = step_of(word).wrapping_mul(self.turn.into()).cast_unsigned();
+                let moved = step_of(word).wrapping_mul(turn.into()).cast_unsigned();
                 *arg = arg.wrapping_add(moved);
             } else {
-                let at = column + columns * self.times as usize + self.turn as usize;
+                let at = column + columns + turn as usize;
                 *arg = if at < self.end { (self.word)(at) } else { 0 };
-                columns += 1;
+                columns += turns.count(self.times) as usize;
             }
         }
         columns
@@ -297,9 +417,9 @@ pub const fn of_event(extra: u32) -> Option<(u32, u16)> {
 #[cfg(test)]
 mod tests {
     use super::{
-        ChainKernel, ChainReader, LinkHead, MAX_CHAIN_ARGS, MAX_CHAIN_STEP, by_column, by_steps,
-        event_extra, header, header_words, link_words, of_event, of_shape, of_variation, shape,
-        shape_with_next,
+        ChainKernel, ChainReader, LinkHead, MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, MAX_CHAIN_STEP,
+        Turns, by_column, by_steps, event_extra, header, header_words, link_words, of_event,
+        of_shape, of_variation, shape, shape_with_next,
     };
 
     /// What a reader finds in these words.
@@ -323,8 +443,8 @@ mod tests {
         shape(7, 2, 2, 3),
         1000,
         0,
-        by_steps(0, -8),
-        by_column(1),
+        by_steps(0, Turns::EACH, -8),
+        by_column(1, Turns::EACH),
         5,
         17,
         3,
@@ -339,7 +459,7 @@ mod tests {
         assert_eq!((count, args), (4, [[1000, 5], [992, 17], [984, 3]]));
         let last = ChainKernel { number: 3, func_id: 9, kernel: 0x200, args: 0 };
         assert_eq!((found[3].0, found[1].0.func_id, found[1].0.number), (last, 7, 1));
-        let words = header_words() + link_words(2, 2, 1, 3) + link_words(0, 0, 0, 1);
+        let words = header_words() + link_words(2, 2, 3) + link_words(0, 0, 0);
         assert_eq!(words, TWO_LINKS.len());
     }
 
@@ -351,10 +471,61 @@ mod tests {
         assert_eq!(of_shape(word), said);
         let with_next = LinkHead { is_with_next: true, ..said };
         assert_eq!(of_shape(shape_with_next(word)), with_next);
-        for step in [0, 1, -1, MAX_CHAIN_STEP, -MAX_CHAIN_STEP] {
-            assert_eq!(of_variation(by_steps(30, step)), (30, Some(step)));
+        let turns = [Turns::EACH, Turns::every(3), Turns::within(MAX_CHAIN_KERNELS)];
+        for (step, turns) in
+            [0, 1, -1, MAX_CHAIN_STEP, -MAX_CHAIN_STEP].into_iter().zip(turns.into_iter().cycle())
+        {
+            assert_eq!(of_variation(by_steps(30, turns, step)), (30, turns, Some(step)));
         }
-        assert_eq!(of_variation(by_column(30)), (30, None));
+        for turns in turns {
+            assert_eq!(of_variation(by_column(30, turns)), (30, turns, None));
+        }
+    }
+
+    #[test]
+    fn turns_are_those_of_nested_loops() {
+        let (outer, inner) = (Turns::every(3), Turns::within(3));
+        let seen: [_; 7] = core::array::from_fn(|turn| {
+            let turn = u32::try_from(turn).unwrap();
+            [Turns::EACH, outer, inner].map(|turns| turns.turn(turn))
+        });
+        assert_eq!(seen[..4], [[0, 0, 0], [1, 0, 1], [2, 0, 2], [3, 1, 0]]);
+        assert_eq!(seen[4..], [[4, 1, 1], [5, 1, 2], [6, 2, 0]]);
+        assert_eq!([Turns::EACH, outer, inner].map(|turns| turns.count(7)), [7, 3, 3]);
+        assert_eq!([outer, inner].map(Turns::parts), [(Some(3), None), (None, Some(3))]);
+        assert!([Turns::EACH, outer, inner].iter().all(|turns| turns.is_right()));
+        let far = MAX_CHAIN_KERNELS + 1;
+        for wrong in [Turns::every(0), Turns::within(0), Turns::every(far), Turns::within(far)] {
+            assert!(!wrong.is_right(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_vary_in_nested_loops() {
+        // Two rows of two: the first argument by a column of rows and by steps within each, the second by a column that begins anew.
+        let words = [
+            header(2, 15),
+            0x100,
+            shape(7, 2, 3, 4),
+            0,
+            0,
+            by_column(0, Turns::every(2)),
+            by_steps(0, Turns::within(2), 8),
+            by_column(1, Turns::within(2)),
+            1000,
+            2000,
+            5,
+            6,
+            0x200,
+            shape(9, 1, 0, 1),
+            77,
+        ];
+        let (found, count) = read(&words);
+        assert_eq!(found.map(|(_, args)| args), [[1000, 5], [1008, 6], [2000, 5], [2008, 6]]);
+        assert_eq!(count, 5, "the next link is found behind the columns");
+        let mut lost = words;
+        lost[6] &= !(0x3FFF << 40);
+        assert_eq!(read(&lost).0[3].1[0], 2000 + 3 * 8, "no turns at all are each turn");
     }
 
     #[test]
@@ -364,11 +535,11 @@ mod tests {
             0x100,
             shape_with_next(shape(7, 1, 1, 2)),
             1000,
-            by_steps(0, -8),
+            by_steps(0, Turns::EACH, -8),
             0x200,
             shape(9, 1, 1, 2),
             40,
-            by_column(0),
+            by_column(0, Turns::EACH),
             50,
             60,
             0x300,
@@ -402,7 +573,8 @@ mod tests {
     #[test]
     fn steps_of_either_sign_and_the_numbers_of_events_come_back() {
         for step in [MAX_CHAIN_STEP, -MAX_CHAIN_STEP, -1, 0] {
-            let words = [header(1, 4), 0x100, shape(1, 1, 1, 2), 100, by_steps(0, step)];
+            let words =
+                [header(1, 4), 0x100, shape(1, 1, 1, 2), 100, by_steps(0, Turns::EACH, step)];
             let words = [words[0] + 1, words[1], words[2], words[3], words[4]];
             let (found, count) = read(&words);
             assert_eq!((count, found[1].1[0]), (2, 100_u64.wrapping_add_signed(step)));

@@ -97,6 +97,7 @@ impl<'a> Chain<'a> {
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
+    #[inline]
     pub fn plan(&self) -> Result<ChainPlan<'a>, Fault> {
         let first = self.links.first().ok_or(Fault::BUILD_CHAIN_EMPTY)?;
         let kind = first.task().kind;

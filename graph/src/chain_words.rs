@@ -2,7 +2,7 @@
 //!
 //! Invariant: what it writes is what [`Chain::words`] counts, and what a core's `ChainReader` reads.
 
-use pto_abi::chain::{by_column, by_steps, header, shape, shape_with_next};
+use pto_abi::chain::{header, shape, shape_with_next};
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::{Fault, GmAddr};
 
@@ -86,17 +86,11 @@ fn write_link<'w>(link: &Link<'_>, code: GmAddr, mut words: Words<'w>) -> Words<
     }
     // The columns stand behind the words of all variations.
     for (to, variation) in words.take(variations.len()).iter().zip(variations) {
-        // As above: below 31.
-        let arg = variation.arg().to_le_bytes()[0];
-        let word = match variation.step() {
-            Some(step) => by_steps(arg, step),
-            None => {
-                let column = variation.column();
-                store_all(words.take(column.len()), column);
-                by_column(arg)
-            }
-        };
-        to.store(word, Relaxed);
+        let column = variation.column();
+        if !column.is_empty() {
+            store_all(words.take(column.len()), column);
+        }
+        to.store(variation.word(), Relaxed);
     }
     words
 }

@@ -3,7 +3,10 @@
 //! A link has words, or tensors. Of a tensor, what the whole link uses follows from its variations: a tile that moves by steps is one
 //! view with one more dimension ([`Link::views`]). Invariant: the view of a turn begins where the word of that turn points to.
 
-use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_STEP, link_words};
+use pto_abi::chain::{
+    MAX_CHAIN_ARGS, MAX_CHAIN_STEP, Turns, by_column, by_steps, link_words, of_variation,
+    with_turns,
+};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use crate::call::Call;
@@ -11,63 +14,117 @@ use crate::task::TaskSpec;
 use crate::tensor::TensorView;
 use crate::tensor_task::Arg;
 
-/// How one argument differs between the kernels of a link.
+/// How one argument differs between the kernels of a link: the word that says it to a core, and its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Variation<'a> {
-    arg: usize,
-    how: How<'a>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How<'a> {
-    Steps(i64),
-    Column(&'a [u64]),
+    word: u64,
+    /// Empty, if it varies by steps.
+    column: &'a [u64],
 }
 
 impl<'a> Variation<'a> {
     /// Argument number `arg` grows by `step` from each kernel to the next: a scalar by that number, a tensor by so many bytes.
     #[must_use]
     pub const fn by(arg: usize, step: i64) -> Self {
-        Self { arg, how: How::Steps(step) }
+        let is_near = step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs();
+        let turns = if is_near { Turns::EACH } else { Turns::WRONG };
+        Self { word: by_steps(narrow(arg), turns, step), column: &[] }
     }
 
     /// Argument number `arg` is `words[n]` for the n-th kernel. Of a tensor, these are the addresses where its view begins.
     #[must_use]
     pub const fn of(arg: usize, words: &'a [u64]) -> Self {
-        Self { arg, how: How::Column(words) }
+        Self { word: by_column(narrow(arg), Turns::EACH), column: words }
+    }
+
+    /// The same, that goes on after every `turns` kernels: the outer one of two nested loops, whose inner one has so many turns. A column has a word for each
+    /// of its own turns.
+    #[must_use]
+    pub const fn every(self, turns: u32) -> Self {
+        self.in_turns(Turns::every(turns))
+    }
+
+    /// The same, that begins anew after every `turns` kernels: the inner one of two nested loops. A column has so many words.
+    #[must_use]
+    pub const fn within(self, turns: u32) -> Self {
+        self.in_turns(Turns::within(turns))
+    }
+
+    /// The same, in these turns.
+    #[must_use]
+    pub const fn in_turns(mut self, turns: Turns) -> Self {
+        // A step that is too far stays wrong.
+        if self.turns().is_right() {
+            self.word = with_turns(self.word, turns);
+        }
+        self
+    }
+
+    /// Its turns, as it counts the kernels.
+    #[must_use]
+    #[inline]
+    pub const fn turns(&self) -> Turns {
+        of_variation(self.word).1
     }
 
     /// Which argument.
     #[must_use]
+    #[inline]
     pub const fn arg(&self) -> usize {
-        self.arg
+        of_variation(self.word).0 as usize
     }
 
     /// The step, if it varies by steps.
     #[must_use]
+    #[inline]
     pub const fn step(&self) -> Option<i64> {
-        match self.how {
-            How::Steps(step) => Some(step),
-            How::Column(_) => None,
-        }
+        of_variation(self.word).2
     }
 
-    /// A word for each kernel, if it varies so.
+    /// The step from each kernel to the next, if it varies so.
     #[must_use]
+    #[inline]
+    pub fn each_step(&self) -> Option<i64> {
+        self.step().filter(|_| self.turns() == Turns::EACH)
+    }
+
+    /// A word for each of its turns, if it varies so.
+    #[must_use]
+    #[inline]
     pub const fn column(&self) -> &'a [u64] {
-        match self.how {
-            How::Steps(_) => &[],
-            How::Column(words) => words,
-        }
+        self.column
+    }
+
+    /// The word that says it to a core.
+    #[inline]
+    pub(crate) const fn word(&self) -> u64 {
+        self.word
     }
 
     /// What the argument is in kernel `turn` of its link, whose first one has `first`.
     #[must_use]
     #[inline]
     pub fn at(&self, turn: u32, first: u64) -> u64 {
-        match self.how {
-            How::Steps(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
-            How::Column(words) => words.get(turn as usize).copied().unwrap_or(first),
+        if self.turns() == Turns::EACH {
+            self.in_own(turn, first)
+        } else {
+            self.at_own_turn(turn, first)
+        }
+    }
+
+    /// The same, of a variation that has turns of its own. A function of its own, so that others pay nothing for it.
+    #[cold]
+    #[inline(never)]
+    fn at_own_turn(&self, turn: u32, first: u64) -> u64 {
+        self.in_own(self.turns().turn(turn), first)
+    }
+
+    /// The same in one of its own turns.
+    #[inline]
+    fn in_own(&self, turn: u32, first: u64) -> u64 {
+        match self.step() {
+            Some(step) => first.wrapping_add(step.wrapping_mul(turn.into()).cast_unsigned()),
+            None => self.column.get(turn as usize).copied().unwrap_or(first),
         }
     }
 
@@ -82,12 +139,23 @@ impl<'a> Variation<'a> {
     /// The words of its column, if it can vary so an argument of a kernel that runs so often.
     #[inline]
     fn checked_column(&self, args: usize, times: u32) -> Option<usize> {
-        let (is_right, words) = match self.how {
-            How::Steps(step) => (step.unsigned_abs() <= MAX_CHAIN_STEP.unsigned_abs(), 0),
-            How::Column(words) => (words.len() == times as usize, words.len()),
-        };
-        (is_right && self.arg < args).then_some(words)
+        let times = if self.turns() == Turns::EACH { times } else { self.own_turns(times)? };
+        let words = if self.step().is_some() { 0 } else { times as usize };
+        (self.column.len() == words && self.arg() < args).then_some(words)
     }
+
+    /// How many turns it has in a link that has so many, if these can be.
+    #[cold]
+    #[inline(never)]
+    fn own_turns(&self, times: u32) -> Option<u32> {
+        let turns = self.turns();
+        turns.is_right().then(|| turns.count(times))
+    }
+}
+
+/// The number of an argument; one that no kernel in a chain has stays one.
+const fn narrow(arg: usize) -> u8 {
+    if arg < MAX_CHAIN_ARGS { arg.to_le_bytes()[0] } else { u8::MAX >> 1 }
 }
 
 /// What the arguments of a link are made of.
@@ -225,7 +293,7 @@ impl<'a> Link<'a> {
     #[must_use]
     pub fn word_count(&self) -> usize {
         let columns: usize = self.variations.iter().map(|it| it.column().len()).sum();
-        link_words(self.arg_count(), self.variations.len(), 0, 0) + columns
+        link_words(self.arg_count(), self.variations.len(), columns)
     }
 
     /// The kernel of this turn as a task of its own; its arguments are written to `words`.
@@ -235,7 +303,7 @@ impl<'a> Link<'a> {
         let (args, _) = words.split_at_mut(count);
         args.iter_mut().zip(self.words()).for_each(|(to, word)| *to = word);
         for variation in self.variations {
-            if let Some(arg) = args.get_mut(variation.arg) {
+            if let Some(arg) = args.get_mut(variation.arg()) {
                 *arg = variation.at(turn, *arg);
             }
         }
@@ -246,7 +314,7 @@ impl<'a> Link<'a> {
     #[must_use]
     pub fn view_at(&self, arg: usize, turn: u32) -> Option<TensorView<'a>> {
         let view = *self.args().get(arg)?.tensor()?;
-        let own = self.variations.iter().filter(|variation| variation.arg == arg);
+        let own = self.variations.iter().filter(|variation| variation.arg() == arg);
         let address = own.fold(view.address().0, |word, variation| variation.at(turn, word));
         Some(if address == view.address().0 { view } else { view.moved_to(GmAddr(address)) })
     }
@@ -300,10 +368,10 @@ impl<'a> Link<'a> {
     #[must_use]
     #[inline]
     pub fn step_of(&self, arg: usize) -> Option<i64> {
-        let mut own = self.variations.iter().filter(|variation| variation.arg == arg);
+        let mut own = self.variations.iter().filter(|variation| variation.arg() == arg);
         match (own.next(), own.next()) {
             (None, _) => Some(0),
-            (Some(only), None) => only.step(),
+            (Some(only), None) => only.each_step(),
             _ => None,
         }
     }
@@ -326,7 +394,7 @@ impl<'a> Link<'a> {
         if self.args().iter().any(|arg| matches!(arg, Arg::BoundScalar(_))) {
             return Err(Fault::STREAM_NOT_RECORDING);
         }
-        Ok(link_words(self.arg_count(), self.variations.len(), 0, 0) + columns)
+        Ok(link_words(self.arg_count(), self.variations.len(), columns))
     }
 
     /// The words of all columns, if its arguments can vary as they are to.
@@ -367,8 +435,8 @@ mod tests {
     use crate::task::TaskSpec;
     use crate::tensor::{TensorView, ViewDefect};
     use crate::tensor_task::Arg;
-    use pto_abi::chain::MAX_CHAIN_ARGS;
-    use pto_abi::{CoreKind, FuncId, GmAddr};
+    use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS};
+    use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
     #[test]
     fn arguments_vary_by_steps_and_by_columns() {
@@ -381,6 +449,45 @@ mod tests {
             [args[0], args[1], args[2]]
         });
         assert_eq!(args, [[100, 1, 5], [92, 1, 6], [84, 1, 7]]);
+    }
+
+    #[test]
+    fn arguments_vary_in_nested_loops() {
+        let bases = [1000, 2000];
+        let varies = [Variation::of(0, &bases).every(2), Variation::by(0, 8).within(2)];
+        let task = TaskSpec::new(FuncId(3), CoreKind::AIV, &[7, 1]);
+        let link = Link::new(task).times(4).varying(&varies);
+        let mut words = [0; MAX_CHAIN_ARGS];
+        let args = [0, 1, 2, 3].map(|turn| link.task_at(turn, &mut words).args[0]);
+        assert_eq!(args, [1000, 1008, 2000, 2008]);
+        assert_eq!(link.checked_words(CoreKind::AIV), Ok(2 + 2 + 2 + 2));
+        // The last row may be shorter.
+        assert!(link.times(3).check(CoreKind::AIV).is_ok());
+        let refused = Err(Fault::BUILD_CHAIN_VARIES);
+        assert_eq!(link.times(5).check(CoreKind::AIV), refused, "a third row has no word");
+        let wrong = [
+            Variation::of(0, &bases).every(4),
+            Variation::of(0, &bases).within(3),
+            Variation::by(0, 8).every(0),
+            Variation::by(0, 8).within(MAX_CHAIN_KERNELS + 1),
+        ];
+        for wrong in wrong {
+            let link = link.varying(core::slice::from_ref(&wrong)).check(CoreKind::AIV);
+            assert_eq!(link, refused, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_tile_that_moves_in_nested_loops_is_a_view_for_each_turn() {
+        let tile = matrix().slice(0, 0, 4).slice(1, 0, 4);
+        let args = [Arg::In(&tile)];
+        let varies = [Variation::by(0, 4 * 64).every(2), Variation::by(0, 16).within(2)];
+        let link = Link::on_tensors(FuncId(3), CoreKind::AIV, &args).times(4).varying(&varies);
+        let mut offsets = [0; 4];
+        offsets.iter_mut().zip(link.views(0)).for_each(|(to, view)| *to = view.offset());
+        assert_eq!((offsets, link.view_count(0)), ([0, 4, 64, 68], 4));
+        let only = [varies[0]];
+        assert_eq!(link.varying(&only).view_count(0), 4, "it does not move in each turn");
     }
 
     const BASE: u64 = 0x1000;

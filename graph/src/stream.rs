@@ -289,7 +289,7 @@ fn submit_one_by_one<G: StreamBuilder + ?Sized>(
     let mut last = None;
     for (link, turn) in chain.turns() {
         let task = link.task_at(turn, &mut words);
-        let (args, _) = args.split_at_mut(task.args.len());
+        let (args, _) = args.split_at_mut(task.args.len().min(MAX_CHAIN_ARGS));
         args.iter_mut().zip(task.args).for_each(|(arg, word)| *arg = Arg::Scalar(*word));
         let before = last.as_ref().map_or(producers, core::slice::from_ref);
         let task = TensorTask::new(task.func_id, task.kind, args).after(before).when(predicate);

@@ -46,7 +46,7 @@ const MAX_LINKS: usize = 16;
 /// Variations of all its links, at most.
 const MAX_VARIATIONS: usize = 32;
 /// Where the arguments of a link begin, behind its code and its shape.
-const ARGUMENTS: usize = link_words(0, 0, 0, 0);
+const ARGUMENTS: usize = link_words(0, 0, 0);
 
 /// A chain whose words stand ready. [`GraphBuilder::fill_template`](crate::GraphBuilder::fill_template) puts them there, and its arguments can be set before
 /// each submission. It has room for a kilobyte of words, so that it is filled where it stands.
@@ -132,24 +132,27 @@ impl ChainTemplate {
     ) -> Result<(), NotFilled> {
         (self.kernels, self.origin) = (0, Origin::NONE);
         self.links.clear();
-        let plan = chain.plan().map_err(NotFilled::Chain)?;
-        let (mut begin, mut variations) = (header_words(), 0);
+        chain.check().map_err(NotFilled::Chain)?;
+        let too_large = NotFilled::Chain(Fault::BUILD_TEMPLATE_LIMIT);
+        let (mut end, mut variations, mut kernels) = (header_words(), 0, 0);
         for link in chain.links() {
-            let place = u8::try_from(begin).ok().zip(u8::try_from(link.arg_count()).ok());
-            let is_kept = place.and_then(|place| self.links.push(place).ok());
-            is_kept.ok_or(NotFilled::Chain(Fault::BUILD_TEMPLATE_LIMIT))?;
-            begin += link.word_count();
+            let place = u8::try_from(end).ok().zip(u8::try_from(link.arg_count()).ok());
+            let place = place.filter(|_| !link.is_on_tensors());
+            place.and_then(|place| self.links.push(place).ok()).ok_or(too_large)?;
+            end += link.word_count();
             variations += link.variations().len();
+            kernels += link.count();
         }
-        if plan.on_tensors > 0 || variations > MAX_VARIATIONS || plan.words > MAX_WORDS {
-            return Err(NotFilled::Chain(Fault::BUILD_TEMPLATE_LIMIT));
+        if variations > MAX_VARIATIONS || end > MAX_WORDS {
+            return Err(too_large);
         }
-        self.words.truncate(plan.words);
-        while self.words.len() < plan.words && self.words.push(AtomicU64::new(0)).is_ok() {}
+        self.words.truncate(end);
+        while self.words.len() < end && self.words.push(AtomicU64::new(0)).is_ok() {}
         chain.write(&self.words, code).map_err(NotFilled::Kernel)?;
-        let first = plan.first.task();
-        (self.func_id, self.kind) = (first.func_id, first.kind);
-        (self.kernels, self.origin) = (plan.kernels, origin);
+        if let Some(first) = chain.links().first().map(Link::task) {
+            (self.func_id, self.kind) = (first.func_id, first.kind);
+        }
+        (self.kernels, self.origin) = (kernels, origin);
         Ok(())
     }
 
@@ -308,16 +311,16 @@ fn read_variations<'t>(words: &'t [u64], variations: &mut Vec<Variation<'t>, MAX
     let (first, count) = (ARGUMENTS + usize::from(head.args), usize::from(head.variations));
     let mut column = first + count;
     for word in part(words, first, count) {
-        let (arg, step) = of_variation(*word);
+        let (arg, turns, step) = of_variation(*word);
         let variation = if let Some(step) = step {
             Variation::by(arg.into(), step)
         } else {
-            let words = part(words, column, head.times as usize);
+            let words = part(words, column, turns.count(head.times) as usize);
             column += words.len();
             Variation::of(arg.into(), words)
         };
         // `fill` has counted them.
-        variations.push(variation).unwrap_or_default();
+        variations.push(variation.in_turns(turns)).unwrap_or_default();
     }
 }
 
@@ -359,7 +362,7 @@ mod tests {
     #[test]
     fn a_template_is_the_chain_whose_words_were_set() {
         let varies = [Variation::of(2, &[9, 8]), Variation::by(0, -64), Variation::of(1, &[1, 2])];
-        let steps = [Variation::by(0, 10)];
+        let steps = [Variation::by(0, 10).every(2), Variation::of(1, &[7, 8]).within(2)];
         let links = |first, other| {
             [
                 Link::new(task(5, first)).times(2).varying(&varies),

@@ -1,6 +1,6 @@
 //! One step of a core: each command has its answer, and the kernels of a chain are reported once.
 
-use pto_abi::chain::{CHAIN_KERNEL, by_steps, header, shape};
+use pto_abi::chain::{CHAIN_KERNEL, Turns, by_steps, header, shape};
 use pto_abi::handshake::{Command, Dispatch};
 use pto_aicore_kernels::worker::{WorkerPort, WorkerStep, step};
 
@@ -29,7 +29,15 @@ impl WorkerPort for Script {
 
 #[test]
 fn the_kernels_of_a_chain_are_run_and_reported_once() {
-    let words = [header(2, 8), 0x40, shape(3, 1, 1, 2), 9, by_steps(0, 1), 0x80, shape(4, 0, 0, 1)];
+    let words = [
+        header(2, 8),
+        0x40,
+        shape(3, 1, 1, 2),
+        9,
+        by_steps(0, Turns::EACH, 1),
+        0x80,
+        shape(4, 0, 0, 1),
+    ];
     let words = [words[0], words[1], words[2], words[3], words[4], words[5], words[6], 0];
     let args = words.as_ptr().expose_provenance() as u64;
     let chain = Dispatch { id: 4, task: 9, kernel: CHAIN_KERNEL.0, args };

@@ -176,9 +176,9 @@ pub(crate) fn kernel_ns(device: &Device, shape: &Shape) -> u64 {
 }
 
 /// Words of the four chains of a run: headers, links, arguments and variations.
-const WORDS_PER_RUN: u64 = 4 + (2 + 9 + 4) + (2 + 9 + 5) + (2 + 9 + 4) + (2 + 12 + 8);
-/// And for each block of a head: the words that are no step.
-const VARYING_WORDS_PER_UNIT: u64 = 3 + 1 + 2 + 5;
+const WORDS_PER_RUN: u64 = 4 + (2 + 9 + 5) + (2 + 9 + 5) + (2 + 9 + 5) + (2 + 12 + 8);
+/// And for each block, at most of one head: the words that are no step.
+const VARYING_WORDS_PER_UNIT: u64 = 2 + 1 + 2 + 1;
 
 /// Room for the graph, whether its builder has chains or not: chains of few blocks take more words than their tasks.
 fn room(shape: &Shape, contexts: &Contexts, chained: Size) -> GraphSize {

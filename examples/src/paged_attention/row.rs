@@ -90,15 +90,15 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The memory from a unit on, which belongs to this head.
-    fn from(self, (unit, head): (u64, u64), cache: &Cache) -> Self {
+    /// The memory from a unit on.
+    fn from(self, unit: u64, cache: &Cache) -> Self {
         let [scores, stats, new] = cache.unit();
         let skip = |at: GmAddr, elements: u64| at.offset(unit * elements * F32);
         Self {
             scores: skip(self.scores, scores),
             stats: skip(self.stats, stats),
             new: skip(self.new, new),
-            running: self.running.offset(head * stats * F32),
+            running: self.running,
         }
     }
 }
@@ -108,6 +108,11 @@ impl Cache {
     const fn unit(&self) -> [u64; 3] {
         let (rows, dim, size) = (self.rows.get(), self.head_dim.get(), self.block_size.get());
         [rows * size, 2 * rows, rows * dim]
+    }
+
+    /// Elements of the queries of a head.
+    const fn query(&self) -> u64 {
+        self.rows.get() * self.head_dim.get()
     }
 
     /// The first element of a head in a block of the cache.
@@ -148,7 +153,7 @@ impl Row<'_> {
             let mut flags = UpdateFlags::empty();
             flags.set(UpdateFlags::FIRST, start == 0);
             flags.set(UpdateFlags::LAST, start + tokens == self.tokens);
-            run.push(self.block(graph, blocks)?, tokens, flags);
+            run.push(self.cache, self.block(graph, blocks)?, (tokens, flags));
             blocks += 1;
             if run.len == self.cache.run.min(RUN) || flags.contains(UpdateFlags::LAST) {
                 last = Some(self.run(graph, &run, (after, last))?);
@@ -182,35 +187,6 @@ impl Row<'_> {
         self.update(graph, run, after.get(..1 + usize::from(last.is_some())).unwrap_or(&after))
     }
 
-    /// A unit: this head in a block of the run, which has so many tokens.
-    fn unit(&self, run: &Run, (block, head): (usize, usize), tokens: u64) -> Unit<'_> {
-        let (cache, head) = (self.cache, head as u64);
-        let own = |at: GmAddr| at.offset(head * cache.rows.get() * cache.head_dim.get() * F32);
-        let number = (run.first + block as u64) * self.heads as u64 + head;
-        let (q, out) = (own(self.q), own(self.out));
-        let scratch = self.scratch.from((number, head), cache);
-        let element = run.cached.get(block).copied().unwrap_or(0) + head * cache.head_dim.get();
-        let flags = run.flags.get(block).copied().unwrap_or(0);
-        Unit { cache, q, out, scratch, element, tokens, flags }
-    }
-
-    /// A word for each unit of the run, block by block.
-    // A function of its own, of which there is one for all columns and all builders: images that are built for size have no room for more.
-    #[inline(never)]
-    fn column(&self, run: &Run, word: fn(&Unit<'_>) -> u64) -> Column {
-        let (mut words, mut count) = ([0; RUN * HEADS], 0);
-        for block in 0..run.len {
-            let tokens = run.tokens_of(block, self.cache);
-            for head in 0..self.heads {
-                if let Some(place) = words.get_mut(count) {
-                    *place = word(&self.unit(run, (block, head), tokens));
-                }
-                count += 1;
-            }
-        }
-        Column { words, count }
-    }
-
     /// Submits a chain of a kernel over the units of the run, block by block.
     fn chain<G: GraphBuilder>(
         &self,
@@ -231,14 +207,13 @@ impl Row<'_> {
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
         let [scores, ..] = self.cache.unit().map(step);
-        let queries = self.column(run, |unit| unit.q.0);
-        let keys = self.column(run, |unit| unit.in_cache(unit.cache.k).0);
-        let tokens = self.column(run, |unit| unit.tokens);
+        let (queries, head) = (step(self.cache.query()), step(self.cache.head_dim.get()));
         let varies = [
             Variation::by(2, scores),
-            Variation::of(0, queries.words()),
-            Variation::of(1, keys.words()),
-            Variation::of(4, tokens.words()),
+            self.by_head(0, queries),
+            self.by_block(1, run.of_blocks(&run.keys)),
+            self.by_head(1, head),
+            self.by_block(4, run.of_blocks(&run.tokens)),
         ];
         let qk = self.first(run).qk();
         self.chain(graph, (run, qk.task()), &varies, after)
@@ -251,13 +226,12 @@ impl Row<'_> {
         scored: TaskId,
     ) -> Result<TaskId, BuildError> {
         let [scores, stats, _] = self.cache.unit().map(step);
-        let tokens = self.column(run, |unit| unit.tokens);
         let varies = [
             Variation::by(0, scores),
             Variation::by(1, scores),
             Variation::by(2, stats),
             Variation::by(3, stats),
-            Variation::of(5, tokens.words()),
+            self.by_block(5, run.of_blocks(&run.tokens)),
         ];
         let softmax = self.first(run).softmax();
         self.chain(graph, (run, softmax.task()), &varies, &[scored])
@@ -270,13 +244,13 @@ impl Row<'_> {
         weighed: TaskId,
     ) -> Result<TaskId, BuildError> {
         let [scores, _, new] = self.cache.unit().map(step);
-        let values = self.column(run, |unit| unit.in_cache(unit.cache.v).0);
-        let tokens = self.column(run, |unit| unit.tokens);
+        let head = step(self.cache.head_dim.get());
         let varies = [
             Variation::by(0, scores),
             Variation::by(2, new),
-            Variation::of(1, values.words()),
-            Variation::of(4, tokens.words()),
+            self.by_block(1, run.of_blocks(&run.values)),
+            self.by_head(1, head),
+            self.by_block(4, run.of_blocks(&run.tokens)),
         ];
         let pv = self.first(run).pv();
         self.chain(graph, (run, pv.task()), &varies, &[weighed])
@@ -289,39 +263,44 @@ impl Row<'_> {
         after: &[TaskId],
     ) -> Result<TaskId, BuildError> {
         let [_, stats, new] = self.cache.unit().map(step);
-        let maxima = self.column(run, |unit| unit.scratch.running.0);
-        let sums = self.column(run, |unit| unit.scratch.running.0 + unit.cache.rows.get() * F32);
-        let outs = self.column(run, |unit| unit.out.0);
-        let flags = self.column(run, |unit| unit.flags);
+        let outs = step(self.cache.query());
         let varies = [
             Variation::by(0, stats),
             Variation::by(1, stats),
             Variation::by(2, new),
-            Variation::of(3, maxima.words()),
-            Variation::of(4, sums.words()),
-            Variation::of(5, outs.words()),
-            Variation::of(6, outs.words()),
-            Variation::of(11, flags.words()),
+            self.by_head(3, stats),
+            self.by_head(4, stats),
+            self.by_head(5, outs),
+            self.by_head(6, outs),
+            self.by_block(11, run.of_blocks(&run.flags)),
         ];
         let update = self.first(run).update();
         self.chain(graph, (run, update.task()), &varies, after)
     }
 
-    /// The first unit of a run.
-    fn first(&self, run: &Run) -> Unit<'_> {
-        self.unit(run, (0, 0), run.tokens_of(0, self.cache))
+    /// An argument that is another one for each block, of all heads.
+    fn by_block<'c>(&self, arg: usize, words: &'c [u64]) -> Variation<'c> {
+        Variation::of(arg, words).every(self.turns())
     }
-}
 
-/// A word for each unit of a run.
-struct Column {
-    words: [u64; RUN * HEADS],
-    count: usize,
-}
+    /// An argument that grows from head to head, of each block.
+    fn by_head(&self, arg: usize, step: i64) -> Variation<'static> {
+        Variation::by(arg, step).within(self.turns())
+    }
 
-impl Column {
-    fn words(&self) -> &[u64] {
-        self.words.get(..self.count).unwrap_or(&self.words)
+    /// Turns of a block: the heads, of which there are at most [`HEADS`].
+    fn turns(&self) -> u32 {
+        u32::try_from(self.heads).unwrap_or(0)
+    }
+
+    /// The first unit of a run: the first head in its first block.
+    fn first(&self, run: &Run) -> Unit<'_> {
+        let (cache, q, out) = (self.cache, self.q, self.out);
+        let scratch = self.scratch.from(run.first * self.heads as u64, cache);
+        let [keys, values, tokens, flags] =
+            [run.keys, run.values, run.tokens, run.flags].map(|[first, ..]| first);
+        let (k, v) = (GmAddr(keys), GmAddr(values));
+        Unit { cache, q, out, scratch, k, v, tokens, flags }
     }
 }
 
@@ -331,8 +310,9 @@ struct Unit<'c> {
     q: GmAddr,
     out: GmAddr,
     scratch: Scratch,
-    /// Where its keys, and its values, begin.
-    element: u64,
+    /// Its keys, and its values.
+    k: GmAddr,
+    v: GmAddr,
     tokens: u64,
     /// Of its update.
     flags: u64,
@@ -346,13 +326,9 @@ impl Unit<'_> {
         [rows, dim, size, cache.kv_heads.get() * dim]
     }
 
-    const fn in_cache(&self, cache: GmAddr) -> GmAddr {
-        cache.offset(self.element * F32)
-    }
-
     fn qk(&self) -> Call<u64, 9> {
         let [rows, dim, size, ld] = self.sizes();
-        let (k, tokens) = (self.in_cache(self.cache.k), self.tokens);
+        let (k, tokens) = (self.k, self.tokens);
         library::attention_qk(self.q, k, self.scratch.scores, rows, tokens, dim, dim, ld, size)
     }
 
@@ -368,7 +344,7 @@ impl Unit<'_> {
 
     fn pv(&self) -> Call<u64, 9> {
         let [rows, dim, size, ld] = self.sizes();
-        let (v, tokens) = (self.in_cache(self.cache.v), self.tokens);
+        let (v, tokens) = (self.v, self.tokens);
         let Scratch { scores, new, .. } = self.scratch;
         library::attention_pv(scores, v, new, rows, tokens, dim, size, ld, dim)
     }
@@ -391,34 +367,35 @@ const fn step(elements: u64) -> i64 {
     (elements * F32).cast_signed()
 }
 
-/// Some blocks of one [`Row`], side by side. All but the last one are whole.
+/// Some blocks of one [`Row`], side by side. Of each block there is a word for each argument that no step says.
 #[derive(Default)]
 struct Run {
     /// The number of the first one.
     first: u64,
     len: usize,
-    /// Of each block: where it begins in the cache, in elements; the flags of its update.
-    cached: [u64; RUN],
+    /// Where the keys begin in the cache, and where the values do.
+    keys: [u64; RUN],
+    values: [u64; RUN],
+    tokens: [u64; RUN],
+    /// Of the update.
     flags: [u64; RUN],
-    /// Tokens of the last one.
-    tokens: u64,
 }
 
 impl Run {
-    /// Takes one more block; there is room.
-    fn push(&mut self, cached: u64, tokens: u64, flags: UpdateFlags) {
-        let columns = [&mut self.cached, &mut self.flags];
-        for (column, word) in columns.into_iter().zip([cached, flags.bits()]) {
+    /// Takes one more block, which begins with this element of the cache; there is room.
+    fn push(&mut self, cache: &Cache, element: u64, (tokens, flags): (u64, UpdateFlags)) {
+        let columns = [&mut self.keys, &mut self.values, &mut self.tokens, &mut self.flags];
+        let [keys, values] = [cache.k, cache.v].map(|at| at.offset(element * F32).0);
+        for (column, word) in columns.into_iter().zip([keys, values, tokens, flags.bits()]) {
             if let Some(place) = column.get_mut(self.len) {
                 *place = word;
             }
         }
-        self.tokens = tokens;
         self.len += 1;
     }
 
-    /// Tokens of a block.
-    const fn tokens_of(&self, block: usize, cache: &Cache) -> u64 {
-        if block + 1 == self.len { self.tokens } else { cache.block_size.get() }
+    /// Those of the blocks that it has.
+    fn of_blocks<'c>(&self, words: &'c [u64; RUN]) -> &'c [u64] {
+        words.get(..self.len).unwrap_or(words)
     }
 }

@@ -391,7 +391,7 @@ impl Run {
 
     /// Whether there is room for a call, and a chain for all words, even if each of them varies.
     fn has_room_for(&self, given: &[&Given]) -> bool {
-        let link = |args: usize, varying: usize| link_words(task::PARAMS + args, varying, 0, 1);
+        let link = |args: usize, varying: usize| link_words(task::PARAMS + args, varying, 0);
         let of_entry = |entry: &Entry| {
             let args = self.operands_of(entry).iter().map(|kept| kept.given.args()).sum();
             let varying = self.operands_of(entry).iter().map(|kept| kept.given.varying()).sum();

@@ -11,7 +11,7 @@ use pto_host::graph::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
 
-builder_set! { struct Programs { "build" => build, "alike" => alike, "wide" => wide } stream { "build" => build, "alike" => alike, "in_recording" => in_recording, "perhaps" => perhaps, "perhaps_alike" => perhaps_alike, "wide" => wide, "derived" => derived, "rows" => rows } }
+builder_set! { struct Programs { "build" => build, "alike" => alike, "nested" => nested, "wide" => wide } stream { "build" => build, "alike" => alike, "nested" => nested, "nested_tensors" => nested_tensors, "in_recording" => in_recording, "perhaps" => perhaps, "perhaps_alike" => perhaps_alike, "wide" => wide, "derived" => derived, "rows" => rows } }
 
 /// out = a + b, in 64 pieces of 256 elements: eight chains of eight kernels.
 fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
@@ -141,6 +141,45 @@ fn rows<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+/// out = a + b for four pieces of each of three rows of `a`, which lie apart; `b` has one row.
+fn nested<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = graph.orch_args() else { return Err(BuildError::Failed(1)) };
+    let args = [a, b, out, 256];
+    let task = TaskSpec::new(func::ADD, CoreKind::AIV, &args);
+    let rows = [a, a + (8 << 10), a + (20 << 10)];
+    let piece = 256 * 4;
+    let varies = [
+        Variation::of(0, &rows).every(4),
+        Variation::by(0, piece).within(4),
+        Variation::by(1, piece).within(4),
+        Variation::by(2, piece),
+    ];
+    graph.submit_chain(&Chain::new(&[Link::new(task).times(12).varying(&varies)]), &[])?;
+    Ok(())
+}
+
+/// Piece `16 p + q` of out is piece `p` of a, after a chain that doubles it, and piece `q` of b, before one that doubles it. No edge is stated.
+fn nested_tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let &[a, b, out] = stream.orch_args() else { return Err(BuildError::Failed(1)) };
+    let pieces = |at: u64, n| TensorView::dense(GmAddr(at), ElementType::F32, &[n, 256]);
+    let (a, b, out) = (pieces(a, 16), pieces(b, 16), pieces(out, 256));
+    let [a, b, out] = [a, b, out].map(|all| all.slice(0, 0, 1));
+    let double = |stream: &mut G, first: &TensorView| {
+        let args = [Arg::In(first), Arg::In(first), Arg::InOut(first), Arg::Scalar(256)];
+        let grows = [0, 1, 2].map(|arg| Variation::by(arg, 1024));
+        let links = [Link::on_tensors(func::ADD, CoreKind::AIV, &args).times(16).varying(&grows)];
+        stream.submit_chain(&Chain::new(&links), &[])
+    };
+    double(stream, &a)?;
+    let args = [Arg::In(&a), Arg::In(&b), Arg::Out(&out), Arg::Scalar(256)];
+    let [p, q, both] = [0, 1, 2].map(|arg| Variation::by(arg, 1024));
+    let varies = [p.every(16), q.within(16), both];
+    let links = [Link::on_tensors(func::ADD, CoreKind::AIV, &args).times(256).varying(&varies)];
+    stream.submit_chain(&Chain::new(&links), &[])?;
+    double(stream, &b)?;
+    Ok(())
+}
+
 /// A chain of more words than a streaming run has room for at once.
 fn wide<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let &[a, b, out] = graph.orch_args() else { return Err(BuildError::Failed(1)) };
@@ -240,6 +279,56 @@ fn a_chain_waits_for_what_its_tensors_say() -> Result<(), pto_host::Error> {
     Ok(())
 }
 
+/// Pieces of 256 elements, the p-th of which holds `of(p)`.
+fn pieces(count: u16, of: fn(u16) -> f32) -> Vec<f32> {
+    (0..count).flat_map(|p| [of(p); 256]).collect()
+}
+
+#[test]
+fn two_nested_loops_are_one_link() -> Result<(), pto_host::Error> {
+    let expected = [0, 8, 20].into_iter().flat_map(|row| (0_u16..4).map(move |p| (row + p, p)));
+    let expected = expected.map(|(p, q)| f32::from(p) + f32::from(100 * q));
+    let expected: Vec<f32> = expected.flat_map(|sum| [sum; 256]).collect();
+    for hosting in hostings() {
+        for streams in [false, true] {
+            let mut device =
+                Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
+            device.register_library()?;
+            let a = device.upload(&pieces(24, f32::from))?;
+            let b = device.upload(&pieces(4, |q| f32::from(100 * q)))?;
+            let out = device.zeroed::<f32>(12 * 256)?;
+            let orch_args = [a.address().0, b.address().0, out.address().0];
+            let work = match streams {
+                false => Work::AicpuBuilder { builder: "nested", orch_args: &orch_args },
+                true => Work::Stream { builder: "nested", orch_args: &orch_args },
+            };
+            device.run(work, &RunOptions::default())?;
+            assert!(out.read()? == expected, "{hosting}, {streams}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn nested_loops_wait_for_what_their_tensors_say() -> Result<(), pto_host::Error> {
+    let sums = (0_u16..16).flat_map(|p| (0_u16..16).map(move |q| f32::from(2 * p + 100 * q)));
+    let expected: Vec<f32> = sums.flat_map(|sum| [sum; 256]).collect();
+    for hosting in hostings() {
+        let mut device =
+            Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
+        device.register_library()?;
+        let a = device.upload(&pieces(16, f32::from))?;
+        let b = device.upload(&pieces(16, |q| f32::from(100 * q)))?;
+        let out = device.zeroed::<f32>(256 * 256)?;
+        let orch_args = [a.address().0, b.address().0, out.address().0];
+        let work = Work::Stream { builder: "nested_tensors", orch_args: &orch_args };
+        device.run(work, &RunOptions::default())?;
+        assert!(out.read()? == expected, "{hosting}");
+        assert!(b.read()? == pieces(16, |q| f32::from(200 * q)), "{hosting}");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_range_on_tensors_reaches_the_firmware_as_one() -> Result<(), pto_host::Error> {
     for hosting in hostings() {
@@ -270,7 +359,7 @@ fn the_documentation_shows_this_file() {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let here = lines(include_str!("chains.rs"));
     let page = include_str!("../../../docs/chains.md");
-    for number in [1, 2] {
+    for number in [1, 2, 3] {
         let program = page.split("```rust\n").nth(number).and_then(|rest| rest.split("```").next());
         let (_, body) = program.and_then(|it| it.split_once("\n\n")).expect("imports stand apart");
         assert!(here.contains(lines(body).trim()), "not in this file:\n{body}");

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use pto_abi::GmAddr;
-use pto_abi::chain::{MAX_CHAIN_ARGS, header_words, link_words};
+use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, Turns, header_words, link_words};
 use pto_abi::numbers::Counted;
 use pto_graph::{Arg, Link};
 
@@ -52,7 +52,7 @@ impl ChainLink {
             let first = origin(arg).map_or(0, |base| base.0);
             let column = || variation.column().iter().map(|word| word.wrapping_sub(first));
             let way = variation.step().map_or_else(|| Way::Of(column().collect()), Way::By);
-            Vary { arg, way }
+            Vary { arg, turns: variation.turns(), way }
         });
         let vary = vary.collect();
         Self {
@@ -69,7 +69,7 @@ impl ChainLink {
     fn moved(&self, at: usize, turn: u32) -> Argument {
         let mut argument = self.args[at].clone();
         for vary in self.vary.iter().filter(|vary| vary.arg == at) {
-            argument = vary.way.moved(&argument, turn);
+            argument = vary.way.moved(&argument, vary.turns.turn(turn));
         }
         argument
     }
@@ -176,7 +176,7 @@ impl Task {
         };
         let of_link = |link: &ChainLink| {
             let columns = link.vary.iter().map(column).sum::<usize>();
-            let said = link_words(link.args.len(), link.vary.len(), 0, link.times) + columns;
+            let said = link_words(link.args.len(), link.vary.len(), columns);
             said.max(link.args.len() * link.times as usize)
         };
         let chain = header_words() + self.links.iter().map(of_link).sum::<usize>();
@@ -211,18 +211,24 @@ pub(crate) fn defect(link: &ChainLink) -> Option<String> {
         let count = link.args.len();
         return Some(format!("args: {count} are more than the {MAX_CHAIN_ARGS} of a chain"));
     }
-    let times = Counted(link.times.into(), "time");
+    let turns = |vary: &Vary| {
+        let name = if vary.turns == Turns::EACH { "time" } else { "turn" };
+        Counted(vary.turns.count(link.times).into(), name)
+    };
     let wrong = link.vary.iter().find_map(|vary| match &vary.way {
         _ if vary.arg >= link.args.len() => {
             Some(format!("the kernel has no argument {}", vary.arg))
         }
-        Way::Of(words) if words.len() != link.times as usize => {
-            let words = Counted(words.len() as u64, "word");
-            Some(format!("{words} for {times}; give a word for each"))
+        _ if !vary.turns.is_right() => {
+            Some(format!("\"every\" and \"within\" are from 1 to {MAX_CHAIN_KERNELS}"))
         }
-        Way::At(places) if places.len() != link.times as usize => {
+        Way::Of(words) if words.len() != vary.turns.count(link.times) as usize => {
+            let words = Counted(words.len() as u64, "word");
+            Some(format!("{words} for {}; give a word for each", turns(vary)))
+        }
+        Way::At(places) if places.len() != vary.turns.count(link.times) as usize => {
             let places = Counted(places.len() as u64, "place");
-            Some(format!("{places} for {times}; give a place for each"))
+            Some(format!("{places} for {}; give a place for each", turns(vary)))
         }
         Way::At(_) if !matches!(link.args[vary.arg], Argument::Scalar(_)) => Some(format!(
             "argument {} is a view, which stays in its tensor; give a number in its place, such as 0",

@@ -7,6 +7,7 @@
 //! Under the streaming runtime such views derive nothing, because the program states its edges.
 
 use pto_abi::GmAddr;
+use pto_abi::chain::Turns;
 use pto_graph::ElementType;
 
 use crate::program::{
@@ -209,7 +210,7 @@ impl Words<'_> {
         if let Some(places) = words.iter().map(place).collect() {
             link.args[arg] = Argument::Scalar(0);
             link.vary.retain(|vary| vary.arg != arg);
-            link.vary.push(Vary { arg, way: Way::At(places) });
+            link.vary.push(Vary { arg, turns: Turns::EACH, way: Way::At(places) });
         }
     }
 

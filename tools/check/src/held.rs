@@ -1,5 +1,6 @@
 //! Links of a chain for a builder: what they borrow, where tensors are now.
 
+use pto_abi::chain::Turns;
 use pto_abi::{CoreKind, FuncId};
 use pto_graph::{Arg, Link, TensorView, Variation};
 
@@ -12,7 +13,7 @@ pub(crate) struct Held {
     times: u32,
     with_next: bool,
     args: Vec<(Argument, TensorView<'static>)>,
-    columns: Vec<(usize, Result<i64, Vec<u64>>)>,
+    columns: Vec<(usize, Turns, Result<i64, Vec<u64>>)>,
 }
 
 impl Held {
@@ -47,7 +48,7 @@ impl Held {
                     Err(views.map(address).collect::<Result<_, E>>()?)
                 }
             };
-            columns.push((vary.arg, way));
+            columns.push((vary.arg, vary.turns, way));
         }
         let (func, times, with_next) = (FuncId(link.func), link.times, link.with_next);
         Ok(Self { func, kind, times, with_next, args, columns })
@@ -56,9 +57,12 @@ impl Held {
     /// The arguments and the variations.
     pub(crate) fn parts(&self) -> (Vec<Arg<'_>>, Vec<Variation<'_>>) {
         let args = self.args.iter().map(|(arg, view)| argument(arg, view));
-        let varies = self.columns.iter().map(|(arg, way)| match way {
-            Ok(step) => Variation::by(*arg, *step),
-            Err(words) => Variation::of(*arg, words),
+        let varies = self.columns.iter().map(|(arg, turns, way)| {
+            let variation = match way {
+                Ok(step) => Variation::by(*arg, *step),
+                Err(words) => Variation::of(*arg, words),
+            };
+            variation.in_turns(*turns)
         });
         (args.collect(), varies.collect())
     }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use pto_abi::chain::Turns;
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
@@ -277,6 +278,8 @@ pub struct ChainLink {
 pub struct Vary {
     /// Which argument.
     pub arg: usize,
+    /// The turns that it counts; `EACH`: each time.
+    pub turns: Turns,
     /// See [`Way`].
     pub way: Way,
 }
@@ -286,9 +289,9 @@ pub struct Vary {
 pub enum Way {
     /// It grows by so much: a scalar by that number, a view by so many bytes.
     By(i64),
-    /// For each time: the word; of a view, bytes from the tensor's first one.
+    /// For each turn: the word; of a view, bytes from the tensor's first one.
     Of(Vec<u64>),
-    /// For each time: the address of a byte, which may be another tensor's each time.
+    /// For each turn: the address of a byte, which may be another tensor's each time.
     At(Vec<BytePlace>),
 }
 

@@ -211,7 +211,7 @@ impl<'p> Flat<'p> {
                 Way::Of(words) => Way::Of(words.iter().map(|word| word + behind).collect()),
                 way @ Way::By(_) => way.clone(),
             };
-            Ok::<_, String>(Vary { arg: vary.arg, way })
+            Ok::<_, String>(Vary { way, ..*vary })
         });
         Ok(ChainLink {
             args: self.arguments(&link.args, names)?,

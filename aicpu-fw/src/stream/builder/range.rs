@@ -245,7 +245,7 @@ fn fits(
     };
     let Some(last) = range.tasks().checked_sub(1).filter(|_| variations != 0) else { return true };
     let only = range.variations().get(variations.trailing_zeros() as usize);
-    let step = only.filter(|_| variations.is_power_of_two()).and_then(Variation::step);
+    let step = only.filter(|_| variations.is_power_of_two()).and_then(Variation::each_step);
     match step {
         // Between the first and the last task it goes one way.
         Some(step) => {

@@ -1,5 +1,6 @@
 //! Reading the kernels of a chain.
 
+use pto_abi::chain::Turns;
 use pto_abi::limits::MAX_FUNC_ID;
 use serde_json::Value;
 
@@ -95,7 +96,18 @@ fn vary(tensors: &impl Tensors, line: &VaryLine) -> Result<Vary, Wrong> {
             );
         }
     };
-    Ok(Vary { arg: line.arg, way })
+    let turns = match (line.every, line.within) {
+        (None, None) => Turns::EACH,
+        (Some(turns), None) => Turns::every(turns),
+        (None, Some(turns)) => Turns::within(turns),
+        (Some(_), Some(_)) => {
+            return Err(
+                "vary: an argument goes on \"every\" so many times, or begins anew \"within\" so many; for two nested loops, give an entry for each"
+                    .into(),
+            );
+        }
+    };
+    Ok(Vary { arg: line.arg, turns, way })
 }
 
 /// A byte of a tensor that is known; that the tensor has it is looked at with the views.

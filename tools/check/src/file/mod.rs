@@ -128,12 +128,16 @@ struct VaryLine {
     of: Option<Vec<u64>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at: Option<Vec<ByteLine>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    every: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    within: Option<u32>,
 }
 
 impl VaryLine {
     /// An argument of which nothing is said yet.
     const fn of(arg: usize) -> Self {
-        Self { arg, by: None, of: None, at: None }
+        Self { arg, by: None, of: None, at: None, every: None, within: None }
     }
 }
 

@@ -139,13 +139,17 @@ impl<W: Write> Writer<'_, W> {
     }
 
     fn link(&self, link: &ChainLink) -> LinkLine<ArgLine> {
-        let vary = link.vary.iter().map(|vary| match &vary.way {
-            Way::By(step) => VaryLine { by: Some(*step), ..VaryLine::of(vary.arg) },
-            Way::Of(words) => VaryLine { of: Some(words.clone()), ..VaryLine::of(vary.arg) },
-            Way::At(places) => {
-                let id = |place: usize| self.program.tensors[place].id;
-                let line = |at: &BytePlace| ByteLine { tensor: id(at.tensor), byte: at.byte };
-                VaryLine { at: Some(places.iter().map(line).collect()), ..VaryLine::of(vary.arg) }
+        let vary = link.vary.iter().map(|vary| {
+            let (every, within) = vary.turns.parts();
+            let line = VaryLine { every, within, ..VaryLine::of(vary.arg) };
+            match &vary.way {
+                Way::By(step) => VaryLine { by: Some(*step), ..line },
+                Way::Of(words) => VaryLine { of: Some(words.clone()), ..line },
+                Way::At(places) => {
+                    let id = |place: usize| self.program.tensors[place].id;
+                    let byte = |at: &BytePlace| ByteLine { tensor: id(at.tensor), byte: at.byte };
+                    VaryLine { at: Some(places.iter().map(byte).collect()), ..line }
+                }
             }
         });
         LinkLine {

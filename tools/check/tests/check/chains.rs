@@ -1,6 +1,6 @@
 //! Chains in graph files: what each kernel does counts, the chain is one task to the runtime, and nothing is lost on the way.
 
-use pto_check::program::{Action, Program, Task};
+use pto_check::program::{Action, Argument, Program, Task};
 use pto_check::{Cores, Kind, demanded_path, file, task_graph, without_chains};
 
 use crate::{checked, of, only, standard, streaming};
@@ -135,6 +135,42 @@ fn a_chain_that_is_none_is_refused_with_its_place() {
     refused(few, &["1 word for 2 times"]);
     let both = r#""chain": [{"func": 1, "args": [5], "vary": [{"arg": 0, "of": [1], "by": 2}]}]"#;
     refused(both, &["vary: ", "\"by\" a step"]);
+    let nested = |turns: &str| {
+        let vary = format!(r#"[{{"arg": 0, "of": [1, 2, 3], {turns}}}]"#);
+        format!(r#""chain": [{{"func": 1, "args": [5], "times": 4, "vary": {vary}}}]"#)
+    };
+    refused(&nested(r#""every": 2"#), &["3 words for 2 turns"]);
+    refused(&nested(r#""within": 2"#), &["3 words for 2 turns"]);
+    refused(&nested(r#""every": 0"#), &["\"every\" and \"within\" are from 1 to 16383"]);
+    refused(&nested(r#""within": 16384"#), &["\"every\" and \"within\" are from 1 to 16383"]);
+    refused(&nested(r#""every": 2, "within": 2"#), &["two nested loops", "an entry for each"]);
+}
+
+/// Six kernels: the rows of two, each of which is written in three parts of a row, with a number of the row and one of the part.
+#[test]
+fn a_link_of_two_nested_loops_says_what_each_kernel_uses() {
+    let vary = r#"[{"arg": 0, "by": 128, "every": 3}, {"arg": 0, "by": 16, "within": 3}, {"arg": 1, "of": [7, 8], "every": 3}, {"arg": 2, "of": [1, 2, 3], "within": 3}]"#;
+    let args = r#"[{"out": {"tensor": 0, "shape": [1, 4]}}, 0, 0]"#;
+    let link = format!(r#"{{"func": 1, "args": {args}, "times": 6, "vary": {vary}}}"#);
+    let chain = format!(r#"{{"task": 0, "kind": "aiv", "chain": [{link}]}}"#);
+    let program = streaming(&[MATRIX, &chain, READER]);
+    let parts = program.tasks[0].kernels().map(|kernel| {
+        let words = [1, 2].map(|at| match kernel.args[at] {
+            Argument::Scalar(word) => word,
+            _ => panic!("argument {at} is a number"),
+        });
+        (kernel.args[0].view().unwrap().0.offset, words)
+    });
+    let expected =
+        [(0, [7, 1]), (4, [7, 2]), (8, [7, 3]), (32, [8, 1]), (36, [8, 2]), (40, [8, 3])];
+    assert!(parts.eq(expected));
+    // The reader's row begins at element 32, so that it waits for the kernels of the second row.
+    let shown = task_graph(&program, Cores::default()).unwrap();
+    assert_eq!(shown.edges, [(0, 1)]);
+    comes_back(&program);
+    let flat = without_chains(&program);
+    assert_eq!(flat.tasks.len(), 7);
+    assert_eq!(checked(&flat, standard()).accesses, checked(&program, standard()).accesses);
 }
 
 #[test]

@@ -167,10 +167,10 @@ fn rings_that_are_too_small_are_told_with_what_suffices() {
         assert!(answer.stdout.contains(word), "{}", answer.stdout);
     }
     pto(
-        &["check", "decoder_layer", "--heap-bytes", "417792", "--window", "1", "--arg-words", "59"],
+        &["check", "decoder_layer", "--heap-bytes", "417792", "--window", "1", "--arg-words", "50"],
         0,
     );
-    let answer = pto(&["check", "decoder_layer", "--arg-words", "58"], 1);
+    let answer = pto(&["check", "decoder_layer", "--arg-words", "49"], 1);
     assert!(answer.stdout.contains("STREAM_ARGS_RING"), "{}", answer.stdout);
     // What the check says is what a run says.
     refused(&["run", "decoder_layer", "--heap-bytes", "64K"], 3, &["STREAM_HEAP_RING"]);
