@@ -34,7 +34,7 @@ use crate::streaming::{Stage, dense, extent, floats, part, tile};
 /// Into how many chains the norms of a batch are cut, at least; with long kernels more.
 const NORMS: u64 = 3;
 /// Tiles that one core activates, at most.
-const ACTIVATED: u64 = 2;
+const ACTIVATED: u64 = 3;
 
 crate::orch_args! {
     /// The words of `decoder_layer`.
@@ -347,7 +347,7 @@ impl Layer<'_, '_> {
             let last = stream.scope::<_, BuildError>(DependencyMode::MANUAL, |scope| {
                 let scratch = args.scratch(scope, tokens)?;
                 let row = Row { cache: &cache, q, out, kv_head, heads: 1, tokens, table, scratch };
-                row.submit(&mut **scope, after).map(|(_, last)| last)
+                row.submit(&mut **scope, after)
             })?;
             last.into_iter().for_each(|id| attended.push(id));
         }

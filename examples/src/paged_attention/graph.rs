@@ -8,8 +8,10 @@
 //!
 //! A *unit* is one such row of four tasks, with scratch of its own. Each kernel is a chain over some heads and blocks of one request:
 //! one core runs it for all of them. Requests run side by side, those with long contexts first, because these take longest. The host says in which order that
-//! is, and how long chains are, because it knows what kernels cost. Context lengths and block numbers are read from GM.
+//! is, and how long chains are, because it knows what kernels cost. What is left of a context behind its whole runs comes after the whole runs of others, so
+//! that the last chains are short. Context lengths and block numbers are read from GM.
 
+use heapless::Vec;
 use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, GraphBuilder};
 
@@ -93,13 +95,39 @@ pub fn build<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     args.check()?;
     let cut = Cut::of(args.chained, args.kv_heads);
     let cache = args.rows_cache(cut.run);
-    let mut unit = 0;
+    let (mut rows, mut unit): (Vec<Row<'_>, ROWS>, _) = (Vec::new(), 0);
     for place in 0..args.batch.get() {
         let request = args.request(graph, place)?;
         let tokens = args.tokens(graph, request)?;
         for (kv_head, heads) in tiles(args.kv_heads.get(), cut.heads) {
+            if rows.is_full() {
+                submit(graph, &rows, cut.run)?;
+                rows.clear();
+            }
             let row = args.row(&cache, (request, kv_head, heads), (unit, tokens))?;
-            unit += heads * row.submit(graph, &[])?.0;
+            unit += heads * row.blocks();
+            // It has room.
+            rows.push(row).unwrap_or_default();
+        }
+    }
+    submit(graph, &rows, cut.run)
+}
+
+/// Rows that are submitted together.
+const ROWS: usize = 32;
+
+/// Submits rows: first the whole runs of all of them, and then what is left of them, less than a run each, the longest first. Chains that are submitted
+/// last end last, and so they are to be short.
+#[inline(never)]
+fn submit<G: GraphBuilder>(graph: &mut G, rows: &[Row<'_>], run: usize) -> Result<(), BuildError> {
+    let mut updates = [None; ROWS];
+    for (row, update) in rows.iter().zip(&mut updates) {
+        *update = row.submit_blocks(graph, 0..row.blocks() - row.rest(), (&[], None))?;
+    }
+    for rest in (1..run as u64).rev() {
+        for (row, update) in rows.iter().zip(&updates).filter(|(row, _)| row.rest() == rest) {
+            let end = row.blocks();
+            row.submit_blocks(graph, end - rest..end, (&[], *update))?;
         }
     }
     Ok(())

@@ -10,13 +10,14 @@
 //! ```
 
 use core::num::NonZeroU64;
+use core::ops::Range;
 
-use pto_abi::{GmAddr, TaskId};
+use pto_abi::{Fault, GmAddr, TaskId};
 use pto_aicore_kernels::{UpdateFlags, library};
 use pto_graph::call::Call;
 use pto_graph::{BuildError, Chain, GraphBuilder, Link, TaskSpec, Variation};
 
-use crate::args::{Size, tiles};
+use crate::args::Size;
 /// Bytes of an element.
 pub(crate) const F32: u64 = 4;
 
@@ -139,28 +140,57 @@ pub(crate) struct Row<'a> {
     pub(crate) scratch: Scratch,
 }
 
+/// A kernel over the units of a run: its first call, and how the others differ from it.
+struct OfRun<'r, const ARGS: usize, const VARIES: usize> {
+    call: Call<u64, ARGS>,
+    varies: [Variation<'r>; VARIES],
+}
+
 impl Row<'_> {
-    /// Submits the chains of all blocks, which wait for `after`; returns how many blocks there are, and the last update.
-    // A call of its own: what it keeps of a run stands on the stack of no other builder.
-    #[inline(never)]
+    /// Submits the chains of all blocks, which wait for `after`; returns the last update.
     pub(crate) fn submit<G: GraphBuilder>(
         &self,
         graph: &mut G,
         after: &[TaskId],
-    ) -> Result<(u64, Option<TaskId>), BuildError> {
-        let (mut run, mut blocks, mut last) = (Run::default(), 0, None);
-        for (start, tokens) in tiles(self.tokens, self.cache.block_size.non_zero()) {
+    ) -> Result<Option<TaskId>, BuildError> {
+        self.submit_blocks(graph, 0..self.blocks(), (after, None))
+    }
+
+    /// Submits the chains of these blocks, the first of which begins a run. They wait for `after`, and the updates for `last`, the last one of the blocks
+    /// before. Returns the last update.
+    // A call of its own: what it keeps of a run stands on the stack of no other builder.
+    #[inline(never)]
+    pub(crate) fn submit_blocks<G: GraphBuilder>(
+        &self,
+        graph: &mut G,
+        blocks: Range<u64>,
+        (after, mut last): (&[TaskId], Option<TaskId>),
+    ) -> Result<Option<TaskId>, BuildError> {
+        let size = self.cache.block_size.get();
+        let mut run = Run { first: blocks.start, ..Run::default() };
+        for block in blocks.clone() {
+            let left = self.tokens - block * size;
             let mut flags = UpdateFlags::empty();
-            flags.set(UpdateFlags::FIRST, start == 0);
-            flags.set(UpdateFlags::LAST, start + tokens == self.tokens);
-            run.push(self.cache, self.block(graph, blocks)?, (tokens, flags));
-            blocks += 1;
-            if run.len == self.cache.run.min(RUN) || flags.contains(UpdateFlags::LAST) {
+            flags.set(UpdateFlags::FIRST, block == 0);
+            flags.set(UpdateFlags::LAST, left <= size);
+            run.push(self.cache, self.block(graph, block)?, (left.min(size), flags));
+            if run.len == self.cache.run || block + 1 == blocks.end {
                 last = Some(self.run(graph, &run, (after, last))?);
-                run = Run { first: blocks, ..Run::default() };
+                run = Run { first: block + 1, ..Run::default() };
             }
         }
-        Ok((blocks, last))
+        Ok(last)
+    }
+
+    /// Blocks of the context.
+    pub(crate) fn blocks(&self) -> u64 {
+        self.tokens.div_ceil(self.cache.block_size.get())
+    }
+
+    /// Blocks behind its whole runs.
+    #[inline(never)]
+    pub(crate) fn rest(&self) -> u64 {
+        self.blocks().checked_rem(self.cache.run as u64).unwrap_or(0)
     }
 
     /// Where in the cache block `index` of the context begins, in elements.
@@ -179,33 +209,35 @@ impl Row<'_> {
         graph: &mut G,
         run: &Run,
         (after, last): (&[TaskId], Option<TaskId>),
-    ) -> Result<TaskId, BuildError> {
-        let scored = self.score(graph, run, after)?;
-        let weighed = self.weigh(graph, run, scored)?;
-        let summed = self.sum(graph, run, weighed)?;
+    ) -> Result<TaskId, Fault> {
+        let OfRun { call, varies } = self.scores(run);
+        let scored = self.chain(graph, (run, call.task()), &varies, after)?;
+        let OfRun { call, varies } = self.weights(run);
+        let weighed = self.chain(graph, (run, call.task()), &varies, &[scored])?;
+        let OfRun { call, varies } = self.sums(run);
+        let summed = self.chain(graph, (run, call.task()), &varies, &[weighed])?;
+        let OfRun { call, varies } = self.updates(run);
         let after = [summed, last.unwrap_or(summed)];
-        self.update(graph, run, after.get(..1 + usize::from(last.is_some())).unwrap_or(&after))
+        let after = after.get(..1 + usize::from(last.is_some())).unwrap_or(&after);
+        self.chain(graph, (run, call.task()), &varies, after)
     }
 
     /// Submits a chain of a kernel over the units of the run, block by block.
+    #[inline(never)]
     fn chain<G: GraphBuilder>(
         &self,
         graph: &mut G,
         (run, task): (&Run, TaskSpec<'_>),
         varies: &[Variation<'_>],
         after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
+    ) -> Result<TaskId, Fault> {
         let times = u32::try_from(run.len * self.heads).unwrap_or(0);
         let links = [Link::new(task).times(times).varying(varies)];
-        Ok(graph.submit_chain(&Chain::new(&links), after)?)
+        graph.submit_chain(&Chain::new(&links), after)
     }
 
-    fn score<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        run: &Run,
-        after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
+    #[inline(never)]
+    fn scores<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
         let [scores, ..] = self.cache.unit().map(step);
         let (queries, head) = (step(self.cache.query()), step(self.cache.head_dim.get()));
         let varies = [
@@ -215,16 +247,11 @@ impl Row<'_> {
             self.by_head(1, head),
             self.by_block(4, run.of_blocks(&run.tokens)),
         ];
-        let qk = self.first(run).qk();
-        self.chain(graph, (run, qk.task()), &varies, after)
+        OfRun { call: self.first(run).qk(), varies }
     }
 
-    fn weigh<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        run: &Run,
-        scored: TaskId,
-    ) -> Result<TaskId, BuildError> {
+    #[inline(never)]
+    fn weights<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
         let [scores, stats, _] = self.cache.unit().map(step);
         let varies = [
             Variation::by(0, scores),
@@ -233,16 +260,11 @@ impl Row<'_> {
             Variation::by(3, stats),
             self.by_block(5, run.of_blocks(&run.tokens)),
         ];
-        let softmax = self.first(run).softmax();
-        self.chain(graph, (run, softmax.task()), &varies, &[scored])
+        OfRun { call: self.first(run).softmax(), varies }
     }
 
-    fn sum<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        run: &Run,
-        weighed: TaskId,
-    ) -> Result<TaskId, BuildError> {
+    #[inline(never)]
+    fn sums<'r>(&self, run: &'r Run) -> OfRun<'r, 9, 5> {
         let [scores, _, new] = self.cache.unit().map(step);
         let head = step(self.cache.head_dim.get());
         let varies = [
@@ -252,16 +274,11 @@ impl Row<'_> {
             self.by_head(1, head),
             self.by_block(4, run.of_blocks(&run.tokens)),
         ];
-        let pv = self.first(run).pv();
-        self.chain(graph, (run, pv.task()), &varies, &[weighed])
+        OfRun { call: self.first(run).pv(), varies }
     }
 
-    fn update<G: GraphBuilder>(
-        &self,
-        graph: &mut G,
-        run: &Run,
-        after: &[TaskId],
-    ) -> Result<TaskId, BuildError> {
+    #[inline(never)]
+    fn updates<'r>(&self, run: &'r Run) -> OfRun<'r, 12, 8> {
         let [_, stats, new] = self.cache.unit().map(step);
         let outs = step(self.cache.query());
         let varies = [
@@ -274,16 +291,17 @@ impl Row<'_> {
             self.by_head(6, outs),
             self.by_block(11, run.of_blocks(&run.flags)),
         ];
-        let update = self.first(run).update();
-        self.chain(graph, (run, update.task()), &varies, after)
+        OfRun { call: self.first(run).update(), varies }
     }
 
     /// An argument that is another one for each block, of all heads.
+    #[inline(never)]
     fn by_block<'c>(&self, arg: usize, words: &'c [u64]) -> Variation<'c> {
         Variation::of(arg, words).every(self.turns())
     }
 
     /// An argument that grows from head to head, of each block.
+    #[inline(never)]
     fn by_head(&self, arg: usize, step: i64) -> Variation<'static> {
         Variation::by(arg, step).within(self.turns())
     }
@@ -294,6 +312,7 @@ impl Row<'_> {
     }
 
     /// The first unit of a run: the first head in its first block.
+    #[inline(never)]
     fn first(&self, run: &Run) -> Unit<'_> {
         let (cache, q, out) = (self.cache, self.q, self.out);
         let scratch = self.scratch.from(run.first * self.heads as u64, cache);
