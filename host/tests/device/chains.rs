@@ -195,14 +195,20 @@ fn hostings() -> [Hosting; 4] {
     [pool(1), pool(2), Hosting::Threads, Hosting::Virtual(VirtualOptions::default())]
 }
 
+/// A device with the builders of this file and the library's kernels.
+fn device(hosting: Hosting) -> Result<Device, pto_host::Error> {
+    let mut device =
+        Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
+    device.register_library()?;
+    Ok(device)
+}
+
 /// A device with a = 2, b = 3 and an output, of 16,384 elements each; runs `work`, and gives back tasks and output.
 fn run(
     hosting: Hosting,
     work: impl Fn(&[u64]) -> Work<'_>,
 ) -> Result<(u64, [u64; 2], Vec<f32>), pto_host::Error> {
-    let mut device =
-        Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
-    device.register_library()?;
+    let mut device = device(hosting)?;
     let (a, b) = (device.upload(&[2.0_f32; 16_384])?, device.upload(&[3.0_f32; 16_384])?);
     let out = device.zeroed::<f32>(16_384)?;
     let orch_args = [a.address().0, b.address().0, out.address().0];
@@ -265,9 +271,7 @@ fn a_chain_runs_or_is_skipped_as_its_predicate_says() -> Result<(), pto_host::Er
 #[test]
 fn a_chain_waits_for_what_its_tensors_say() -> Result<(), pto_host::Error> {
     for hosting in hostings() {
-        let mut device =
-            Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
-        device.register_library()?;
+        let mut device = device(hosting)?;
         let (a, b) = (device.upload(&[2.0_f32; 16_384])?, device.upload(&[3.0_f32; 16_384])?);
         let out = device.zeroed::<f32>(16_384)?;
         let orch_args = [a.address().0, b.address().0, out.address().0];
@@ -291,9 +295,7 @@ fn two_nested_loops_are_one_link() -> Result<(), pto_host::Error> {
     let expected: Vec<f32> = expected.flat_map(|sum| [sum; 256]).collect();
     for hosting in hostings() {
         for streams in [false, true] {
-            let mut device =
-                Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
-            device.register_library()?;
+            let mut device = device(hosting)?;
             let a = device.upload(&pieces(24, f32::from))?;
             let b = device.upload(&pieces(4, |q| f32::from(100 * q)))?;
             let out = device.zeroed::<f32>(12 * 256)?;
@@ -314,9 +316,7 @@ fn nested_loops_wait_for_what_their_tensors_say() -> Result<(), pto_host::Error>
     let sums = (0_u16..16).flat_map(|p| (0_u16..16).map(move |q| f32::from(2 * p + 100 * q)));
     let expected: Vec<f32> = sums.flat_map(|sum| [sum; 256]).collect();
     for hosting in hostings() {
-        let mut device =
-            Device::open_sim(DeviceOptions { hosting, ..DeviceOptions::default() }, Programs)?;
-        device.register_library()?;
+        let mut device = device(hosting)?;
         let a = device.upload(&pieces(16, f32::from))?;
         let b = device.upload(&pieces(16, |q| f32::from(100 * q)))?;
         let out = device.zeroed::<f32>(256 * 256)?;
