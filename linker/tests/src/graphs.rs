@@ -34,6 +34,8 @@ pub enum Pattern {
     TileChains(u64),
     /// The same on tiles that stand one behind the other.
     DenseChains(u64),
+    /// No task: the builder looks at what the image's own calls copy and fill.
+    Memory,
     /// Tasks of plain words in a streaming run: how many, what they are, and whether each waits for the one before.
     StreamWords(u64, Unit, bool),
 }
@@ -73,6 +75,7 @@ impl Pattern {
             | Self::Tiles(..)
             | Self::TileChains(_)
             | Self::DenseChains(_)
+            | Self::Memory
             | Self::StreamWords(..) => "tensors",
         }
     }
@@ -95,6 +98,7 @@ impl Pattern {
             Self::Tiles(tasks, Submission::AtOnce) => [tasks, 2 << 32],
             Self::TileChains(tasks) => [tasks / 2, 3 << 32],
             Self::DenseChains(tasks) => [tasks / 2, 4 << 32],
+            Self::Memory => [0, 12 << 32],
             Self::StreamWords(tasks, unit, in_turn) => {
                 let how = match unit {
                     Unit::Chain => 5,
@@ -114,6 +118,7 @@ impl Pattern {
             | Self::Tiles(..)
             | Self::TileChains(_)
             | Self::DenseChains(_)
+            | Self::Memory
             | Self::StreamWords(..) => RuntimeVariant::TENSORMAP_AND_RINGBUFFER,
             _ => RuntimeVariant::AICPU_BUILD_GRAPH,
         }
@@ -133,6 +138,7 @@ impl Pattern {
             | Self::Tiles(..)
             | Self::TileChains(_)
             | Self::DenseChains(_)
+            | Self::Memory
             | Self::StreamWords(..) => {
                 builders::independent(&mut graph)?;
             }

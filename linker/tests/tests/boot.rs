@@ -5,7 +5,7 @@ use std::time::Duration;
 use pto_aicore_kernels::func;
 use pto_examples::host::{Program, Way};
 use pto_linker_tests::graphs::Pattern;
-use pto_linker_tests::session::Cores;
+use pto_linker_tests::session::{Cores, Tables};
 use pto_linker_tests::{Session, Setup};
 
 const PATTERNS: [Pattern; 4] = [
@@ -68,6 +68,16 @@ fn kernels_run_wherever_they_are_copied() {
 }
 
 /// The boot stays far below a second, whatever the machine's size (the budget is generous: other tests run).
+/// All lengths up to 72 bytes at all places in eight: the image has calls of its own for them.
+#[test]
+fn memory_is_copied_and_filled() {
+    let mut session = Session::start(5);
+    let setup =
+        Setup { variant: Pattern::Memory.variant(), tables: Tables::None, ..Setup::default() };
+    let ended = session.run(Pattern::Memory, &setup).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((ended.fault, ended.completed), (None, 0), "{:?}", ended.logs);
+}
+
 #[test]
 fn boots_quickly() {
     for vcpus in [1, 2, 4, 16, 40] {

@@ -221,7 +221,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     }
 
     fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        self.plan(range).is_some()
+        self.can_plan(range)
     }
 
     fn submit_tensor_range(

@@ -8,7 +8,7 @@
 
 use heapless::Vec;
 use pto_abi::stream::{MapRow, RingKind};
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::{Fault, TaskId};
 use pto_graph::{
     Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variation,
@@ -29,7 +29,7 @@ use crate::mutant::{self, Mutant};
 const MOST_MOVING: usize = 12;
 
 /// An argument of a range that varies, or is a tensor that edges are derived from.
-pub(super) struct Moving<'a> {
+struct Moving<'a> {
     index: u32,
     /// Its word in the first task.
     first: u64,
@@ -40,21 +40,20 @@ pub(super) struct Moving<'a> {
 }
 
 /// The arguments of a range that have to be looked at for each task.
-pub(super) struct Plan<'a> {
+struct Plan<'a> {
     moving: Vec<Moving<'a>, MOST_MOVING>,
     accesses: u32,
 }
 
 impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a, S, F, M, H> {
-    /// What is the same for all tasks of a range; `None`: they have to be submitted one by one.
-    pub(super) fn plan(&self, range: &TensorRange<'_>) -> Option<Plan<'a>> {
+    /// Plans what is the same for all tasks of a range, where the plan stands: it is large. `None`: they have to be submitted one by one.
+    fn plan(&self, range: &TensorRange<'_>, plan: &mut Plan<'a>) -> Option<()> {
         let task = range.task();
         let is_right = range.check(range.tasks() as usize).is_ok();
         if self.draft.is_some() || !task.block_shape.is_plain() || !is_right {
             return None;
         }
         let derives = self.tasks.scopes().mode() == DependencyMode::DERIVED;
-        let mut plan = Plan { moving: Vec::new(), accesses: 0 };
         for (index, arg) in (0_u32..).zip(task.args) {
             let variations = variations_of(range.variations(), index as usize);
             let (first, access) = match arg {
@@ -86,7 +85,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             let access = access.map(row);
             plan.moving.push(Moving { index, first, access, variations }).ok()?;
         }
-        Some(plan)
+        Some(())
+    }
+
+    /// Whether the tasks of a range can be planned together.
+    pub(super) fn can_plan(&self, range: &TensorRange<'_>) -> bool {
+        self.plan(range, &mut Plan::new()).is_some()
     }
 
     /// Submits a range.
@@ -101,8 +105,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             let blame = Blame::of(fault).task(next);
             return Err(self.tasks.refuse(blame.detail(ids.len() as u64, range.tasks().into())));
         }
-        match self.plan(range) {
-            Some(plan) if !ids.is_empty() => self.submit_planned(range, &plan, ids),
+        let mut plan = Plan::new();
+        match self.plan(range, &mut plan) {
+            Some(()) if !ids.is_empty() => self.submit_planned(range, &plan, ids),
             _ => submit_tensor_range_one_by_one(self, range, ids),
         }
     }
@@ -123,7 +128,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         for (turn, place) in (0..).zip(ids) {
             self.tasks.make_room(task.args.len())?;
             self.tasks.make_room_in(RingKind::MAP, entries)?;
-            self.write_turn(range, plan, turn);
+            plan.write(range, turn, self.tasks.storage().next_words(task.args.len()));
             self.tasks.storage_mut().takes(RingKind::MAP, entries);
             let number = self.tasks.storage().window().next();
             let id = self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(task.args.len()))?;
@@ -140,22 +145,6 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
             self.tasks.publish_added(id.slot)?;
         }
         Ok(())
-    }
-
-    /// Writes the words of a task to where they are given out next.
-    #[inline]
-    fn write_turn(&self, range: &TensorRange<'_>, plan: &Plan<'a>, turn: u32) {
-        let args = range.task().args;
-        let turn = turn_of(range, turn, Mutant::RangeRepeatsItsEnd);
-        let words = self.tasks.storage().next_words(args.len());
-        for (word, arg) in words.iter().zip(args) {
-            word.store(first_word(arg), Ordering::Relaxed);
-        }
-        for moving in plan.moving.iter().filter(|moving| moving.variations != 0) {
-            if let Some(word) = words.get(moving.index as usize) {
-                word.store(moving.at(range, turn), Ordering::Relaxed);
-            }
-        }
     }
 
     /// The edges of a task, as `derive` has them of a task by itself.
@@ -196,6 +185,25 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
 }
 
 impl Plan<'_> {
+    /// Nothing is planned.
+    const fn new() -> Self {
+        Self { moving: Vec::new(), accesses: 0 }
+    }
+
+    /// Writes the words of a task to these, which are as many.
+    #[inline]
+    fn write(&self, range: &TensorRange<'_>, turn: u32, words: &[AtomicU64]) {
+        let turn = turn_of(range, turn, Mutant::RangeRepeatsItsEnd);
+        for (word, arg) in words.iter().zip(range.task().args) {
+            word.store(first_word(arg), Ordering::Relaxed);
+        }
+        for moving in self.moving.iter().filter(|moving| moving.variations != 0) {
+            if let Some(word) = words.get(moving.index as usize) {
+                word.store(moving.at(range, turn), Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Whether no argument before writes the tensor that this access writes: which parts of it the tasks of a range write would have to be compared
     /// task by task.
     fn is_only_output(&self, access: &Access<'static>) -> bool {

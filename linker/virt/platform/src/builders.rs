@@ -255,7 +255,8 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 /// and how many tensors there are in turn: with 64, each task waits for the two that have written and read them last;
 /// with more than twice as many as tasks, for none. In the high half of the second: 1 for tiles of two tensors, row by row, 2 for the
 /// same with each row of tiles a range, 3 for chains on tiles of one tensor, 4 for chains on tiles that are dense, 5 for chains
-/// of plain words, 6 for such chains that wait for each other, 7 and 8 for tasks of four words, and 9 and 10 for chains of a template.
+/// of plain words, 6 for such chains that wait for each other, 7 and 8 for tasks of four words, 9 and 10 for chains of a template, and 12 for
+/// none: memory is copied and filled, and the builder fails with [`WRONG_COPY`] if it is not as it should be.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
@@ -274,6 +275,7 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
             };
             return of_words(stream, tasks, (unit, how.is_multiple_of(2)), (func_id, kind));
         }
+        12 => return memory(),
         how => return tiles(stream, (tasks, how == 2), (func_id, kind)),
     }
     let tensor = |number: u64| {
@@ -290,6 +292,55 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
         stream.submit_tensors(&TensorTask::new(func_id, kind, &args))?;
     }
     Ok(())
+}
+
+/// The error of the builder that copies and fills memory.
+pub const WRONG_COPY: i32 = 1;
+
+/// Copies and fills up to 72 bytes at all places in eight, with the image's own calls.
+fn memory() -> Result<(), BuildError> {
+    let from: [u8; 80] = core::array::from_fn(|at| at.to_le_bytes()[0] ^ 0x5A);
+    for count in 0..=72 {
+        for (to_at, from_at) in (0..64).map(|places| (places / 8, places % 8)) {
+            let part = from.get(from_at..from_at + count).unwrap_or(&[]);
+            // A loop that the compiler makes a call of; a call here could panic.
+            let copied = changed(to_at, count, |to| {
+                to.iter_mut().zip(part).for_each(|(to, from)| *to = *from);
+            });
+            let filled = changed(to_at, count, |to| to.fill(0x81));
+            let expected = |at: usize| from.get(from_at + at).copied();
+            if !matches_expected(&copied, to_at, count, expected)
+                || !matches_expected(&filled, to_at, count, |_| Some(0x81))
+            {
+                return Err(BuildError::Failed(WRONG_COPY));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Some bytes, of which these were changed.
+#[inline(never)]
+fn changed(at: usize, count: usize, change: impl FnOnce(&mut [u8])) -> [u8; 96] {
+    let mut bytes = [0xEE; 96];
+    if let Some(part) = bytes.get_mut(at..at + count) {
+        change(part);
+    }
+    bytes
+}
+
+/// Whether these bytes are as expected, and the others as they were.
+#[inline(never)]
+fn matches_expected(
+    bytes: &[u8; 96],
+    at: usize,
+    count: usize,
+    expected: impl Fn(usize) -> Option<u8>,
+) -> bool {
+    bytes.iter().enumerate().all(|(place, byte)| match place.checked_sub(at) {
+        Some(place) if place < count => expected(place) == Some(*byte),
+        _ => *byte == 0xEE,
+    })
 }
 
 /// Pairs of tensors that are used in turn.

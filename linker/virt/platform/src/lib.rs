@@ -34,6 +34,8 @@ mod instance;
 #[cfg(target_os = "none")]
 mod logging;
 #[cfg(target_os = "none")]
+mod memory_calls;
+#[cfg(target_os = "none")]
 mod page_table;
 #[cfg(target_os = "none")]
 mod psci;
