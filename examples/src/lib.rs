@@ -66,7 +66,7 @@ macro_rules! examples {
             "matmul" matmul Matmul (graph) ();
             "paged_attention" paged_attention PagedAttention (graph) (stream);
             "random_dag" random_dag RandomDag (graph) ();
-            "cholesky" cholesky Cholesky () (stream);
+            "cholesky" cholesky Cholesky (graph) (stream);
             "newton_solve" newton_solve NewtonSolve () (stream);
             "decoder_layer" decoder_layer DecoderLayer () (stream);
             "moe_layer" moe_layer MoeLayer () (stream);

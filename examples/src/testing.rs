@@ -1,8 +1,9 @@
 //! Runs an example on a simulated device, for the tests of the examples with tensors.
 
-use pto_abi::RuntimeVariant;
+use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport};
 
+use crate::host::Way;
 use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict};
 
 /// One run with random inputs.
@@ -28,12 +29,15 @@ pub(crate) fn attempt(
     params: &Params,
     inputs: &Inputs,
 ) -> Result<(RunReport, Prepared, Device), Error> {
-    attempt_in(Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN }, example, params, inputs)
+    attempt_in((POOL, RuntimeVariant::TENSORMAP_AND_RINGBUFFER), example, params, inputs)
 }
 
-/// As [`attempt`], in this hosting mode.
+/// A pool of one thread.
+pub(crate) const POOL: Hosting = Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN };
+
+/// As [`attempt`], in this hosting mode, under this runtime.
 pub(crate) fn attempt_in(
-    hosting: Hosting,
+    (hosting, variant): (Hosting, RuntimeVariant),
     example: &dyn Example,
     params: &Params,
     inputs: &Inputs,
@@ -42,9 +46,9 @@ pub(crate) fn attempt_in(
     let mut device = crate::host::open_sim(options)?;
     device.register_library()?;
     let mut prepared = example.prepare(params, inputs, &device)?;
-    prepared.reset()?;
-    let capacities = prepared.capacities().streamed_whole();
-    let options = RunOptions { capacities, aicpu_instances: 2, ..RunOptions::default() };
-    let report = device.run(prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER), &options)?;
+    let (build_mode, fanout) = (BuildMode::CONCURRENT, FanoutStrategy::LOCK_FREE);
+    let options = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let way = Way { variant, build_mode, fanout };
+    let report = way.run(&mut device, &mut prepared, &options)?;
     Ok((report, prepared, device))
 }

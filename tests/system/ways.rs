@@ -7,7 +7,7 @@ use pto_host::graph::BuilderSet;
 use pto_host::{Device, RunOptions, RunReport};
 
 /// Examples whose graphs have chains: an AICPU adds edges between chains, which are fewer than those between their kernels.
-const CHAINED: [&str; 2] = ["matmul", "paged_attention"];
+const CHAINED: [&str; 3] = ["cholesky", "matmul", "paged_attention"];
 
 /// What an example gives: its outputs by name.
 pub(crate) type Outputs = Vec<(&'static str, Tensor)>;

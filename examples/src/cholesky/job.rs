@@ -8,8 +8,8 @@ use pto_aicore_kernels::func;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
+use crate::cholesky::graph::{Args, CHAINED, CHANGED};
 use crate::cholesky::reference::{expected, factor, product};
-use crate::cholesky::stream::{Args, tasks};
 use crate::host::check::{Expected, Verdict, compare};
 use crate::host::job::{Check, GraphSize, Prepared, check_room, index};
 use crate::host::random::Random;
@@ -17,7 +17,7 @@ use crate::host::tensor::count;
 use crate::host::{
     Description, Error, Example, Inputs, ParamSpec, Params, Program, Sizes, Tensor, TensorSpec,
 };
-use crate::streaming::LINE;
+use crate::streaming::{LINE, WIDTH};
 
 /// See [`crate::cholesky`].
 pub struct Cholesky;
@@ -46,7 +46,7 @@ impl Example for Cholesky {
         Description {
             name: "cholesky",
             summary: "the factor of a positive definite matrix, in tiles, in place; both kinds of cores",
-            program: Program::Tensors,
+            program: Program::Graph,
             params: PARAMS,
             sizes: Sizes {
                 whole: &[("n", "100"), ("tile", "16")],
@@ -64,8 +64,8 @@ impl Example for Cholesky {
         device: &Device,
     ) -> Result<Prepared, Error> {
         let (n, tile) = (params.extent("n")?, params.extent("tile")?);
-        let columns = n.get().div_ceil(tile.get());
-        let size = GraphSize::streamed(tasks(columns));
+        let (columns, chained) = (n.get().div_ceil(tile.get()), chained(device, tile));
+        let size = room(columns, chained.get());
         check_room(device, &[count(&[n.get(); 2]), columns * LINE], &size)?;
         let a = match inputs.f32("a") {
             Some(values) => values.to_vec(),
@@ -73,7 +73,6 @@ impl Example for Cholesky {
         };
         let matrix = device.upload(&a)?;
         let status = device.zeroed::<i32>(index(columns * LINE))?;
-        let chained = chained(device, tile);
         let args = Args { matrix: matrix.address(), status: status.address(), n, tile, chained };
         let (words, n) = (args.words().to_vec(), index(n.get()));
         let check = FactorCheck { a, n, matrix, status, expected: Vec::new() };
@@ -81,8 +80,69 @@ impl Example for Cholesky {
     }
 }
 
-/// Products that one core runs in one dispatch at most.
-const CHAINED: u64 = 16;
+/// Argument words of each kernel.
+const WORDS: Kernels = Kernels { potrf: 5, trsm: 6, syrk: 6, gemm: 9 };
+
+/// Words of a chain of both products: a header, two links, their arguments, and what varies.
+const WORDS_PER_CHAIN: u64 = 1 + (2 + WORDS.gemm + 2) + (2 + WORDS.syrk);
+
+/// A number for each kernel.
+struct Kernels {
+    potrf: u64,
+    trsm: u64,
+    syrk: u64,
+    gemm: u64,
+}
+
+/// Tasks of a matrix of so many columns of tiles.
+const fn tasks(columns: u64) -> Kernels {
+    // One potrf a column, one trsm and one syrk for each pair of columns, one gemm for each triple.
+    let pairs = columns * columns.saturating_sub(1) / 2;
+    let triples = pairs * columns.saturating_sub(2) / 3;
+    Kernels { potrf: columns, trsm: pairs, syrk: pairs, gemm: triples }
+}
+
+/// The size of the graph of so many columns of tiles, each part of which has `part`. Where the program does not remember all rows and parts, there are more
+/// edges: [`room`] has them.
+pub(crate) fn graph_size(columns: u64, part: u64) -> GraphSize {
+    let tasks = tasks(columns);
+    // One to each factor but the first, from what has changed it.
+    let mut edges = columns - 1;
+    for column in 0..columns {
+        let is_changed = u64::from(column > 0);
+        for row in column + 1..columns {
+            let (products, chains) = (row - column - 1, row / part - (column + 1) / part + 1);
+            // Of the first part the solution has waited.
+            let waited = u64::from((column + 1) / part == column / part);
+            // A solution waits for the factor, a chain for both solutions of each product, of which it names that of its row once; a kernel of a chain
+            // for the one before. Both wait for what has changed their tiles.
+            edges += 1 + is_changed + chains + products + (products + 1 - chains);
+            edges += is_changed * (chains - waited);
+        }
+    }
+    GraphSize {
+        tasks: tasks.potrf + tasks.trsm + tasks.syrk + tasks.gemm,
+        arg_words: tasks.potrf * WORDS.potrf
+            + tasks.trsm * WORDS.trsm
+            + tasks.syrk * WORDS.syrk
+            + tasks.gemm * WORDS.gemm,
+        edges,
+    }
+}
+
+/// Room for the graph, whether its builder has chains or not: a chain of few products takes more words than its tasks. Where the program does not remember
+/// all rows, or all rows and parts, each solution, or each chain, may wait for one more that it takes the place of.
+pub(crate) fn room(columns: u64, part: u64) -> GraphSize {
+    let size = graph_size(columns, part);
+    let Kernels { potrf, trsm, .. } = tasks(columns);
+    let parts = 1 + (columns - 1) / part;
+    let chains = trsm * parts;
+    let words = potrf * WORDS.potrf + trsm * WORDS.trsm + chains * WORDS_PER_CHAIN;
+    let forgets_rows = columns > WIDTH as u64;
+    let forgets_parts = columns * parts > CHANGED as u64;
+    let more = u64::from(forgets_rows) * trsm + u64::from(forgets_parts) * chains;
+    GraphSize { arg_words: size.arg_words.max(words), edges: size.edges + more, ..size }
+}
 
 /// Nanoseconds that a chain of products may take: a longer one keeps other cores waiting.
 const CHAIN_NS: u64 = 25_000;
@@ -91,7 +151,7 @@ const CHAIN_NS: u64 = 25_000;
 pub(crate) fn chained(device: &Device, tile: Size) -> Size {
     let tile = tile.get();
     let product = device.expected_kernel_ns(func::CHOLESKY_GEMM, &[0, 0, 0, tile, tile, tile]);
-    let fit = CHAIN_NS.checked_div(product).unwrap_or(CHAINED).clamp(1, CHAINED);
+    let fit = CHAIN_NS.checked_div(product).unwrap_or(CHAINED as u64).clamp(1, CHAINED as u64);
     Size::new(fit).unwrap_or(Size::ONE)
 }
 

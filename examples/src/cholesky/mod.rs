@@ -1,6 +1,7 @@
-//! `cholesky`: the factor L of a symmetric positive definite matrix A = L @ L^T, in tiles, in place, with edges that follow from
-//! what the tasks read and overwrite.
+//! `cholesky`: the factor L of a symmetric positive definite matrix A = L @ L^T, in tiles, in place. The graph
+//! states what waits for what; in a streaming run it follows from what the tasks read and overwrite.
 
+pub mod graph;
 #[cfg(feature = "host")]
 pub mod job;
 #[cfg(feature = "host")]

@@ -1,11 +1,5 @@
-//! The program of `cholesky`. For each column of tiles, from the left:
+//! `cholesky` for the streaming runtime: the tasks of [`super::graph`], with tensors instead of edges.
 //!
-//! ```text
-//! potrf (AIV)   the tile on the diagonal: its factor, in place
-//! trsm  (AIV)   each tile below it, with that factor
-//! syrk  (AIC)   each tile on the diagonal further right, less the product of the tile of its row with itself
-//! gemm  (AIC)   each tile below those, less the product of the tiles of its row and of its column
-//! ```
 //! A tile is `InOut` of every task that changes it, and `In` of those that use it; all edges follow from that. The tiles are strided views of one
 //! matrix. Factors and solutions are long kernels, each a task of its own. The products of a row are a range. Where they are short, some tiles of a row,
 //! side by side, are a chain, which one core runs in one dispatch. The host says how many, because it knows what a product costs.
@@ -23,14 +17,11 @@
 //! ```
 //! The next factor is in the first rows of the next column. They would be submitted late if all rows of a column came first.
 
-use pto_abi::GmAddr;
 use pto_aicore_kernels::library;
 use pto_graph::{BuildError, Chain, ElementType, Link, StreamBuilder, TensorRange, TensorView};
 
-use crate::args::Size;
-use crate::streaming::{
-    LINE, WIDTH, dense, extent, floats, moves, part, submit, submit_range, tile,
-};
+use super::graph::Args;
+use crate::streaming::{LINE, WIDTH, dense, extent, floats, moves, submit, submit_range, tile};
 
 /// Fewer products than these are tasks of a range: a chain on tensors costs its builder about as much as six of them, and keeps its kernels on one core.
 const SHORT: u64 = 8;
@@ -39,31 +30,14 @@ const SHORT: u64 = 8;
 /// with more, those that the next factors wait for.
 const LAG: u64 = 3;
 
-crate::orch_args! {
-    /// The words of `cholesky`.
-    pub struct Args {
-        /// `f32 [n, n]`: A, of which the lower triangle is read; then L in its place.
-        matrix: GmAddr,
-        /// `u32 [column of tiles, LINE]`: what each `potrf` reports, in the first element of a line.
-        status: GmAddr,
-        /// Rows of the matrix.
-        n: Size,
-        /// Rows of a tile.
-        tile: Size,
-        /// Tiles of a row that one core changes in one dispatch; with 1, each product is a task.
-        chained: Size,
-    }
-}
-
 /// Submits the tasks.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`StreamBuilder`].
 pub fn build<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let args = Args::from_words(stream.orch_args())?;
-    let (n, size) = (args.n.get(), args.tile.non_zero());
+    let (n, columns) = (args.n.get(), args.columns());
     let matrix = floats(args.matrix, &[n, n])?;
-    let columns = n / size + u64::from(n % size != 0);
     let status = dense(args.status, ElementType::U32, &[columns, LINE])?;
     let program = Factor { args: &args, matrix, status };
     program.factor(stream, 0)?;
@@ -85,14 +59,12 @@ struct Factor<'a> {
 }
 
 impl Factor<'_> {
-    /// The factor of the tile on the diagonal from row `first` on.
-    fn factor<G: StreamBuilder>(&self, stream: &mut G, first: u64) -> Result<(), BuildError> {
-        let (n, size) = (self.args.n.get(), self.args.tile.get());
-        let place = (first, size.min(n - first));
-        let status =
-            part(part(self.status, 0, (first / self.args.tile.non_zero(), 1))?, 1, (0, 1))?;
-        let diagonal = tile(self.matrix, place, place)?;
-        let potrf = library::cholesky_potrf(&diagonal, &status, place.1, n, first);
+    /// The factor of the tile on the diagonal.
+    fn factor<G: StreamBuilder>(&self, stream: &mut G, number: u64) -> Result<(), BuildError> {
+        let (first, rows) = self.args.place(number);
+        let status = tile(self.status, (number, 1), (0, 1))?;
+        let diagonal = tile(self.matrix, (first, rows), (first, rows))?;
+        let potrf = library::cholesky_potrf(&diagonal, &status, rows, self.args.n.get(), first);
         submit(stream, &potrf.task())
     }
 
@@ -103,16 +75,15 @@ impl Factor<'_> {
         column: u64,
         row: u64,
     ) -> Result<(), BuildError> {
-        let (n, size) = (self.args.n.get(), self.args.tile.get());
-        let place = |number: u64| (number * size, size.min(n - number * size));
-        let is_first = row == column + 1;
-        let (column, row) = (place(column), place(row));
+        let n = self.args.n.get();
+        let next = (row == column + 1).then_some(row);
+        let (column, row) = (self.args.place(column), self.args.place(row));
         let (diagonal, solved) =
             (tile(self.matrix, column, column)?, tile(self.matrix, row, column)?);
         let trsm = library::cholesky_trsm(&diagonal, &solved, row.1, column.1, n, n);
         submit(stream, &trsm.task())?;
         self.update(stream, column, row)?;
-        if is_first { self.factor(stream, row.0) } else { Ok(()) }
+        next.map_or(Ok(()), |number| self.factor(stream, number))
     }
 
     /// Changes all tiles of a row to the right of a column, from the left: chains of some tiles, the last of which ends on the diagonal, or ranges of tasks
@@ -157,12 +128,4 @@ impl Factor<'_> {
         }
         submit(stream, &syrk.task())
     }
-}
-
-/// Tasks for a matrix of so many columns of tiles.
-#[must_use]
-pub const fn tasks(columns: u64) -> u64 {
-    // One potrf a column, one trsm and one syrk for each pair of columns, one gemm for each triple.
-    let pairs = columns * columns.saturating_sub(1) / 2;
-    columns + 2 * pairs + pairs * columns.saturating_sub(2) / 3
 }

@@ -1,14 +1,19 @@
 //! Tests of `cholesky`: the program on a simulated device, and its reference.
 
 use crate::args::Size;
-use crate::cholesky::job::{Cholesky, PARAMS, chained, drawn};
+use crate::cholesky::graph::{Args, build};
+use crate::cholesky::job::{Cholesky, PARAMS, chained, drawn, graph_size, room};
 use crate::cholesky::reference::{expected, factor, product};
-use crate::cholesky::stream::tasks;
+use crate::dry_run::{DryRun, Submitted, SubmittedTask};
 use crate::host::check::compare;
 use crate::host::{Error, Inputs, Params, Tensor};
-use crate::testing::{attempt_in, run, run_with};
+use crate::testing::{POOL, attempt_in, run_with};
+use pto_abi::{GmAddr, RuntimeVariant};
+use pto_aicore_kernels::func;
 use pto_host::Hosting;
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
+use std::collections::HashMap;
+use std::format;
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -20,30 +25,139 @@ fn params(n: &str, tile: &str) -> Params {
     params
 }
 
+/// The graph, and the program with tensors.
+const PROGRAMS: [RuntimeVariant; 2] =
+    [RuntimeVariant::AICPU_BUILD_GRAPH, RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
+
+/// Virtual time in which each kernel takes so many nanoseconds.
+fn with_kernels_of(ns: u64) -> Hosting {
+    let costs = KernelCosts::Constant(ns);
+    Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() })
+}
+
+/// Runs it, and asks for the factor and for all tasks. `part`: columns of a part.
+fn factors(of: (Hosting, RuntimeVariant), (n, tile): (u64, u64), part: u64) {
+    let context = format!("{n} by {tile}, {of:?}");
+    let params = params(&n.to_string(), &tile.to_string());
+    let (report, mut prepared, device) =
+        attempt_in(of, &Cholesky, &params, &Inputs::default()).unwrap();
+    assert_eq!(chained(&device, Size::new(tile).unwrap()).get(), part, "{context}");
+    assert_eq!(report.tasks, graph_size(n.div_ceil(tile), part).tasks, "{context}");
+    assert!(prepared.verify().unwrap().passed(), "{context}");
+}
+
 #[test]
 fn sizes_that_tiles_divide_and_that_they_do_not() {
-    for (n, tile) in [("1", "1"), ("1", "9"), ("32", "8"), ("37", "8"), ("50", "49"), ("9", "1")] {
-        let (report, verdict) = run(&Cholesky, &params(n, tile));
-        let (rows, size) = (n.parse::<u64>().unwrap(), tile.parse::<u64>().unwrap());
-        assert_eq!(report.tasks, tasks(rows.div_ceil(size)), "{n} by {tile}");
-        assert!(verdict.unwrap().passed(), "{n} by {tile}");
+    for size in [(1, 1), (1, 9), (32, 8), (37, 8), (50, 49), (9, 1), (37, 1)] {
+        for program in PROGRAMS {
+            factors((POOL, program), size, 16);
+        }
     }
 }
 
 /// Long products stand alone, so that no core waits beside a chain; the factor and the number of tasks are those of chains.
 #[test]
 fn chains_are_as_long_as_their_products_allow() {
-    let of_columns = tasks(13);
-    for (product_ns, length) in
-        [(0, 16), (1_000, 16), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)]
-    {
-        let costs = KernelCosts::Constant(product_ns);
-        let hosting = Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() });
-        let (report, mut prepared, device) =
-            attempt_in(hosting, &Cholesky, &params("100", "8"), &Inputs::default()).unwrap();
-        assert_eq!(chained(&device, Size::new(8).unwrap()).get(), length, "{product_ns} ns");
-        assert_eq!(report.tasks, of_columns, "{product_ns} ns");
-        assert!(prepared.verify().unwrap().passed(), "{product_ns} ns");
+    for (ns, part) in [(0, 16), (1_000, 16), (5_000, 5), (10_000, 2), (20_000, 1), (50_000, 1)] {
+        for program in PROGRAMS {
+            factors((with_kernels_of(ns), program), (100, 8), part);
+        }
+    }
+}
+
+/// A column has more rows than a stage remembers, or there are more rows and parts than the program remembers.
+#[test]
+fn more_than_is_remembered() {
+    factors((POOL, RuntimeVariant::AICPU_BUILD_GRAPH), (70, 1), 16);
+    factors((with_kernels_of(50_000), RuntimeVariant::AICPU_BUILD_GRAPH), (40, 1), 1);
+}
+
+const MATRIX: GmAddr = GmAddr(0x1000_0000);
+
+/// The graph of a matrix of so many rows.
+fn graph((n, tile): (u64, u64), part: u64) -> Submitted {
+    let [n, tile, chained] = [n, tile, part].map(|size| Size::new(size).unwrap());
+    let args = Args { matrix: MATRIX, status: GmAddr(0x2000_0000), n, tile, chained };
+    DryRun::new(&args.words()).of(build).unwrap()
+}
+
+/// The last row of tiles is narrower than those whose templates there are.
+#[test]
+fn a_kernel_has_the_rows_of_its_tile() {
+    for (n, tile) in [(37, 8), (41, 8)] {
+        for task in graph((n, tile), 16).tasks {
+            let (changed, reads) = accesses(&task);
+            let row = (changed - MATRIX.0) / 4 / n;
+            // Behind the tensors; of a factor there are two, and one is no tile.
+            let rows = task.args[if reads.is_empty() { 2 } else { reads.len() + 1 }];
+            assert_eq!(rows, tile.min(n - row), "{:?} {:?}", task.func_id, task.args);
+        }
+    }
+}
+
+#[test]
+fn the_size_of_the_graph_is_exact() {
+    for part in [1, 2, 3, 5, 16] {
+        for columns in [1, 2, 3, 5, 6, 17, 32] {
+            let found = graph((columns, 1), part).size();
+            assert_eq!(found, graph_size(columns, part), "{columns} columns, parts of {part}");
+        }
+    }
+    for (columns, part) in [(70, 16), (40, 1)] {
+        let found = graph((columns, 1), part).size();
+        let (least, room) = (graph_size(columns, part), room(columns, part));
+        assert!((least.edges + 1..=room.edges).contains(&found.edges), "{columns} columns");
+    }
+}
+
+/// A task is behind what has written what it reads or writes, and behind what has read what it writes.
+#[test]
+fn every_access_is_behind_those_before() {
+    for (columns, part) in [(1, 1), (9, 1), (9, 2), (9, 4), (9, 16), (20, 16), (35, 1)] {
+        let graph = graph((columns, 1), part);
+        let mut behind = Behind::default();
+        let (mut writers, mut readers) = (HashMap::new(), HashMap::<u64, Vec<usize>>::new());
+        for (number, task) in graph.tasks.iter().enumerate() {
+            behind.add(&task.producers);
+            let (changed, reads) = accesses(task);
+            let others = reads.iter().chain([&changed]).filter_map(|tile| writers.get(tile));
+            let read = readers.remove(&changed).unwrap_or_default();
+            for other in others.chain(&read) {
+                let context = format!("{columns} columns, parts of {part}");
+                assert!(behind.has(number, *other), "{context}: {number} behind {other}");
+            }
+            reads.iter().for_each(|tile| readers.entry(*tile).or_default().push(number));
+            writers.insert(changed, number);
+        }
+    }
+}
+
+/// The tile that a task changes, and those that it reads.
+fn accesses(task: &SubmittedTask) -> (u64, &[u64]) {
+    let reads = match task.func_id {
+        func::CHOLESKY_POTRF => 0,
+        func::CHOLESKY_GEMM => 2,
+        _ => 1,
+    };
+    (task.args[reads], &task.args[..reads])
+}
+
+/// For each task, which ones it waits for, and these for, and so on.
+#[derive(Default)]
+struct Behind(Vec<Vec<u64>>);
+
+impl Behind {
+    fn add(&mut self, producers: &[usize]) {
+        let mut all = vec![0; self.0.len() / 64 + 1];
+        for producer in producers {
+            all.iter_mut().zip(&self.0[*producer]).for_each(|(all, more)| *all |= more);
+            all[producer / 64] |= 1 << (producer % 64);
+        }
+        self.0.push(all);
+    }
+
+    fn has(&self, task: usize, producer: usize) -> bool {
+        self.0[task].get(producer / 64).is_some_and(|word| word >> (producer % 64) & 1 == 1)
     }
 }
 

@@ -34,7 +34,7 @@ use crate::streaming::{Stage, dense, extent, floats, part, tile};
 /// Into how many chains the norms of a batch are cut, at least; with long kernels more.
 const NORMS: u64 = 3;
 /// Tiles that one core activates, at most.
-const ACTIVATED: u64 = 3;
+const ACTIVATED: u64 = 4;
 
 crate::orch_args! {
     /// The words of `decoder_layer`.

@@ -51,7 +51,7 @@ impl Shape {
         })
     }
 
-    /// The words; addresses are null.
+    /// The words, without chains of several tiles; addresses are null.
     #[must_use]
     pub fn args(&self) -> Args {
         let null = pto_abi::GmAddr::NULL;
@@ -73,6 +73,7 @@ impl Shape {
             experts,
             top_k,
             tile_n,
+            chained: Size::ONE,
         }
     }
 

@@ -4,6 +4,8 @@ use std::boxed::Box;
 use std::vec;
 use std::vec::Vec;
 
+use pto_abi::CoreKind;
+use pto_aicore_kernels::func;
 use pto_host::{Device, DeviceBuffer, Error as DeviceError};
 
 use crate::args::Size;
@@ -93,7 +95,7 @@ impl Example for MoeLayer {
         device: &Device,
     ) -> Result<Prepared, Error> {
         let shape = Shape::new(params)?;
-        let mut args = shape.args();
+        let mut args = Args { chained: chained(device, &shape), ..shape.args() };
         let size = GraphSize::streamed(args.tasks());
         check_room(device, &shape.elements(), &size)?;
         let tensors = Tensors::new(&shape, params.get("seed"), inputs);
@@ -104,6 +106,25 @@ impl Example for MoeLayer {
         let check = ExpertsCheck { shape, tensors, logits, buffers, expected: None };
         Prepared::new(self.name(), (words, &Args::NAMES), size, Box::new(check))
     }
+}
+
+/// Nanoseconds that a chain of first products may take: a longer one keeps other cores waiting.
+const CHAIN_NS: u64 = 50_000;
+
+/// How many tiles of a product a chain has: so many that each cube core gets about one chain of the experts that have tokens, but no more than fit
+/// [`CHAIN_NS`]. The chains of an expert are of about one length.
+pub(crate) fn chained(device: &Device, shape: &Shape) -> Size {
+    let [tokens, hidden, inner] = [shape.tokens, shape.hidden, shape.intermediate].map(Size::get);
+    let [experts, top_k, tile] = [shape.experts, shape.top_k, shape.tile_n].map(Size::get);
+    let words = [0, 0, 0, 0, tile.min(inner), hidden, hidden, inner, inner];
+    let product = device.expected_kernel_ns(func::MOE_MATMUL, &words);
+    let cores = u64::from(device.cores(CoreKind::AIC)).max(1);
+    let (tiles, experts) = (inner.div_ceil(tile), experts.min(tokens * top_k));
+    let of_a_core = (experts * tiles).div_ceil(cores).min(tiles);
+    // One of `gate` and one of `up` for each tile.
+    let fit = CHAIN_NS.checked_div(2 * product).unwrap_or(of_a_core).max(1);
+    let chains = tiles.div_ceil(of_a_core.min(fit));
+    Size::new(tiles.div_ceil(chains)).unwrap_or(Size::ONE)
 }
 
 /// Everything in the memory of the device.

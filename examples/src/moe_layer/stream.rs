@@ -34,15 +34,10 @@ use pto_graph::{
 use crate::args::{Size, tiles};
 use crate::streaming::{F32, LINE, Stage, dense, extent, floats, moves, tile};
 
-/// Tiles of `gate` and of `up` that one core computes in one dispatch.
-const UP_TILES: usize = 2;
-/// Tiles of an expert's results that one core computes in one dispatch.
-const DOWN_TILES: usize = 2;
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
-/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time. The words of so many
-/// kernels fit a chain of a streaming run.
-const SCATTERED: usize = 8;
+/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time.
+const SCATTERED: usize = 16;
 /// Experts that are submitted together.
 const WAVE: usize = 16;
 const WAVE_OF_EXPERTS: NonZeroU64 = NonZeroU64::MIN.saturating_add(WAVE as u64 - 1);
@@ -84,6 +79,8 @@ crate::orch_args! {
         top_k: Size,
         /// Columns of a tile of a product.
         tile_n: Size,
+        /// Tiles of a product that one core computes in one dispatch: of both first products of an expert, or of its results.
+        chained: Size,
     }
 }
 
@@ -196,6 +193,11 @@ impl Args {
     /// Elements of an expert's results, in whole lines.
     const fn results(&self) -> u64 {
         (self.tokens.get() * self.hidden.get()).next_multiple_of(LINE)
+    }
+
+    /// Columns of the tiles of a chain.
+    const fn group(&self) -> NonZeroU64 {
+        self.tile_n.non_zero().saturating_mul(self.chained.non_zero())
     }
 
     /// Elements of an expert's list, in whole lines.
@@ -344,10 +346,12 @@ impl<'a> Layer<'a> {
         let mut scattered = Stage::new();
         for (index, tile) in tiles(self.args.hidden.get(), width).enumerate() {
             let before = if last.tasks().is_empty() { begun } else { last.at(index)? };
+            let product =
+                usize::try_from(tile.0 / self.args.group()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
             let mut after = [before; 1 + SCATTERED];
             let mut count = 0;
             for ((_, products), id) in computed.iter().flatten().zip(&mut after[1..]) {
-                *id = products.at(index / DOWN_TILES)?;
+                *id = products.at(product)?;
                 count += 1;
             }
             let Some((first, _)) = computed.iter().flatten().next() else { continue };
@@ -429,9 +433,8 @@ impl Expert<'_> {
         step: &mut Step,
     ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
-        let width = self.args.tile_n.get();
         let mut last = Stage::narrow();
-        for (col, cols) in tiles(inner, group(width, UP_TILES)) {
+        for (col, cols) in tiles(inner, self.args.group()) {
             let cut = Cut::of(cols, self.args.tile_n);
             let both = [(self.args.wg, self.gate), (self.args.wu, self.up)].map(|(weights, to)| {
                 let weights = weights.offset((self.number * hidden * inner + col) * F32);
@@ -487,7 +490,7 @@ impl Expert<'_> {
     ) -> Result<Stage<PRODUCTS>, BuildError> {
         let (hidden, inner) = (self.args.hidden.get(), self.args.intermediate.get());
         let mut products = Stage::narrow();
-        for (col, cols) in tiles(hidden, group(self.args.tile_n.get(), DOWN_TILES)) {
+        for (col, cols) in tiles(hidden, self.args.group()) {
             let cut = Cut::of(cols, self.args.tile_n);
             let weights = self.args.wd.offset((self.number * inner * hidden + col) * F32);
             let to = self.results.offset(col * F32);
@@ -547,14 +550,6 @@ impl Multiplied<'_> {
 struct Calls<const N: usize> {
     whole: Call<u64, N>,
     rest: Call<u64, N>,
-}
-
-/// The columns of so many tiles.
-const fn group(width: u64, count: usize) -> NonZeroU64 {
-    match NonZeroU64::new(width.saturating_mul(count as u64)) {
-        Some(group) => group,
-        None => NonZeroU64::MIN,
-    }
 }
 
 /// Columns cut in tiles: whole ones, and a last one that is narrower.

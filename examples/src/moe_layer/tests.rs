@@ -3,9 +3,12 @@
 use crate::host::rounding::Rounded;
 use crate::host::{Elements, Inputs, Params, Tensor};
 use crate::moe_layer::inputs::Shape;
-use crate::moe_layer::job::{MoeLayer, PARAMS};
+use crate::moe_layer::job::{MoeLayer, PARAMS, chained};
 use crate::moe_layer::reference::judge;
-use crate::testing::attempt;
+use crate::testing::{attempt, attempt_in};
+use pto_abi::RuntimeVariant;
+use pto_host::Hosting;
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -56,8 +59,36 @@ fn layers_of_many_shapes() {
         &[("tokens", "1"), ("top_k", "1"), ("seed", "2")],
         &[("tokens", "40"), ("experts", "3"), ("top_k", "3"), ("tile_n", "7")],
         &[("experts", "1"), ("top_k", "1"), ("tile_n", "500")],
+        &[("experts", "41"), ("tile_n", "5")],
     ] {
         ran(given, &inputs);
+    }
+}
+
+/// A chain for each of the four cube cores; fewer tiles in it where it would take long, or where the last chain would be short.
+#[test]
+fn chains_are_about_as_many_as_cores() {
+    let four_tiles = [("intermediate", "64"), ("top_k", "1")];
+    for (experts, ns, length) in [
+        ("1", 1_000, 1),
+        ("2", 1_000, 2),
+        ("3", 1_000, 2),
+        ("4", 1_000, 4),
+        ("9", 0, 4),
+        ("9", 5_000, 4),
+        ("9", 7_000, 2),
+        ("9", 13_000, 1),
+        ("9", 50_000, 1),
+    ] {
+        let costs = KernelCosts::Constant(ns);
+        let hosting = Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() });
+        let params = params(&[&four_tiles[..], &[("experts", experts)]].concat());
+        let of = (hosting, RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
+        let (_, mut prepared, device) =
+            attempt_in(of, &MoeLayer, &params, &Inputs::default()).unwrap();
+        let shape = Shape::new(&params).unwrap();
+        assert_eq!(chained(&device, &shape).get(), length, "{experts} experts, {ns} ns");
+        assert!(prepared.verify().unwrap().passed(), "{experts} experts, {ns} ns");
     }
 }
 

@@ -17,7 +17,7 @@ use pto_image_build::{Built, Platform, Profile, Request, packages};
 pub struct Images {
     /// `pto-fw-virt`.
     pub firmware: PathBuf,
-    /// `pto-fw-virt` without the streaming runtime: the scheduler, and the builders of the examples.
+    /// `pto-fw-virt` without the streaming runtime and the builders of the examples.
     pub scheduler: PathBuf,
     /// `pto-fw-virt` without everything that can be left out.
     pub smallest: PathBuf,
@@ -39,7 +39,7 @@ impl Images {
                 let found = built.iter().find(|one| one.image.kind == kind);
                 found.expect("it is built").path.clone()
             };
-            let scheduler = without(&["without-streaming"]);
+            let scheduler = without(&["without-streaming", "without-examples"]);
             let smallest = without(&LEFT_OUT);
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {
@@ -75,7 +75,8 @@ pub fn cann() -> PathBuf {
 }
 
 /// The features of the default crate that leave a part of the firmware out.
-const LEFT_OUT: [&str; 3] = ["without-streaming", "without-sessions", "without-locked"];
+const LEFT_OUT: [&str; 4] =
+    ["without-streaming", "without-examples", "without-sessions", "without-locked"];
 
 /// The default crate's image with features, as small as it gets.
 fn without(features: &[&str]) -> PathBuf {

@@ -70,10 +70,10 @@ fn the_firmware_computes_no_floating_point() {
 #[test]
 fn the_scheduler_is_small() {
     let firmware = sizes(&read(&Images::get().scheduler)).unwrap();
-    assert!(firmware.text < 96 << 10, "{firmware:?}");
+    assert!(firmware.text < 74 << 10, "{firmware:?}");
     // Sessions and the second strategy of fanout can be left out as well.
     let smallest = sizes(&read(&Images::get().smallest)).unwrap();
-    assert!(smallest.text < 64 << 10, "{smallest:?}");
+    assert!(smallest.text < 48 << 10, "{smallest:?}");
     let kernels = sizes(&read(&Images::get().kernels)).unwrap();
     assert_eq!((kernels.data, kernels.bss), (0, 0));
 }

@@ -3,7 +3,11 @@
 //! `cargo build -p pto-virt-image --profile firmware --target aarch64-unknown-none`
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-#[cfg(all(target_os = "none", not(feature = "without-streaming")))]
+#[cfg(all(
+    target_os = "none",
+    not(feature = "without-streaming"),
+    not(feature = "without-examples")
+))]
 pto_examples::with_examples! {
     pto_virt_platform::firmware;
     /// The builders of the default image.
@@ -22,9 +26,25 @@ pto_examples::with_examples! {
 }
 
 // What no program of an image calls is not linked: here these are the streaming runtime, and ranges.
-#[cfg(all(target_os = "none", feature = "without-streaming"))]
+#[cfg(all(target_os = "none", feature = "without-streaming", not(feature = "without-examples")))]
 pto_examples::with_examples! {
     pto_virt_platform::firmware;
+    /// The builders of the default image.
+    struct Builders {
+        "chain" => pto_virt_platform::builders::chain,
+        "independent" => pto_virt_platform::builders::independent,
+        "fork_join" => pto_virt_platform::builders::fork_join,
+        "wavefront" => pto_virt_platform::builders::wavefront,
+    }
+    stream {
+        "tensors" => pto_virt_platform::builders::tensors,
+        "workload" => pto_examples::expand,
+    }
+}
+
+// The graphs of known shape alone.
+#[cfg(all(target_os = "none", feature = "without-examples"))]
+pto_virt_platform::firmware! {
     /// The builders of the default image.
     struct Builders {
         "chain" => pto_virt_platform::builders::chain,

@@ -70,7 +70,7 @@ fn values_out_of_range_are_answered_with_the_range() {
 fn sizes_of_rings_are_answered_with_what_is_allowed() {
     for command in ["run", "check"] {
         let with = |option: &'static str, value: &'static str, words: &[&str]| {
-            refused(&[command, "cholesky", option, value], 2, &[&[option][..], words].concat());
+            refused(&[command, "moe_layer", option, value], 2, &[&[option][..], words].concat());
         };
         with("--window", "3", &["a power of two", "such as 2 or 4"]);
         with("--window", "0", &["from 1 to 33554432"]);
@@ -82,9 +82,9 @@ fn sizes_of_rings_are_answered_with_what_is_allowed() {
             refused(&[command, "cholesky", option, "0"], 2, &words);
         }
     }
-    refused(&["check", "cholesky", "--heap-rings", "9"], 2, &["--heap-rings", "1 to 8"]);
-    refused(&["check", "cholesky", "--map-entries", "128"], 2, &["--map-entries", "from 256"]);
-    refused(&["check", "cholesky", "--arg-words", "0"], 2, &["--arg-words", "1 to"]);
+    refused(&["check", "moe_layer", "--heap-rings", "9"], 2, &["--heap-rings", "1 to 8"]);
+    refused(&["check", "moe_layer", "--map-entries", "128"], 2, &["--map-entries", "from 256"]);
+    refused(&["check", "moe_layer", "--arg-words", "0"], 2, &["--arg-words", "1 to"]);
 }
 
 /// Otherwise one core would wait for another one that does not run, until the budget of the task is over.
