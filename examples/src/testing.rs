@@ -1,10 +1,10 @@
 //! Runs an example on a simulated device, for the tests of the examples with tensors.
 
 use pto_abi::{BuildMode, FanoutStrategy, RuntimeVariant};
+use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, RunReport};
 
-use crate::host::Way;
-use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict};
+use crate::host::{Error, Example, Inputs, Params, Prepared, Verdict, Way};
 
 /// One run with random inputs.
 pub(crate) fn run(example: &dyn Example, params: &Params) -> (RunReport, Result<Verdict, Error>) {
@@ -34,6 +34,12 @@ pub(crate) fn attempt(
 
 /// A pool of one thread.
 pub(crate) const POOL: Hosting = Hosting::Pool { os_threads: core::num::NonZeroUsize::MIN };
+
+/// Virtual time in which each kernel takes so many nanoseconds.
+pub(crate) fn with_kernels_of(ns: u64) -> Hosting {
+    let costs = KernelCosts::Constant(ns);
+    Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() })
+}
 
 /// As [`attempt`], in this hosting mode, under this runtime.
 pub(crate) fn attempt_in(

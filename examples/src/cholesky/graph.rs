@@ -65,7 +65,7 @@ pub(super) const CHAINED: usize = 16;
 /// What a chain waits for: the solutions of its columns, that of its row, and a chain.
 const WAITS: usize = CHAINED + 2;
 
-/// Chains that are remembered: 1,024 stand for a row and a part each, if there are no more of them.
+/// Places for the chains that others wait for. With no more rows and parts than places, each row and part has a place of its own.
 pub(super) const CHANGED: usize = 1024;
 
 /// Submits the tasks.
@@ -104,7 +104,7 @@ struct Factorisation<'a> {
     /// it takes, so that the last one stands for both.
     changed: [Option<TaskId>; CHANGED],
     /// Chains of whole tiles that end on the diagonal, by how many products they have: those of one length differ in their tensors only. The first one is
-    /// for all others.
+    /// filled anew for each other chain.
     chains: [ChainTemplate; CHAINED],
     /// What the next task waits for.
     waits: Vec<TaskId, WAITS>,

@@ -7,11 +7,10 @@ use crate::cholesky::reference::{expected, factor, product};
 use crate::dry_run::{DryRun, Submitted, SubmittedTask};
 use crate::host::check::compare;
 use crate::host::{Error, Inputs, Params, Tensor};
-use crate::testing::{POOL, attempt_in, run_with};
+use crate::testing::{POOL, attempt_in, run_with, with_kernels_of};
 use pto_abi::{GmAddr, RuntimeVariant};
 use pto_aicore_kernels::func;
 use pto_host::Hosting;
-use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use std::collections::HashMap;
 use std::format;
 use std::string::ToString;
@@ -28,12 +27,6 @@ fn params(n: &str, tile: &str) -> Params {
 /// The graph, and the program with tensors.
 const PROGRAMS: [RuntimeVariant; 2] =
     [RuntimeVariant::AICPU_BUILD_GRAPH, RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
-
-/// Virtual time in which each kernel takes so many nanoseconds.
-fn with_kernels_of(ns: u64) -> Hosting {
-    let costs = KernelCosts::Constant(ns);
-    Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() })
-}
 
 /// Runs it, and asks for the factor and for all tasks. `part`: columns of a part.
 fn factors(of: (Hosting, RuntimeVariant), (n, tile): (u64, u64), part: u64) {

@@ -36,9 +36,8 @@ use crate::streaming::{F32, LINE, Stage, dense, extent, floats, moves, tile};
 
 /// Experts whose entries one core lists in one dispatch.
 const LISTED: NonZeroU64 = NonZeroU64::MIN.saturating_add(7);
-/// Experts whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes its time.
-const SCATTERED: usize = 16;
-/// Experts that are submitted together.
+/// Experts that are submitted together, and whose results one core adds in one dispatch: the results of a tile are added in order, and each dispatch takes
+/// its time.
 const WAVE: usize = 16;
 const WAVE_OF_EXPERTS: NonZeroU64 = NonZeroU64::MIN.saturating_add(WAVE as u64 - 1);
 /// Tokens that one task routes.
@@ -277,7 +276,7 @@ impl<'a> Layer<'a> {
         stream: &mut G,
         (first, count): (u64, u64),
         (listed, begun): (&Stage, TaskId),
-        (mut last, steps): (Stage, &mut Steps),
+        (last, steps): (Stage, &mut Steps),
     ) -> Result<Stage, BuildError> {
         stream.scope(DependencyMode::MANUAL, |scope| {
             let mut computed: [Computed<'_>; WAVE] = [const { None }; WAVE];
@@ -294,17 +293,11 @@ impl<'a> Layer<'a> {
                 *place = Some((expert, gated));
             }
             let stream = &mut **scope;
-            for computed in computed.chunks_mut(SCATTERED) {
-                for (expert, products) in computed.iter_mut().flatten() {
-                    let after = products.tasks();
-                    let activated = expert.activate(stream, after, &mut steps.activate)?;
-                    *products = expert.down(stream, activated, &mut steps.down)?;
-                }
-                if computed.iter().any(Option::is_some) {
-                    last = self.scatter(stream, computed, (begun, &last))?;
-                }
+            for (expert, products) in computed.iter_mut().flatten() {
+                let activated = expert.activate(stream, products.tasks(), &mut steps.activate)?;
+                *products = expert.down(stream, activated, &mut steps.down)?;
             }
-            Ok(last)
+            self.scatter(stream, &computed, (begun, &last))
         })
     }
 
@@ -348,7 +341,7 @@ impl<'a> Layer<'a> {
             let before = if last.tasks().is_empty() { begun } else { last.at(index)? };
             let product =
                 usize::try_from(tile.0 / self.args.group()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
-            let mut after = [before; 1 + SCATTERED];
+            let mut after = [before; 1 + WAVE];
             let mut count = 0;
             for ((_, products), id) in computed.iter().flatten().zip(&mut after[1..]) {
                 *id = products.at(product)?;

@@ -5,10 +5,8 @@ use crate::host::{Elements, Inputs, Params, Tensor};
 use crate::moe_layer::inputs::Shape;
 use crate::moe_layer::job::{MoeLayer, PARAMS, chained};
 use crate::moe_layer::reference::judge;
-use crate::testing::{attempt, attempt_in};
+use crate::testing::{attempt, attempt_in, with_kernels_of};
 use pto_abi::RuntimeVariant;
-use pto_host::Hosting;
-use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -80,10 +78,8 @@ fn chains_are_about_as_many_as_cores() {
         ("9", 13_000, 1),
         ("9", 50_000, 1),
     ] {
-        let costs = KernelCosts::Constant(ns);
-        let hosting = Hosting::Virtual(VirtualOptions { costs, ..VirtualOptions::default() });
         let params = params(&[&four_tiles[..], &[("experts", experts)]].concat());
-        let of = (hosting, RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
+        let of = (with_kernels_of(ns), RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
         let (_, mut prepared, device) =
             attempt_in(of, &MoeLayer, &params, &Inputs::default()).unwrap();
         let shape = Shape::new(&params).unwrap();
