@@ -57,7 +57,8 @@ pub use instance::{Instance, Progressed, run};
 pub use launch::Launch;
 pub use lines::{Bell, LinesPlatform};
 pub use platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, StagesAhead, Traces,
+    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, StagesAhead, Terms,
+    Traces,
 };
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;

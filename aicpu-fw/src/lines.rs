@@ -18,7 +18,7 @@ use pto_abi::trace::TracePoint;
 
 use crate::platform::{
     Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Traces,
+    Terms, Traces,
 };
 use crate::trace::{NoTrace, Tracer};
 
@@ -289,8 +289,13 @@ impl<S, B: Bell, T> Lends for LinesPlatform<'_, S, B, T> {
     }
 
     #[inline]
-    fn has_borrowers(&self) -> bool {
-        self.bell.has_borrowers()
+    fn begin_step(&mut self) -> Terms {
+        self.bell.begin_step()
+    }
+
+    #[inline]
+    fn end_step(&mut self, tasks: u32) {
+        self.bell.end_step(tasks);
     }
 
     #[inline]

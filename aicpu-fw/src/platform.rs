@@ -121,6 +121,20 @@ pub trait StagesAhead {
     }
 }
 
+/// On which terms a step runs tasks from within the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How many it runs at most.
+    pub most: u32,
+    /// Whether anybody may [ask](Lends::asked_for) for some meanwhile.
+    pub has_borrowers: bool,
+}
+
+impl Terms {
+    /// Of an agent that runs everything itself.
+    pub const ALONE: Self = Self { most: u32::MAX, has_borrowers: false };
+}
+
 /// Other agents of the machine that take work of this instance; with [`Abilities::RUNS_AT_ONCE`].
 pub trait Lends {
     /// Whether cores run from within the ring just now.
@@ -129,11 +143,15 @@ pub trait Lends {
         false
     }
 
-    /// Whether anybody may [ask](Self::asked_for) within the next step.
+    /// A step begins that runs tasks from within the ring.
     #[inline]
-    fn has_borrowers(&self) -> bool {
-        false
+    fn begin_step(&mut self) -> Terms {
+        Terms::ALONE
     }
+
+    /// That step has run so many tasks.
+    #[inline]
+    fn end_step(&mut self, _tasks: u32) {}
 
     /// How many further dispatches other agents of the machine ask for just now, beside those that this one runs itself.
     #[inline]

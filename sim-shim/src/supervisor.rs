@@ -23,6 +23,11 @@ pub(crate) struct Beat {
 }
 
 impl Beat {
+    /// Whether the thread has made a turn.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.turns.load(Ordering::Relaxed) > 0
+    }
+
     /// One more turn of the thread's loop.
     #[inline]
     pub(crate) fn turn(&self) {
@@ -59,6 +64,13 @@ impl Finish {
         Arc::new(Self { left, remaining: Mutex::new(participants), all_returned })
     }
 
+    /// So many more participants will return. Told by one that has not returned yet.
+    pub(crate) fn expect(&self, participants: usize) {
+        let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
+        *remaining += participants;
+        self.left.store(u32::try_from(*remaining).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
     /// One participant has returned.
     pub(crate) fn returned(&self) {
         let mut remaining = self.remaining.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,6 +96,9 @@ impl Finish {
     }
 }
 
+/// Looks for the end of a run that nobody has begun, about 2 us of them, until the caller gives way once: the system may have put whoever is to begin it on the
+/// caller's CPU.
+const LOOKS_WITHOUT_A_BEGINNING: u32 = 128;
 /// How often the supervisor looks whether somebody is stuck.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What the return may take beyond the budgets of the firmware, on a busy machine.
@@ -115,12 +130,20 @@ impl Clock {
 pub(crate) fn supervise(
     launch: &Launch<'static>,
     threads: usize,
-    (finish, beats): (&Finish, &[Beat]),
+    (finish, beats): (&Finish, &[&Beat]),
     clock: Clock,
 ) -> bool {
     // A firmware that stays up does not return soon, and those that it comes up for need the CPU.
     let is_short = !launch.budgets.of_launches;
-    let look = || finish.has_returned().then_some(());
+    let mut looks = 0_u32;
+    let look = || {
+        looks += 1;
+        if looks == LOOKS_WITHOUT_A_BEGINNING && beats.first().is_some_and(|beat| !beat.has_begun())
+        {
+            std::thread::yield_now();
+        }
+        finish.has_returned().then_some(())
+    };
     if is_short && expect_soon(threads + 1, look).is_some() {
         return true;
     }
@@ -159,14 +182,14 @@ struct BeatWatch {
 }
 
 impl BeatWatch {
-    fn new(beats: &[Beat], now_ns: u64) -> Self {
+    fn new(beats: &[&Beat], now_ns: u64) -> Self {
         Self { seen: vec![(u64::MAX, 0); beats.len()], looked_ns: now_ns, watched_ns: 0 }
     }
 
     /// The core that a stuck thread steps (or `NOBODY`), and for how long it has been stuck.
     fn stuck(
         &mut self,
-        beats: &[Beat],
+        beats: &[&Beat],
         now_ns: u64,
         patience_ns: impl Fn(u32) -> u64,
     ) -> Option<(u32, u64)> {
@@ -175,6 +198,10 @@ impl BeatWatch {
         self.looked_ns = now_ns;
         let watched = self.watched_ns;
         for (beat, (turns, since)) in beats.iter().zip(&mut self.seen) {
+            if !beat.has_begun() {
+                // It is at nothing.
+                continue;
+            }
             let current = beat.turns.load(Ordering::Relaxed);
             let worker = beat.worker.load(Ordering::Relaxed);
             if current != *turns {
@@ -241,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_stuck_when_it_was_seen_at_one_place_for_too_long() {
-        let beats = [Beat::default(), Beat::default()];
+        let beats = [&Beat::default(), &Beat::default()];
         let mut watch = BeatWatch::new(&beats, 0);
         let patience = |worker| if worker == 3 { 120 * MS } else { 500 * MS };
         for look in 1..=4 {
@@ -255,10 +282,27 @@ mod tests {
         assert_eq!(watch.stuck(&beats, 350 * MS, patience), Some((3, 150 * MS)));
     }
 
+    #[test]
+    fn a_thread_that_has_not_begun_is_not_stuck() {
+        let beats = [&Beat::default(), &Beat::default()];
+        let mut watch = BeatWatch::new(&beats, 0);
+        for look in 1..=20 {
+            beats[0].turn();
+            assert_eq!(watch.stuck(&beats, look * 50 * MS, |_| 500 * MS), None, "look {look}");
+        }
+        beats[1].core(2);
+        for look in 21..=31 {
+            beats[0].turn();
+            assert_eq!(watch.stuck(&beats, look * 50 * MS, |_| 500 * MS), None, "look {look}");
+        }
+        beats[0].turn();
+        assert_eq!(watch.stuck(&beats, 1_600 * MS, |_| 500 * MS), Some((2, 550 * MS)));
+    }
+
     /// A machine that slept for an hour has looked once in that time.
     #[test]
     fn time_in_which_nobody_looked_is_not_held_against_a_thread() {
-        let beats = [Beat::default()];
+        let beats = [&Beat::default()];
         let mut watch = BeatWatch::new(&beats, 0);
         beats[0].core(0);
         assert_eq!(watch.stuck(&beats, 50 * MS, |_| 500 * MS), None);

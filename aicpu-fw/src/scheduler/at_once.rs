@@ -16,7 +16,7 @@ use super::collect::Moved;
 use super::completion::{Flow, Next};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
-use crate::platform::{CoreStatus, Platform};
+use crate::platform::{CoreStatus, Platform, Terms};
 
 /// Tasks that one step runs at most: enough that the step itself does not show, few enough that the rest of the instance
 /// (the watchdog, the other instances) gets its turn.
@@ -118,8 +118,9 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     moved: &mut Moved,
 ) -> Result<(), Fault> {
     flow.begin();
-    let mut left = TASKS_A_STEP;
-    let has_borrowers = platform.has_borrowers();
+    let Terms { most, has_borrowers } = platform.begin_step();
+    let mut most = most.min(TASKS_A_STEP);
+    let mut left = most;
     let mut free = free_cores(&flow.dispatcher);
     let mut taken = Taken::new(if has_borrowers { 1 } else { TASKS_A_LOOK });
     // Ready by the task that ran last, and in no queue.
@@ -127,7 +128,9 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     while left > 0 && may_go_on(flow) {
         if has_borrowers && lend(flow, platform)? {
             moved.dispatched = true;
-            left = left.min(TASKS_BESIDE_OTHERS);
+            let fewer = left.min(TASKS_BESIDE_OTHERS);
+            most -= left - fewer;
+            left = fewer;
             free = free_cores(&flow.dispatcher);
         }
         let ready = next.take().or_else(|| take_ready::<P, F>(flow, (&free, left), &mut taken));
@@ -147,8 +150,10 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
             }
         }
     }
-    moved.ran += TASKS_A_STEP - left;
-    moved.collected |= moved.ran > 0;
+    let ran = most - left;
+    platform.end_step(ran);
+    moved.ran += ran;
+    moved.collected |= ran > 0;
     let Flow { dispatcher, plain, .. } = flow;
     if let Some((slot, kind)) = next {
         plain.make_ready::<P>(dispatcher.state(), slot, kind);

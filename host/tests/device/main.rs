@@ -11,6 +11,8 @@ mod chains;
 #[cfg(feature = "sim")]
 mod documented;
 #[cfg(feature = "sim")]
+mod pools;
+#[cfg(feature = "sim")]
 mod sessions;
 #[cfg(feature = "sim")]
 mod simulator;

@@ -1,12 +1,11 @@
 //! The cores of a pool's run: how an OS thread steps one, and who would run some.
 
-use std::sync::Arc;
-
 use pto_abi::handshake::{Dispatch, Handshake};
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::worker::{self, WorkerPort};
-use pto_aicpu_fw::Launch;
+use pto_aicpu_fw::{Launch, Terms};
 
+use super::attention::Attention;
 use super::lengths::{KernelLength, Limits};
 use super::offers::{Offers, Share};
 use super::places::Places;
@@ -20,14 +19,18 @@ const LENT_NS: u64 = 4_000;
 /// The same in tasks, at most.
 const MOST_LENT: usize = 16;
 
+/// What a step of the schedulers runs at most, in time, while single kernels are timed: nobody waits long for what may be lent.
+const STEP_NS: u64 = 16_000;
+
 /// Every core of a run.
 pub(super) struct Cores {
     pub(super) offers: Offers,
     pub(super) places: Places,
     ports: Vec<CorePort<'static>>,
-    beats: Arc<[Beat]>,
-    /// Whether all cores are stepped by one thread, so that nobody asks how long kernels are.
-    is_alone: bool,
+    /// Of the thread that schedules while kernels are short.
+    first: Beat,
+    /// Of the others.
+    others: Vec<Beat>,
     kernels: KernelLength,
     scheduler: Scheduler,
 }
@@ -37,13 +40,15 @@ pub(super) struct Cores {
 struct Scheduler {
     /// Its number.
     thread: AtomicU32,
-    /// Kernels until it times one.
+    /// Kernels until it times one, if it times single kernels.
     to_look: AtomicU32,
+    attention: Attention,
 }
 
 impl Scheduler {
-    const fn new() -> Self {
-        Self { thread: AtomicU32::new(0), to_look: AtomicU32::new(1) }
+    const fn new(has_others: bool) -> Self {
+        let (thread, to_look) = (AtomicU32::new(0), AtomicU32::new(1));
+        Self { thread, to_look, attention: Attention::new(has_others) }
     }
 
     #[inline]
@@ -53,30 +58,73 @@ impl Scheduler {
 }
 
 impl Cores {
-    /// `limits`: of this machine, if there are several threads.
-    pub(super) fn of_launch(launch: &Launch<'static>, beats: Arc<[Beat]>, limits: Limits) -> Self {
+    /// Of a run on so many threads. `limits`: of this machine, if there are several.
+    pub(super) fn of_launch(launch: &Launch<'static>, threads: usize, limits: Limits) -> Self {
         Self {
-            offers: Offers::new(beats.len()),
-            places: Places::new(beats.len()),
+            offers: Offers::new(threads),
+            places: Places::new(threads),
             ports: CorePort::of_launch(launch),
-            is_alone: beats.len() == 1,
-            beats,
+            first: Beat::default(),
+            others: (1..threads).map(|_| Beat::default()).collect(),
             kernels: KernelLength::new(limits),
-            scheduler: Scheduler::new(),
+            scheduler: Scheduler::new(threads > 1),
         }
+    }
+
+    /// The beats of all threads.
+    pub(super) fn beats(&self) -> Vec<&Beat> {
+        core::iter::once(&self.first).chain(&self.others).collect()
+    }
+
+    #[inline]
+    fn beat_of(&self, thread: usize) -> Option<&Beat> {
+        thread.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other))
+    }
+
+    /// Whether all cores are stepped by one thread, so that nobody asks how long kernels are.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        self.others.is_empty()
     }
 
     /// One more turn of a thread.
     #[inline]
     pub(super) fn beat(&self, thread: usize) {
-        self.beats[thread].turn();
+        self.beat_of(thread).into_iter().for_each(Beat::turn);
     }
 
     /// This thread schedules from now on.
     #[inline]
     pub(super) fn schedule_by(&self, thread: usize) {
+        if thread != 0 {
+            self.scheduler.attention.watch_closely();
+        }
         let thread = u32::try_from(thread).unwrap_or(u32::MAX);
         self.scheduler.thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// A step of the schedulers begins: on which terms it runs tasks.
+    #[inline]
+    pub(super) fn begin_step(&self) -> Terms {
+        if self.is_alone() {
+            return Terms::ALONE;
+        }
+        let (attention, has_borrowers) = (&self.scheduler.attention, self.is_worth_sharing());
+        if !attention.is_close() && !has_borrowers {
+            attention.begin_step(clock::now_ns_alone);
+            return Terms::ALONE;
+        }
+        attention.watch_closely();
+        Terms { most: self.kernels.within(STEP_NS), has_borrowers }
+    }
+
+    /// It has run so many tasks.
+    #[inline]
+    pub(super) fn end_step(&self, tasks: u32) {
+        let attention = &self.scheduler.attention;
+        if !self.is_alone() && !attention.is_close() {
+            attention.end_step(tasks, clock::now_ns_alone, &self.kernels);
+        }
     }
 
     /// Whether giving a core to another thread may be worth it.
@@ -94,13 +142,13 @@ impl Cores {
     /// Whether the thread that schedules runs every core as soon as it has rung it.
     #[inline]
     pub(super) fn run_at_once(&self) -> bool {
-        self.is_alone || !self.is_long()
+        self.is_alone() || !self.is_long()
     }
 
     /// Whether there are other threads, and kernels are long enough for them.
     #[inline]
     pub(super) fn has_borrowers(&self) -> bool {
-        !self.is_alone && self.is_worth_sharing()
+        !self.is_alone() && self.is_worth_sharing()
     }
 
     /// How many dispatches another thread would run.
@@ -122,14 +170,28 @@ impl Cores {
     /// thread has just written.
     #[inline(always)]
     pub(super) fn run_rung(&self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
-        if let [only] = &*self.beats {
-            run_at(only, worker, (lines, dispatch));
+        if !self.scheduler.attention.is_close() {
+            // Then it is the first one.
+            run_at(&self.first, worker, (lines, dispatch));
             return true;
         }
-        let Some(beat) = self.beats.get(self.scheduler.thread()) else { return false };
-        let mut to_look = self.scheduler.to_look.load(Ordering::Relaxed);
-        self.timed_now_and_then(&mut to_look, || run_at(beat, worker, (lines, dispatch)));
-        self.scheduler.to_look.store(to_look, Ordering::Relaxed);
+        self.run_and_time(worker, lines, *dispatch)
+    }
+
+    /// As `run_rung`, with a kernel timed now and then. The dispatch by value: a reference would keep those that are not timed in memory as well.
+    #[cold]
+    #[inline(never)]
+    fn run_and_time(&self, worker: u32, lines: &Handshake, dispatch: Dispatch) -> bool {
+        let dispatch = (lines, &dispatch);
+        let Scheduler { to_look: left, attention, .. } = &self.scheduler;
+        let thread = self.scheduler.thread();
+        let Some(beat) = self.beat_of(thread) else { return false };
+        let mut to_look = left.load(Ordering::Relaxed);
+        let was_timed = self.timed_now_and_then(&mut to_look, || run_at(beat, worker, dispatch));
+        left.store(to_look, Ordering::Relaxed);
+        if was_timed && thread == 0 && self.kernels.are_short() {
+            attention.relax();
+        }
         true
     }
 
@@ -154,7 +216,7 @@ impl Cores {
     }
 
     fn run(&self, thread: usize, worker: u32, dispatch: &Dispatch) {
-        let Some(beat) = self.beats.get(thread) else { return };
+        let Some(beat) = self.beat_of(thread) else { return };
         beat.core(worker);
         if let Some(mut port) = self.ports.get(worker as usize) {
             worker::run(&mut port, dispatch);
@@ -162,28 +224,37 @@ impl Cores {
         beat.no_core();
     }
 
-    /// Steps a core, and times it if it is the kernel's turn.
+    /// Steps a core, and times it if it runs a kernel whose turn it is. What a core does before its first kernel says nothing of kernels.
     #[inline]
     pub(super) fn step_and_look(&self, thread: usize, worker: u32, to_look: &mut u32) {
-        self.timed_now_and_then(to_look, || self.step(thread, worker));
+        let mut port = self.ports.get(worker as usize);
+        match port.as_mut().and_then(WorkerPort::next_dispatch) {
+            Some(dispatch) => {
+                self.timed_now_and_then(to_look, || self.run(thread, worker, &dispatch));
+            }
+            None => self.step(thread, worker),
+        }
     }
 
+    /// Whether this one was timed.
     #[inline(always)]
-    fn timed_now_and_then(&self, to_look: &mut u32, step: impl FnOnce()) {
+    fn timed_now_and_then(&self, to_look: &mut u32, step: impl FnOnce()) -> bool {
         *to_look -= 1;
         if *to_look == 0 {
             let start_ns = clock::now_ns();
             step();
             *to_look = self.kernels.add(clock::now_ns() - start_ns);
+            true
         } else {
             step();
+            false
         }
     }
 
     // In the loops over cores, which then save registers once for all of them.
     #[inline(always)]
     pub(super) fn step(&self, thread: usize, worker: u32) {
-        let Some(beat) = self.beats.get(thread) else { return };
+        let Some(beat) = self.beat_of(thread) else { return };
         beat.core(worker);
         if let Some(mut port) = self.ports.get(worker as usize) {
             worker::step(&mut port);

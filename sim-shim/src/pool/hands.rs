@@ -29,28 +29,38 @@ pub(super) struct Hands<'r, B> {
     kernels_to_look: u32,
     backoff: Backoff,
     mover: Mover,
+    /// Calls the threads that have no part in the run yet; `None`: they have been called.
+    call_guests: Option<&'r dyn Fn()>,
 }
 
 impl<'r, B> Hands<'r, B> {
-    pub(super) fn new(run: &'r PoolRun<B>, me: usize) -> Self {
+    pub(super) fn new(run: &'r PoolRun<B>, me: usize, call_guests: &'r dyn Fn()) -> Self {
         let patience = match run.has_transfers() {
             true => Patience::FOR_TRANSFERS,
             false => Patience::for_threads(run.os_threads),
         };
         let backoff = Backoff::new(patience);
-        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, mover: Mover::default() }
+        let (mover, call_guests) = (Mover::default(), Some(call_guests));
+        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, mover, call_guests }
     }
 
-    /// One more turn of the thread.
+    /// One more turn of the thread: says that it goes on and on which CPU it stands, which it leaves to one that was there before; and calls the other threads when
+    /// kernels are long enough for them.
     #[inline]
-    pub(super) fn beat(&self) {
+    pub(super) fn begin_turn(&mut self) {
         self.run.cores.beat(self.me);
+        self.mover.look(&self.run.cores.places, self.me);
+        if self.run.cores.is_worth_sharing() {
+            self.call_guests();
+        }
     }
 
-    /// Says on which CPU the thread stands, and leaves it to one that was there before.
+    /// Kernels are long enough for the other threads: calls those that have no part in the run yet.
     #[inline]
-    pub(super) fn stand(&mut self) {
-        self.mover.look(&self.run.cores.places, self.me);
+    fn call_guests(&mut self) {
+        if let Some(call_guests) = self.call_guests.take() {
+            call_guests();
+        }
     }
 
     /// Helps others where there are any, and the transfers; goes to sleep for a while when there is nothing to do for long.
@@ -149,6 +159,7 @@ impl<'r, B> Hands<'r, B> {
     fn run_and_share(&mut self, mut cores: [u64; 2]) {
         while cores != [0; 2] {
             if self.run.cores.is_worth_sharing() {
+                self.call_guests();
                 cores = self.run.cores.offers.give(self.me, cores, Share::Half);
             }
             let Some(worker) = take_one(&mut cores) else { break };

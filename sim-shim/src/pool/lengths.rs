@@ -162,6 +162,22 @@ impl KernelLength {
         self.mean_ns() >= self.limits.medium_ns
     }
 
+    /// Whether handing over tasks that take so long would be worth it.
+    pub(super) const fn would_be_medium(&self, took_ns: u64) -> bool {
+        took_ns >= self.limits.medium_ns
+    }
+
+    /// How many kernels take about so long, at least one. One while fewer than two of them were timed.
+    pub(super) fn within(&self, ns: u64) -> u32 {
+        let count = ns.checked_div(self.mean_ns()).unwrap_or(1).max(1);
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the last two that were timed were short, and so is the mean.
+    pub(super) fn are_short(&self) -> bool {
+        self.apart.load(Ordering::Relaxed) > SHORT_KERNELS_A_LOOK && !self.is_medium()
+    }
+
     /// Whether threads take turns at scheduling.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
@@ -169,7 +185,7 @@ impl KernelLength {
     }
 
     /// One more kernel was timed; after how many of them the thread looks again. Of two that follow each other the shorter
-    /// one counts: the other may have been interrupted.
+    /// one counts: the other may have been interrupted. The second one is timed at once.
     pub(super) fn add(&self, took_ns: u64) -> u32 {
         // A kernel counts as no longer than this: it may have been the operating system's pause.
         let took_ns = took_ns.min(8 * self.limits.long_ns);
@@ -183,6 +199,8 @@ impl KernelLength {
             1
         } else if took_ns >= self.limits.medium_ns {
             MEDIUM_KERNELS_A_LOOK
+        } else if before == 0 {
+            1
         } else {
             (2 * before).clamp(SHORT_KERNELS_A_LOOK, MOST_KERNELS_A_LOOK)
         };
@@ -200,8 +218,9 @@ mod tests {
     #[test]
     fn long_kernels_are_seen_at_the_second_and_a_pause_is_none() {
         let kernels = KernelLength::new(LIMITS);
-        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
-        assert!(!kernels.is_medium());
+        assert_eq!((kernels.add(40), kernels.within(1_000)), (1, 1));
+        assert_eq!((kernels.add(40), kernels.within(1_000)), (SHORT_KERNELS_A_LOOK, 100));
+        assert!(!kernels.is_medium() && !kernels.are_short(), "they are known too little");
         assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
         assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
         assert!(!kernels.is_medium(), "it was a pause");
@@ -227,9 +246,13 @@ mod tests {
     fn looks_become_rare_while_kernels_are_short() {
         let kernels = KernelLength::new(LIMITS);
         let looks: Vec<u32> = (0..6).map(|_| kernels.add(40)).collect();
-        assert_eq!(looks, [64, 128, 256, 512, 512, MOST_KERNELS_A_LOOK]);
+        assert_eq!(looks, [1, 64, 128, 256, 512, MOST_KERNELS_A_LOOK]);
         assert_eq!(kernels.add(150), 32);
-        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK, "they are short again");
+        assert!(!kernels.are_short(), "one of the last two was not");
+        assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
+        assert!(!kernels.are_short());
+        kernels.add(40);
+        assert!(kernels.are_short(), "they are short again");
     }
 
     #[test]

@@ -6,7 +6,9 @@
 //! cores (`hands`): those that it rang, and those that a busier thread has given it (`offers`). Where kernels are
 //! long, whoever has nothing to run takes the role.
 
+mod attention;
 mod cores;
+mod guests;
 mod hands;
 mod lengths;
 mod offers;
@@ -29,8 +31,9 @@ use crate::group::TransferEngine;
 use crate::host::{Host, Memory};
 use crate::logging;
 use crate::patience::{each_has_a_cpu, expect_soon};
-use crate::supervisor::{self, Beat, Finish};
+use crate::supervisor::{self, Finish};
 use cores::Cores;
+use guests::{Guest, Guests};
 use hands::Hands;
 use lengths::Limits;
 use places::Mover;
@@ -45,6 +48,8 @@ pub(crate) struct Pool<B> {
     doorbell: Arc<Doorbell>,
     engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
+    /// Whether kernels of the last run were lent when it ended: those of the next one may be as long.
+    has_lent: bool,
     is_lost: bool,
 }
 
@@ -53,17 +58,36 @@ struct PoolThread<B> {
     handle: JoinHandle<()>,
 }
 
+impl<B> PoolThread<B> {
+    fn as_guest(&self) -> Guest<Arc<Job<B>>> {
+        Guest { jobs: self.jobs.clone(), thread: self.handle.thread().clone() }
+    }
+}
+
 /// What the threads are sent: a run, and the role of its scheduler.
 struct Job<B> {
     run: PoolRun<B>,
     role: Mutex<Box<dyn Role<B>>>,
+    guests: Guests<Arc<Job<B>>>,
+}
+
+impl<B> Job<B> {
+    /// Gives the threads that have no part in the run yet one. They count as asking for work from now on, and find it when they come.
+    fn call_guests(self: &Arc<Self>) {
+        let ask = |guest| self.run.cores.offers.ask(guest);
+        self.guests.call(self, |count| {
+            self.run.finish.expect(count);
+            (self.run.os_threads - count..self.run.os_threads).for_each(ask);
+        });
+    }
 }
 
 impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
         let (engine, threads) = (None, Vec::new());
-        Self { os_threads, memory, builders, doorbell, engine, threads, is_lost: false }
+        let (has_lent, is_lost) = (false, false);
+        Self { os_threads, memory, builders, doorbell, engine, threads, has_lent, is_lost }
     }
 
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
@@ -98,28 +122,29 @@ impl<B: BuilderSet> Host for Pool<B> {
     fn run(&mut self, launch: &Launch<'static>) -> bool {
         self.start_threads();
         let os_threads = self.threads.len().min(launch.aicpu_instances as usize).max(1);
-        let finish = Finish::of(os_threads);
-        let beats: Arc<[Beat]> = (0..os_threads).map(|_| Beat::default()).collect();
+        // The first thread; it calls the others.
+        let finish = Finish::of(1);
         let limits = if os_threads > 1 { Limits::of_this_machine() } else { Limits::USUAL };
-        let cores = Arc::new(Cores::of_launch(launch, Arc::clone(&beats), limits));
+        let cores = Arc::new(Cores::of_launch(launch, os_threads, limits));
         let role = Mutex::new(role::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
-        let threads = &self.threads[..os_threads.min(self.threads.len())];
-        let threads = threads.iter().map(|thread| thread.handle.thread().clone()).collect();
-        let run = PoolRun::new(launch.clone(), of_pool, cores, threads, Arc::clone(&finish));
-        let job = Arc::new(Job { run, role });
-        if self.threads.is_empty() {
+        let run = PoolRun::new(launch.clone(), of_pool, (Arc::clone(&cores), os_threads), &finish);
+        let Some((first, others)) = self.threads.split_first() else {
             supervisor::raise_panic(launch);
             return true;
+        };
+        let others = others.iter().take(os_threads - 1).map(PoolThread::as_guest).collect();
+        let guests = Guests::new(first.handle.thread().clone(), others);
+        let job = Arc::new(Job { run, role, guests });
+        if self.has_lent || self.engine.is_some() {
+            job.call_guests();
         }
-        for thread in &self.threads[..os_threads] {
-            // A thread of the pool ends only when its sender is dropped.
-            thread.jobs.send(Arc::clone(&job)).unwrap_or_default();
-        }
-        drop(job);
-        self.is_lost |=
-            !supervisor::supervise(launch, os_threads, (&finish, &beats), supervisor::Clock::Real);
+        // A thread of the pool ends only when its sender is dropped.
+        first.jobs.send(job).unwrap_or_default();
+        let watched = (&*finish, &*cores.beats());
+        self.is_lost |= !supervisor::supervise(launch, 1, watched, supervisor::Clock::Real);
+        self.has_lent = cores.has_borrowers();
         !self.is_lost
     }
 
@@ -147,8 +172,8 @@ fn serve<B: BuilderSet>(
     jobs: &Receiver<Arc<Job<B>>>,
     _memory: &Memory,
 ) {
-    // Another run may follow at once; the caller is at work then as well.
-    let at_work = threads + 1;
+    // Another run may follow at once; the caller is at work then as well. The first thread begins it alone.
+    let at_work = if me == 0 { 2 } else { threads + 1 };
     let next = || expect_soon(at_work, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
     let mut mover = Mover::default();
     while let Some(job) = next() {
@@ -168,12 +193,12 @@ fn serve<B: BuilderSet>(
 
 /// Schedules and runs cores until the run is over. The first thread always takes the role when it is free: with short
 /// kernels it stays where it is.
-fn take_part<B: BuilderSet>(job: &Job<B>, me: usize) {
-    let Job { run, role } = job;
-    let mut hands = Hands::new(run, me);
+fn take_part<B: BuilderSet>(job: &Arc<Job<B>>, me: usize) {
+    let Job { run, role, guests } = &**job;
+    let call_guests = || job.call_guests();
+    let mut hands = Hands::new(run, me, &call_guests);
     while !run.is_over() {
-        hands.beat();
-        hands.stand();
+        hands.begin_turn();
         let mut worked = false;
         if me == 0 || run.cores.is_long() {
             // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
@@ -185,5 +210,5 @@ fn take_part<B: BuilderSet>(job: &Job<B>, me: usize) {
         worked |= hands.run_kept();
         hands.rest(worked);
     }
-    run.wake_all();
+    guests.wake_present();
 }

@@ -1,8 +1,8 @@
 //! One run, as the threads of the pool share it.
 
 use std::sync::Arc;
-use std::thread::Thread;
 
+use pto_abi::CoreKind;
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicpu_fw::Launch;
 
@@ -16,9 +16,8 @@ pub(super) struct PoolRun<B> {
     pub(super) launch: Launch<'static>,
     pub(super) builders: Arc<B>,
     pub(super) cores: Arc<Cores>,
+    /// Threads that may have a part in it.
     pub(super) os_threads: usize,
-    /// The threads themselves: one that naps is woken when the run is over.
-    threads: Vec<Thread>,
     doorbell: Arc<Doorbell>,
     /// Who moves its transfers, if the device is in a group.
     engine: Option<Arc<dyn TransferEngine>>,
@@ -32,12 +31,11 @@ impl<B> PoolRun<B> {
     pub(super) fn new(
         launch: Launch<'static>,
         (builders, doorbell, engine): (Arc<B>, Arc<Doorbell>, Option<Arc<dyn TransferEngine>>),
-        cores: Arc<Cores>,
-        threads: Vec<Thread>,
-        finish: Arc<Finish>,
+        (cores, os_threads): (Arc<Cores>, usize),
+        finish: &Arc<Finish>,
     ) -> Self {
-        let (returned, os_threads) = (AtomicU32::new(0), threads.len());
-        Self { launch, builders, cores, os_threads, threads, doorbell, engine, returned, finish }
+        let (returned, finish) = (AtomicU32::new(0), Arc::clone(finish));
+        Self { launch, builders, cores, os_threads, doorbell, engine, returned, finish }
     }
 
     /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
@@ -55,15 +53,16 @@ impl<B> PoolRun<B> {
         self.engine.as_ref().is_some_and(|engine| engine.help())
     }
 
+    /// Whether ready tasks stand in a shared queue.
+    #[inline]
+    pub(super) fn has_ready(&self) -> bool {
+        CoreKind::ALL.iter().any(|&kind| !self.launch.state.queue(kind).is_empty())
+    }
+
     /// Whether every instance of the run has returned.
     pub(super) fn is_over(&self) -> bool {
         // Acquire: pairs with the Release addition in `one_returned`.
         self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
-    }
-
-    /// The run is over: nobody has to sleep to the end of a nap.
-    pub(super) fn wake_all(&self) {
-        self.threads.iter().for_each(Thread::unpark);
     }
 
     /// The instances of this thread will not return any more: nobody is to wait for them.

@@ -14,7 +14,7 @@ use pto_abi::trace::TraceOwner;
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
     Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
-    Locked, Machine, NoTrace, Progressed, TraceWriter, Tracer,
+    Locked, Machine, NoTrace, Progressed, Terms, TraceWriter, Tracer,
 };
 use pto_graph::BuilderSet;
 
@@ -90,8 +90,13 @@ impl<const AT_ONCE: bool> Lends for PoolBell<AT_ONCE> {
     }
 
     #[inline]
-    fn has_borrowers(&self) -> bool {
-        self.cores.has_borrowers()
+    fn begin_step(&mut self) -> Terms {
+        self.cores.begin_step()
+    }
+
+    #[inline]
+    fn end_step(&mut self, tasks: u32) {
+        self.cores.end_step(tasks);
     }
 
     #[inline]
@@ -337,11 +342,12 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
     #[inline(never)]
     fn step_others(&mut self) -> bool {
         self.took_time = true;
-        self.hands.beat();
-        self.hands.stand();
-        let mut worked = false;
+        self.hands.begin_turn();
+        let (mut worked, mut work_shared) = (false, true);
         for seat in &mut *self.seats {
-            worked |= seat.step(self.hands.run, true, Instance::step_beside);
+            worked |= seat.step(self.hands.run, work_shared, Instance::step_beside);
+            // The first one may have run everything.
+            work_shared = self.hands.run.has_ready();
         }
         worked | self.hands.run_rung(self.rung)
     }

@@ -260,8 +260,9 @@ impl<B: BuilderSet> Host for Virtual<B> {
             around,
         };
         jobs.send(job).unwrap_or_default();
+        let watched: Vec<&Beat> = beats.iter().collect();
         self.is_lost |=
-            !supervisor::supervise(launch, 1, (&finish, &beats), supervisor::Clock::Virtual);
+            !supervisor::supervise(launch, 1, (&finish, &watched), supervisor::Clock::Virtual);
         self.last = received.try_recv().ok();
         !self.is_lost
     }

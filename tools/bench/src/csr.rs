@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use pto_aicore_kernels::{dag_value, mix};
@@ -88,8 +89,28 @@ impl Csr {
     /// Every task with its producers, in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u32])> {
-        let bounds = self.starts.windows(2);
-        (0_u32..).zip(bounds.map(|ends| &self.producers[ends[0] as usize..ends[1] as usize]))
+        self.iter_between(0..self.tasks())
+    }
+
+    /// These tasks with their producers, in order.
+    ///
+    /// # Panics
+    /// When there are fewer tasks.
+    #[inline]
+    pub fn iter_between(&self, tasks: Range<u32>) -> impl Iterator<Item = (u32, &[u32])> {
+        let starts = &self.starts[tasks.start as usize..=tasks.end as usize];
+        let producers = |ends: &[u32]| &self.producers[ends[0] as usize..ends[1] as usize];
+        (tasks.start..).zip(starts.windows(2).map(producers))
+    }
+
+    /// The producers of these tasks, one task's after the other's.
+    ///
+    /// # Panics
+    /// When there are fewer tasks.
+    #[must_use]
+    pub fn producers_between(&self, tasks: Range<u32>) -> &[u32] {
+        let [start, end] = [tasks.start, tasks.end].map(|task| self.starts[task as usize] as usize);
+        &self.producers[start..end]
     }
 
     /// What the tasks must leave behind when each ran once, after its producers: the sum of what each mixes

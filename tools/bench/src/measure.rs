@@ -139,13 +139,15 @@ fn take_turns(
     }
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); runners.len()];
     let mut slow = vec![false; runners.len()];
+    // A probe moves threads from CPU to CPU: it goes before the turns of all runners, or of none.
+    let is_probed = runners.iter().any(|runner| runner.threads() > 1);
     for round in 0..=rounds {
         for (index, runner) in runners.iter_mut().enumerate() {
             if slow[index] && turns[index].len() >= ENOUGH {
                 continue;
             }
             say(&format!("round {round} of {rounds}: {}", runner.name()));
-            let turn = take_turn(&mut ***runner, iterations[index], slow[index])?;
+            let turn = take_turn(&mut ***runner, iterations[index], (is_probed, slow[index]))?;
             slow[index] = turn.sample.total > SLOW;
             if round > 0 {
                 turns[index].push(turn);
@@ -155,9 +157,13 @@ fn take_turns(
     Ok(turns)
 }
 
-fn take_turn(runner: &mut dyn Runner, iterations: u64, slow: bool) -> Result<Turn, Error> {
+fn take_turn(
+    runner: &mut dyn Runner,
+    iterations: u64,
+    (is_probed, slow): (bool, bool),
+) -> Result<Turn, Error> {
     let probe = || probe::round_trip_ns();
-    let before = (runner.threads() > 1).then(probe);
+    let before = is_probed.then(probe).filter(|_| runner.threads() > 1);
     // What ran before has filled the caches with its own; where a run is long, that does not matter.
     if !slow {
         runner.sample(iterations)?;

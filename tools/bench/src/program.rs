@@ -147,6 +147,9 @@ fn submit_half<G: GraphBuilder>(
     Ok(())
 }
 
+/// Tasks whose producers [`emit`] names at once: few enough that the names are in the first-level cache when they are wanted.
+const TASKS_NAMED_AT_ONCE: u32 = 256;
+
 /// Submits every task with its edges. The ids of one run count up from the first, which is all
 /// that the program needs to know to name a producer.
 fn emit<G: GraphBuilder, const WORDS: usize>(
@@ -155,22 +158,28 @@ fn emit<G: GraphBuilder, const WORDS: usize>(
     mut words: impl FnMut(u32, usize) -> [u64; WORDS],
     graph: &mut G,
 ) -> Result<(), BuildError> {
-    let mut tasks = csr.iter();
-    let Some((index, _)) = tasks.next() else { return Ok(()) };
-    let words_of_first = words(index, 0);
-    let (func_id, kind) = call(index);
+    if csr.tasks() == 0 {
+        return Ok(());
+    }
+    let words_of_first = words(0, 0);
+    let (func_id, kind) = call(0);
     let first = graph.submit(TaskSpec::new(func_id, kind, &words_of_first), &[])?;
-    let id = |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
-    let ids: Vec<TaskId> = csr.producers().iter().map(|producer| id(*producer)).collect();
-    let mut rest = &*ids;
-    for (index, producers) in tasks {
-        let words = words(index, producers.len());
-        let Some((producers, others)) = rest.split_at_checked(producers.len()) else { break };
-        rest = others;
-        let (func_id, kind) = call(index);
-        let task = graph.submit(TaskSpec::new(func_id, kind, &words), producers)?;
-        if task != id(index) {
-            return Err(BuildError::Failed(IDS_WITH_GAPS));
+    let id = move |index| TaskId { slot: first.slot.wrapping_add(index), ..first };
+    let mut ids = Vec::new();
+    for start in (1..csr.tasks()).step_by(TASKS_NAMED_AT_ONCE as usize) {
+        let some = start..csr.tasks().min(start + TASKS_NAMED_AT_ONCE);
+        ids.clear();
+        ids.extend(csr.producers_between(some.clone()).iter().map(|producer| id(*producer)));
+        let mut rest = &*ids;
+        for (index, producers) in csr.iter_between(some) {
+            let words = words(index, producers.len());
+            let Some((producers, others)) = rest.split_at_checked(producers.len()) else { break };
+            rest = others;
+            let (func_id, kind) = call(index);
+            let task = graph.submit(TaskSpec::new(func_id, kind, &words), producers)?;
+            if task != id(index) {
+                return Err(BuildError::Failed(IDS_WITH_GAPS));
+            }
         }
     }
     Ok(())
