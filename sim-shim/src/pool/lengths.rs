@@ -159,7 +159,7 @@ impl KernelLength {
     /// Whether handing a core to another thread may gain more than it costs.
     #[inline]
     pub(super) fn is_medium(&self) -> bool {
-        self.mean_ns() >= self.limits.medium_ns
+        self.would_be_medium(self.mean_ns())
     }
 
     /// Whether handing over tasks that take so long would be worth it.

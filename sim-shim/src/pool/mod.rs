@@ -2,7 +2,8 @@
 //!
 //! All AICPU instances are stepped by one OS thread at a time, which has the role of the scheduler (`role`): nothing that
 //! they share is atomic, by type, and doorbells are bits in memory of their own. While a builder program runs, the
-//! schedulers are stepped from its publishes, so that a task runs while its line is in the cache. Every thread runs
+//! schedulers are stepped from its publishes, so that a task runs while its line is in the cache. The first
+//! thread begins a run alone, and calls the others (`guests`) when kernels take long enough. Every thread that takes part runs
 //! cores (`hands`): those that it rang, and those that a busier thread has given it (`offers`). Where kernels are
 //! long, whoever has nothing to run takes the role.
 

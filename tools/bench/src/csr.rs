@@ -76,8 +76,7 @@ impl Csr {
     /// The producers of a task.
     #[must_use]
     pub fn producers_of(&self, task: u32) -> &[u32] {
-        let task = task as usize;
-        &self.producers[self.starts[task] as usize..self.starts[task + 1] as usize]
+        self.producers_between(task..task + 1)
     }
 
     /// The producers of all tasks, one task's after the other's.
