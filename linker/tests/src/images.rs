@@ -17,7 +17,7 @@ use pto_image_build::{Built, Platform, Profile, Request, packages};
 pub struct Images {
     /// `pto-fw-virt`.
     pub firmware: PathBuf,
-    /// `pto-fw-virt` without the streaming runtime and the builders of the examples.
+    /// `pto-fw-virt` without the streaming runtime.
     pub scheduler: PathBuf,
     /// `pto-fw-virt` without everything that can be left out.
     pub smallest: PathBuf,
@@ -39,7 +39,7 @@ impl Images {
                 let found = built.iter().find(|one| one.image.kind == kind);
                 found.expect("it is built").path.clone()
             };
-            let scheduler = without(&["without-streaming", "without-examples"]);
+            let scheduler = without(&["without-streaming"]);
             let smallest = without(&LEFT_OUT);
             let default = build(&Request { profile: Profile::Release, ..Request::default() });
             Self {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use pto_abi::RuntimeVariant;
 use pto_aicore_kernels::func;
 use pto_examples::host::{Program, Way};
 use pto_linker_tests::graphs::Pattern;
 use pto_linker_tests::session::{Cores, Tables};
-use pto_linker_tests::{Session, Setup};
+use pto_linker_tests::{Images, Session, Setup};
 
 const PATTERNS: [Pattern; 4] = [
     Pattern::Chain(200),
@@ -17,9 +18,20 @@ const PATTERNS: [Pattern; 4] = [
 
 #[test]
 fn every_graph_in_every_mode() {
-    let mut session = Session::start(5);
+    runs_graphs_in(Session::start(5), Way::of(Program::Graph));
+}
+
+/// The image for size has sequences of instructions as functions of their own, and no streaming runtime.
+#[test]
+fn every_graph_on_an_image_for_size() {
+    let ways = Way::of(Program::Graph);
+    let ways = ways.filter(|way| way.variant != RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
+    runs_graphs_in(Session::start_image(Images::get().scheduler.clone(), 5), ways);
+}
+
+fn runs_graphs_in(mut session: Session, ways: impl Iterator<Item = Way>) {
     println!("boot: {:?}", session.machine.boot_times());
-    for way in Way::of(Program::Graph) {
+    for way in ways {
         for pattern in PATTERNS {
             let Way { variant, build_mode: mode, fanout } = way;
             let setup = Setup { variant, mode, fanout, ..Setup::default() };
@@ -67,7 +79,6 @@ fn kernels_run_wherever_they_are_copied() {
     }
 }
 
-/// The boot stays far below a second, whatever the machine's size (the budget is generous: other tests run).
 /// All lengths up to 72 bytes at all places in eight: the image has calls of its own for them.
 #[test]
 fn memory_is_copied_and_filled() {
@@ -78,6 +89,7 @@ fn memory_is_copied_and_filled() {
     assert_eq!((ended.fault, ended.completed), (None, 0), "{:?}", ended.logs);
 }
 
+/// The boot stays far below a second, whatever the machine's size (the budget is generous: other tests run).
 #[test]
 fn boots_quickly() {
     for vcpus in [1, 2, 4, 16, 40] {

@@ -29,6 +29,9 @@ const CHECKED: &[&str] = &[
 const FOR_SPEED: &str = "opt-level=3";
 const FOR_SIZE: &str = "opt-level='s'";
 
+/// Sequences of instructions that stand in several places become functions. The compiler does so by itself for `opt-level = "z"` alone, which gives up more speed.
+const OUTLINED: &str = "-Cllvm-args=-enable-machine-outliner";
+
 /// The feature of a firmware that records runs.
 const TRACING: &str = "tracing";
 
@@ -257,6 +260,12 @@ impl Job {
         (name, settings, level)
     }
 
+    /// Flags of the compiler for what runs on `machine`. Kernels are called by their offsets in a blob, and are loops over elements: they stay whole.
+    fn flags(&self, machine: Machine) -> Option<&'static str> {
+        let is_small_firmware = self.is_firmware && self.profile == Profile::Small;
+        (is_small_firmware && machine == Machine::Aarch64).then_some(OUTLINED)
+    }
+
     /// Whether it makes a shared object, or programs.
     fn is_library(&self, request: &Request) -> bool {
         request.platform == Platform::Cann && self.package != Some(KERNELS)
@@ -300,6 +309,10 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     settings.iter().chain([&level]).for_each(|setting| {
         command.args(["--config", &format!("profile.{profile}.{setting}")]);
     });
+    if let Some(flag) = job.flags(request.machine) {
+        // Beside those that the crate's own configuration has.
+        command.args(["--config", &format!("target.{}.rustflags=['{flag}']", request.triple())]);
+    }
     if let Some(folder) = &request.target_folder {
         command.arg("--target-dir").arg(folder);
     }

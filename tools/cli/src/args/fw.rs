@@ -79,7 +79,8 @@ pub(crate) struct FwBuildArgs {
     #[arg(long = "kernel-include", value_name = "FOLDER", requires = "kernels")]
     pub(crate) kernel_includes: Vec<PathBuf>,
     /// Features of the crate, separated by commas. The default image of virt can leave parts out: `without-streaming`
-    /// (tensormap_and_ringbuffer), `without-sessions`, `without-locked` (the locked strategy of fanout)
+    /// (tensormap_and_ringbuffer), `without-examples` (their builders), `without-sessions`, `without-locked` (the locked
+    /// strategy of fanout)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) features: Vec<String>,
     /// Builds a firmware for virt that can record runs (`pto run --trace`), which makes it larger by more than half
@@ -89,7 +90,7 @@ pub(crate) struct FwBuildArgs {
     /// assertions end the run with a fault that names the place
     #[arg(long)]
     pub(crate) release: bool,
-    /// As --release, compiled for its size: a third less code, and 10 to 70 % more instructions for most tasks
+    /// As --release, compiled for its size: 40 % less code, and 15 to 45 % more instructions for most tasks
     #[arg(long)]
     pub(crate) small: bool,
     /// Where the compiler comes from
