@@ -1,14 +1,17 @@
 //! The cores of a pool's run: how an OS thread steps one, and who would run some.
 
+use std::sync::Arc;
+
 use pto_abi::handshake::{Dispatch, Handshake};
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::worker::{self, WorkerPort};
 use pto_aicpu_fw::{Launch, Terms};
 
 use super::attention::Attention;
-use super::lengths::{KernelLength, Limits};
+use super::lengths::{KernelLength, Learned, Limits};
 use super::offers::{Offers, Share};
 use super::places::Places;
+use super::rung::Rung;
 use crate::clock;
 use crate::core_port::{CorePort, UntimedPort};
 use crate::supervisor::Beat;
@@ -19,19 +22,23 @@ const LENT_NS: u64 = 4_000;
 /// The same in tasks, at most.
 const MOST_LENT: usize = 16;
 
-/// What a step of the schedulers runs at most, in time, while single kernels are timed: nobody waits long for what may be lent.
+/// What a step of the schedulers runs at most, in time, unless kernels are short: nobody waits long for what may be lent.
 const STEP_NS: u64 = 16_000;
 
 /// Every core of a run.
 pub(super) struct Cores {
     pub(super) offers: Offers,
     pub(super) places: Places,
+    /// Those that were rung and are not run yet.
+    pub(super) rung: Arc<Rung>,
     ports: Vec<CorePort<'static>>,
     /// Of the thread that schedules while kernels are short.
     first: Beat,
     /// Of the others.
     others: Vec<Beat>,
     kernels: KernelLength,
+    /// Kernels of the run before were short: so are these, until they prove otherwise.
+    expects_short: bool,
     scheduler: Scheduler,
 }
 
@@ -42,13 +49,16 @@ struct Scheduler {
     thread: AtomicU32,
     /// Kernels until it times one, if it times single kernels.
     to_look: AtomicU32,
+    /// 0: its step is as long as that of a pool of one, although single kernels are timed. Written where they are.
+    is_limited: AtomicU32,
     attention: Attention,
 }
 
 impl Scheduler {
     const fn new(has_others: bool) -> Self {
         let (thread, to_look) = (AtomicU32::new(0), AtomicU32::new(1));
-        Self { thread, to_look, attention: Attention::new(has_others) }
+        let (is_limited, attention) = (AtomicU32::new(0), Attention::new(has_others));
+        Self { thread, to_look, is_limited, attention }
     }
 
     #[inline]
@@ -58,15 +68,21 @@ impl Scheduler {
 }
 
 impl Cores {
-    /// Of a run on so many threads. `limits`: of this machine, if there are several.
-    pub(super) fn of_launch(launch: &Launch<'static>, threads: usize, limits: Limits) -> Self {
+    /// Of a run on so many threads. `limits`: of this machine, if there are several. `before`: of the kernels of the run before this one.
+    pub(super) fn of_launch(
+        launch: &Launch<'static>,
+        threads: usize,
+        (limits, before): (Limits, Learned),
+    ) -> Self {
         Self {
             offers: Offers::new(threads),
             places: Places::new(threads),
+            rung: Arc::default(),
             ports: CorePort::of_launch(launch),
             first: Beat::default(),
             others: (1..threads).map(|_| Beat::default()).collect(),
             kernels: KernelLength::new(limits),
+            expects_short: before == Learned::Short,
             scheduler: Scheduler::new(threads > 1),
         }
     }
@@ -103,18 +119,25 @@ impl Cores {
         self.scheduler.thread.store(thread, Ordering::Relaxed);
     }
 
-    /// A step of the schedulers begins: on which terms it runs tasks.
+    /// A step of the schedulers begins: on which terms it runs tasks. They are those of a pool of one while kernels are short or expected to be, so that tasks
+    /// run in the same order.
     #[inline]
     pub(super) fn begin_step(&self) -> Terms {
         if self.is_alone() {
             return Terms::ALONE;
         }
-        let (attention, has_borrowers) = (&self.scheduler.attention, self.is_worth_sharing());
+        let Scheduler { attention, is_limited, .. } = &self.scheduler;
+        let has_borrowers = self.is_worth_sharing();
         if !attention.is_close() && !has_borrowers {
             attention.begin_step(clock::now_ns_alone);
             return Terms::ALONE;
         }
         attention.watch_closely();
+        let is_short = self.expects_short && !has_borrowers;
+        is_limited.store((!is_short).into(), Ordering::Relaxed);
+        if is_short {
+            return Terms::ALONE;
+        }
         Terms { most: self.kernels.within(STEP_NS), has_borrowers }
     }
 
@@ -151,6 +174,11 @@ impl Cores {
         !self.is_alone() && self.is_worth_sharing()
     }
 
+    /// What the run has learned of its kernels.
+    pub(super) fn learned(&self) -> Learned {
+        self.kernels.learned()
+    }
+
     /// How many dispatches another thread would run.
     #[inline]
     pub(super) fn asked_for(&self) -> usize {
@@ -166,8 +194,8 @@ impl Cores {
         self.offers.give(self.scheduler.thread(), cores, Share::All)
     }
 
-    /// Runs and reports a dispatch that was just rung on a free core, on the thread that schedules; whether it was run. Nothing is looked up that this
-    /// thread has just written.
+    /// Runs and reports a dispatch that was just written for a free core, on the thread that schedules; whether it was run: not if kernels have proved in this
+    /// step to be long enough for others, against what was expected; then it is rung. Nothing is looked up that this thread has just written.
     #[inline(always)]
     pub(super) fn run_rung(&self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
         if !self.scheduler.attention.is_close() {
@@ -183,7 +211,11 @@ impl Cores {
     #[inline(never)]
     fn run_and_time(&self, worker: u32, lines: &Handshake, dispatch: Dispatch) -> bool {
         let dispatch = (lines, &dispatch);
-        let Scheduler { to_look: left, attention, .. } = &self.scheduler;
+        let Scheduler { to_look: left, is_limited, attention, .. } = &self.scheduler;
+        if is_limited.load(Ordering::Relaxed) == 0 && self.is_worth_sharing() {
+            self.rung.ring(worker);
+            return false;
+        }
         let thread = self.scheduler.thread();
         let Some(beat) = self.beat_of(thread) else { return false };
         let mut to_look = left.load(Ordering::Relaxed);

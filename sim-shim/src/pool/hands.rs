@@ -68,8 +68,20 @@ impl<'r, B> Hands<'r, B> {
         if self.work_elsewhere(worked) {
             self.backoff.reset();
         } else if self.backoff.wait_or_give_up() {
-            std::thread::park_timeout(NAP);
+            self.nap();
         }
+    }
+
+    /// Sleeps for a while. A sleeper is given no kernels of medium length, which would wait for it longer than they take; and looks around again afterwards,
+    /// for he is given some as soon as he asks. Long ones are given now and then, so that he asks for them while he sleeps.
+    fn nap(&mut self) {
+        let cores = &self.run.cores;
+        let is_medium = cores.has_borrowers() && !cores.is_long();
+        if is_medium {
+            cores.offers.decline(self.me);
+            self.backoff.reset();
+        }
+        std::thread::park_timeout(NAP);
     }
 
     /// As `rest`, of a thread that expects something soon: it does not sleep, because nobody wakes it from a nap; and it soon lets others have its CPU

@@ -134,6 +134,18 @@ fn comes(line: &Line, number: u32, end: Instant) -> bool {
     }
 }
 
+/// What a run has learned of its kernels, for the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Learned {
+    /// Too little.
+    #[default]
+    Nothing,
+    /// They are too short to be lent.
+    Short,
+    /// They are long enough.
+    LongEnough,
+}
+
 /// How long kernels are just now, as a moving mean. In a line of its own, which all threads read; while kernels are
 /// short, one writes it now and then.
 #[repr(align(64))]
@@ -178,6 +190,17 @@ impl KernelLength {
         self.apart.load(Ordering::Relaxed) > SHORT_KERNELS_A_LOOK && !self.is_medium()
     }
 
+    /// What they have proved to be.
+    pub(super) fn learned(&self) -> Learned {
+        if self.is_medium() {
+            Learned::LongEnough
+        } else if self.are_short() {
+            Learned::Short
+        } else {
+            Learned::Nothing
+        }
+    }
+
     /// Whether threads take turns at scheduling.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
@@ -211,7 +234,7 @@ impl KernelLength {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelLength, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK};
+    use super::{KernelLength, Learned, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK};
 
     const LIMITS: Limits = Limits { medium_ns: 100, long_ns: 2_000 };
 
@@ -221,12 +244,14 @@ mod tests {
         assert_eq!((kernels.add(40), kernels.within(1_000)), (1, 1));
         assert_eq!((kernels.add(40), kernels.within(1_000)), (SHORT_KERNELS_A_LOOK, 100));
         assert!(!kernels.is_medium() && !kernels.are_short(), "they are known too little");
+        assert_eq!(kernels.learned(), Learned::Nothing);
         assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
         assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
         assert!(!kernels.is_medium(), "it was a pause");
         kernels.add(4_000_000);
         kernels.add(4_000_000);
         assert!(kernels.is_long(), "two of them are not");
+        assert_eq!(kernels.learned(), Learned::LongEnough);
     }
 
     #[test]
@@ -253,6 +278,7 @@ mod tests {
         assert!(!kernels.are_short());
         kernels.add(40);
         assert!(kernels.are_short(), "they are short again");
+        assert_eq!(kernels.learned(), Learned::Short);
     }
 
     #[test]

@@ -36,7 +36,7 @@ use crate::supervisor::{self, Finish};
 use cores::Cores;
 use guests::{Guest, Guests};
 use hands::Hands;
-use lengths::Limits;
+use lengths::{Learned, Limits};
 use places::Mover;
 use pool_run::PoolRun;
 use role::Role;
@@ -49,8 +49,8 @@ pub(crate) struct Pool<B> {
     doorbell: Arc<Doorbell>,
     engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
-    /// Whether kernels of the last run were lent when it ended: those of the next one may be as long.
-    has_lent: bool,
+    /// Of the kernels of the last run: those of the next one may be as long.
+    learned: Learned,
     is_lost: bool,
 }
 
@@ -87,8 +87,8 @@ impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
         let (engine, threads) = (None, Vec::new());
-        let (has_lent, is_lost) = (false, false);
-        Self { os_threads, memory, builders, doorbell, engine, threads, has_lent, is_lost }
+        let (learned, is_lost) = (Learned::Nothing, false);
+        Self { os_threads, memory, builders, doorbell, engine, threads, learned, is_lost }
     }
 
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
@@ -126,7 +126,7 @@ impl<B: BuilderSet> Host for Pool<B> {
         // The first thread; it calls the others.
         let finish = Finish::of(1);
         let limits = if os_threads > 1 { Limits::of_this_machine() } else { Limits::USUAL };
-        let cores = Arc::new(Cores::of_launch(launch, os_threads, limits));
+        let cores = Arc::new(Cores::of_launch(launch, os_threads, (limits, self.learned)));
         let role = Mutex::new(role::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
@@ -138,14 +138,14 @@ impl<B: BuilderSet> Host for Pool<B> {
         let others = others.iter().take(os_threads - 1).map(PoolThread::as_guest).collect();
         let guests = Guests::new(first.handle.thread().clone(), others);
         let job = Arc::new(Job { run, role, guests });
-        if self.has_lent || self.engine.is_some() {
+        if self.learned == Learned::LongEnough || self.engine.is_some() {
             job.call_guests();
         }
         // A thread of the pool ends only when its sender is dropped.
         first.jobs.send(job).unwrap_or_default();
         let watched = (&*finish, &*cores.beats());
         self.is_lost |= !supervisor::supervise(launch, 1, watched, supervisor::Clock::Real);
-        self.has_lent = cores.has_borrowers();
+        self.learned = cores.learned();
         !self.is_lost
     }
 

@@ -160,7 +160,7 @@ struct Scheduling<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
 
 impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, AT_ONCE> {
     fn new(launch: &Launch<'static>, cores: &Arc<Cores>) -> Self {
-        let rung = Arc::new(Rung::default());
+        let rung = Arc::clone(&cores.rung);
         let bell = PoolBell { rung: Arc::clone(&rung), cores: Arc::clone(cores) };
         let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, &bell)).collect();
         Self { seats, rung, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }

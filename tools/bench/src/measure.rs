@@ -10,7 +10,7 @@ use crate::csr::Csr;
 use crate::family::Family;
 use crate::probe::{self, Distance};
 use crate::runner::{Class, Error, Loaded, Runner, Sample};
-use crate::stats::Spread;
+use crate::stats::{Spread, Statistic};
 
 /// What is measured.
 #[derive(Clone, Debug)]
@@ -54,6 +54,8 @@ pub struct Series {
     pub total: Spread,
     /// Every total in the order of the rounds, ns a task; those that count.
     pub samples: Vec<f64>,
+    /// The round of each.
+    pub rounds: Vec<u32>,
     /// The round trip of a line around these measurements, in ns, where there are two threads or more.
     pub round_trip_ns: Option<Spread>,
     /// How far the CPUs were from each other; `None`: one thread, or some of both.
@@ -62,9 +64,21 @@ pub struct Series {
     pub bytes_per_task: Option<f64>,
 }
 
+impl Series {
+    /// What stands for the samples of these rounds; `None`: there are none.
+    #[must_use]
+    pub fn total_in(&self, rounds: &[u32], statistic: Statistic) -> Option<f64> {
+        let all = self.rounds.iter().zip(&self.samples);
+        let chosen: Vec<f64> =
+            all.filter(|(round, _)| rounds.contains(round)).map(|(_, ns)| *ns).collect();
+        Some(Spread::of(&chosen)?.by(statistic))
+    }
+}
+
 /// A turn, and the probes around it.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
+    round: u32,
     sample: Sample,
     round_trip_ns: Option<f64>,
 }
@@ -147,21 +161,23 @@ fn take_turns(
                 continue;
             }
             say(&format!("round {round} of {rounds}: {}", runner.name()));
-            let turn = take_turn(&mut ***runner, iterations[index], (is_probed, slow[index]))?;
-            slow[index] = turn.sample.total > SLOW;
+            let (sample, round_trip_ns) =
+                take_turn(&mut ***runner, iterations[index], (is_probed, slow[index]))?;
+            slow[index] = sample.total > SLOW;
             if round > 0 {
-                turns[index].push(turn);
+                turns[index].push(Turn { round, sample, round_trip_ns });
             }
         }
     }
     Ok(turns)
 }
 
+/// The measurement, and the greater of the probes around it.
 fn take_turn(
     runner: &mut dyn Runner,
     iterations: u64,
     (is_probed, slow): (bool, bool),
-) -> Result<Turn, Error> {
+) -> Result<(Sample, Option<f64>), Error> {
     let probe = || probe::round_trip_ns();
     let before = is_probed.then(probe).filter(|_| runner.threads() > 1);
     // What ran before has filled the caches with its own; where a run is long, that does not matter.
@@ -170,7 +186,7 @@ fn take_turn(
     }
     let sample = runner.sample(iterations)?;
     let round_trip_ns = before.map(|before| before.max(probe()));
-    Ok(Turn { sample, round_trip_ns })
+    Ok((sample, round_trip_ns))
 }
 
 /// How many iterations take so long.
@@ -230,6 +246,7 @@ fn summary(point: Point<'_>, runner: &mut dyn Runner, turns: &[Turn]) -> Result<
         run: of(|sample| sample.run),
         total: of(|sample| Some(sample.total)).expect("there is at least one round"),
         samples: turns.iter().map(|turn| each(turn.sample.total)).collect(),
+        rounds: turns.iter().map(|turn| turn.round).collect(),
         round_trip_ns: round_trips.and_then(|times| Spread::of(&times)),
         distance,
         bytes_per_task,
@@ -243,6 +260,7 @@ mod tests {
     use crate::probe::Distance;
     use crate::runner::floor::{AtomicSweep, PlainSweep};
     use crate::runner::{Class, Error, Loaded, Runner, Sample};
+    use crate::stats::Statistic;
 
     fn plan() -> Plan {
         let families = Family::programs().collect();
@@ -257,6 +275,11 @@ mod tests {
         assert_eq!(series.len(), 20);
         assert!(series.iter().all(|one| one.samples.len() == 2 && one.total.min > 0.0));
         assert!(series.iter().all(|one| one.bytes_per_task >= Some(64.0)));
+        let first = &series[0];
+        assert_eq!(first.rounds, [1, 2]);
+        assert_eq!(first.total_in(&[2], Statistic::Least), Some(first.samples[1]));
+        assert_eq!(first.total_in(&[1, 2, 3], Statistic::Least), Some(first.total.min));
+        assert_eq!(first.total_in(&[3], Statistic::Least), None);
     }
 
     /// Runs nothing.
@@ -295,8 +318,12 @@ mod tests {
     #[test]
     fn near_is_compared_with_near() {
         let turns = |trips: &[f64]| -> Vec<Turn> {
-            let turn = |trip: &f64| Turn { sample: Sample::default(), round_trip_ns: Some(*trip) };
-            trips.iter().map(turn).collect()
+            let turn = |(round, trip): (u32, &f64)| Turn {
+                round,
+                sample: Sample::default(),
+                round_trip_ns: Some(*trip),
+            };
+            (1..).zip(trips).map(turn).collect()
         };
         let kept = |trips: &[f64]| {
             let (kept, distance) = like_with_like(&turns(trips));

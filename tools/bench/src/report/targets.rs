@@ -83,7 +83,7 @@ pub fn judge(report: &Report) -> Vec<Target> {
             library.map(|ratio| at_least("two OS threads: best library over ours", 2.0, ratio)),
         );
     }
-    targets.extend(two_over_one(report));
+    two_over_one(report, &mut targets);
     targets.extend(prepared(report));
     targets.extend(built_meanwhile(report));
     targets.extend(overlap(report));
@@ -160,23 +160,29 @@ fn ns(report: &Report, one: &Series) -> f64 {
     one.total.by(report.statistic)
 }
 
-/// The worst graph on two threads against the same variant on one.
-fn two_over_one(report: &Report) -> Option<Target> {
-    let ours = &report
-        .comparisons
-        .iter()
-        .find(|one| one.threads == 2 && one.tasks == stated(report))?
-        .ours;
+/// Two threads against the same variant on one, in the same rounds: the worst graph, and all of them.
+fn two_over_one(report: &Report, targets: &mut Vec<Target>) {
+    let tasks = stated(report);
+    let two = report.comparisons.iter().find(|one| one.threads == 2 && one.tasks == tasks);
+    let Some(ours) = two.map(|two| &two.ours) else { return };
     let single = ours.replace("pool-2", "pool-1");
-    let (two, one) =
-        (series(report, stated(report), &[ours]), series(report, stated(report), &[&single]));
+    let (two, one) = (series(report, tasks, &[ours]), series(report, tasks, &[&single]));
     let ratio = |two: &&Series| {
         let one = one.iter().find(|one| one.graph == two.graph && one.runner == single)?;
-        Some((ns(report, two) / ns(report, one), two.graph))
+        let one_ns = one.total_in(&two.rounds, report.statistic)?;
+        Some((ns(report, two) / one_ns, two.graph))
     };
     let exact = two.iter().filter(|it| it.runner == *ours);
-    let (worst, graph) = exact.filter_map(ratio).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(at_most(format!("two OS threads over one, worst graph ({graph})"), 1.3, worst))
+    let ratios: Vec<_> = exact.filter_map(ratio).collect();
+    let worst = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+    targets.extend(worst.map(|(ratio, graph)| {
+        at_most(format!("two OS threads over one, worst graph ({graph})"), 1.3, *ratio)
+    }));
+    let mean = geometric_mean(&ratios.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
+    targets.extend(mean.map(|mean| {
+        let what = format!("two OS threads over one, geometric mean of {} graphs", ratios.len());
+        at_most(what, 1.0, mean)
+    }));
 }
 
 fn prepared(report: &Report) -> Option<Target> {
