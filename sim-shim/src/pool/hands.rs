@@ -72,8 +72,8 @@ impl<'r, B> Hands<'r, B> {
         }
     }
 
-    /// Sleeps for a while. A sleeper is given no kernels of medium length, which would wait for it longer than they take; and looks around again afterwards,
-    /// for he is given some as soon as he asks. Long ones are given now and then, so that he asks for them while he sleeps.
+    /// Sleeps for a while. Kernels of medium length would wait for a sleeper longer than they take, so the thread does not ask for any meanwhile. When it wakes up
+    /// it looks as often as before, because it is given some as soon as it asks. Long kernels are given only now and then, so it goes on asking for them.
     fn nap(&mut self) {
         let cores = &self.run.cores;
         let is_medium = cores.has_borrowers() && !cores.is_long();

@@ -135,14 +135,13 @@ fn comes(line: &Line, number: u32, end: Instant) -> bool {
 }
 
 /// What a run has learned of its kernels, for the next one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Learned {
     /// Too little.
-    #[default]
     Nothing,
     /// They are too short to be lent.
     Short,
-    /// They are long enough.
+    /// They are long enough to be lent.
     LongEnough,
 }
 
