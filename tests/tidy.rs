@@ -1,16 +1,13 @@
 //! Style as a test: the rules of `pto_tests::tidy`, applied to this tree.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package, Target};
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{
-    Finding, circles, features, floors, links, python, recipes, rooms, rules, sizes,
-};
+use pto_tests::tidy::{Finding, circles, features, links, partners, python, recipes, rooms, rules};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -29,6 +26,16 @@ fn every_source_file_keeps_every_rule() {
             Finding { message, ..finding }
         }));
     }
+    assert_tidy(&findings);
+}
+
+#[test]
+fn every_partner_of_an_ordering_exists() {
+    let sources = files(&root(), "rs");
+    let mut functions = partners::Functions::of(&sources);
+    files(&root(), "h").iter().for_each(|header| functions.add_header(header));
+    let findings: Vec<_> =
+        sources.iter().flat_map(|source| partners::missing(source, &functions)).collect();
     assert_tidy(&findings);
 }
 
@@ -67,32 +74,6 @@ fn an_example_or_a_kernel_is_one_row_of_one_table() {
     let mut findings = recipes::second_tables(&examples, &sources, LISTS_OF_EXAMPLES);
     findings.extend(recipes::second_tables(&kernels, &sources, LISTS_OF_KERNELS));
     assert_tidy(&findings);
-}
-
-#[test]
-fn few_folders_stand_at_the_top() {
-    let folders = folders_at_the_top(&root());
-    assert!(folders.len() >= 7, "these are not the folders of the project: {folders:?}");
-    assert_tidy(&rooms::strangers_at_the_top(folders.iter().map(String::as_str)));
-}
-
-/// The visible folders of the commit; in a copy without one, those that are there and that no build has made.
-fn folders_at_the_top(root: &Path) -> Vec<String> {
-    let names: Vec<String> = if root.join(".git").exists() {
-        let listed = std::process::Command::new("git")
-            .args(["ls-tree", "-d", "--name-only", "HEAD"])
-            .current_dir(root)
-            .output()
-            .expect("git lists the folders of the commit");
-        String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect()
-    } else {
-        let entries = std::fs::read_dir(root).expect("the folder of the project");
-        let paths = entries.map(|entry| entry.expect("an entry of the folder").path());
-        let is_own = |path: &PathBuf| path.is_dir() && !path.join("CACHEDIR.TAG").exists();
-        let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        paths.filter(is_own).filter_map(name).collect()
-    };
-    names.into_iter().filter(|name| !name.starts_with('.')).collect()
 }
 
 #[test]
@@ -204,12 +185,6 @@ fn no_files_of_a_crate_need_each_other() {
 }
 
 #[test]
-fn every_arrow_between_the_folders_of_a_crate_leads_down() {
-    let up = |path: &str| floors::of_crate(path, read).expect("every file can be read");
-    assert_tidy(&of_each_crate(up));
-}
-
-#[test]
 fn no_modules_of_python_need_each_other() {
     let folder = root().join("bindings/python");
     let sources = ["py", "pyi"].into_iter().flat_map(|extension| files(&folder, extension));
@@ -219,15 +194,6 @@ fn no_modules_of_python_need_each_other() {
         .collect();
     assert!(modules.len() > 80, "the packages were not found: {} modules", modules.len());
     assert_tidy(&python::circles(&modules));
-}
-
-#[test]
-fn no_type_of_the_firmware_owns_too_much() {
-    let sources = files(&root(), "rs");
-    let of_firmware: Vec<_> =
-        sources.iter().filter(|source| source.path.starts_with("aicpu-fw/src/")).collect();
-    assert!(of_firmware.len() > 50, "the firmware was not found: {} files", of_firmware.len());
-    assert_tidy(&sizes::too_large(of_firmware).expect("every file is Rust"));
 }
 
 fn read(path: &str) -> Option<String> {

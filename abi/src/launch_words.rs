@@ -139,7 +139,7 @@ impl LaunchTickets {
 
     /// The instance leaves; true for the last one of `instances`.
     pub fn give_back(&self, instances: u32) -> bool {
-        // AcqRel: the last instance sees what all others did (their Release halves).
+        // AcqRel: pairs with itself; the last instance sees what all others did before theirs.
         self.given_back.fetch_add(1, Ordering::AcqRel) + 1 == instances
     }
 

@@ -83,7 +83,7 @@ impl Sharing for Shared {
         new: u32,
         success: Ordering,
     ) -> Result<u32, u32> {
-        // Acquire: pairs with the Release that put the found value there (the caller names it).
+        // Acquire on failure: the caller names the Release store that it pairs with, above its call.
         word.compare_exchange(current, new, success, Ordering::Acquire)
     }
 }

@@ -52,8 +52,7 @@ unsafe fn meet(cells: u64, place: u64, parts: u64) {
     let word = core::ptr::with_exposed_provenance_mut::<u64>(args::size(cells + 8 * place));
     // SAFETY: the caller keeps the contract; the word is aligned, and while they meet it is reached by atomics only.
     let word = unsafe { AtomicU64::from_ptr(word) };
-    // AcqRel: Acquire pairs with the Release halves of the additions before this one, Release with the Acquire halves of
-    // those behind it, so that the last one to come has seen all.
+    // AcqRel: pairs with itself: the additions are one sequence, so that the last part sees what all others did.
     let before = word.fetch_add(1, Ordering::AcqRel);
     let (round, come) = (before >> 32, before & 0xFFFF_FFFF);
     if come + 1 >= parts {

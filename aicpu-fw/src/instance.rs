@@ -310,8 +310,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
     fn returned(&mut self) -> Progressed {
         self.phase = Phase::Returned;
-        // Release: pairs with the Acquire load of phase where the host looks whether all have returned.
-        self.line.phase.store(2, Ordering::Release);
+        // Relaxed: the phase is for reports. The platform tells its host that the instance has returned.
+        self.line.phase.store(2, Ordering::Relaxed);
         Progressed::Returned(self.launch.state.fault.first())
     }
 

@@ -199,6 +199,6 @@ unsafe fn tell((epitaph, state): (u64, &AtomicU64), kernel: u64, ended: Ended) {
         // SAFETY: the caller promises the epitaph; the word is written by the one that has taken it.
         unsafe { store(epitaph, at, value) }
     }
-    // Release: pairs with the end of the run, after which the host reads the epitaph.
+    // Release: pairs with the Acquire load in `FaultLine::epitaph_is_sealed`.
     state.store(epitaph::WRITTEN, Ordering::Release);
 }

@@ -100,7 +100,7 @@ pub(crate) fn release_published<S: Sharing>(task: &Task, edges_in: u32) -> bool 
         return true;
     }
     let bias = UNPUBLISHED - edges_in;
-    // AcqRel: Release pairs with the Acquire half of the last decrement in `Scheduler::release`, whose
+    // AcqRel: Release pairs with the Acquire half of the last decrement in `Flow::release`, whose
     // scheduler then reads the task; Acquire pairs with the Release half of the decrements made so far.
     S::fetch_sub_u32(&task.fanin, bias, Ordering::AcqRel) == bias
 }

@@ -220,7 +220,7 @@ impl<'v, 'a> Visit<'v, 'a> {
     #[inline]
     fn over(&self, end: u64, number: u64) {
         self.ring.take(end);
-        // Release: pairs with the Acquire load of whoever waits for the number on the host: what the commands did is seen.
+        // Release: pairs with the Acquire load in `StreamCore::completed` of the host, which then sees what the commands did.
         self.ring.consumer().completed.store(number, Ordering::Release);
     }
 
@@ -324,7 +324,7 @@ impl<'v, 'a> Visit<'v, 'a> {
             |line: &&EventLine| line.completed.load(Ordering::Acquire).wrapping_add(1) == record;
         let Some(line) = self.event(host).filter(is_next) else { return Turn::Host };
         line.time_ns.store(now_ns, Ordering::Relaxed);
-        // Release: pairs with the Acquire loads of those who wait, here and on the host.
+        // Release: pairs with the Acquire loads in `wait`, and in `EventCore::look_at_line` of the host.
         line.completed.store(record, Ordering::Release);
         host.refresh(GmAddr(self.word(0)), size_of::<EventLine>() as u64);
         Turn::Moved
@@ -332,7 +332,7 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     fn wait(&self, host: &mut impl BuilderHost) -> Turn {
         let Some(line) = self.event(host) else { return Turn::Host };
-        // Acquire: pairs with the Release stores where records are completed, here and on the host.
+        // Acquire: pairs with the Release stores in `record`, and in `EventLine::complete`, which the host calls.
         let is_complete = line.completed.load(Ordering::Acquire) >= self.word(1);
         if is_complete { Turn::Moved } else { Turn::Waits }
     }

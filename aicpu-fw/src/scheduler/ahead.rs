@@ -191,8 +191,8 @@ impl Ahead {
             }
             let kind = kind_of(next);
             self.kinds[kernel] = Some(kind);
-            // Acquire: pairs with the Release half of the decrements of the other producers and of the publish, so that
-            // the words of the task are those of its publish.
+            // Acquire: pairs with the Release halves in `Flow::release` and `release_published`, so that the words of the task are
+            // those of its publish.
             let fanin = next.fanin.load(Ordering::Acquire);
             if fanin != 1 && (fanin > 2 || !mutant::is(Mutant::RingsTooEarly)) {
                 continue;

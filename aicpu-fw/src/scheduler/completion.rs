@@ -182,7 +182,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline]
     fn note_completed(&mut self, task: &Task) {
         if !mutant::is(Mutant::ForgetsTheState) {
-            // Release: pairs with the Acquire loads in `stream::Stream`, whose builder then reuses the slot and its edges:
+            // Release: pairs with the Acquire loads in `Window::advance` and `proof::rest`; the builder then reuses the slot and its edges:
             // nothing of the task is touched after this store.
             task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         }
@@ -316,8 +316,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             platform.trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
-        // AcqRel: Release passes on what this part wrote; Acquire, in the last decrement, pairs with the Release half of
-        // the others.
+        // AcqRel: pairs with itself: Release passes on what this part wrote, and the last part acquires what the others wrote.
         let left = P::Sharing::fetch_sub_u32(&line.parts_left, one, Ordering::AcqRel);
         if left == one || left == 1 {
             self.parts_are_done(platform, (core, slot));

@@ -48,7 +48,7 @@ const WALKS: u32 = 64;
 pub fn rest<'t>(tasks: impl Iterator<Item = &'t Task>) -> Option<u64> {
     let mut completed = 0;
     for task in tasks {
-        // Acquire: pairs with the Release store in `Scheduler::is_completed`; what that task has released is seen from here on.
+        // Acquire: pairs with the Release store in `Flow::note_completed`; what that task has released is seen from here on.
         let state = task.state.load(Ordering::Acquire);
         if state == TaskState::COMPLETED.get() {
             completed += 1;

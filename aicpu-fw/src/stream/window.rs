@@ -190,7 +190,7 @@ impl<'a> Window<'a> {
         let before = self.watermark;
         while self.watermark < self.next {
             let Some(task) = self.task(self.watermark) else { break };
-            // Acquire: pairs with the Release store in `Scheduler::go_on`, after which no scheduler touches the task, its
+            // Acquire: pairs with the Release store in `Flow::note_completed`, after which no scheduler touches the task, its
             // arguments or its edges.
             if task.state.load(Ordering::Acquire) != TaskState::COMPLETED.get() {
                 break;

@@ -115,7 +115,7 @@ fn run_two<D: Done>(run: &Run<D>) {
         assert_eq!(state.payloads[first].load(Ordering::Relaxed), word, "another task's argument");
         assert_eq!(LockFree::close::<Shared>(task), 0);
         run.slot.0.with(|_| ());
-        // As the type says: Release pairs with the Acquire load in `Stream::advance`.
+        // As the type says: Release pairs with the Acquire load in `Window::advance`.
         task.state.store(TaskState::COMPLETED.get(), D::ORDER);
     }
 }

@@ -32,7 +32,7 @@ impl Bell {
     /// Wakes the service, or keeps it from falling asleep.
     #[inline]
     pub(super) fn ring(&self) {
-        // AcqRel: Release pairs with the Acquire half of the swaps in `was_rung` and `sleep`, after which the service
+        // AcqRel: Release pairs with the Acquire half of the swaps in `take_ring` and `sleep`, after which the service
         // sees what was submitted.
         if self.state.swap(RUNG, Ordering::AcqRel) == ASLEEP
             && let Some(sleeper) = self.sleeper.get()

@@ -140,7 +140,7 @@ impl EventCore {
 
     fn look_at_line(&self, state: &mut EventState) {
         let line = self.memory.line();
-        // Acquire: pairs with the Release store of the firmware, behind that of the time.
+        // Acquire: pairs with the Release store in the firmware's `Visit::record`, which stores the time before.
         let completed = line.completed.load(Ordering::Acquire);
         if completed > state.completed {
             state.pending.retain(|(pending, _)| *pending > completed);

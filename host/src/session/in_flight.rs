@@ -28,7 +28,7 @@ impl InFlight {
         // Relaxed: the exchange checks what was read.
         let mut count = self.0.load(Ordering::Relaxed);
         while count > 0 {
-            // Acquire: pairs with the Release half of the first one's addition: what is held has begun. The exchanges of others
+            // Acquire: pairs with the Release half of the addition in `enter_first`: what is held has begun. The exchanges of others
             // continue its sequence.
             let entered = self.0.compare_exchange_weak(
                 count,
@@ -48,7 +48,7 @@ impl InFlight {
     fn enter_first<L>(&self, lock: impl FnOnce() -> L, begin: impl FnOnce(&mut L)) {
         let mut held = lock();
         begin(&mut held);
-        // Release: pairs with the Acquire of those that enter behind it. Acquire: with the Release of those that have left.
+        // Release: pairs with the Acquire exchange in `enter`. Acquire: pairs with the Release subtractions in `leave`.
         self.0.fetch_add(1, Ordering::AcqRel);
         drop(held);
     }

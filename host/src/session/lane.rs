@@ -519,7 +519,7 @@ impl Lane {
         self.at += entries;
         self.known = number;
         self.ring().take(self.at);
-        // Release: pairs with the Acquire loads of those who look at the line from the device.
+        // Release: pairs with the Acquire load in `StreamCore::completed`.
         self.ring().consumer().completed.store(number, Ordering::Release);
         shared.holds.finished(commands);
         self.core.told.change(|_| ());

@@ -170,7 +170,7 @@ impl RingMemory {
         let known = &self.ring.consumer().completed;
         if completed > known.load(Ordering::Relaxed) {
             self.ring.take(taken);
-            // Release: pairs with the Acquire load of whoever waits for the number.
+            // Release: pairs with the Acquire load in `StreamCore::completed`.
             known.store(completed, Ordering::Release);
         }
         Ok(())

@@ -36,13 +36,13 @@ pub enum BootState {
 /// See [`BootState`].
 #[must_use]
 pub fn state(block: &BootBlock, vcpus: u32) -> BootState {
-    // Acquire: pairs with the Release stores in the image's `accept_boot_header`.
+    // Acquire: pairs with the Release stores in the image's `vcpu::accept_boot_header`.
     if block.firmware.state.load(Ordering::Acquire) == FW_REFUSED {
         let [field, found] = &block.firmware.refused;
         return BootState::Refused(field.load(Ordering::Relaxed), found.load(Ordering::Relaxed));
     }
     let lines = block.vcpus.iter().take(vcpus as usize);
-    // Acquire: pairs with the Release store of state in the image's `boot`.
+    // Acquire: pairs with the Release store of state in the image's `serve::boot`.
     let ready = lines.filter(|line| line.state.load(Ordering::Acquire) != VCPU_OFF).count();
     if ready == vcpus as usize { BootState::Ready } else { BootState::Starting(ready) }
 }
@@ -50,7 +50,7 @@ pub fn state(block: &BootBlock, vcpus: u32) -> BootState {
 /// Whether the first `instances` vCPUs have done their part of an order.
 #[must_use]
 pub fn have_done(block: &BootBlock, instances: u32, order: &LaunchOrder) -> bool {
-    // Acquire: pairs with the Release store of done in the image's `finish`.
+    // Acquire: pairs with the Release store of done in the image's `serve::finish`.
     let done = |line: &VcpuLine| line.done.load(Ordering::Acquire) == order.sequence;
     block.vcpus.iter().take(instances as usize).all(done)
 }
@@ -58,7 +58,7 @@ pub fn have_done(block: &BootBlock, instances: u32, order: &LaunchOrder) -> bool
 /// Whether all vCPUs have taken up an order: none touches an earlier arena any more.
 #[must_use]
 pub fn have_seen(block: &BootBlock, vcpus: u32, order: &LaunchOrder) -> bool {
-    // Acquire: pairs with the Release store of seen in the image's `serve`.
+    // Acquire: pairs with the Release store of seen in the image's `serve::serve`.
     let seen = |line: &VcpuLine| line.seen.load(Ordering::Acquire) == order.sequence;
     block.vcpus.iter().take(vcpus as usize).all(seen)
 }
@@ -151,7 +151,7 @@ pub fn exceptions(block: &BootBlock) -> Vec<Exception> {
 }
 
 fn read_exception(vcpu: usize, frame: &ExceptionFrame) -> Option<Exception> {
-    // Acquire: pairs with the Release store of stamp in the image's `frame`.
+    // Acquire: pairs with the Release store of stamp in the image's `exception::keep`.
     let count = frame.stamp.load(Ordering::Acquire);
     (count > 0).then(|| Exception {
         vcpu,

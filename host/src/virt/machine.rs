@@ -465,7 +465,7 @@ impl VirtMachine {
 
     fn has_dead_vcpu(&self) -> bool {
         let lines = self.block().vcpus.iter().take(self.vcpus as usize);
-        // Acquire: pairs with the Release store in the image's `die`.
+        // Acquire: pairs with the Release store in the image's `exception::die`.
         lines.into_iter().any(|line| line.state.load(Ordering::Acquire) == VCPU_DEAD)
     }
 

@@ -82,7 +82,7 @@ impl Circle {
 }
 
 /// Who needs whom in this crate.
-pub(crate) fn needs(loaded: &Crate) -> Needs {
+fn needs(loaded: &Crate) -> Needs {
     let mut needs = Needs::new();
     for (number, module) in loaded.modules.iter().enumerate() {
         for path in paths_of(module) {
@@ -96,7 +96,7 @@ pub(crate) fn needs(loaded: &Crate) -> Needs {
 }
 
 /// The paths by which a module uses items: of its imports, without those that it only hands on, and of its bodies.
-pub(crate) fn paths_of(module: &Module) -> Vec<Vec<String>> {
+fn paths_of(module: &Module) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
     module.bodies.iter().for_each(|body| scan(body, &[], &mut paths));
     let words: BTreeSet<&String> = paths.iter().filter_map(|path| path.first()).collect();

@@ -2,22 +2,21 @@
 //!
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
-//! dependencies between the files of one crate, [`floors`] those between its folders, [`python`] those
-//! between modules of Python, [`features`] with which features a crate is compiled, [`sizes`] how much a type owns, [`links`] judges documentation.
+//! dependencies between the files of one crate, [`python`] those between modules of Python, [`partners`] the partners of orderings,
+//! [`features`] with which features a crate is compiled, [`links`] judges documentation.
 
 pub mod arrows;
 mod cfg;
 pub mod circles;
 pub mod dependencies;
 pub mod features;
-pub mod floors;
 pub mod links;
 mod modules;
+pub mod partners;
 pub mod python;
 pub mod recipes;
 pub mod rooms;
 pub mod rules;
-pub mod sizes;
 pub mod source;
 
 /// Something that a rule does not accept.

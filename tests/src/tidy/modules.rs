@@ -139,44 +139,6 @@ impl Crate {
         }
     }
 
-    /// The first module on the way of `path` that only hands on what the path names there; `None`: each name is of the module itself.
-    pub(crate) fn handed_on_by(&self, module: usize, path: &[String]) -> Option<usize> {
-        let mut at = module;
-        let mut is_first = true;
-        for name in path {
-            match name.as_str() {
-                "crate" => at = 0,
-                "self" => {}
-                "super" => at = self.modules[at].parent?,
-                _ => {
-                    let held = &self.modules[at];
-                    match held.children.get(name) {
-                        Some(child) => at = *child,
-                        None if held.items.contains(name) || is_first => return None,
-                        None => {
-                            let names = |import: &Import| import.name.as_ref() == Some(name);
-                            let found = self.lookup(at, name, &mut BTreeSet::new());
-                            let is_elsewhere =
-                                matches!(found, Some(Found::Item(file)) if file != held.file);
-                            let is_macro = self.macros.contains_key(name);
-                            let is_handed_on =
-                                held.imports.iter().any(names) || is_elsewhere && !is_macro;
-                            return is_handed_on.then_some(at);
-                        }
-                    }
-                }
-            }
-            is_first = false;
-        }
-        None
-    }
-
-    /// Is `module` inside of `above`?
-    pub(crate) fn is_above(&self, above: usize, module: usize) -> bool {
-        let parents = std::iter::successors(Some(module), |at| self.modules[*at].parent);
-        parents.skip(1).any(|at| at == above)
-    }
-
     fn resolve(
         &self,
         from: usize,

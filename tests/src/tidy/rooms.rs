@@ -1,36 +1,8 @@
-//! Where crates stand: few folders at the top, and a folder has the name of its crate.
+//! Where crates stand: a folder has the name of its crate, and no arrow between the folders at the top leads up.
 
 use std::collections::BTreeSet;
 
 use super::Finding;
-
-/// The folders at the top: the owner's seven, and the few that the rest stands in. `tests` is one of the seven.
-const TOP: &[&str] = &[
-    "abi",
-    "aicore-kernels",
-    "aicpu-fw",
-    "bindings",
-    "docs",
-    "examples",
-    "graph",
-    "host",
-    "linker",
-    "sim-shim",
-    "tests",
-    "tools",
-    "workload",
-];
-
-/// Folders at the top that are not named in `TOP`.
-#[must_use]
-pub fn strangers_at_the_top<'a>(folders: impl IntoIterator<Item = &'a str>) -> Vec<Finding> {
-    let strangers = folders.into_iter().filter(|folder| !TOP.contains(folder));
-    let finding = |folder: &str| Finding {
-        place: folder.to_owned(),
-        message: format!("move it into one of the folders at the top: {}", TOP.join(", ")),
-    };
-    strangers.map(finding).collect()
-}
 
 /// Is `folder`, from the workspace's folder, called like its crate? The crate's name without `pto-` is the end of
 /// the folder's path, with `-` between its parts: `linker/virt/platform` holds `pto-virt-platform`.
@@ -95,9 +67,7 @@ pub fn room_of(folder: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        arrows_that_lead_up, beside_their_folder, is_called_like, room_of, strangers_at_the_top,
-    };
+    use super::{arrows_that_lead_up, beside_their_folder, is_called_like, room_of};
     use std::collections::BTreeSet;
 
     #[test]
@@ -108,13 +78,6 @@ mod tests {
         assert!(!is_called_like("linker/virt", "pto-fw-virt"));
         assert!(!is_called_like("tools/fw-build", "pto-image-build"));
         assert!(!is_called_like("bindings/mpic", "pto-c"), "a part of a name is not the name");
-    }
-
-    #[test]
-    fn a_new_folder_at_the_top_is_found() {
-        assert!(strangers_at_the_top(["abi", "docs"]).is_empty());
-        let found = strangers_at_the_top(["abi", "more"]);
-        assert_eq!(found[0].place, "more");
     }
 
     #[test]

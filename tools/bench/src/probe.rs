@@ -63,9 +63,9 @@ pub fn wake_us(pause: Duration, times: u32) -> f64 {
         let mut seen = 0;
         while seen < u64::from(times) {
             thread::park();
-            // Acquire: pairs with the Release store of the other thread.
+            // Acquire: pairs with the Release store of asked below.
             seen = theirs.load(Ordering::Acquire);
-            // Release: pairs with the Acquire load of the other thread.
+            // Release: pairs with the Acquire load of answered below.
             answers.store(seen, Ordering::Release);
         }
     });
@@ -73,10 +73,10 @@ pub fn wake_us(pause: Duration, times: u32) -> f64 {
     for number in 1..=u64::from(times) {
         thread::sleep(pause);
         let start = Instant::now();
-        // Release: pairs with the Acquire load of the sleeper.
+        // Release: pairs with the Acquire load of the sleeper above.
         asked.store(number, Ordering::Release);
         sleeper.thread().unpark();
-        // Acquire: pairs with the Release store of the answer.
+        // Acquire: pairs with the Release store of the sleeper above.
         wait_for(|| Some(answered.load(Ordering::Acquire)).filter(|seen| *seen == number));
         found.push(start.elapsed().as_secs_f64() * 1e6);
     }
@@ -95,13 +95,13 @@ fn mailboxes(slots: usize, numbers: u64, batches: u64) -> f64 {
     let answering = thread::spawn(move || {
         for number in 0.. {
             let word = &theirs[place(number, slots)].word;
-            // Acquire: pairs with the Release store of the other thread; what it wrote before is seen.
+            // Acquire: pairs with the Release store in `put` below; what was written before it is seen.
             if wait_for(|| Some(word.load(Ordering::Acquire)).filter(|found| *found > 2 * number))
                 == END
             {
                 return;
             }
-            // Release: pairs with the Acquire load of the other thread.
+            // Release: pairs with the Acquire load in `put` below.
             word.store(2 * number + 2, Ordering::Release);
         }
     });
@@ -111,9 +111,9 @@ fn mailboxes(slots: usize, numbers: u64, batches: u64) -> f64 {
     let put = |number: u64, word: u64| {
         let line = &lines[place(number, slots)];
         let answer = number.checked_sub(slots as u64).map_or(0, |before| 2 * before + 2);
-        // Acquire: pairs with the Release store of the answer.
+        // Acquire: pairs with the Release store of the answering thread above.
         wait_for(|| Some(line.word.load(Ordering::Acquire)).filter(|found| *found == answer));
-        // Release: pairs with the Acquire load of the answering thread.
+        // Release: pairs with the Acquire load of the answering thread above.
         line.word.store(word, Ordering::Release);
     };
     for _ in 0..batches {

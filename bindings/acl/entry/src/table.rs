@@ -14,7 +14,7 @@ pub(crate) static TABLE: [AtomicPtr<c_void>; ROWS.len()] =
 
 /// Lets a function go there from now on.
 pub(crate) fn set(index: usize, target: *mut c_void) {
-    // Release: the entry points load the place as the machine does; whoever finds the target finds what was written before.
+    // Release: pairs with the Acquire load in `target`. The entry points load the place with an ordinary load, whose target depends on its value.
     TABLE[index].store(target, Ordering::Release);
 }
 

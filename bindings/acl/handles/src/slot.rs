@@ -134,7 +134,7 @@ impl<T> Slot<T> {
     /// Takes a pin away; whoever takes the last one of a closed object empties the slot. Whether that was so.
     #[inline]
     pub(crate) fn unpin(&self) -> bool {
-        // Release: pairs with the Acquire load of the thread that empties the slot: it drops the object after everybody has looked.
+        // Release: pairs with the Acquire load in `empty`: the object is dropped after every thread has used it.
         let before = self.word.fetch_sub(1, Ordering::Release);
         before & (OPEN | PINS) == 1 && self.empty()
     }

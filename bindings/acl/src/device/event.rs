@@ -201,7 +201,7 @@ impl Event {
             lane.stream().record(&self.point)?;
             return Ok(());
         };
-        // AcqRel: pairs with the Acquire load of a wait, in this process or another.
+        // AcqRel: pairs with the Acquire loads in `is_complete` and `wait_in`, in this process or another.
         let record = words.at(0).cell().fetch_add(1, Ordering::AcqRel) + 1;
         lane.stream().record(&self.point)?;
         words.at(1).write(lane, record)
@@ -288,7 +288,7 @@ impl Event {
         })?;
         let event = Arc::clone(self);
         let work: Work = Arc::new(move |lane| {
-            // Release: as for a record. One that was never recorded stays so.
+            // Release: pairs with the Acquire load in `was_recorded`. An event that was never recorded stays so.
             let _: Result<u8, u8> =
                 event.last.compare_exchange(RECORDED, RESET, Ordering::Release, Ordering::Relaxed);
             lane.stream().reset(&event.point)?;
@@ -301,7 +301,7 @@ impl Event {
     pub(crate) fn is_complete(&self) -> Answer<bool> {
         self.check_uncaptured()?;
         if let Some(words) = &self.words {
-            // Acquire: pairs with the write of the record.
+            // Acquire: pairs with the addition in `record_in`, and with the Release store in `Word::write`.
             let [asked, done] = [0, 1].map(|index| words.at(index).cell().load(Ordering::Acquire));
             return Ok(done >= asked);
         }

@@ -79,7 +79,7 @@ impl Word {
         }
         let word = self.clone();
         lane.call(move || {
-            // Release: pairs with the Acquire load of whoever waits for the word.
+            // Release: pairs with the Acquire load in `wait_on_host`.
             word.cell().store(value, Ordering::Release);
             Ok(())
         })
@@ -146,7 +146,7 @@ pub(crate) fn wait_on_host(
     limit: Option<Duration>,
 ) -> Answer {
     let start = Instant::now();
-    // Acquire: pairs with the Release store of whoever writes the word.
+    // Acquire: pairs with the Release store in `Word::write`.
     while !test.is_met(cell.load(Ordering::Acquire), value) {
         if limit.is_some_and(|limit| start.elapsed() >= limit) {
             let text = format!(

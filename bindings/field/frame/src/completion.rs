@@ -94,6 +94,6 @@ unsafe fn holds(condition: &Condition) -> bool {
     let counter: *const AtomicU32 = with_exposed_provenance(address);
     // SAFETY: the caller vouches for it.
     let counter = unsafe { &*counter };
-    // Acquire: pairs with the Release of the notification that raises it (`send_notification` of the headers).
+    // Acquire: pairs with the Release addition in `pto_async_kernel_api::send_notification`.
     counter.load(Ordering::Acquire) >= condition.expected
 }

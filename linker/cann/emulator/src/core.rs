@@ -109,7 +109,7 @@ impl WorkerPort for Core {
             let silent = epoch == answered || self.conduct == Conduct::Deaf;
             return if silent { Command::Wait } else { Command::Greet(epoch) };
         };
-        // Acquire: what AICPU wrote before the doorbell (and its `dsb st`) is visible after it.
+        // Acquire: pairs with the `dsb st` before the doorbell in the image's `registers::ring`.
         let rung = self.registers.data_main_base.load(Ordering::Acquire);
         if rung == EXIT_SIGNAL {
             return Command::Quit;
@@ -143,7 +143,7 @@ impl WorkerPort for Core {
 
     fn finish(&mut self, id: u32) {
         let id = if self.conduct == Conduct::Lies { id + 5 } else { id };
-        // Release: pairs with AICPU's `dsb ld` behind its load of COND.
+        // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
         self.registers.cond.store(FINISHED | id, Ordering::Release);
         while self.conduct == Conduct::Lies && self.watch.abandon.load(Ordering::Relaxed) == 0 {
             if self.registers.data_main_base.load(Ordering::Relaxed) == EXIT_SIGNAL {
@@ -156,7 +156,7 @@ impl WorkerPort for Core {
     fn leave(&mut self) {
         self.expected = None;
         self.lines.leave();
-        // Release: everything that the core did stands before it.
+        // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
         self.registers.cond.store(STATUS_EXITED, Ordering::Release);
     }
 }

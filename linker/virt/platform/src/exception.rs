@@ -56,7 +56,7 @@ pub(crate) extern "C" fn on_double_exception() {
 }
 
 fn die(me: Vcpu) {
-    // Release: pairs with the host's Acquire load of state.
+    // Release: pairs with the host's Acquire load in `VirtMachine::has_dead_vcpu`.
     me.line.state.store(VCPU_DEAD, Ordering::Release);
     loop {
         timer::nap(timer::NAP_LONG_NS);
@@ -78,7 +78,7 @@ fn keep(me: Vcpu, vector: u32, frame: &Frame) {
         to.store(from, Ordering::Relaxed);
     }
     let stamp = kept.stamp.load(Ordering::Relaxed);
-    // Release: pairs with the host's Acquire load of stamp.
+    // Release: pairs with the host's Acquire load in `boot::read_exception`.
     kept.stamp.store(stamp.wrapping_add(1), Ordering::Release);
 }
 

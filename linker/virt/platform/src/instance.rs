@@ -125,8 +125,8 @@ pub(crate) fn give_up(arena: Arena<'static>, role: u32) {
         }
     }
     if let Some(line) = arena.instances().get(role as usize) {
-        // Release: pairs with the host's Acquire load of phase.
-        line.phase.store(2, Ordering::Release);
+        // Relaxed: the phase is for reports. The host waits for `done` of the vCPU.
+        line.phase.store(2, Ordering::Relaxed);
     }
 }
 

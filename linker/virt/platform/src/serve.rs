@@ -40,7 +40,7 @@ pub fn serve<B: BuilderSet + Copy>(index: u64, arrival: u64, builders: B) -> ! {
         };
         me.take_up(&order);
         me.line.seen_ticks.store(timer::ticks(), Ordering::Relaxed);
-        // Release: pairs with the host's Acquire load of seen; no earlier arena is touched any more.
+        // Release: pairs with the host's Acquire load in `boot::have_seen`; no earlier arena is touched any more.
         me.line.seen.store(order.sequence, Ordering::Release);
         take_part(me, &order, builders);
         finish(me);
@@ -60,12 +60,12 @@ fn boot(me: Vcpu, index: u64) {
             }
         }
         firmware.started_ticks.store(timer::ticks(), Ordering::Relaxed);
-        // Release: pairs with the host's Acquire load of state.
+        // Release: pairs with the host's Acquire load in `boot::state`.
         firmware.state.store(FW_STARTED, Ordering::Release);
     }
     timer::enable(index);
     me.line.ready_ticks.store(timer::ticks(), Ordering::Relaxed);
-    // Release: pairs with the host's Acquire load of state.
+    // Release: pairs with the host's Acquire load in `boot::state`.
     me.line.state.store(VCPU_READY, Ordering::Release);
 }
 
@@ -90,7 +90,7 @@ fn take_part<B: BuilderSet>(me: Vcpu, order: &LaunchOrder, builders: B) {
 
 fn assume(me: Vcpu, state: u32, role: u32) {
     me.line.role.store(role, Ordering::Relaxed);
-    // Release: pairs with the host's Acquire load of state, which then reads the role.
+    // Release: pairs with the host's Acquire load in `boot::state`.
     me.line.state.store(state, Ordering::Release);
 }
 
@@ -99,7 +99,7 @@ fn finish(me: Vcpu) {
     me.set_log_ring(None);
     me.line.state.store(VCPU_READY, Ordering::Relaxed);
     let seen = me.line.seen.load(Ordering::Relaxed);
-    // Release: pairs with the host's Acquire load of done.
+    // Release: pairs with the host's Acquire load in `boot::have_done`.
     me.line.done.store(seen, Ordering::Release);
 }
 

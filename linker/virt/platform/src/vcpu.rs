@@ -136,7 +136,7 @@ pub(crate) fn accept_boot_header(entry_ticks: u64) -> u64 {
             let [where_, what] = &firmware.refused;
             where_.store(field as u64, Ordering::Relaxed);
             what.store(found, Ordering::Relaxed);
-            // Release: pairs with the host's Acquire load of state.
+            // Release: pairs with the host's Acquire load in `boot::state`.
             firmware.state.store(FW_REFUSED, Ordering::Release);
             semihosting::exit(EXIT_REFUSED);
         }

@@ -19,10 +19,7 @@ pub const ALL: &[(&str, Rule)] = &[
     ("no SeqCst", sequential_consistency),
     ("unsafe code is fenced", unsafe_code),
     ("expect, not allow", allow_attributes),
-    ("names say what a thing is", vague_names),
     ("a question changes nothing", questions),
-    ("a recording is a build that is kept", recordings),
-    ("a shape is a tensor's extents", shapes),
     ("device crates are no_std", device_roots),
     ("the CANN interface has layers", interface_layers),
     ("arguments are checked above the plug-in", checked_arguments),
@@ -88,75 +85,6 @@ const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;
-/// Where builds are recorded, to be built again, and may be called so.
-const RECORDING_PLACES: &[&str] = &[
-    "abi/src/session/mod.rs",
-    "abi/src/session/recording.rs",
-    "aicpu-fw/src/resident/replay.rs",
-    "aicpu-fw/src/stream/builder/mod.rs",
-    "aicpu-fw/src/stream/builder/record.rs",
-    "aicpu-fw/src/stream/recording",
-    "aicpu-fw/tests/stream/ranges.rs",
-    "aicpu-fw/tests/stream/replay.rs",
-    "aicpu-fw/tests/stream/stuck.rs",
-    "bindings/foreign/src/build.rs",
-    "examples/src/task_shapes/",
-    "graph/src/lib.rs",
-    "graph/src/stream.rs",
-    "graph/src/tensor.rs",
-    "host/src/session/mod.rs",
-    "host/src/session/",
-    "host/src/stitch/of_recording.rs",
-    "host/tests/device/sessions/",
-    "host/tests/device/stitching/mod.rs",
-    "host/tests/device/block_shapes/replays.rs",
-    "host/tests/device/streaming/pieces.rs",
-    "sim-shim/src/builders/beside.rs",
-    "tests/system/held/",
-    "tools/bench/benches/submission/",
-    "tools/bench/src/sessions/mod.rs",
-    "tools/bench/src/stream.rs",
-    // A graph file is a build that is kept, and is built again from the file.
-    "tools/check/",
-    "tools/cli/src/program.rs",
-    "tools/cli/src/programs.rs",
-    "tools/cli/src/dump.rs",
-    "tools/cli/tests/command/checks.rs",
-    "tools/fuzz/src/targets/plan.rs",
-    "sim-shim/src/virtual_time/soak/derived.rs",
-];
-/// Where events of streams are recorded, as the field says (`aclrtRecordEvent`).
-const EVENT_PLACES: &[&str] = &[
-    "abi/src/session/command.rs",
-    "aicpu-fw/src/resident/visit.rs",
-    "bindings/acl/",
-    "bindings/c/src/handle.rs",
-    "bindings/c/src/kernel_stream.rs",
-    "bindings/native/src/stitch/",
-    "bindings/python/src/kernel_stream.rs",
-    "host/src/group/submitters.rs",
-    "host/src/session/",
-    "host/src/stitch/stream.rs",
-    "host/tests/device/sessions/",
-    "linker/cann/image/tests/images/sessions.rs",
-    "tests/system/abandoned.rs",
-    "tests/system/virt.rs",
-    "tools/bench/src/sessions/",
-    "host/examples/serve",
-    "tools/cli/tests/command/mpi/sessions.rs",
-    // Calls of `aclrt*` are kept and made again; other tools for such interfaces call this record and replay, too.
-    "tools/cli/src/acl.rs",
-    "tools/cli/src/args/acl.rs",
-];
-/// Names of other people's interfaces: the crate `log`, and the field's class `Runtime`.
-const FOREIGN_NAMES: &[&str] = &["log::Record", "record_tensor_pair", "record_device_alloc"];
-/// The words that belong to recordings.
-const WORDS_OF_RECORDINGS: &[&str] = &["record", "records", "recorder", "recorders", "recorded"];
-/// Where a shape that is declared is that of tensors: the sizes of an example's problem, and the example of tasks with block shapes.
-const SHAPE_PLACES: &[&str] = &["examples/src/", "bindings/field/tests/field/main.rs"];
-/// Words that say nothing about a thing.
-const VAGUE: &[&str] =
-    &["manager", "managers", "helper", "helpers", "util", "utils", "utility", "utilities"];
 
 fn is_in(source: &Source, places: &[&str]) -> bool {
     places.iter().any(|place| source.path.starts_with(place))
@@ -307,96 +235,12 @@ pub fn questions(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// What is kept of a build, to be built again, is a recording. Everything else has a name of its own.
-#[must_use]
-pub fn recordings(source: &Source) -> Vec<Finding> {
-    if is_in(source, RECORDING_PLACES) || is_in(source, EVENT_PLACES) {
-        return Vec::new();
-    }
-    let message = "a recording is a build that is kept, to be built again: call other things by what they are";
-    lines_where(source, message, |code| {
-        let ours = FOREIGN_NAMES.iter().fold(code.to_owned(), |code, name| code.replace(name, ""));
-        words(&ours).any(speaks_of_recordings)
-    })
-}
-
-/// Whether a part of the name is `record`, `records`, `recorder` or `recorded`.
-fn speaks_of_recordings(name: &str) -> bool {
-    parts_of(name).iter().any(|part| WORDS_OF_RECORDINGS.contains(&part.as_str()))
-}
-
 /// Where each function begins: line and byte.
 fn functions(code: &str) -> impl Iterator<Item = (usize, usize)> {
     let starts = code.match_indices("fn ").filter(|(at, _)| {
         code[..*at].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(')
     });
     starts.map(|(at, _)| (1 + code[..at].matches('\n').count(), at))
-}
-
-/// A type or module is called by what it is.
-#[must_use]
-pub fn vague_names(source: &Source) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let stem = source.path.rsplit('/').next().unwrap_or("").trim_end_matches(".rs");
-    if is_vague(stem) {
-        findings.push(finding(source, 1, "the file's name does not say what is in it"));
-    }
-    for (number, _, code) in source.lines() {
-        let words: Vec<_> = words(code).collect();
-        for pair in words.windows(2) {
-            if is_declaration(pair[0]) && is_vague(pair[1]) {
-                let message = format!("{} does not say what it is", pair[1]);
-                findings.push(finding(source, number, &message));
-            }
-        }
-    }
-    findings
-}
-
-fn is_vague(name: &str) -> bool {
-    parts_of(name).iter().any(|part| VAGUE.contains(&part.as_str()))
-}
-
-/// A shape is the extents of a tensor. What a task needs beyond one kernel on one core is its block shape, and a type or module
-/// for it is called so.
-#[must_use]
-pub fn shapes(source: &Source) -> Vec<Finding> {
-    if is_in(source, SHAPE_PLACES) {
-        return Vec::new();
-    }
-    let message = "a shape is the extents of a tensor: call this a block shape, or by what it is";
-    lines_where(source, message, |code| {
-        let words: Vec<_> = words(code).collect();
-        words.windows(2).any(|pair| is_declaration(pair[0]) && speaks_of_shapes(pair[1]))
-    })
-}
-
-/// Whether `shape` or `shapes` is a part of the name, and no `block` stands before it.
-fn speaks_of_shapes(name: &str) -> bool {
-    let parts = parts_of(name);
-    let is_shape = |at: &usize| matches!(parts[*at].as_str(), "shape" | "shapes");
-    let is_of_blocks = |at: usize| at.checked_sub(1).is_some_and(|at| parts[at] == "block");
-    (0..parts.len()).filter(is_shape).any(|at| !is_of_blocks(at))
-}
-
-fn is_declaration(word: &str) -> bool {
-    matches!(word, "struct" | "enum" | "trait" | "type" | "mod" | "union")
-}
-
-/// The words that a name is made of, in small letters: of `TraceLane`, `trace_lane` and `TRACE_LANE` the same.
-fn parts_of(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut was_small = true;
-    for letter in name.chars() {
-        if letter == '_' || (letter.is_uppercase() && was_small) {
-            parts.push(String::new());
-        }
-        was_small = !letter.is_uppercase();
-        if let Some(part) = parts.last_mut() {
-            part.extend(letter.to_lowercase().filter(|letter| *letter != '_'));
-        }
-    }
-    parts
 }
 
 /// The crates that run on the device say that they need no std, and the firmware that it is safe.

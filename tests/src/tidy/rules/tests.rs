@@ -3,8 +3,7 @@
 use super::{ALL, Rule};
 use super::{
     allow_attributes, assembly, atomics, checked_arguments, device_roots, interface_layers,
-    opens_with_doc, orderings, questions, recordings, sequential_consistency, shapes, unsafe_code,
-    vague_names,
+    opens_with_doc, orderings, questions, sequential_consistency, unsafe_code,
 };
 use crate::tidy::source::Source;
 
@@ -70,28 +69,6 @@ fn a_question_that_changes_something_is_found() {
 }
 
 #[test]
-fn a_word_of_recordings_is_found_elsewhere() {
-    let text = "let Some(record) = shapes.line(slot);\nstruct Recorder;\n// a record\nconst RECORDS_A_LOOK: u8;\nlet recording: Recording;\nself.recorder.is_on();\nfn recorded_part()";
-    assert_eq!(
-        found(recordings, "aicpu-fw/src/scheduler/blocks.rs", text),
-        ["1", "2", "4", "6", "7"]
-    );
-    assert_eq!(found(recordings, "tests/system/virt_timelines.rs", text).len(), 5);
-    assert_eq!(found(recordings, "aicpu-fw/src/stream/recording/tape.rs", text), NONE);
-    assert_eq!(found(recordings, "bindings/acl/src/device/event.rs", text), NONE);
-    let foreign =
-        "fn log(&self, entry: &log::Record<'_>)\ncalls.record_tensor_pair(pair);\nRecord::new()";
-    assert_eq!(found(recordings, "sim-shim/src/logging.rs", foreign), ["3"]);
-}
-
-#[test]
-fn a_shape_that_is_no_tensors_is_found() {
-    let text = "pub struct NodeShape {\nmod shapes;\nenum Shape {\nstruct BlockShape;\nmod block_shapes;\nlet shape = tensor.shape;\nstruct ShapedTask;";
-    assert_eq!(found(shapes, "host/src/a.rs", text), ["1", "2", "3"]);
-    assert_eq!(found(shapes, "examples/src/moe_layer/inputs.rs", text), NONE);
-}
-
-#[test]
 fn assembly_is_found_outside_linker() {
     let text = "// asm!\ncore::arch::asm!(\"nop\");\nglobal_asm!(\"\");";
     assert_eq!(found(assembly, "host/src/a.rs", text), ["2", "3"]);
@@ -143,14 +120,6 @@ fn unsafe_code_is_found_outside_its_places() {
 fn an_allow_is_found() {
     let text = "#[allow(dead_code)]\n#![ allow (x)]\n#[expect(x, reason = \"#[allow(y)]\")]";
     assert_eq!(found(allow_attributes, "a.rs", text), ["1", "2"]);
-}
-
-#[test]
-fn vague_names_are_found() {
-    let text = "struct TaskManager;\nmod test_helpers;\npub trait Util {}\nfn manager() {}\nstruct Utilisation;";
-    assert_eq!(found(vague_names, "a.rs", text), ["1", "2", "3"]);
-    assert_eq!(found(vague_names, "src/utils.rs", "//! x"), ["1"]);
-    assert_eq!(found(vague_names, "src/file_helper.rs", "//! x"), ["1"]);
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Dataflow {
 
     #[inline]
     fn release(&self, consumer: u32, ready: &mut impl FnMut(u32)) {
-        // AcqRel: pairs with the decrements of the other producers.
+        // AcqRel: pairs with itself, in the other producers.
         if self.nodes[consumer as usize].fanin.fetch_sub(1, Ordering::AcqRel) == 1 {
             ready(consumer);
         }
