@@ -65,9 +65,13 @@ impl Kernels {
         self.own.iter().any(|listed| listed.func == func)
     }
 
-    /// Makes them those of a device.
+    /// Makes them those of a device. A device to which kernels were flashed has those in the place of the library's: a user's own among them.
     pub(crate) fn register(&self, device: &mut Device) -> Result<(), Failure> {
-        device.register_library()?;
+        if device.flashed_kernels().is_empty() {
+            device.register_library()?;
+        } else {
+            device.register_flashed()?;
+        }
         for listed in &self.own {
             let func = FuncId(listed.func);
             if usize::from(listed.func) < LIBRARY.len() {

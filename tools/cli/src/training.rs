@@ -13,6 +13,7 @@ use crate::args::RunArgs;
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::kernels::Kernels;
 use crate::output::answer;
 use crate::output_file;
 use crate::request::check_unique;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         }
     }
     let mut device = wanted.open(None)?;
-    device.register_library()?;
+    Kernels::default().register(&mut device)?;
     let run = RunOptions {
         aicpu_instances: args.aicpu.unwrap_or_else(|| wanted.session_aicpu()),
         task_budget: args.task_budget_ms,

@@ -21,6 +21,7 @@ use super::told::{Files, Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
 use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
+use crate::kernels::Kernels;
 use crate::request::check_unique;
 use crate::text::grouped;
 use crate::{npy, output_file, replay, timeline};
@@ -164,7 +165,7 @@ fn save(folder: &Path, name: &str, tensor: &HostTensor) -> Result<String, Failur
 fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
     let wanted = Wanted::of_program(args)?;
     let mut device = wanted.open(None)?;
-    device.register_library()?;
+    Kernels::default().register(&mut device)?;
     let trace = args.trace.as_ref().map(|_| TraceOptions::default());
     let run =
         RunOptions { aicpu_instances: wanted.session_aicpu(), trace, ..RunOptions::default() };

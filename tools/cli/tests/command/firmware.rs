@@ -232,6 +232,22 @@ fn a_run_without_an_image_builds_and_flashes_one_and_says_so() {
     assert!(total > 0 && total < 5_000_000_000, "{start}");
 }
 
+/// A program that names a builder of the flashed firmware, whose tasks call the flashed kernels 64 and 65.
+fn a_program_runs_with_flashed_kernels(home: &Home) {
+    const DESCRIPTION: &str = r#"{"format": "pto-builder", "version": 1, "name": "own", "builder": "polynomials", "variant": "aicpu_build_graph",
+        "tensors": [{"name": "x", "role": "input", "element": "f32", "shape": [3, 8]},
+                    {"name": "room", "role": "temporary", "element": "f32", "shape": [3, 8]},
+                    {"name": "y", "role": "updated", "element": "f32", "shape": [8]}],
+        "words": [{"tensor": "x"}, {"tensor": "room"}, {"tensor": "y"}, 3, 8, {"f32": 0.5}]}"#;
+    let [description, program] = ["own.json", "own.ptop"].map(|name| home.0.path().join(name));
+    fs::write(&description, DESCRIPTION).expect("the folder is there");
+    home.pto(&["program", "build", text(&description), "-o", text(&program)], 0);
+    let ran = home.pto(&["program", "run", text(&program), "--device", "virt", "--json"], 0);
+    assert_eq!(json(&ran)["outputs"][0]["name"], "y", "{}", ran.stdout);
+    let here = home.pto(&["program", "run", text(&program)], 2).stderr;
+    assert!(here.contains("polynomials"), "{here}");
+}
+
 #[test]
 fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     let home = Home::new();
@@ -248,6 +264,7 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     home.pto(&["fw", "flash", &of("virt"), &of("kernels")], 0);
     let refused = home.pto(&["run", "vector_example", "--device", "virt"], 3).stderr;
     assert!(refused.contains("the firmware has: increments, polynomials"), "{refused}");
+    a_program_runs_with_flashed_kernels(&home);
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
     let foreign = home.pto(&["fw", "build", "--features", "misbehaving"], 4).stderr;
     assert!(foreign.contains("does not contain this feature: misbehaving"), "{foreign}");
