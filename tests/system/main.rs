@@ -6,6 +6,7 @@
 mod abandoned;
 mod chains;
 mod every_way;
+mod frozen;
 mod held;
 mod own_firmware;
 mod plugins;
