@@ -37,7 +37,7 @@ const HEADER_WORDS: usize = 1;
 const LINK_WORDS: usize = 2;
 const COLUMN: u64 = 1 << 63;
 /// In the times of a link: the next one takes turns with it.
-const WITH_NEXT: u32 = 1 << 31;
+pub const WITH_NEXT: u32 = 1 << 31;
 const STEP_BITS: u32 = 40;
 const ARG_AT: u32 = 56;
 

@@ -132,10 +132,15 @@ typedef struct pto_task_id {
 #define PTO_FINISHED UINT32_C(0x80000000)                    /* in WorkerLine.status: the dispatch is finished */
 #define PTO_LAST_DISPATCH_ID UINT32_C(0x7fffffef)            /* then ids start again at 0 */
 #define PTO_DOORBELL_IDLE UINT32_C(0x7ffffffd)               /* doorbell: nothing was dispatched yet */
+#define PTO_DOORBELL_EXIT UINT32_C(0x7ffffff0)               /* doorbell register: leave the loop */
 #define PTO_STATUS_IDLE UINT32_C(0x7fffffff)                 /* status: nothing was run yet */
 #define PTO_STATUS_EXITED UINT32_C(0x7ffffffe)               /* status: the core has left its loop */
 #define PTO_CONTROL_RUN UINT32_C(0x00000000)                 /* control: keep running */
 #define PTO_CONTROL_QUIT UINT32_C(0x00000001)                /* control: leave the loop */
+#define PTO_CHAIN_KERNEL UINT32_C(1)                         /* DispatchWords.kernel: args are a chain's words */
+#define PTO_CHAIN_VERSION UINT32_C(3)                        /* of a chain's words */
+#define PTO_MAX_CHAIN_ARGS UINT32_C(31)                      /* arguments of a kernel in a chain */
+#define PTO_CHAIN_WITH_NEXT UINT32_C(0x80000000)             /* in the times of a link: the next one takes turns */
 
 /* Tasks */
 #define PTO_TASK_UNPUBLISHED UINT32_C(0x80000000)            /* in Task.fanin: not published */

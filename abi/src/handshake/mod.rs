@@ -25,6 +25,8 @@ pub const FINISHED: u32 = 1 << 31;
 pub const LAST_DISPATCH_ID: u32 = 0x7FFF_FFEF;
 /// `doorbell`: nothing was dispatched yet.
 pub const DOORBELL_IDLE: u32 = 0x7FFF_FFFD;
+/// The doorbell register: leave the loop. The lines say the same by [`CONTROL_QUIT`].
+pub const DOORBELL_EXIT: u32 = 0x7FFF_FFF0;
 /// `status`: nothing was run yet.
 pub const STATUS_IDLE: u32 = 0x7FFF_FFFF;
 /// `status`: the core has left its loop.

@@ -8,15 +8,14 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_abi::handshake::{
-    Command, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
-    next_dispatch_id, previous_dispatch_id,
+    Command, DOORBELL_EXIT, Dispatch, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED,
+    STATUS_IDLE, next_dispatch_id, previous_dispatch_id,
 };
 use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
 use crate::memory::CoreRegisters;
 
-const EXIT_SIGNAL: u32 = 0x7FFF_FFF0;
 const FAST_PATH_OPEN: u32 = 0xE;
 /// After so many looks at its doorbell that found nothing, a core rests before each further look. The processors that play a device are few,
 /// and a core that only looks takes their time from the firmware.
@@ -111,7 +110,7 @@ impl WorkerPort for Core {
         };
         // Acquire: pairs with the `dsb st` before the doorbell in the image's `registers::ring`.
         let rung = self.registers.data_main_base.load(Ordering::Acquire);
-        if rung == EXIT_SIGNAL {
+        if rung == DOORBELL_EXIT {
             return Command::Quit;
         }
         if rung > LAST_DISPATCH_ID || rung == previous_dispatch_id(expected) {
@@ -146,7 +145,7 @@ impl WorkerPort for Core {
         // Release: pairs with the `dsb ld` behind the load of COND in the image's `registers::status`.
         self.registers.cond.store(FINISHED | id, Ordering::Release);
         while self.conduct == Conduct::Lies && self.watch.abandon.load(Ordering::Relaxed) == 0 {
-            if self.registers.data_main_base.load(Ordering::Relaxed) == EXIT_SIGNAL {
+            if self.registers.data_main_base.load(Ordering::Relaxed) == DOORBELL_EXIT {
                 return;
             }
             std::thread::sleep(REST);

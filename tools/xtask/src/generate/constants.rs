@@ -5,8 +5,8 @@ use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{self, region};
 use pto_abi::trace::{self, TraceKind};
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
+use pto_abi::{chain, handshake, image, limits, log_ring, task};
 use pto_abi::{foreign::ArgKind, limits::MAX_RANK};
-use pto_abi::{handshake, image, limits, log_ring, task};
 use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
 
 /// How a value is written.
@@ -149,14 +149,28 @@ fn regions() -> Vec<Constant> {
 
 fn handshake() -> Vec<Constant> {
     let word = |name, value, meaning| constant(name, Value::Word(value), meaning);
+    let count = |name, value, meaning| constant(name, Value::Count(value), meaning);
     vec![
         word("FINISHED", handshake::FINISHED, "in WorkerLine.status: the dispatch is finished"),
         word("LAST_DISPATCH_ID", handshake::LAST_DISPATCH_ID, "then ids start again at 0"),
         word("DOORBELL_IDLE", handshake::DOORBELL_IDLE, "doorbell: nothing was dispatched yet"),
+        word("DOORBELL_EXIT", handshake::DOORBELL_EXIT, "doorbell register: leave the loop"),
         word("STATUS_IDLE", handshake::STATUS_IDLE, "status: nothing was run yet"),
         word("STATUS_EXITED", handshake::STATUS_EXITED, "status: the core has left its loop"),
         word("CONTROL_RUN", handshake::CONTROL_RUN, "control: keep running"),
         word("CONTROL_QUIT", handshake::CONTROL_QUIT, "control: leave the loop"),
+        count(
+            "CHAIN_KERNEL",
+            chain::CHAIN_KERNEL.0,
+            "DispatchWords.kernel: args are a chain's words",
+        ),
+        count("CHAIN_VERSION", chain::CHAIN_VERSION.into(), "of a chain's words"),
+        count("MAX_CHAIN_ARGS", chain::MAX_CHAIN_ARGS as u64, "arguments of a kernel in a chain"),
+        word(
+            "CHAIN_WITH_NEXT",
+            chain::WITH_NEXT,
+            "in the times of a link: the next one takes turns",
+        ),
     ]
 }
 

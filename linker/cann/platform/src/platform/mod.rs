@@ -20,8 +20,8 @@ use heapless::Vec;
 
 use pto_abi::gm::GmWindow;
 use pto_abi::handshake::{
-    DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
-    next_dispatch_id, previous_dispatch_id,
+    DOORBELL_EXIT, DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED,
+    STATUS_IDLE, next_dispatch_id, previous_dispatch_id,
 };
 use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
@@ -35,9 +35,6 @@ use pto_aicpu_fw::platform::{
 use crate::coherence::Coherence;
 use crate::registers::{CoreRegisters, RegisterWindow};
 use crate::{barrier, clock};
-
-/// `DATA_MAIN_BASE`: leave the loop.
-pub const DOORBELL_EXIT: u32 = 0x7FFF_FFF0;
 
 /// Dispatches that a core may have at once: the one that it runs, and the next.
 const SLOTS: u32 = 2;

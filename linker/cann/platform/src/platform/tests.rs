@@ -3,7 +3,7 @@
 extern crate std;
 
 use pto_abi::handshake::{
-    DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
+    DOORBELL_EXIT, DOORBELL_IDLE, FINISHED, Handshake, LAST_DISPATCH_ID, STATUS_EXITED, STATUS_IDLE,
 };
 use pto_abi::launch_words::{Architecture, CORE_STRIDE, CorePosition};
 use pto_abi::{CoreKind, Fault, GmAddr};
@@ -11,7 +11,7 @@ use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged, StagesAhead};
 use std::vec;
 use std::vec::Vec;
 
-use super::{DOORBELL_EXIT, RegisterPlatform};
+use super::RegisterPlatform;
 use crate::registers::RegisterWindow;
 
 const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
