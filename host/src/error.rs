@@ -27,6 +27,15 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// A buffer of the host that the process has no memory for.
+    #[error(
+        "this process cannot have a host buffer of {bytes} bytes: its memory is limited; ask for fewer bytes"
+    )]
+    HostMemory {
+        /// Size asked for.
+        bytes: usize,
+    },
+
     /// A device with no cores, or with more than the worker table holds.
     #[error(
         "a device cannot have {aic} AIC and {aiv} AIV: together they must be 1 to {MAX_WORKERS} cores"

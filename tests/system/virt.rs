@@ -520,7 +520,7 @@ fn a_session_runs_on_the_image() {
     adds.write_value(word.address(), 9).unwrap();
     adds.record(&computed).unwrap();
     copies.wait(&computed).unwrap();
-    let result = HostBuffer::new(256);
+    let result = HostBuffer::new(256).unwrap();
     copies.copy_from_device(sum.address(), &result).unwrap();
     session.synchronize_within(Duration::from_secs(60)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(result.to_vec(), 300.0_f32.to_le_bytes().repeat(64));

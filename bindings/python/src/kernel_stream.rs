@@ -59,8 +59,8 @@ pub(crate) struct HostBuffer(Buffer);
 impl HostBuffer {
     /// `nbytes` zeros.
     #[new]
-    fn new(nbytes: usize) -> Self {
-        Self(Buffer::new(nbytes))
+    fn new(nbytes: usize) -> PyResult<Self> {
+        Buffer::new(nbytes).map(Self).map_err(raised_from)
     }
 
     #[getter]

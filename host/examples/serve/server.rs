@@ -26,7 +26,7 @@ struct Submitted {
 fn submit(session: &Session, input: &[f32]) -> Result<Submitted, SessionError> {
     let (stream, done) = (session.stream()?, session.event()?);
     let memory = session.zeroed::<f32>(input.len())?;
-    let result = HostBuffer::new(size_of_val(input));
+    let result = HostBuffer::new(size_of_val(input))?;
     let (address, elements) = (memory.address(), input.len() as u64);
     let bytes: Vec<u8> = input.iter().flat_map(|element| element.to_le_bytes()).collect();
     stream.copy_to_device(address, bytes)?;

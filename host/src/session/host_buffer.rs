@@ -1,10 +1,13 @@
 //! Memory of the host that copies go from and to while the program goes on.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
+
+use crate::error::Error;
 
 /// Bytes of the host, for copies of a stream. Clones are the same bytes. What is read while a copy writes them is not
 /// specified.
@@ -15,12 +18,12 @@ pub struct HostBuffer {
     bytes: u64,
 }
 
-/// One allocation; or memory of somebody else, who keeps it.
+/// The memory of a vector; or memory of somebody else, who keeps it.
 struct HostMemory {
     start: *mut u8,
     bytes: u64,
-    /// How it was allocated; `None`: it belongs to somebody else.
-    layout: Option<Layout>,
+    /// How many bytes the vector has room for; `None`: the memory belongs to somebody else.
+    capacity: Option<usize>,
 }
 
 // SAFETY: the memory is reached by copies through `GmWindow`s only, which may be used on any thread.
@@ -28,23 +31,24 @@ unsafe impl Send for HostMemory {}
 // SAFETY: as for Send.
 unsafe impl Sync for HostMemory {}
 
-const ALIGN: usize = 64;
-
 impl HostBuffer {
-    /// `bytes` zeros.
+    /// `bytes` zeros. They take no memory of the machine before they are touched.
     ///
-    /// # Panics
-    /// Where the process has no such memory, as every allocation of Rust.
-    #[must_use]
-    pub fn new(bytes: usize) -> Self {
-        let layout = Layout::from_size_align(bytes.max(1), ALIGN).expect("below isize::MAX bytes");
+    /// # Errors
+    /// `HostMemory`: the process cannot have so many bytes.
+    pub fn new(bytes: usize) -> Result<Self, Error> {
+        if bytes == 0 {
+            return Ok(Self::from(Vec::new()));
+        }
+        let refused = || Error::HostMemory { bytes };
+        let layout = Layout::array::<u8>(bytes).map_err(|_| refused())?;
         // SAFETY: the layout has at least one byte.
         let start = unsafe { alloc_zeroed(layout) };
         if start.is_null() {
-            handle_alloc_error(layout);
+            return Err(refused());
         }
-        let memory = HostMemory { start, bytes: bytes as u64, layout: Some(layout) };
-        Self { bytes: memory.bytes, memory: Arc::new(memory), offset: 0 }
+        // SAFETY: the allocator of vectors gave it, with the layout of so many bytes, all of which are zero.
+        Ok(Self::from(unsafe { Vec::from_raw_parts(start, bytes, bytes) }))
     }
 
     /// Memory that the caller owns.
@@ -54,7 +58,7 @@ impl HostBuffer {
     /// uses it is over; no reference of Rust to them is used meanwhile.
     #[must_use]
     pub unsafe fn foreign(start: *mut u8, bytes: u64) -> Self {
-        let memory = HostMemory { start, bytes, layout: None };
+        let memory = HostMemory { start, bytes, capacity: None };
         Self { memory: Arc::new(memory), offset: 0, bytes }
     }
 
@@ -97,16 +101,18 @@ impl HostBuffer {
 }
 
 impl From<Vec<u8>> for HostBuffer {
+    /// Takes the vector over; nothing is copied.
     fn from(bytes: Vec<u8>) -> Self {
-        Self::from(bytes.as_slice())
+        let mut vector = ManuallyDrop::new(bytes);
+        let (bytes, capacity) = (vector.len() as u64, Some(vector.capacity()));
+        let memory = HostMemory { start: vector.as_mut_ptr(), bytes, capacity };
+        Self { memory: Arc::new(memory), offset: 0, bytes }
     }
 }
 
 impl From<&[u8]> for HostBuffer {
     fn from(bytes: &[u8]) -> Self {
-        let buffer = Self::new(bytes.len());
-        buffer.write(bytes).expect("it has as many bytes");
-        buffer
+        Self::from(bytes.to_vec())
     }
 }
 
@@ -124,9 +130,9 @@ impl fmt::Debug for HostBuffer {
 
 impl Drop for HostMemory {
     fn drop(&mut self) {
-        if let Some(layout) = self.layout {
-            // SAFETY: allocated in `new` with this layout; nobody uses it any more.
-            unsafe { dealloc(self.start, layout) };
+        if let Some(capacity) = self.capacity {
+            // SAFETY: a vector of this capacity was taken over; nobody uses its memory any more.
+            drop(unsafe { Vec::from_raw_parts(self.start, 0, capacity) });
         }
     }
 }
@@ -134,6 +140,7 @@ impl Drop for HostMemory {
 #[cfg(test)]
 mod tests {
     use super::HostBuffer;
+    use crate::error::Error;
 
     #[test]
     fn parts_are_the_same_bytes() {
@@ -144,6 +151,28 @@ mod tests {
         assert_eq!(buffer.to_vec(), [1, 9, 3, 4, 5]);
         assert!(part.write(&[0; 4]).is_none() && buffer.part(3, 3).is_none());
         assert_eq!(part.part(2, 1).unwrap().to_vec(), [4]);
-        assert!(HostBuffer::new(0).to_vec().is_empty());
+        assert!(HostBuffer::new(0).unwrap().to_vec().is_empty());
+    }
+
+    #[test]
+    fn a_vector_is_taken_over_and_not_copied() {
+        let mut bytes = Vec::with_capacity(100);
+        bytes.extend([1, 2, 3]);
+        let place = bytes.as_ptr();
+        let buffer = HostBuffer::from(bytes);
+        assert_eq!(buffer.window().pointer(0, 3, 1).unwrap().cast_const(), place);
+        assert_eq!(buffer.to_vec(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn bytes_that_the_process_cannot_have_are_an_error_with_their_number() {
+        for bytes in [usize::MAX, 1 << 63, 1 << 62] {
+            let error = HostBuffer::new(bytes).unwrap_err();
+            assert!(
+                matches!(error, Error::HostMemory { bytes: named } if named == bytes),
+                "{error}"
+            );
+        }
+        assert_eq!(HostBuffer::new(5).unwrap().to_vec(), [0; 5]);
     }
 }

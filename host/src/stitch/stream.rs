@@ -492,7 +492,7 @@ impl ProgramStream<'_> {
                 &converted
             }
         };
-        let elements = HostBuffer::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX));
+        let elements = HostBuffer::new(usize::try_from(from.bytes()).unwrap_or(usize::MAX))?;
         self.flush()?;
         self.stream.copy_from_device(from.address(), &elements)?;
         self.synchronize()?;

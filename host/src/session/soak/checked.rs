@@ -190,7 +190,7 @@ impl<'s> Program<'s> {
     }
 
     fn fetch(&mut self, one: usize) -> Result<(), SessionError> {
-        let buffer = HostBuffer::new(4 * self.buffers[one].len());
+        let buffer = HostBuffer::new(4 * self.buffers[one].len())?;
         let number = self.streams[one].copy_from_device(self.buffers[one].address(), &buffer)?;
         self.copies.push((buffer, self.expected[one].clone()));
         self.took(one, number);
@@ -219,7 +219,7 @@ impl<'s> Program<'s> {
         }
         stream.launch_blocks(func::EMPTY_AIC, 2, &[])?;
         stream.launch(func::ADD_SCALAR, &words(0.5, self.len()))?;
-        let buffer = HostBuffer::new(4 * self.buffers[one].len());
+        let buffer = HostBuffer::new(4 * self.buffers[one].len())?;
         if has_others {
             // Each launch writes it: in the end it holds what the last one left.
             stream.copy_from_device(self.buffers[one].address(), &buffer)?;

@@ -154,7 +154,7 @@ impl<'s> Program<'s> {
             7 => stream.write_value(word, random.below(9) as u64),
             8 => stream.fill(word, 7, 8),
             9 => stream.copy_to_device(self.large.address(), vec![1; LARGE]),
-            10 => stream.copy_from_device(self.large.address(), &HostBuffer::new(LARGE)),
+            10 => stream.copy_from_device(self.large.address(), &HostBuffer::new(LARGE)?),
             11 => reset(stream, event),
             _ => stream.call(std::thread::yield_now),
         }

@@ -182,7 +182,7 @@ fn every_kind_of_command_is_captured() {
         let [x, y, z] = [(); 3].map(|()| session.zeroed::<f32>(64).unwrap());
         let flag = session.notify().unwrap();
         let [x_at, y_at, z_at] = [x.address(), y.address(), z.address()];
-        let (source, result) = (HostBuffer::new(256), HostBuffer::new(256));
+        let (source, result) = (HostBuffer::new(256).unwrap(), HostBuffer::new(256).unwrap());
         let called = Arc::new(AtomicU32::new(0));
         let count = {
             let called = Arc::clone(&called);

@@ -28,7 +28,7 @@ fn copy_in(session: &Session, stream: &Stream) {
 
 fn copy_out(session: &Session, stream: &Stream) {
     let from = session.zeroed::<u8>(BYTES).unwrap();
-    stream.copy_from_device(from.address(), &HostBuffer::new(BYTES)).unwrap();
+    stream.copy_from_device(from.address(), &HostBuffer::new(BYTES).unwrap()).unwrap();
 }
 
 #[test]

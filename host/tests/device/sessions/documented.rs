@@ -12,7 +12,7 @@ fn the_documented_program_runs() -> Result<(), Box<dyn std::error::Error>> {
     let (input, output) = (session.zeroed::<f32>(64)?, session.zeroed::<f32>(64)?);
     let (copies, kernels) = (session.stream()?, session.stream()?);
     let (arrived, computed) = (session.event()?, session.event()?);
-    let result = HostBuffer::new(256);
+    let result = HostBuffer::new(256)?;
 
     copies.copy_to_device(input.address(), 2.0_f32.to_le_bytes().repeat(64))?;
     copies.record(&arrived)?;

@@ -126,7 +126,7 @@ fn a_barrier_is_passed_by_all_or_none() {
         let copies: Vec<_> = streams
             .iter()
             .map(|stream| {
-                let copy = pto_host::session::HostBuffer::new(5);
+                let copy = pto_host::session::HostBuffer::new(5).unwrap();
                 stream.copy_from_device(bytes.address(), &copy).unwrap();
                 copy
             })

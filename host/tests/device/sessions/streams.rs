@@ -21,7 +21,7 @@ fn copies_kernels_and_functions_of_one_stream_come_in_order() {
         let sum = session.zeroed::<f32>(64).unwrap();
         let (one, sum) = (ones.address(), sum.address());
         let called = Arc::new(AtomicU32::new(0));
-        let buffer = HostBuffer::new(256);
+        let buffer = HostBuffer::new(256).unwrap();
         stream.copy_to_device(sum, bytes(&[5.0; 64])).unwrap();
         for _ in 0..100 {
             stream.launch(func::ADD, &[sum.0, one.0, sum.0, 64]).unwrap();

@@ -56,7 +56,7 @@ fn a_session_is_a_series_of_launches() {
     adds.record(&computed).unwrap();
     copies.wait(&computed).unwrap();
     copies.wait_value(word.address(), ValueTest::EQUAL, 9).unwrap();
-    let (result, called) = (HostBuffer::new(256), Arc::clone(&calls));
+    let (result, called) = (HostBuffer::new(256).unwrap(), Arc::clone(&calls));
     copies.copy_from_device(sum.address(), &result).unwrap();
     copies.call(move || called.store(7, Ordering::Relaxed)).unwrap();
     copies.copy_on_device(sum.address(), other.address(), 256).unwrap();
