@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::logs::LogReader;
 use crate::memory::Memory;
 
-/// An arena that belongs to the runtime; gives its memory back on drop unless it was lost.
+/// An arena that belongs to the runtime; gives its memory back on drop unless it was lost, or a panic drops it.
 pub(crate) struct RuntimeArena {
     memory: Arc<Memory>,
     address: GmAddr,
@@ -77,7 +77,8 @@ impl RuntimeArena {
 
 impl Drop for RuntimeArena {
     fn drop(&mut self) {
-        if self.lost {
+        // Nobody knows which cores are in service on the arena of a run that ended with a panic of the host.
+        if self.lost || std::thread::panicking() {
             return;
         }
         let freed = self.memory.free(self.address, Owner::Runtime);

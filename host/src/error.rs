@@ -350,6 +350,15 @@ pub enum Error {
         value: String,
     },
 
+    /// The host panicked while the device ran. The device can be used again.
+    #[error(
+        "the host panicked while the device ran: {message}; this is an error of the runtime, or of code that it was given; report it"
+    )]
+    Panicked {
+        /// What the panic said.
+        message: String,
+    },
+
     /// The run ended with a fault. The device can be used again.
     #[error("{report}")]
     Fault {

@@ -66,6 +66,16 @@ pub struct Device {
     has_transfers: bool,
 }
 
+/// A run that has ended, however.
+struct Landed {
+    landing: Landing,
+    /// What was read of its trace rings meanwhile.
+    read: Vec<trace::Ring>,
+    /// What the cores had done before it.
+    before: CoreTotals,
+    hold: RunHold,
+}
+
 /// A device, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceDescription {
@@ -454,6 +464,15 @@ impl Device {
     }
 }
 
+impl Drop for Device {
+    fn drop(&mut self) {
+        // Others may have the device's memory for longer: cores let go of the arena before its bytes are free.
+        if let Some(arena) = self.arena.take() {
+            self.give_up(arena);
+        }
+    }
+}
+
 /// Runs.
 impl Device {
     /// Runs `work` to the end. A graph of the host that was the last run's is neither sent nor loaded again: its tasks stand on
@@ -498,18 +517,15 @@ impl Device {
         if stands && asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
-        self.epochs.run = after(self.epochs.run);
-        let tables = DeviceTables {
-            cores: self.cores,
-            kernels: self.kernels.addresses(),
-            epochs: self.epochs,
+        let Landed { landing, read, before, hold } = match self.land(&launch, &arena, options, land)
+        {
+            Ok(landed) => landed,
+            Err(error) => {
+                // Nothing has run, and cores may be in service on the arena: it stays where they look.
+                self.arena = Some(arena);
+                return Err(error);
+            }
         };
-        launch.write(&arena, &tables)?;
-        let before = CoreTotals::read(&arena.view(), self.cores);
-        let hold = self.memory.begin_run();
-        let run = || land(&mut *self.backend, arena.view());
-        let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
-            .map_err(|source| Error::TraceReader { source })?;
         let result = match landing.fault {
             None => {
                 self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
@@ -535,6 +551,29 @@ impl Device {
         };
         self.settle(arena, landing, hold);
         result
+    }
+
+    /// Writes the launch into the arena, and has it run.
+    fn land(
+        &mut self,
+        launch: &Launch<'_>,
+        arena: &RuntimeArena,
+        options: &RunOptions,
+        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
+    ) -> Result<Landed, Error> {
+        self.epochs.run = after(self.epochs.run);
+        let tables = DeviceTables {
+            cores: self.cores,
+            kernels: self.kernels.addresses(),
+            epochs: self.epochs,
+        };
+        launch.write(arena, &tables)?;
+        let before = CoreTotals::read(&arena.view(), self.cores);
+        let hold = self.memory.begin_run();
+        let run = || land(&mut *self.backend, arena.view());
+        let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
+            .map_err(|source| Error::TraceReader { source })?;
+        Ok(Landed { landing, read, before, hold })
     }
 
     /// The arena of the last run if it holds `needed`, otherwise a new one that holds both.

@@ -24,6 +24,7 @@ use pto_abi::sync::Ordering;
 
 use super::capture::Joint;
 use super::error::SessionError;
+use super::guarded;
 use super::ids::{EventId, StreamId};
 use super::lines::EventMemory;
 use super::seat::{Driver, Seat, Stepped, Unmet};
@@ -180,7 +181,7 @@ impl EventCore {
             line.complete(state.completed);
             std::mem::take(&mut state.wakers)
         });
-        wakers.into_iter().for_each(Waker::wake);
+        wakers.into_iter().for_each(guarded::wake);
     }
 }
 

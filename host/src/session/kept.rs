@@ -9,14 +9,12 @@ use pto_abi::GmAddr;
 use super::capture::Recording;
 use super::captured::{CapturedKept, CapturedRun};
 use super::event::EventCore;
+use super::guarded::HostFunction;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::owned_work::{OwnedWork, RunTicket};
 use crate::buffer::DeviceBuffer;
 use crate::options::RunOptions;
-
-/// A function of the host.
-pub(super) type HostFunction = Box<dyn FnOnce() + Send>;
 
 /// What is kept of one command.
 pub(super) enum Kept {
@@ -44,7 +42,7 @@ impl Kept {
             CapturedKept::Buffer(buffer) => Some(Self::Buffer(buffer.clone())),
             CapturedKept::Function(function) => {
                 let function = Arc::clone(function);
-                Some(Self::Function(Box::new(move || function())))
+                Some(Self::Function(HostFunction::new(move || function())))
             }
             CapturedKept::Run(run) => {
                 let CapturedRun { work, options, ticket } = CapturedRun::clone(run);

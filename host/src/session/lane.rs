@@ -276,6 +276,7 @@ impl Lane {
         if !self.core.has_budgets() {
             return None;
         }
+        self.core.forget_limits(self.core.completed());
         let head = self.block(shared).and_then(|_| self.head()).map(|head| head.number);
         let Some(number) = head else {
             self.waits = None;

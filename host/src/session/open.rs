@@ -1,5 +1,6 @@
 //! A session: a device that stays up, and what is opened on it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -26,19 +27,31 @@ use super::stream::Stream;
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::device_memory::DeviceMemory;
+use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 
 /// A device that takes commands from streams until the session is closed. It may be shared between threads.
 ///
-/// When it is dropped, commands that have not begun are dropped, and those that have are waited for.
+/// When it is dropped, commands that have not begun are dropped, and those that have are waited for, unless one of these drops it: a function of a stream.
 pub struct Session {
     shared: Arc<Shared>,
     device: Arc<Mutex<Device>>,
     service: Running,
     /// What programs are told of the group that the device is in, behind their own words; empty: it is in none.
     group_words: Vec<u64>,
+}
+
+/// For those who take memory beside a session; see [`Reclaimer::reclaiming`].
+#[derive(Clone)]
+pub(crate) struct Reclaimer(Arc<Shared>);
+
+impl Reclaimer {
+    /// Takes memory with `take`; where GM is full, again when closed streams, or commands that are over, have given some back.
+    pub(crate) fn reclaiming<T>(&self, take: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        self.0.reclaiming(take)
+    }
 }
 
 /// What steps the service.
@@ -168,8 +181,12 @@ impl Session {
     /// Makes these streams wait for each other: none goes on before all have come to this point.
     ///
     /// # Errors
-    /// Those of every call that submits; then the barrier is open, and nobody waits at it.
+    /// `OtherSession`; `Argument`: a stream is named twice; nothing was submitted. Those of every call that submits; then the barrier is open, and nobody
+    /// waits at it.
     pub fn barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
+        self.check_barrier(streams)?;
+        // Two barriers of the same streams come to each of them in the same order.
+        let _one_at_a_time = self.shared.barriers.lock().unwrap_or_else(PoisonError::into_inner);
         let barrier = Barrier::of(streams.iter().map(|stream| stream.id()).collect());
         let barrier = Arc::new(barrier);
         for (submitted, stream) in streams.iter().enumerate() {
@@ -179,6 +196,21 @@ impl Session {
             }
         }
         Ok(())
+    }
+
+    fn check_barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
+        if let Some(foreign) = streams.iter().find(|stream| !stream.is_of(&self.shared)) {
+            return Err(SessionError::OtherSession { what: foreign.id().to_string() });
+        }
+        let mut named = BTreeSet::new();
+        match streams.iter().find(|stream| !named.insert(stream.id())) {
+            None => Ok(()),
+            Some(twice) => Err(SessionError::Argument {
+                what: "barrier: the streams",
+                found: format!("{} is named twice", twice.id()),
+                allowed: "each stream once; a stream that waits for itself never goes on",
+            }),
+        }
     }
 
     /// Waits until everything is over that was submitted to any stream before this call.
@@ -252,6 +284,10 @@ impl Session {
     #[must_use]
     pub fn memory(&self) -> DeviceMemory {
         DeviceMemory::of(Arc::clone(&self.shared.memory))
+    }
+
+    pub(crate) fn reclaimer(&self) -> Reclaimer {
+        Reclaimer(Arc::clone(&self.shared))
     }
 
     /// As [`Device::alloc`].
@@ -351,7 +387,8 @@ impl Session {
     }
 
     /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they
-    /// take no commands. Failures that nobody was told of are not told any more.
+    /// take no commands. Failures that nobody was told of are not told any more. `None`: somebody else has the device, such as a function of a stream that
+    /// calls this.
     #[must_use = "the device is closed when it is dropped"]
     pub fn close(mut self) -> Option<Device> {
         for stream in self.shared.streams() {
@@ -369,6 +406,8 @@ impl Session {
         self.shared.streams().iter().for_each(|stream| stream.abort());
         self.shared.touch();
         match &mut self.service {
+            // One of its own threads does not wait for itself: the service ends when the function has returned that has dropped the session.
+            Running::Thread(thread) if self.shared.is_served_here() => drop(thread.take()),
             // A service that panicked has said so on standard error.
             Running::Thread(thread) => {
                 thread.take().into_iter().for_each(|thread| thread.join().unwrap_or_default());

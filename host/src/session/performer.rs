@@ -1,13 +1,13 @@
 //! Does the jobs of a session. A thread of a crew calls it, or the thread that steps the service.
 
 use std::borrow::Cow;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::copies::Copy;
 use super::error::Cause;
 use super::exchange::Exchange;
-use super::kept::{HostFunction, RunCommand, RunWork};
+use super::guarded::guarded;
+use super::kept::{RunCommand, RunWork};
 use super::owned_work::OwnedWork;
 use super::resident;
 use super::shared::Shared;
@@ -25,20 +25,34 @@ pub(super) struct Performer {
 }
 
 impl Performer {
-    /// Does a job to the end.
+    /// Does a job to the end. A panic is an error of the job: whoever gave it waits for the report.
     pub(super) fn perform(&self, job: Job) -> Report {
+        let stream = job.stream();
+        guarded(|| self.perform_job(job)).unwrap_or_else(|message| {
+            let error = Arc::new(Error::Panicked { message });
+            match stream {
+                Some(stream) => Report::Over(stream, Err(Cause::Device(error))),
+                None => Report::Ended(Ended { result: Err(error), left: Vec::new() }),
+            }
+        })
+    }
+
+    fn perform_job(&self, job: Job) -> Report {
         match job {
             Job::Resident(control) => self.come_up(&control),
             Job::Run(stream, command, control) => {
                 Report::Over(stream, self.run(&command, &control).map_err(of_device))
             }
             Job::Copy(stream, copy, _) => Report::Over(stream, self.copy(&copy)),
-            Job::Call(stream, function) => Report::Over(stream, call(function)),
+            Job::Call(stream, function) => {
+                let called = self.shared.serving(Some(stream), || function.call());
+                Report::Over(stream, called.map_err(Cause::HostFunction))
+            }
         }
     }
 
     fn device(&self) -> MutexGuard<'_, Device> {
-        // A panic in a run is a bug of the runtime; the device checks its own state at the next run.
+        // After a panic in a run the device begins the next one with a new arena.
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,12 +109,4 @@ impl Performer {
 
 fn of_device(error: Error) -> Cause {
     Cause::Device(Arc::new(error))
-}
-
-fn call(function: HostFunction) -> Result<(), Cause> {
-    std::panic::catch_unwind(AssertUnwindSafe(function)).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-        Cause::HostFunction(text.unwrap_or_else(|| "without a message".to_owned()))
-    })
 }

@@ -23,7 +23,11 @@ const LONGEST_NAP: Duration = Duration::from_millis(1);
 const LONG: Duration = Duration::from_secs(3600);
 
 /// Steps a service until its session has ended.
-pub(super) fn serve(shared: &Shared, mut service: Service) {
+pub(super) fn serve(shared: &Shared, service: Service) {
+    shared.serving(None, || serve_here(shared, service));
+}
+
+fn serve_here(shared: &Shared, mut service: Service) {
     let bell = &shared.driver.bell;
     bell.occupy();
     let mut nap = SHORTEST_NAP;

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::bell::Bell;
+use super::serving;
 
 /// A state that one side changes and the other one waits for.
 #[derive(Default)]
@@ -127,6 +128,11 @@ impl Driver {
         limit: Option<Duration>,
         mut look: impl FnMut(&mut S) -> Option<T>,
     ) -> Result<T, Unmet> {
+        if serving::is_service(self) {
+            let found = look(&mut seat.lock());
+            let state = "what a command held waits for the session while it is dropped";
+            return found.ok_or_else(|| Unmet::Stuck(state.to_owned()));
+        }
         if self.stepped.get().is_none() {
             if let Some(found) = look(&mut seat.lock()) {
                 return Ok(found);
@@ -159,6 +165,11 @@ impl Driver {
 }
 
 impl<S> Seat<S> {
+    /// With this state.
+    pub(super) fn new(state: S) -> Self {
+        Self { state: Mutex::new(state), changed: Condvar::new(), waiters: AtomicUsize::new(0) }
+    }
+
     /// The state, to be looked at.
     pub(super) fn lock(&self) -> MutexGuard<'_, S> {
         // Every state that a panic could leave is a valid one.

@@ -111,8 +111,12 @@ impl Service {
         let mut worked = self.collect();
         worked |= self.cores == Cores::Resident && self.catch_up();
         worked |= if self.seed.is_some() { self.serve_one() } else { self.serve() };
-        if worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
+        let is_wanted = self.shared.is_wanted();
+        if is_wanted || worked && self.steps.is_multiple_of(STEPS_A_HOLD) {
             self.turn_over();
+        }
+        if is_wanted {
+            self.shared.tell_reclaimed();
         }
         worked || self.pass_time() || self.untie() || self.expire()
     }
@@ -186,18 +190,19 @@ impl Service {
     fn dismiss(&mut self) {
         if self.cores == Cores::Resident {
             let closed = self.lanes.iter().filter(|lane| lane.core.is_closed()).count();
-            if closed > MOST_CLOSED {
+            let may_stay = if self.shared.is_wanted() { 0 } else { MOST_CLOSED };
+            if closed > may_stay {
                 self.shared.ask_to_leave();
             }
             return;
         }
-        let over = self.lanes.iter().filter(|lane| lane.is_over());
-        let over: Vec<_> = over.map(|lane| Arc::clone(&lane.core)).collect();
-        for core in over {
+        for lane in self.lanes.extract_if(.., |lane| lane.is_over()) {
+            let stream = lane.core.id;
             // A reset that waits for this stream may have come since `admit` looked for one, and no later look finds the stream.
-            core.told.change(|told| told.stopped = None);
-            self.lanes.retain(|lane| lane.core.id != core.id);
-            self.shared.retire(core.id);
+            lane.core.told.change(|told| told.stopped = None);
+            // The last one who has the stream gives its memory back.
+            drop(lane);
+            self.shared.retire(stream);
         }
     }
 

@@ -18,6 +18,7 @@ use super::lines::{BoardMemory, RingMemory};
 use super::options::{SessionOptions, StreamOptions};
 use super::seat::{Driver, Seat};
 use super::stream_core::StreamCore;
+use super::stream_table::{Entry, StreamTable};
 use crate::backend::RingDoorbell;
 use crate::control::RunControl;
 use crate::copy_costs::CopyCosts;
@@ -25,8 +26,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::memory::Memory;
 
-/// How long the opening of a stream waits for those that are being closed, if there are as many as there may be. On a busy machine what they have
-/// begun takes its time.
+/// How long somebody waits for streams that are being closed. On a busy machine what they have begun takes its time.
 const CLOSING: Duration = Duration::from_secs(20);
 
 /// What they share.
@@ -46,9 +46,15 @@ pub(super) struct Shared {
     doorbell: Option<RingDoorbell>,
     pub(super) holds: Holds,
     pub(super) kernels: KernelKinds,
-    streams: Seat<StreamTable>,
+    streams: Seat<StreamTable<Arc<StreamCore>>>,
+    /// Where those wait for whom GM is full.
+    reclaimed: Seat<()>,
+    /// How many wait for a place or for memory that closed streams have.
+    wanted: AtomicU32,
     /// Changes of the table, aborts and resets: when it is another one, the service looks at all streams.
     version: AtomicU64,
+    /// Whoever submits a barrier has it.
+    pub(super) barriers: Mutex<()>,
     /// How often the session was reset.
     resets: AtomicU64,
     events: AtomicU32,
@@ -61,25 +67,13 @@ pub(super) struct Shared {
     control: Mutex<RunControl>,
 }
 
-#[derive(Default)]
-struct StreamTable {
-    opened: u32,
-    live: Vec<Arc<StreamCore>>,
-}
-
-impl StreamTable {
-    /// A place on the board that no stream has.
-    fn free_place(&self) -> usize {
-        let mut taken = [false; MAX_STREAMS];
-        self.live.iter().for_each(|live| taken[live.place] = true);
-        taken.iter().position(|is_taken| !is_taken).unwrap_or(0)
+impl Entry for Arc<StreamCore> {
+    fn place(&self) -> usize {
+        self.place
     }
 
-    /// Whether there is a place for one more stream; `None`: not yet, but a stream is being closed.
-    fn room(&mut self) -> Option<bool> {
-        let has_room = self.live.len() < MAX_STREAMS;
-        let may_come = self.live.iter().any(|live| live.is_closed());
-        (has_room || !may_come).then_some(has_room)
+    fn is_closed(&self) -> bool {
+        StreamCore::is_closed(self)
     }
 }
 
@@ -99,8 +93,11 @@ impl Shared {
             doorbell: device.doorbell(),
             holds: Holds::new(&memory),
             kernels,
-            streams: Seat::default(),
+            streams: Seat::new(StreamTable::new(MAX_STREAMS)),
+            reclaimed: Seat::default(),
+            wanted: AtomicU32::new(0),
             version: AtomicU64::new(0),
+            barriers: Mutex::default(),
             resets: AtomicU64::new(0),
             events: AtomicU32::new(0),
             has_ended: AtomicBool::new(false),
@@ -112,40 +109,84 @@ impl Shared {
         })
     }
 
-    /// Opens a stream.
+    /// Opens a stream. Where every place is in use, or GM is full, it waits for streams that are being closed.
     pub(super) fn open_stream(
         &self,
         options: StreamOptions,
     ) -> Result<Arc<StreamCore>, SessionError> {
-        let room = self.driver.wait(&self.streams, Some(CLOSING), StreamTable::room);
-        if !room.is_ok_and(|has_room| has_room) {
-            return Err(SessionError::TooManyStreams);
-        }
-        let ring = RingMemory::new(&self.memory, self.options.ring_entries)?;
-        let core = self.streams.change(|table| {
-            let named = (StreamId(table.opened), table.free_place());
-            let core = Arc::new(StreamCore::new(named, options, ring, &self.board));
-            table.opened += 1;
-            table.live.push(Arc::clone(&core));
-            core
+        let ring = self.reclaiming(|| RingMemory::new(&self.memory, self.options.ring_entries))?;
+        let mut ring = Some(ring);
+        let mut open = |table: &mut StreamTable<Arc<StreamCore>>| {
+            table.open(|number, place| {
+                let ring = ring.take().expect("a table opens a stream once, and says so");
+                Arc::new(StreamCore::new((StreamId(number), place), options, ring, &self.board))
+            })
+        };
+        let opened = self.streams.change(&mut open);
+        let opened = opened.or_else(|| {
+            let _wanted = self.want();
+            self.driver.wait(&self.streams, Some(CLOSING), open).ok()
         });
+        let core = opened.flatten().ok_or(SessionError::TooManyStreams)?;
         self.touch();
         Ok(core)
     }
 
+    /// Takes memory with `take`; where GM is full, again when closed streams, or commands that are over, have given some back.
+    pub(super) fn reclaiming<T>(
+        &self,
+        mut take: impl FnMut() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let is_full = |taken: &Result<T, Error>| matches!(taken, Err(Error::OutOfMemory { .. }));
+        let first = take();
+        if !is_full(&first) || !self.may_reclaim() {
+            return first;
+        }
+        let _wanted = self.want();
+        let taken = self.driver.wait(&self.reclaimed, Some(CLOSING), |()| {
+            let taken = take();
+            (!is_full(&taken) || !self.may_reclaim()).then_some(taken)
+        });
+        taken.unwrap_or(first)
+    }
+
+    /// Whether memory comes back without anybody who frees it.
+    fn may_reclaim(&self) -> bool {
+        self.memory.has_waiting() || self.streams.lock().is_closing()
+    }
+
+    /// For as long as the value lives, the service lets go of closed streams and of freed memory as soon as it can.
+    fn want(&self) -> Wanted<'_> {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        self.touch();
+        Wanted(self)
+    }
+
+    /// Whether somebody waits for what closed streams have.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// Memory may have come back: those who wait for some look again.
+    pub(super) fn tell_reclaimed(&self) {
+        self.reclaimed.change(|()| ());
+    }
+
     /// A stream is over, and no firmware is up: another one may have its place, and its memory.
     pub(super) fn retire(&self, stream: StreamId) {
-        self.streams.change(|table| {
-            for core in table.live.extract_if(.., |live| live.id == stream) {
-                RingMemory::take_out_of(self.board.stream(core.place));
-            }
+        let gone = self.streams.change(|table| {
+            let gone = table.retire(|live| live.id == stream);
+            gone.iter().for_each(|core| RingMemory::take_out_of(self.board.stream(core.place)));
+            gone
         });
+        // Its memory is free before those are told who wait for it.
+        drop(gone);
         self.touch();
     }
 
     /// The streams that there are.
     pub(super) fn streams(&self) -> Vec<Arc<StreamCore>> {
-        self.streams.lock().live.clone()
+        self.streams.lock().live().to_vec()
     }
 
     /// The service is to look at all streams.
@@ -254,6 +295,15 @@ impl Shared {
     pub(super) fn cancel_run(&self) {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).cancel();
         self.ring_doorbell();
+    }
+}
+
+/// Somebody who waits for what closed streams have; see [`Shared::want`].
+struct Wanted<'s>(&'s Shared);
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.0.wanted.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

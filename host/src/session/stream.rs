@@ -17,6 +17,7 @@ use super::capture::{Capture, Captured, KernelCall, Recording};
 use super::captured::{CapturedCommand, CapturedKept, CapturedRun};
 use super::error::SessionError;
 use super::event::Event;
+use super::guarded::HostFunction;
 use super::host_buffer::HostBuffer;
 use super::ids::StreamId;
 use super::kept::{Barrier, Kept};
@@ -26,6 +27,7 @@ use super::options::StreamOptions;
 use super::owned_work::{OwnedWork, RunTicket};
 use super::reduction::Reduction;
 use super::seat::{Driver, Unmet};
+use super::serving;
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
 use crate::memory::Memory;
@@ -296,14 +298,14 @@ impl Stream {
     }
 
     /// Calls `function` on a thread of the session; the stream waits for its return. A panic of it is a failure of the command.
-    /// The function must not wait for this stream.
+    /// Within the function, a wait for this stream is refused with `Stuck`.
     ///
     /// # Errors
     /// `Capture`: a recording may call a function again, which [`Stream::call_each`] takes. Those of every call that submits.
     pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<u64, SessionError> {
         let side = self.core.submitting();
         self.check_uncaptured(&side, "call", ONCE)?;
-        let kept = Kept::Function(Box::new(function));
+        let kept = Kept::Function(HostFunction::new(function));
         self.submit(&side, CommandKind::CALL, &[], Some(kept))
     }
 
@@ -371,8 +373,7 @@ impl Stream {
     pub fn wait_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured("wait_within")?;
-        self.core.limit(limit);
-        self.submit_wait(&side, event, event.core().awaited())
+        self.within(limit, || self.submit_wait(&side, event, event.core().awaited()))
     }
 
     /// As [`Stream::wait_next`]; a wait that lasts for longer than `limit` fails with the cause `TimedOut`.
@@ -382,8 +383,7 @@ impl Stream {
     pub fn wait_next_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured("wait_next_within")?;
-        self.core.limit(limit);
-        self.submit_wait(&side, event, event.core().next())
+        self.within(limit, || self.submit_wait(&side, event, event.core().next()))
     }
 
     fn submit_wait(
@@ -441,9 +441,18 @@ impl Stream {
     ) -> Result<u64, SessionError> {
         self.check_word(at)?;
         let side = self.uncaptured("wait_value_within")?;
-        self.core.limit(limit);
         let words = [at.0, value, test.get().into()];
-        self.submit(&side, CommandKind::WAIT_VALUE, &words, None)
+        self.within(limit, || self.submit(&side, CommandKind::WAIT_VALUE, &words, None))
+    }
+
+    /// Submits a wait with a limit of its own. The caller has the right to submit.
+    fn within(
+        &self,
+        limit: Duration,
+        submit: impl FnOnce() -> Result<u64, SessionError>,
+    ) -> Result<u64, SessionError> {
+        let number = self.core.limit(limit);
+        submit().inspect_err(|_| self.core.unlimit(number))
     }
 
     /// Raises a flag of the device.
@@ -459,8 +468,18 @@ impl Stream {
     /// # Errors
     /// Those of every call that submits.
     pub fn wait_notify(&self, notify: &Notify) -> Result<u64, SessionError> {
-        self.wait_value(notify.address(), ValueTest::EQUAL, 1)?;
-        self.write_value(notify.address(), 0)
+        let at = notify.address();
+        self.check_word(at)?;
+        let wait = [at.0, 1, ValueTest::EQUAL.get().into()];
+        let lower = [at.0, 0];
+        // Nothing of anybody else comes between the two. Where the stream stops behind the first one, it is skipped.
+        let side = self.core.submitting();
+        if side.capture.is_none() {
+            let entries = [wait.len(), lower.len()].map(CommandHead::entries_of);
+            self.await_entries(entries.iter().sum())?;
+        }
+        self.take_on(&side, CommandKind::WAIT_VALUE, &wait, CapturedKept::Nothing)?;
+        self.take_on(&side, CommandKind::WRITE_VALUE, &lower, CapturedKept::Nothing)
     }
 
     /// Reduces `bytes` bytes of `from` into `to`: each element of the target becomes what it is together with the one of the source.
@@ -499,13 +518,23 @@ impl Stream {
         words: &[u64],
         kept: CapturedKept,
     ) -> Result<u64, SessionError> {
-        let side = self.core.submitting();
+        self.take_on(&self.core.submitting(), kind, words, kept)
+    }
+
+    /// As `take`, for who has the right to submit.
+    fn take_on(
+        &self,
+        side: &Submitting,
+        kind: CommandKind,
+        words: &[u64],
+        kept: CapturedKept,
+    ) -> Result<u64, SessionError> {
         if let Some(capture) = &side.capture {
             let command = CapturedCommand { kind, words: words.to_vec(), kept };
             capture.add(self.id(), Captured::Command(command));
             return Ok(0);
         }
-        self.submit(&side, kind, words, Kept::of(&kept))
+        self.submit(side, kind, words, Kept::of(&kept))
     }
 
     /// The submitters' side of the stream.
@@ -580,6 +609,11 @@ impl Stream {
         }
         let stopped = self.core.told.lock().stopped.clone();
         stopped.map_or(Ok(()), |cause| Err(SessionError::Stopped { stream: self.id(), cause }))
+    }
+
+    /// Whether it is a stream of the session with these.
+    pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
     }
 
     fn check_event(&self, event: &Event) -> Result<(), SessionError> {
@@ -747,6 +781,7 @@ pub(super) fn await_core(
     driver: &Driver,
     limit: Option<Duration>,
 ) -> Result<(), SessionError> {
+    check_not_own(core, driver)?;
     let last = core.ring().commands();
     let aborts = core.told.lock().aborts;
     // Nobody needs to be told of what is over within a moment.
@@ -768,15 +803,26 @@ pub(super) fn await_core(
 
 /// Waits until the stream is idle; failures stay where they are.
 pub(super) fn await_idle(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+    check_not_own(core, driver)?;
     let is_idle = |_: &mut Told| (core.completed() >= core.ring().commands()).then_some(());
     driver.wait(&core.told, None, is_idle).map_err(stuck)
 }
 
 /// Waits until a stream that had stopped takes commands again.
 pub(super) fn await_running(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+    check_not_own(core, driver)?;
     // What stopped the stream is forgotten before the failure is; so is the other one then.
     let is_running = |told: &mut Told| (told.stopped.is_none()).then_some(());
     driver.wait(&core.told, None, is_running).map_err(stuck)
+}
+
+/// A function does not wait for the stream that calls it.
+fn check_not_own(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+    if serving::is_called_by(driver, core.id) {
+        let state = format!("a function of {} waits for the stream that calls it", core.id);
+        return Err(SessionError::Stuck { state });
+    }
+    Ok(())
 }
 
 fn stuck(unmet: Unmet) -> SessionError {

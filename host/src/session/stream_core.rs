@@ -3,7 +3,7 @@
 //! Who writes what: submitters (one at a time, by the lock `submitting`) the producer's line of the ring and the end of `kept`;
 //! the service the consumer's line and the front of `kept`; `told` is changed by the service and read by whoever waits.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use super::lines::{BoardMemory, RingMemory};
 use super::options::StreamOptions;
 use super::recorded::RecordedHere;
 use super::seat::Seat;
+use super::wait_limits::WaitLimits;
 use crate::error::Error;
 
 /// What stream and service share.
@@ -34,9 +35,8 @@ pub(super) struct StreamCore {
     kept: Mutex<VecDeque<(u64, Kept)>>,
     pub(super) told: Seat<Told>,
     is_closed: AtomicBool,
-    /// How long single waits may last, by the numbers of their commands.
-    limits: Mutex<BTreeMap<u64, Duration>>,
-    /// Whether a single wait was ever limited.
+    limits: Mutex<WaitLimits>,
+    /// Whether `limits` has any. It is changed while `limits` is locked.
     has_limits: AtomicBool,
 }
 
@@ -109,14 +109,30 @@ impl StreamCore {
         self.submitting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The command that is about to be submitted is a wait, which fails after `limit`.
-    pub(super) fn limit(&self, limit: Duration) {
-        let (number, completed) = (self.ring().commands() + 1, self.completed());
+    /// The command that is about to be submitted is a wait, which fails after `limit`: its number.
+    pub(super) fn limit(&self, limit: Duration) -> u64 {
+        let number = self.ring().commands() + 1;
+        self.change_limits(|limits| limits.set(number, limit));
+        number
+    }
+
+    /// The wait with this number was not submitted.
+    pub(super) fn unlimit(&self, number: u64) {
+        self.change_limits(|limits| limits.remove(number));
+    }
+
+    /// Forgets the limits of commands up to this number, which are over.
+    pub(super) fn forget_limits(&self, completed: u64) {
+        if self.has_limits.load(Ordering::Relaxed) {
+            self.change_limits(|limits| limits.forget(completed));
+        }
+    }
+
+    fn change_limits(&self, change: impl FnOnce(&mut WaitLimits)) {
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.retain(|of, _| *of > completed);
-        limits.insert(number, limit);
-        // Relaxed: the command is submitted behind it.
-        self.has_limits.store(true, Ordering::Relaxed);
+        change(&mut limits);
+        // Relaxed: a command is submitted behind it.
+        self.has_limits.store(!limits.is_empty(), Ordering::Relaxed);
     }
 
     /// Whether some wait of the stream fails after a time.
@@ -127,7 +143,7 @@ impl StreamCore {
     /// How long the wait with this number may last; `None`: for ever.
     pub(super) fn wait_budget(&self, number: u64) -> Option<Duration> {
         let limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
-        limits.get(&number).copied().or(self.options.wait_budget)
+        limits.of(number).or(self.options.wait_budget)
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<(u64, Kept)>> {
@@ -152,21 +168,24 @@ impl StreamCore {
 
     /// Takes what is kept for a command, and drops what belongs to commands before it.
     pub(super) fn take_kept(&self, number: u64) -> Option<Kept> {
-        let mut kept = self.kept();
-        while kept.front().is_some_and(|(of, _)| *of < number) {
-            kept.pop_front();
+        // What is dropped may be the user's, who may submit: nobody has the lock then.
+        while let Some((of, kept)) = self.pop_kept(number) {
+            if of == number {
+                return Some(kept);
+            }
         }
-        if kept.front().is_none_or(|(of, _)| *of != number) {
-            return None;
-        }
-        kept.pop_front().map(|(_, kept)| kept)
+        None
     }
 
     /// Takes what is kept for the first command of those up to this one.
     pub(super) fn take_kept_to(&self, number: u64) -> Option<Kept> {
+        self.pop_kept(number).map(|(_, kept)| kept)
+    }
+
+    fn pop_kept(&self, number: u64) -> Option<(u64, Kept)> {
         let mut kept = self.kept();
         kept.front().filter(|(of, _)| *of <= number)?;
-        kept.pop_front().map(|(_, kept)| kept)
+        kept.pop_front()
     }
 
     /// Brings ring and events to a device whose memory only copies reach.

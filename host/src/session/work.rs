@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::copies::Copy;
 use super::error::Cause;
+use super::guarded::HostFunction;
 use super::ids::StreamId;
-use super::kept::{HostFunction, RunCommand};
+use super::kept::RunCommand;
 use crate::control::RunControl;
 use crate::error::Error;
 
@@ -71,6 +72,14 @@ pub(super) enum Worker {
 }
 
 impl Job {
+    /// Whose command it is; `None`: that of several streams.
+    pub(super) fn stream(&self) -> Option<StreamId> {
+        match self {
+            Self::Resident(_) => None,
+            Self::Run(stream, ..) | Self::Copy(stream, ..) | Self::Call(stream, _) => Some(*stream),
+        }
+    }
+
     /// Who does it.
     pub(super) fn worker(&self) -> Worker {
         match self {

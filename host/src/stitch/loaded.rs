@@ -144,10 +144,9 @@ impl LoadedProgram {
             Body::Graph(tasks) => Code::Graph(kernels(&program, tasks, native)?),
             Body::Builder(_) => Code::Builder,
         };
-        let memory = shared.memory.shared();
         let constant = |number| {
             let elements = program.constant(number);
-            elements.map(|elements| DeviceBuffer::upload(memory, elements)).transpose()
+            elements.map(|elements| shared.upload(elements)).transpose()
         };
         let constants = (0..program.tensors().len()).map(constant).collect::<Result<_, _>>()?;
         let (bindings, shared) = (Mutex::default(), Arc::clone(shared));
@@ -170,14 +169,13 @@ impl LoadedProgram {
 }
 
 fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchError> {
-    let memory = shared.memory.shared();
-    let plan = DeviceBuffer::upload(memory, compiled.words())?;
+    let plan = shared.upload(compiled.words())?;
     let kernels = match compiled.code() {
         [] => None,
-        code => Some(DeviceBuffer::upload(memory, code)?),
+        code => Some(shared.upload(code)?),
     };
     let words = scratch::words(shared.cores, compiled.frame_words());
-    let scratch = DeviceBuffer::zeroed(memory, words)?;
+    let scratch = shared.zeroed(words)?;
     let place_words = scratch::place_words(compiled.frame_words());
     scratch.write(&[shared.cores as u64, place_words as u64])?;
     Ok(Code::Plan { plan, kernels, scratch })
@@ -342,7 +340,7 @@ impl Loaded {
             .collect();
         let words =
             BesideWords { builder: &reference.name, args: &args, gate, tensors: &tensors }.words();
-        let words = DeviceBuffer::upload(self.shared.memory.shared(), &words)?;
+        let words = self.shared.upload(&words)?;
         let orch_args = [words.address().0, orch::BUILDER, words.len() as u64, 0];
         let part = Some(ListedPart { orch_args, _words: words });
         Ok(Bound::Listed { part, tasks: None, is_fine: false })
@@ -372,14 +370,13 @@ impl Loaded {
         ),
         mut words: Vec<u64>,
     ) -> Result<Bound, StitchError> {
-        let memory = self.shared.memory.shared();
-        let epitaph = DeviceBuffer::zeroed(memory, usize::try_from(epitaph::WORDS).unwrap_or(0))?;
+        let epitaph = self.shared.zeroed(usize::try_from(epitaph::WORDS).unwrap_or(0))?;
         words[binding::CODE] = kernels.map_or(0, |code| code.address().0);
         words[binding::CODE_BYTES] = kernels.map_or(0, |code| code.len() as u64);
         words[binding::EPITAPH] = epitaph.address().0;
         words[binding::SCRATCH] = scratch.address().0;
         words[binding::CORES] = self.shared.cores as u64;
-        let bindings = DeviceBuffer::upload(memory, &words)?;
+        let bindings = self.shared.upload(&words)?;
         let orch_args =
             [plan.address().0, plan.len() as u64, bindings.address().0, bindings.len() as u64];
         Ok(Bound::Plan { orch_args, epitaph, _bindings: bindings })

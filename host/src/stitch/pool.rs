@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! take --> Block --drop--> pool of its stream --take, same bytes--> Block
+//!                          the stream is closed --> memory of the device
 //! ```
 //! A block that is given back may still be in use by commands of its stream. Only the same stream gets it again, and the commands of
 //! a stream are in order, so that nobody waits for that. What is on the chip has an owner of its own: [`Region`].
@@ -12,29 +13,69 @@ use pto_abi::GmAddr;
 
 use crate::session::StreamId;
 
-/// The blocks that nobody owns.
+/// The blocks that nobody owns, by the streams that are open.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    free: BTreeMap<(StreamKey, u64), BTreeSet<u64>>,
+    streams: BTreeMap<StreamId, OfStream>,
 }
 
-/// The number of a stream.
-type StreamKey = u32;
+/// The blocks of a stream.
+#[derive(Debug, Default)]
+struct OfStream {
+    /// By their bytes.
+    free: BTreeMap<u64, BTreeSet<u64>>,
+    /// Runs that are not submitted yet: the session does not know that their blocks are in use.
+    unsubmitted: u64,
+}
+
+impl OfStream {
+    fn drain(&mut self) -> impl Iterator<Item = GmAddr> + use<> {
+        std::mem::take(&mut self.free).into_values().flatten().map(GmAddr)
+    }
+}
 
 impl Pool {
+    /// From here on the stream has blocks here.
+    pub(super) fn open(&mut self, stream: StreamId) {
+        self.streams.entry(stream).or_default();
+    }
+
+    /// Nothing is taken for the stream any more: its blocks, which are not in the pool any more.
+    pub(super) fn close(&mut self, stream: StreamId) -> Vec<GmAddr> {
+        self.streams.remove(&stream).map(|mut of| of.drain().collect()).unwrap_or_default()
+    }
+
     /// A block of this size that the stream gave back: that with the lowest address, so that each round of a loop gets the same blocks,
     /// in whatever order the one before gave them back.
     pub(super) fn take(&mut self, stream: StreamId, bytes: u64) -> Option<GmAddr> {
-        self.free.get_mut(&(stream.0, bytes))?.pop_first().map(GmAddr)
+        self.streams.get_mut(&stream)?.free.get_mut(&bytes)?.pop_first().map(GmAddr)
     }
 
-    pub(super) fn give(&mut self, stream: StreamId, bytes: u64, address: GmAddr) {
-        self.free.entry((stream.0, bytes)).or_default().insert(address.0);
+    /// Takes a block back; `false`: its stream is closed, and nobody would take it again.
+    pub(super) fn give(&mut self, stream: StreamId, bytes: u64, address: GmAddr) -> bool {
+        let Some(of) = self.streams.get_mut(&stream) else { return false };
+        of.free.entry(bytes).or_default().insert(address.0);
+        true
     }
 
-    /// All blocks, which are not in the pool any more.
+    /// A run of the stream is there that is not submitted yet.
+    pub(super) fn hold(&mut self, stream: StreamId) {
+        if let Some(of) = self.streams.get_mut(&stream) {
+            of.unsubmitted += 1;
+        }
+    }
+
+    /// So many runs of the stream are submitted.
+    pub(super) fn submitted(&mut self, stream: StreamId, runs: u64) {
+        if let Some(of) = self.streams.get_mut(&stream) {
+            of.unsubmitted -= runs;
+        }
+    }
+
+    /// The blocks that the session may be given back, which are not in the pool any more.
     pub(super) fn drain(&mut self) -> Vec<GmAddr> {
-        std::mem::take(&mut self.free).into_values().flatten().map(GmAddr).collect()
+        let idle = self.streams.values_mut().filter(|of| of.unsubmitted == 0);
+        idle.flat_map(OfStream::drain).collect()
     }
 }
 
@@ -115,11 +156,28 @@ mod tests {
     #[test]
     fn a_block_goes_back_to_its_own_stream_only() {
         let mut pool = Pool::default();
-        pool.give(StreamId(1), 64, GmAddr(0x100));
+        pool.open(StreamId(1));
+        assert!(pool.give(StreamId(1), 64, GmAddr(0x100)));
         assert_eq!(pool.take(StreamId(2), 64), None);
         assert_eq!(pool.take(StreamId(1), 128), None);
         assert_eq!(pool.take(StreamId(1), 64), Some(GmAddr(0x100)));
         assert_eq!(pool.take(StreamId(1), 64), None);
+    }
+
+    #[test]
+    fn what_a_closed_stream_had_and_what_no_run_needs_leaves_the_pool() {
+        let mut pool = Pool::default();
+        let [one, other, gone] = [1, 2, 3].map(StreamId);
+        for (stream, address) in [(one, 0x100), (other, 0x200), (gone, 0x300)] {
+            pool.open(stream);
+            assert!(pool.give(stream, 64, GmAddr(address)));
+        }
+        assert_eq!(pool.close(gone), [GmAddr(0x300)]);
+        assert!(!pool.give(gone, 64, GmAddr(0x300)), "nobody would take it again");
+        pool.hold(one);
+        assert_eq!(pool.drain(), [GmAddr(0x200)], "a run of the other stream is not submitted");
+        pool.submitted(one, 1);
+        assert_eq!(pool.drain(), [GmAddr(0x100)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What the programs, tensors and streams of a stitcher share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytemuck::Pod;
 use pto_abi::limits::MAX_ORCH_ARGS;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
@@ -15,23 +15,24 @@ use super::grain::Grain;
 use super::pool::{Pool, Region};
 use crate::allocator::Owner;
 use crate::backend::OnChipMark;
+use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::device_memory::DeviceMemory;
 use crate::error::Error;
 use crate::memory::Memory;
-use crate::session::{OwnedWork, Session, SessionError, StreamId};
+use crate::session::{OwnedWork, Reclaimer, Session, SessionError, StreamId};
 
 /// What they share.
 pub(super) struct Shared {
     pub(super) memory: DeviceMemory,
+    /// Waits for memory that comes back.
+    reclaimer: Reclaimer,
     pub(super) counts: Counts,
     /// Cores of all kinds.
     pub(super) cores: usize,
     pub(super) grain: Grain,
     pool: Mutex<Pool>,
     on_chip: Mutex<Region>,
-    /// Runs that are not submitted yet: the session does not know that their blocks are in use.
-    unsubmitted: AtomicU64,
     on_chip_block: Option<GmAddr>,
     on_chip_bytes: u64,
     /// The device knows the region by it.
@@ -74,7 +75,7 @@ impl Shared {
             grain: session.with_device(Grain::new),
             pool: Mutex::default(),
             on_chip: Mutex::new(region),
-            unsubmitted: AtomicU64::new(0),
+            reclaimer: session.reclaimer(),
             on_chip_block: block,
             on_chip_bytes,
             on_chip_mark: marked
@@ -143,30 +144,58 @@ impl Shared {
             return Ok(address);
         }
         self.counts.allocations.add(1);
-        self.memory().alloc(bytes, Owner::User).or_else(|error| {
+        self.memory().alloc(bytes, Owner::User).or_else(|_| {
             // What is in the pool may be what is missing.
-            if self.unsubmitted.load(Ordering::Relaxed) > 0 {
-                return Err(error);
-            }
             self.free_pool();
             self.memory().alloc(bytes, Owner::User)
         })
     }
 
-    /// A run is there that is not submitted yet.
-    pub(super) fn hold(&self) {
-        self.unsubmitted.fetch_add(1, Ordering::Relaxed);
+    /// Takes memory with `take`; where GM is full, again when some has come back from closed streams and commands that are over.
+    pub(super) fn reclaiming<T>(&self, take: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+        self.reclaimer.reclaiming(take)
+    }
+
+    /// A copy of these values in the device's memory.
+    pub(super) fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, Error> {
+        self.reclaiming(|| DeviceBuffer::upload(self.memory(), values))
+    }
+
+    /// So many zeros in the device's memory.
+    pub(super) fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, Error> {
+        self.reclaiming(|| DeviceBuffer::zeroed(self.memory(), len))
+    }
+
+    /// A stream is opened.
+    pub(super) fn open(&self, stream: StreamId) {
+        lock(&self.pool).open(stream);
+    }
+
+    /// A stream is closed: its blocks are the device's again when its commands are over.
+    pub(super) fn close(&self, stream: StreamId) {
+        let blocks = lock(&self.pool).close(stream);
+        self.free(blocks);
+    }
+
+    /// A run of a stream is there that is not submitted yet.
+    pub(super) fn hold(&self, stream: StreamId) {
+        lock(&self.pool).hold(stream);
     }
 
     /// So many runs of a stream are submitted: all that it was asked.
     pub(super) fn submitted(&self, stream: StreamId, runs: u64) {
-        self.unsubmitted.fetch_sub(runs, Ordering::Relaxed);
+        lock(&self.pool).submitted(stream, runs);
         lock(&self.on_chip).submitted(stream);
     }
 
-    /// Gives the blocks of the pool back to the device.
+    /// Gives the blocks of the pool back to the device, but for those that the session does not know to be in use.
     pub(super) fn free_pool(&self) {
-        for address in lock(&self.pool).drain() {
+        let blocks = lock(&self.pool).drain();
+        self.free(blocks);
+    }
+
+    fn free(&self, blocks: Vec<GmAddr>) {
+        for address in blocks {
             let freed = self.memory().free(address, Owner::User);
             debug_assert!(freed.is_ok(), "a block of the pool is nobody's: {freed:?}");
         }
@@ -207,8 +236,8 @@ impl Drop for Block {
     fn drop(&mut self) {
         if self.is_on_chip {
             lock(&self.shared.on_chip).give(self.address, self.bytes);
-        } else {
-            lock(&self.shared.pool).give(self.stream, self.bytes, self.address);
+        } else if !lock(&self.shared.pool).give(self.stream, self.bytes, self.address) {
+            self.shared.free(vec![self.address]);
         }
     }
 }

@@ -86,6 +86,7 @@ impl<'s> ProgramStream<'s> {
         conversions: &Arc<Conversions>,
         overlap: usize,
     ) -> Self {
+        shared.open(stream.id());
         Self {
             session,
             stream,
@@ -257,7 +258,7 @@ impl<'s> ProgramStream<'s> {
             // What waits to be submitted holds the pool.
             Err(_) => {
                 self.flush()?;
-                Ok(take()?)
+                Ok(self.shared.reclaiming(take)?)
             }
         }
     }
@@ -292,7 +293,7 @@ impl<'s> ProgramStream<'s> {
                 }
                 let mut state = self.state();
                 state.pending.push(Arc::clone(&bound));
-                self.shared.hold();
+                self.shared.hold(self.id());
                 state.pending.len() >= self.overlap
             }
             Bound::Graph(image) => {
@@ -636,5 +637,6 @@ impl Drop for ProgramStream<'_> {
         if let Err(error) = self.flush() {
             log::warn!("runs of a stream that was dropped are not submitted: {error}");
         }
+        self.shared.close(self.id());
     }
 }

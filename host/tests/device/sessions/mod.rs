@@ -2,6 +2,7 @@
 
 mod campaign;
 mod capture;
+mod concurrency;
 mod copies;
 mod documented;
 mod events;

@@ -1,0 +1,292 @@
+//! Threads that use one session at once, functions that panic, and functions that do what their own stream waits for.
+
+use std::future::Future;
+use std::panic::panic_any;
+use std::pin::pin;
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Wake, Waker};
+use std::time::Duration;
+
+use pto_host::session::{
+    Cause, Drive, HostBuffer, MAX_STREAMS, OnFailure, Session, SessionError, SessionOptions,
+    Stream, StreamOptions, ValueTest,
+};
+use pto_host::func;
+
+use super::support::{LONG, device, on_each, options, pool, session};
+
+/// A launch of the stream comes to its end, and does what it is asked.
+fn check_works(session: &Session, stream: &Stream) {
+    let value = session.upload(&[1.0_f32; 64]).unwrap();
+    let at = value.address().0;
+    stream.launch(func::ADD_SCALAR, &[at, 2.0_f32.to_bits().into(), at, 64]).unwrap();
+    stream.synchronize_within(LONG).unwrap();
+    assert_eq!(value.read().unwrap(), [3.0; 64]);
+}
+
+#[test]
+fn of_threads_that_open_the_last_stream_one_has_it() {
+    let few = SessionOptions { ring_entries: 32, ..options() };
+    let session = device(pool()).session(few).unwrap();
+    let others: Vec<_> = (1..MAX_STREAMS).map(|_| session.stream().unwrap()).collect();
+    for _ in 0..10 {
+        let together = Barrier::new(8);
+        let open = || {
+            together.wait();
+            session.stream()
+        };
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let threads = [(); 8].map(|()| scope.spawn(open));
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let refused = |opened: &&Result<_, _>| matches!(opened, Err(SessionError::TooManyStreams));
+        assert_eq!(opened.iter().filter(refused).count(), 7);
+        opened.iter().flatten().for_each(|stream| check_works(&session, stream));
+        check_works(&session, &others[0]);
+    }
+}
+
+#[test]
+fn closed_streams_give_their_memory_to_new_ones_before_gm_is_full() {
+    // About a hundred rings fit, and the firmware is always up.
+    let large = SessionOptions { ring_entries: 1 << 13, ..options() };
+    let session = device(pool()).session(large).unwrap();
+    for _ in 0..600 {
+        let stream = session.stream().unwrap();
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+    }
+    // Without a closed one, GM is full.
+    let mut kept = Vec::new();
+    let full = loop {
+        match session.stream() {
+            Ok(stream) => kept.push(stream),
+            Err(error) => break error,
+        }
+    };
+    assert!(full.to_string().contains("GM is full"), "{full}");
+    kept.pop();
+    check_works(&session, &session.stream_with(StreamOptions::default()).unwrap());
+}
+
+/// Panics when it is dropped, and so does what that panic carries.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 && !std::thread::panicking() {
+            panic_any(Self(self.0 - 1));
+        }
+    }
+}
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Self>) {
+        panic!("the waker");
+    }
+}
+
+fn message(result: Result<(), SessionError>) -> String {
+    match result {
+        Err(SessionError::Failed(failure)) => match &failure.cause {
+            Cause::HostFunction(message) => message.clone(),
+            other => panic!("{other}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_panic_of_a_function_and_of_what_it_holds_fails_its_command_and_nothing_else() {
+    on_each(|session, mode| {
+        let stop = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
+        let stream = session.stream_with(stop).unwrap();
+        stream.call(|| panic!("first")).unwrap();
+        let bomb = Bomb(2);
+        // It is skipped, and dropped by the session.
+        let skipped = stream.call(move || drop(bomb));
+        assert_eq!(message(stream.synchronize_within(LONG)), "first", "{mode}");
+        drop(skipped);
+        let going = session.stream().unwrap();
+        going.call(|| panic_any(Bomb(3))).unwrap();
+        assert_eq!(message(going.synchronize_within(LONG)), "without a message", "{mode}");
+        let bomb = Bomb(1);
+        going.call(move || drop(bomb)).unwrap();
+        assert_eq!(message(going.synchronize_within(LONG)), "without a message", "{mode}");
+        let event = session.event().unwrap();
+        let other = session.stream().unwrap();
+        going.wait_next(&event).unwrap();
+        going.call(|| ()).unwrap();
+        {
+            let reset = session.event().unwrap();
+            other.wait_next(&event).unwrap();
+            other.record(&reset).unwrap();
+            let waker = Waker::from(Arc::new(Bomb(0)));
+            let mut completed = pin!(reset.completed());
+            assert!(
+                completed.as_mut().poll(&mut Context::from_waker(&waker)).is_pending(),
+                "{mode}"
+            );
+        }
+        session.stream().unwrap().record(&event).unwrap();
+        session.synchronize_within(LONG).unwrap();
+        check_works(session, &session.stream().unwrap());
+    });
+}
+
+#[test]
+fn the_limit_of_a_refused_wait_is_nobody_elses() {
+    let session = session();
+    let stop = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
+    let (stream, other) = (session.stream_with(stop).unwrap(), session.stream().unwrap());
+    let (event, word) = (session.event().unwrap(), session.zeroed::<u64>(1).unwrap());
+    let soon = Duration::from_millis(1);
+    let refused: [&dyn Fn() -> Result<u64, SessionError>; 3] = [
+        &|| stream.wait_next_within(&event, soon),
+        &|| stream.wait_value_within(word.address(), ValueTest::EQUAL, 1, soon),
+        &|| {
+            other.record(&event)?;
+            stream.wait_within(&event, soon)
+        },
+    ];
+    for refused in refused {
+        stream.call(|| panic!("stops the stream")).unwrap();
+        stream.synchronize_within(LONG).unwrap_err();
+        assert!(matches!(refused(), Err(SessionError::Stopped { .. })));
+        session.reset().unwrap();
+        stream.wait_next(&event).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        other.record(&event).unwrap();
+        stream.synchronize_within(LONG).unwrap();
+    }
+}
+
+#[test]
+fn one_notify_satisfies_one_wait() {
+    let session = session();
+    let (stream, other) = (session.stream().unwrap(), session.stream().unwrap());
+    let notify = session.notify().unwrap();
+    for _ in 0..100 {
+        let together = Barrier::new(2);
+        let wait = || {
+            together.wait();
+            stream.wait_notify(&notify).unwrap()
+        };
+        let numbers = std::thread::scope(|scope| {
+            [(); 2].map(|()| scope.spawn(wait)).map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(numbers[0].abs_diff(numbers[1]), 2, "a wait and its lowering are neighbours");
+        for _ in 0..2 {
+            let over = stream.completed();
+            other.notify(&notify).unwrap();
+            while stream.completed() < over + 2 {
+                std::thread::yield_now();
+            }
+        }
+        stream.synchronize_within(LONG).unwrap();
+    }
+}
+
+#[test]
+fn a_barrier_takes_each_stream_of_its_session_once() {
+    let (session, foreign) = (session(), session());
+    let (one, two, other) =
+        (session.stream().unwrap(), session.stream().unwrap(), foreign.stream().unwrap());
+    let twice = session.barrier(&[&one, &two, &one]).unwrap_err();
+    assert!(twice.to_string().contains("stream 0 is named twice"), "{twice}");
+    let refused = session.barrier(&[&one, &other]).unwrap_err();
+    assert!(matches!(refused, SessionError::OtherSession { .. }), "{refused}");
+    assert_eq!(
+        (one.mark().is_passed(), other.query().unwrap()),
+        (true, true),
+        "nothing came of it"
+    );
+    // Two threads with the same streams in another order.
+    std::thread::scope(|scope| {
+        for streams in [[&one, &two], [&two, &one]] {
+            let session = &session;
+            scope.spawn(move || (0..50).for_each(|_| session.barrier(&streams).unwrap()));
+        }
+    });
+    session.synchronize_within(LONG).unwrap();
+}
+
+#[test]
+fn a_function_may_drop_the_session_that_calls_it() {
+    for drive in [None, Some(Drive::Stepped { seed: 3 })] {
+        let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
+        let stream = session.stream().unwrap();
+        let (give, given) = mpsc::channel::<Session>();
+        let (tell, told) = mpsc::channel();
+        stream
+            .call(move || {
+                drop(given.recv());
+                tell.send(()).unwrap();
+            })
+            .unwrap();
+        if drive.is_some() {
+            give.send(session).unwrap();
+            // Whoever waits makes the turns, and the session goes in the midst of one.
+            stream.synchronize_within(LONG).unwrap_or_default();
+        } else {
+            give.send(session).unwrap();
+        }
+        told.recv_timeout(LONG).unwrap();
+        assert!(matches!(stream.call(|| ()), Err(SessionError::Ended)));
+    }
+}
+
+#[test]
+fn a_function_does_not_wait_for_the_stream_that_calls_it() {
+    let session = Arc::new(session());
+    let stream = Arc::new(session.stream().unwrap());
+    let (of_function, own) = (Arc::clone(&session), Arc::clone(&stream));
+    let (tell, told) = mpsc::channel();
+    stream
+        .call(move || {
+            let other = of_function.stream().unwrap();
+            other.call(|| ()).unwrap();
+            other.synchronize_within(LONG).unwrap();
+            tell.send([own.synchronize(), of_function.synchronize(), of_function.reset()]).unwrap();
+            drop((own, of_function));
+        })
+        .unwrap();
+    for refused in told.recv_timeout(LONG).unwrap() {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, SessionError::Stuck { .. }), "{refused}");
+        assert!(refused.to_string().contains("waits for the stream that calls it"), "{refused}");
+    }
+    session.synchronize_within(LONG).unwrap_or_default();
+}
+
+#[test]
+fn a_copy_and_the_host_may_touch_the_same_bytes_at_once() {
+    let session = session();
+    let stream = session.stream().unwrap();
+    // Parts that begin and end within words.
+    let buffer = session.zeroed::<u8>(4099).unwrap();
+    let host = HostBuffer::new(4099).unwrap();
+    let part = host.part(3, 4091).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2_u8 {
+            let (buffer, host, part) = (&buffer, &host, &part);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    buffer.write(&vec![round + thread; 4097]).unwrap();
+                    let _ = buffer.read().unwrap();
+                    part.write(&[round; 4090]).unwrap();
+                    let _ = host.to_vec();
+                }
+            });
+        }
+        for _ in 0..50 {
+            stream.copy_to_device(buffer.address().offset(5), &part).unwrap();
+            stream.copy_from_device(buffer.address().offset(1), &part).unwrap();
+            stream.fill(buffer.address().offset(2), 7, 4000).unwrap();
+        }
+        stream.synchronize_within(LONG).unwrap();
+    });
+    buffer.write(&[9; 4099]).unwrap();
+    stream.copy_from_device(buffer.address(), &host).unwrap();
+    stream.synchronize_within(LONG).unwrap();
+    assert_eq!(host.to_vec(), [9; 4099]);
+}
