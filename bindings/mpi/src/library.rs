@@ -1,8 +1,10 @@
 //! A loaded plug-in: the only file of this crate that calls into it. [`Library`] is one [`Wire`]; the other one is for tests.
 
-use std::ffi::{CStr, CString, c_char};
+use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 use std::path::Path;
+
+use pto_host::checked_shared_object;
 
 use crate::error::MpiError;
 use crate::group::Span;
@@ -140,8 +142,7 @@ fn text(letters: &[c_char]) -> String {
 /// The table of the plug-in. It stays loaded until the process ends: MPI cannot be started twice.
 fn load(path: &Path) -> Result<Table, MpiError> {
     let refused = |why: String| MpiError::Load { path: path.to_path_buf(), why };
-    let name = CString::new(path.as_os_str().as_encoded_bytes());
-    let name = name.map_err(|_| refused("the path contains a zero byte".to_owned()))?;
+    let name = checked_shared_object(path).map_err(|why| refused(format!("the file {why}")))?;
     // Globally: parts that OpenMPI loads later look for its symbols there.
     // SAFETY: the path is a C string; loading code is what the caller asks for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };

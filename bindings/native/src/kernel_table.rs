@@ -12,7 +12,7 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSymbol as _, elf};
 use pto_host::abi::CoreKind;
 use pto_host::abi::limits::MAX_FUNC_ID;
-use pto_host::{Kernel, KernelFn};
+use pto_host::{Kernel, KernelFn, check_shared_object};
 
 use crate::failure::{Failure, FailureKind};
 use crate::shared_object::SharedObject;
@@ -113,13 +113,8 @@ fn no_table(shown: &str) -> Failure {
 }
 
 fn parsed(bytes: &[u8]) -> Result<Object<'_>, String> {
-    const RELOCATABLE: u16 = 1;
-    let file: Object<'_> =
-        ElfFile64::parse(bytes).map_err(|error| format!("is no shared object: {error}"))?;
-    if file.elf_header().e_type.get(file.endian()) == RELOCATABLE {
-        return Err("is a relocatable object; link it: cc -shared -o kernels.so kernels.o".into());
-    }
-    Ok(file)
+    check_shared_object(bytes)?;
+    ElfFile64::parse(bytes).map_err(|error| format!("is no shared object: {error}"))
 }
 
 /// How many entries the array of an object has; `None`: there is no such array.

@@ -9,6 +9,8 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use pto_host::{check_shared_object, checked_shared_object};
+
 use crate::failure::{Failure, FailureKind};
 
 /// A loaded shared object.
@@ -32,7 +34,8 @@ impl SharedObject {
         let name = path.display().to_string();
         // Without a slash the loader would look elsewhere.
         let full = path.canonicalize().map_err(|error| refused(&name, &error.to_string()))?;
-        load(&full.to_string_lossy(), name)
+        let full = checked_shared_object(&full).map_err(|why| unusable(&name, &why))?;
+        load(&full, name)
     }
 
     /// Loads bytes; `name` is what messages call them. The same bytes loaded twice are two objects, each with its own
@@ -41,6 +44,7 @@ impl SharedObject {
     /// # Errors
     /// `LOAD_FAILED`, with what the loader says.
     pub fn from_bytes(bytes: &[u8], name: &str) -> Result<Self, Failure> {
+        check_shared_object(bytes).map_err(|why| unusable(name, &why))?;
         let io = |error: std::io::Error| refused(name, &error.to_string());
         // SAFETY: the name is a C string; the call touches no memory of ours.
         let fd = unsafe { libc::memfd_create(c"pto-code".as_ptr(), libc::MFD_CLOEXEC) };
@@ -89,20 +93,20 @@ impl Drop for SharedObject {
 
 /// The loader recognises what it has by its path, and an unloaded object may stay (symbols that are unique in a
 /// process keep it). A number of a closed file comes again, so the path says which load it is: as `/./` and `//`.
-fn unique_path(fd: i32) -> String {
+fn unique_path(fd: i32) -> CString {
     static LOADS: AtomicU32 = AtomicU32::new(0);
     let load = LOADS.fetch_add(1, Ordering::Relaxed);
     let bits = u32::BITS - load.leading_zeros();
     let number: String =
         (0..bits).map(|bit| if load >> bit & 1 == 1 { "./" } else { "/" }).collect();
-    format!("/proc/self/fd/{number}./{fd}")
+    let path = format!("/proc/self/fd/{number}./{fd}");
+    CString::new(path).unwrap_or_default()
 }
 
-fn load(path: &str, name: String) -> Result<SharedObject, Failure> {
+fn load(path: &CStr, name: String) -> Result<SharedObject, Failure> {
     // What dlerror says belongs to the call before it, on this thread; the lock is for loaders that share it.
     static LOADER: Mutex<()> = Mutex::new(());
     let _loader = LOADER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let path = CString::new(path).map_err(|_| refused(&name, "the path contains a zero byte"))?;
     // SAFETY: the path is a C string; loading code is what the caller asks for.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     match NonNull::new(handle) {
@@ -126,6 +130,11 @@ fn loader_says() -> String {
     }
 }
 
+/// What the check of the file says, as a failure.
+fn unusable(name: &str, why: &str) -> Failure {
+    refused(name, &format!("the file {why}"))
+}
+
 fn refused(name: &str, why: &str) -> Failure {
     Failure::new(FailureKind::LOAD_FAILED, format!("{name} cannot be loaded: {why}"))
 }
@@ -142,6 +151,24 @@ mod tests {
         assert!(failure.message.starts_with("kernels/add.so cannot be loaded: "), "{failure}");
         assert!(!failure.message.contains("/proc"), "{failure}");
         assert!(SharedObject::open("/no/such.so".as_ref()).is_err());
+    }
+
+    /// The loader would end the process with SIGBUS.
+    #[test]
+    fn a_part_of_a_shared_object_is_refused_from_bytes_and_from_a_file() {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let library = maps.lines().find(|line| line.ends_with("/libc.so.6")).unwrap();
+        let whole = std::fs::read(library.split_whitespace().next_back().unwrap()).unwrap();
+        let file = std::env::temp_dir().join(format!("pto-part-{}.so", std::process::id()));
+        std::fs::write(&file, &whole[..9000]).unwrap();
+        let refused =
+            [SharedObject::from_bytes(&whole[..9000], "part.so"), SharedObject::open(&file)];
+        std::fs::remove_file(&file).unwrap();
+        for failure in refused.map(Result::unwrap_err) {
+            assert!(failure.is(FailureKind::LOAD_FAILED), "{failure}");
+            let why = "cannot be loaded: the file is no shared object: Invalid ELF section header";
+            assert!(failure.message.contains(why), "{failure}");
+        }
     }
 
     #[test]

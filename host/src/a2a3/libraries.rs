@@ -1,11 +1,12 @@
 //! Loads the vendor's libraries, by their absolute paths, and gives their symbols to nobody else in the process. A library
 //! stays loaded for as long as the process lives: the vendor's libraries start threads that nothing ends.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
 use super::error::A2a3Error;
 use super::library::Library;
+use crate::checked_shared_object;
 
 /// What only the library of `bindings/acl` exports.
 const OURS: &CStr = c"ptoAclLaunch";
@@ -41,8 +42,7 @@ impl Loaded {
         if !path.is_file() {
             return Err(format!("{shown}: there is no such file"));
         }
-        let name = CString::new(path.as_os_str().as_encoded_bytes());
-        let name = name.map_err(|_| format!("{shown} has a zero byte in its name"))?;
+        let name = checked_shared_object(path).map_err(|why| format!("{shown}: the file {why}"))?;
         let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
         // SAFETY: the name is a string; the vendor's constructors are trusted, as every caller of CANN trusts them.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
