@@ -7,7 +7,7 @@ use crate::common::entry::api;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::Handle;
 use crate::common::thread;
-use crate::device::capture::Mode;
+use crate::device::capture::{Mode, Status};
 use crate::device::current;
 use crate::device::graph::{self, GRAPHS, Graph};
 
@@ -24,8 +24,12 @@ api! {
 
     fn aclmdlRICaptureGetInfo(stream: Handle, status: Out<u32>, graph: Out<Handle>) {
         let place = status.place("status")?;
-        let is_active = current::asked(stream)?.capture().is_some();
-        place.set(u32::from(is_active));
+        let status = current::asked(stream)?.capture().as_ref().map(|member| member.capture.status());
+        place.set(match status {
+            None | Some(Status::Over) => 0,
+            Some(Status::Active) => 1,
+            Some(Status::Invalid) => 2,
+        });
         if let Some(graph) = graph.optional() {
             graph.set(0);
         }
@@ -46,7 +50,7 @@ api! {
 
     fn aclmdlRIExecute(graph: Handle, milliseconds: i32) {
         let limit = super::time::limit(milliseconds)?;
-        checked(graph)?.execute_and_wait(limit)
+        checked(graph)?.execute_and_wait(&*current::submitting(0)?, limit)
     }
 
     fn aclmdlRIDestroy(graph: Handle) {

@@ -56,5 +56,6 @@ pub(crate) const STREAM_TIMEOUT: i32 = 507_046;
 pub(crate) const EVENT_TIMEOUT: i32 = 507_047;
 /// What the driver says of a device that has to be reset by force.
 pub(crate) const DRIVER: i32 = 507_899;
+pub(crate) const CAPTURE_INVALID: i32 = 507_903;
 pub(crate) const HOST_REGISTERED: i32 = 507_910;
 pub(crate) const HOST_NOT_REGISTERED: i32 = 507_911;

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ffi::{CString, c_void};
 use std::ops::Range;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use super::refusal::Refusal;
 
@@ -46,6 +46,8 @@ pub(crate) struct Thread {
     pub(crate) number: u32,
     /// The command that it submits just now, in the record of a timeline.
     pub(crate) command: Option<u32>,
+    /// Goes when the thread ends.
+    life: Arc<()>,
 }
 
 impl Thread {
@@ -147,6 +149,16 @@ fn make_key() -> Option<libc::pthread_key_t> {
 extern "C" fn forget(state: *mut c_void) {
     // SAFETY: `with` made it from a box, and the thread that it belongs to ends.
     drop(unsafe { Box::from_raw(state.cast::<RefCell<Thread>>()) });
+}
+
+/// What lives as long as the calling thread.
+pub(crate) fn life() -> Weak<()> {
+    with(|thread| Arc::downgrade(&thread.life))
+}
+
+/// Whether this is the life of the calling thread.
+pub(crate) fn is_own(life: &Weak<()>) -> bool {
+    with(|thread| std::ptr::eq(life.as_ptr(), Arc::as_ptr(&thread.life)))
 }
 
 /// A number for the calling thread, as callbacks name it.

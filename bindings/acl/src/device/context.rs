@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::open::Open;
-use crate::common::refusal::{Answer, Refusal};
+use crate::common::codes;
+use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 
 /// The contexts of the process.
@@ -61,6 +62,13 @@ impl Context {
     pub(crate) fn is_destroyed(&self) -> bool {
         // Relaxed: as for `mark_destroyed`.
         self.is_destroyed.load(Ordering::Relaxed)
+    }
+
+    /// Refuses where it was destroyed.
+    pub(crate) fn check_living(&self) -> Answer {
+        require(!self.is_destroyed(), || {
+            Refusal::new(codes::NO_CONTEXT, "the context was destroyed; set another one")
+        })
     }
 
     /// Refuses where a stream has stopped the context.

@@ -8,7 +8,7 @@ use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, defaults, fleet, model, places, tile};
+use super::{callbacks, defaults, fleet, graph, model, places, tile};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread::{self, Own};
@@ -86,7 +86,7 @@ fn of_current(own: &Own, stream: Handle) -> Option<Found<'static, Stream>> {
 /// Refuses a call that is no command of a stream while a capture forbids it.
 pub(crate) fn check_uncaptured() -> Answer {
     let mode = Mode::of(thread::with(|thread| thread.capture_mode))?;
-    capture::check_allowed(thread::number(), mode)
+    capture::check_allowed(mode)
 }
 
 /// Makes a context with its default stream.
@@ -103,16 +103,18 @@ pub(crate) fn set(context: &Context) {
     thread::with(|thread| thread.context = Some(context.handle));
 }
 
-/// Destroys a context with its streams and events; what was submitted still runs.
+/// Destroys a context with its streams, its captures and its graphs; what was submitted still runs.
 pub(crate) fn destroy(context: &Arc<Context>) {
+    context.mark_destroyed();
     for (handle, stream) in STREAMS.all() {
         if stream.context.handle == context.handle {
             callbacks::stream_ends(handle);
             // Somebody else destroys it at the same moment: then it is gone as well.
             STREAMS.forget(handle);
+            stream.leave_capture();
         }
     }
-    context.mark_destroyed();
+    graph::forget_of(context.handle);
     CONTEXTS.forget(context.handle);
     thread::with(|thread| {
         if thread.context == Some(context.handle) {

@@ -180,7 +180,7 @@ impl Event {
                 .submit_at_once(Engine::Stream, "event record", |lane| self.record_in(lane));
         }
         if !external && let Some(member) = &*stream.capture() {
-            self.entangle(Some(member.record()), None);
+            self.entangle(Some(member.record()?), None);
             return Ok(());
         }
         let event = Arc::clone(self);

@@ -8,14 +8,12 @@ use std::time::Duration;
 use pto_host::session::Event as Point;
 
 use super::capture::{Capture, Captured, Mode, Step};
-use super::current;
 use super::lane::{Lane, NO_STREAM};
-use super::stream::{STREAMS, Stream};
+use super::stream::Stream;
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
-use crate::common::thread;
 
 /// The graphs of the process.
 pub(crate) static GRAPHS: Table<Graph> = Table::new(Kind::Graph);
@@ -24,6 +22,8 @@ pub(crate) static GRAPHS: Table<Graph> = Table::new(Kind::Graph);
 pub(crate) struct Graph {
     pub(crate) id: u32,
     device: i32,
+    /// The context of the stream that began the capture: the graph goes with it.
+    context: Handle,
     captured: Captured,
     /// Lanes of the members behind the first, and the events of the capture.
     parts: Mutex<(Vec<Lane>, Vec<Point>)>,
@@ -40,7 +40,8 @@ impl Graph {
         let lanes = lanes.collect::<Answer<Vec<Lane>>>()?;
         let points = captured.records.iter().map(|_| Ok(open.session.event()?));
         let points = points.collect::<Answer<Vec<Point>>>()?;
-        Ok(Self { id, device: open.index, captured, parts: Mutex::new((lanes, points)) })
+        let (device, context) = (open.index, stream.context.handle);
+        Ok(Self { id, device, context, captured, parts: Mutex::new((lanes, points)) })
     }
 
     /// Submits it to a stream.
@@ -76,10 +77,9 @@ impl Graph {
         Ok(())
     }
 
-    /// Executes it on the default stream of the current context, and waits for the end.
-    pub(crate) fn execute_and_wait(&self, limit: Option<Duration>) -> Answer {
-        let stream = STREAMS.get(current::context()?.default_stream())?;
-        self.execute(&stream)?;
+    /// Executes it on a stream, and waits for the end.
+    pub(crate) fn execute_and_wait(&self, stream: &Stream, limit: Option<Duration>) -> Answer {
+        self.execute(stream)?;
         stream.synchronize(limit)
     }
 
@@ -119,6 +119,15 @@ impl Graph {
     }
 }
 
+/// Forgets the graphs of a context that goes.
+pub(crate) fn forget_of(context: Handle) {
+    for (handle, graph) in GRAPHS.all() {
+        if graph.context == context {
+            GRAPHS.forget(handle);
+        }
+    }
+}
+
 /// Begins a capture on a stream.
 pub(crate) fn begin_capture(stream: &Stream, mode: Mode) -> Answer {
     require(!stream.is_default(), || {
@@ -130,7 +139,8 @@ pub(crate) fn begin_capture(stream: &Stream, mode: Mode) -> Answer {
         let text = "the stream is captured already; end that capture first";
         Refusal::new(codes::STREAM_CAPTURED, text)
     })?;
-    *capture = Some(Capture::begin(stream.handle, mode, thread::number()));
+    stream.context.check_living()?;
+    *capture = Some(Capture::begin(stream.handle, mode));
     Ok(())
 }
 
@@ -145,10 +155,7 @@ pub(crate) fn end_capture(stream: &Stream) -> Answer<Handle> {
         Refusal::new(codes::OTHER_CAPTURE, text)
     })?;
     let capture = member.capture;
-    require(capture.mode == Mode::Relaxed || capture.thread == thread::number(), || {
-        let text = "another thread began the capture; end it there, or begin it relaxed";
-        Refusal::new(codes::CAPTURE_THREAD, text)
-    })?;
+    capture.check_thread()?;
     let captured = capture.end()?;
     Ok(GRAPHS.open(Graph::new(capture.id, captured, stream)?))
 }

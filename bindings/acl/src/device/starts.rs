@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 
-use super::{defaults, fleet, profiler};
+use super::{capture, defaults, fleet, profiler};
 use crate::common::entry::watch_forks;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::{codes, thread};
@@ -37,8 +37,14 @@ pub(crate) fn finalise() -> Answer {
         let text = "the library is not initialised; finalise it once";
         Refusal::new(codes::ALREADY_FINALISED, text)
     })?;
-    Configuration::default().hold();
+    end();
     Ok(())
+}
+
+/// The last initialisation was taken back.
+fn end() {
+    Configuration::default().hold();
+    capture::abandon_all();
 }
 
 /// Takes one initialisation back, and says how many are left.
@@ -50,7 +56,7 @@ pub(crate) fn finalise_once() -> Answer<u64> {
     })?;
     *count -= 1;
     if *count == 0 {
-        Configuration::default().hold();
+        end();
     }
     Ok(*count)
 }

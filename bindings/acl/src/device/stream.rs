@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::callbacks;
-use super::capture::{self, Member};
+use super::capture::{self, Member, Status};
 use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
@@ -87,13 +87,20 @@ impl Stream {
         self.attributes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its part in a capture that goes on.
+    /// Its part in a capture that is not over.
     pub(crate) fn capture(&self) -> MutexGuard<'_, Option<Member>> {
         let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
-        if capture.as_ref().is_some_and(|member| !member.capture.is_active()) {
+        if capture.as_ref().is_some_and(|member| member.capture.status() == Status::Over) {
             *capture = None;
         }
         capture
+    }
+
+    /// The stream goes: nobody can end what it captures.
+    pub(crate) fn leave_capture(&self) {
+        if let Some(member) = self.capture().take() {
+            member.leave();
+        }
     }
 
     /// Gives a command to the stream, or to the capture that it takes part in.
@@ -102,8 +109,7 @@ impl Stream {
         if self.is_captured()
             && let Some(member) = &*self.capture()
         {
-            member.take(command);
-            return Ok(());
+            return member.take(command);
         }
         self.perform(|lane| command.submit(lane))
     }
@@ -181,7 +187,7 @@ impl Stream {
     /// Whether a capture takes the commands of the stream.
     #[inline]
     pub(crate) fn is_captured(&self) -> bool {
-        capture::is_any_active() && self.capture().is_some()
+        capture::is_any_open() && self.capture().is_some()
     }
 
     /// Refuses while the stream is captured.
@@ -276,7 +282,10 @@ fn check_own(stream: &Stream) -> Answer {
 
 fn forget(stream: &Stream) -> Answer {
     callbacks::stream_ends(stream.handle);
-    STREAMS.take(stream.handle).map(drop)
+    let taken = STREAMS.take(stream.handle)?;
+    // Another thread may have begun a capture meanwhile.
+    taken.leave_capture();
+    Ok(())
 }
 
 fn check_count(open: &Arc<Open>) -> Answer {

@@ -53,6 +53,7 @@ void copy_cases(void);
 void virtual_memory_cases(void);
 void notify_cases(void);
 void capture_cases(void);
+void capture_end_cases(void);
 void callback_cases(void);
 void kernel_cases(const char *object);
 void tile_cases(void);

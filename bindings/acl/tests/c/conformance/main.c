@@ -22,6 +22,7 @@ int main(int count, char **arguments) {
     if (!is_machine) virtual_memory_cases();
     notify_cases();
     capture_cases();
+    capture_end_cases();
     callback_cases();
     limit_cases();
     value_cases();

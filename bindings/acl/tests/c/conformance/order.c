@@ -191,6 +191,117 @@ void capture_cases(void) {
     OK(aclrtDestroyStream(outside));
 }
 
+/* The thread of this ends before its capture does. */
+static void *begin_elsewhere(void *argument) {
+    void **arguments = argument;
+    aclrtSetCurrentContext(arguments[1]);
+    *(long *)arguments[2] = aclmdlRICaptureBegin(arguments[0], ACL_MODEL_RI_CAPTURE_MODE_GLOBAL);
+    return NULL;
+}
+
+/* No capture that nobody can end is left: copies and fills at once are allowed. */
+static void no_capture_is_left(char *device) {
+    char byte = 1;
+    OK(aclrtMemset(device, 1, 0, 1));
+    OK(aclrtMemcpy(device, 1, &byte, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+/* Captures that become invalid, and captures whose stream, context, device or thread goes. */
+void capture_end_cases(void) {
+    enum { INVALID = 507903 };
+    aclrtStream stream, other, gone;
+    aclrtEvent event;
+    aclrtContext context, second;
+    aclmdlRI graph;
+    aclmdlRICaptureStatus status;
+    char *device, *memory;
+    long code = 0;
+    uint32_t devices = 0;
+    OK(aclrtGetCurrentContext(&context));
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtCreateStream(&other));
+    OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_SYNC));
+    OK(aclrtMalloc((void **)&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    /* A wait across two captures makes both invalid: they take nothing, forbid nothing, and are over when they have been ended. */
+    OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    OK(aclmdlRICaptureBegin(other, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    OK(aclrtRecordEvent(event, other));
+    IS(107032, aclrtStreamWaitEvent(stream, event));
+    aclrtStream both[2] = {other, stream};
+    for (int i = 0; i < 2; i++) {
+        OK(aclmdlRICaptureGetInfo(both[i], &status, NULL));
+        IS(ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, status);
+        IS(INVALID, aclrtMemsetAsync(device, 4096, 1, 8, both[i]));
+        IS(INVALID, aclrtRecordEvent(event, both[i]));
+        IS(107027, aclrtSynchronizeStream(both[i]));
+    }
+    IS(INVALID, aclrtStreamWaitEvent(other, event));
+    no_capture_is_left(device);
+    for (int i = 0; i < 2; i++) {
+        IS(INVALID, aclmdlRICaptureEnd(both[i], &graph));
+        IS(107029, aclmdlRICaptureEnd(both[i], &graph));
+        OK(aclmdlRICaptureGetInfo(both[i], &status, NULL));
+        IS(ACL_MODEL_RI_CAPTURE_STATUS_NONE, status);
+        OK(aclrtSynchronizeStream(both[i]));
+    }
+    /* The thread that began it has ended: whoever wants may end it. */
+    void *arguments[3] = {stream, context, &code};
+    IS(0, elsewhere(begin_elsewhere, arguments, &code));
+    no_capture_is_left(device);
+    OK(aclmdlRICaptureGetInfo(stream, &status, NULL));
+    IS(ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, status);
+    IS(INVALID, aclmdlRICaptureEnd(stream, &graph));
+    OK(aclrtSynchronizeStream(stream));
+    /* The context of the stream that began it goes, and with it the capture and the graphs. */
+    OK(aclrtCreateContext(&second, 0));
+    OK(aclrtCreateStream(&gone));
+    OK(aclmdlRICaptureBegin(gone, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    OK(aclrtMemsetAsync(device, 4096, 1, 8, gone));
+    OK(aclmdlRICaptureEnd(gone, &graph));
+    OK(aclmdlRIExecuteAsync(graph, gone));
+    OK(aclmdlRICaptureBegin(gone, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    OK(aclrtDestroyContext(second));
+    OK(aclrtSetCurrentContext(context));
+    no_capture_is_left(device);
+    IS(HANDLE, aclmdlRIDestroy(graph));
+    /* The context of one that joined goes: the capture is invalid, and its own stream ends it. */
+    OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    OK(aclrtRecordEvent(event, stream));
+    OK(aclrtCreateContext(&second, 0));
+    OK(aclrtCreateStream(&gone));
+    OK(aclrtStreamWaitEvent(gone, event));
+    OK(aclrtDestroyContext(second));
+    OK(aclrtSetCurrentContext(context));
+    no_capture_is_left(device);
+    IS(INVALID, aclmdlRICaptureEnd(stream, &graph));
+    /* A device is reset, with and without force. */
+    OK(aclrtGetDeviceCount(&devices));
+    for (int i = 0; i < 2 && devices > 1; i++) {
+        OK(aclrtSetDevice(1));
+        OK(aclrtCreateStream(&gone));
+        OK(aclrtMalloc((void **)&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST));
+        OK(aclmdlRICaptureBegin(gone, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+        OK(aclrtMemsetAsync(memory, 64, 1, 8, gone));
+        OK(aclmdlRICaptureEnd(gone, &graph));
+        OK(aclmdlRICaptureBegin(gone, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+        OK(i ? aclrtResetDeviceForce(1) : aclrtResetDevice(1));
+        OK(aclrtSetCurrentContext(context));
+        no_capture_is_left(device);
+        IS(HANDLE, aclmdlRIExecuteAsync(graph, stream));
+    }
+    /* The library ends and begins again. */
+    OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    OK(aclFinalize());
+    OK(aclInit(NULL));
+    no_capture_is_left(device);
+    OK(aclmdlRICaptureGetInfo(stream, &status, NULL));
+    IS(ACL_MODEL_RI_CAPTURE_STATUS_NONE, status);
+    OK(aclrtDestroyEvent(event));
+    OK(aclrtFree(device));
+    OK(aclrtDestroyStream(stream));
+    OK(aclrtDestroyStream(other));
+}
+
 static pthread_t processed_by;
 static void processed(void *argument) {
     processed_by = pthread_self();
