@@ -33,6 +33,14 @@ struct Parts {
     stride: u64,
 }
 
+/// Bytes of each operand that so many blocks of `n` elements have at least.
+#[must_use]
+pub fn bytes(n: u64, how: u64, blocks: u64) -> u64 {
+    let [element, ..] = how.to_le_bytes();
+    let element = ElementType::try_from(element).map_or(0, ElementType::bytes);
+    n.saturating_mul(blocks).min(how >> 16).saturating_mul(element)
+}
+
 /// Combines the elements at `a` and those of the parts at `b` to those at `out`, as `how` says: an [`ElementType`], a [`Reduction`] from bit 8 on,
 /// and how many elements there are from bit 16 on. `parts` are the number of parts, each [`part_stride`] behind the one before, and from bit
 /// 32 on how many of them come before `a`. Each block of the task does `n` elements; the last one has what is left.

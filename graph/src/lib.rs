@@ -10,6 +10,7 @@
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
 //! Where to look: `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
+//! [`signature`] what kernels expect, and the check of calls;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
@@ -41,6 +42,7 @@ mod recording;
 mod reduction;
 mod scope;
 mod set;
+pub mod signature;
 mod stream;
 #[cfg(feature = "alloc")]
 mod submitted;

@@ -282,6 +282,13 @@ pub enum Error {
         what: String,
     },
 
+    /// A task or a launch calls a kernel with what the kernel does not take. Nothing was run.
+    #[error("{what}")]
+    Call {
+        /// The task, the kernel, the argument, and what to give.
+        what: String,
+    },
+
     /// A graph with a task that cannot start.
     #[error(
         "{count} tasks are not published, and the first of them is task {first}: publish every task"

@@ -2,9 +2,11 @@
 //!
 //! The layout, the checksum and the check are `pto_abi::image`; the firmware is the judge of an image.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Zeroable;
 use pto_abi::arena::Capacities;
@@ -17,6 +19,7 @@ use pto_graph::GraphParts;
 use pto_timeline::graph::GraphTask;
 use pto_timeline::{Edge, Graph};
 
+use crate::call_check::{Checked, TasksAndArgs};
 use crate::lists::Spare;
 
 /// Images of this process: two with the same number have the same bytes.
@@ -28,6 +31,8 @@ static IMAGES: AtomicU64 = AtomicU64::new(1);
 pub struct GraphImage {
     id: u64,
     content: Content,
+    /// When the calls of its tasks were checked.
+    checked: Arc<Mutex<Option<Checked>>>,
 }
 
 #[derive(Clone)]
@@ -73,7 +78,8 @@ impl GraphImage {
     }
 
     fn of(content: Content) -> Self {
-        Self { id: IMAGES.fetch_add(1, Ordering::Relaxed), content }
+        let id = IMAGES.fetch_add(1, Ordering::Relaxed);
+        Self { id, content, checked: Arc::default() }
     }
 
     /// A number that no image of this process with other bytes has.
@@ -168,6 +174,36 @@ impl GraphImage {
             graph.edges.extend(own.iter().map(|&producer| Edge { producer, consumer }));
         }
         Some(graph)
+    }
+
+    /// When the calls of its tasks were checked; `None`: never.
+    pub(crate) fn checked(&self) -> Option<Checked> {
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_checked(&self, checked: Checked) {
+        *self.checked.lock().unwrap_or_else(PoisonError::into_inner) = Some(checked);
+    }
+
+    /// Its tasks and their arguments; `None`: it contradicts itself.
+    pub(crate) fn tasks(&self) -> Option<TasksAndArgs<'_>> {
+        let image = match &self.content {
+            Content::Parts(Parts { lists, .. }) => {
+                return Some((Cow::Borrowed(&lists.tasks), Cow::Borrowed(&lists.args)));
+            }
+            Content::Bytes(image) => image,
+        };
+        let [tasks_at, edges_at, args_at, end] = self.offsets()?;
+        let part =
+            |from: u64, to: u64| image.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?);
+        let tasks = part(tasks_at, edges_at)?.as_chunks::<{ size_of::<ImageTask>() }>().0;
+        // A gap fills the last words of the edges up.
+        let tasks = tasks.get(..self.task_count() as usize)?;
+        let words = part(args_at, end)?.as_chunks::<8>().0;
+        Some((
+            tasks.iter().map(|task| bytemuck::pod_read_unaligned(task)).collect(),
+            words.iter().map(|word| u64::from_le_bytes(*word)).collect(),
+        ))
     }
 
     /// Whether some of its tasks are transfers.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use pto_abi::CoreKind;
 use pto_aicore_kernels::{KernelFn, LibraryKernel, by_name};
+use pto_graph::signature::Signature;
 
 use crate::error::Error;
 
@@ -100,6 +101,22 @@ impl Kernel {
         match (self.code, other.code) {
             (KernelCode::Library(one), KernelCode::Library(other)) => std::ptr::eq(one, other),
             _ => false,
+        }
+    }
+
+    /// The kernel of the library that it is.
+    pub(crate) fn as_library(&self) -> Option<&'static LibraryKernel> {
+        match self.code {
+            KernelCode::Library(kernel) => Some(kernel),
+            KernelCode::Function(_) | KernelCode::Flashed => None,
+        }
+    }
+
+    /// What it expects of a call; of a kernel that is not of the library, only its cores are known.
+    pub(crate) fn signature(&self) -> Signature<'_> {
+        match self.as_library() {
+            Some(kernel) => kernel.signature(),
+            None => Signature::own(&self.name, self.kind, None),
         }
     }
 

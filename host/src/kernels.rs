@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_graph::signature::Signature;
 
 use crate::backend::Backend;
 use crate::error::Error;
@@ -55,9 +56,19 @@ impl KernelTable {
         self.registered.get(&func_id).map(Kernel::name)
     }
 
+    /// All kernels with their func ids.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (FuncId, &Kernel)> {
+        self.registered.iter().map(|(func_id, kernel)| (*func_id, kernel))
+    }
+
     /// The kernel of `func_id`.
     pub(crate) fn get(&self, func_id: FuncId) -> Option<&Kernel> {
         self.registered.get(&func_id)
+    }
+
+    /// What the kernel of `func_id` expects of a call.
+    pub(crate) fn signature(&self, func_id: FuncId) -> Option<Signature<'_>> {
+        self.registered.get(&func_id).map(Kernel::signature)
     }
 
     /// The func id under which the same kernel is registered.

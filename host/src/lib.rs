@@ -52,6 +52,7 @@ mod allocator;
 mod arena;
 mod backend;
 mod buffer;
+mod call_check;
 mod control;
 mod copy_costs;
 mod cycle;

@@ -2,6 +2,7 @@
 //!
 //! What a user frees while a run is on goes to the runs (`runs.rs`), and is free when they have ended.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::GmAddr;
@@ -12,8 +13,15 @@ use crate::gm::{Gm, HUGE_ARENA, LARGE, LARGE_ARENA};
 use crate::runs::Runs;
 use crate::traffic::{TrafficCounters, Way};
 
+/// Memories of this process.
+static MEMORIES: AtomicU64 = AtomicU64::new(1);
+
 /// The memory of one device.
 pub(crate) struct Memory {
+    /// A number that no other memory of this process has.
+    id: u64,
+    /// How often a user has freed a block.
+    freed: AtomicU64,
     gm: Gm,
     books: Mutex<Books>,
     traffic: TrafficCounters,
@@ -61,7 +69,8 @@ impl Memory {
     pub(crate) fn of(gm: Gm) -> Self {
         let allocator = Allocator::new(gm.address(), gm.bytes());
         let books = Mutex::new(Books { allocator, runs: Runs::default() });
-        Self { gm, books, traffic: TrafficCounters::default() }
+        let (id, freed) = (MEMORIES.fetch_add(1, Ordering::Relaxed), AtomicU64::new(0));
+        Self { id, freed, gm, books, traffic: TrafficCounters::default() }
     }
 
     /// The mapping.
@@ -100,10 +109,18 @@ impl Memory {
         if owner != Owner::User {
             return allocator.free(address, owner);
         }
+        // Relaxed: whoever runs a graph on memory that another thread frees meanwhile has no order between the two either.
+        self.freed.fetch_add(1, Ordering::Relaxed);
         if !allocator.retire(address)? || runs.wait(address) {
             return Ok(());
         }
         allocator.release(address)
+    }
+
+    /// Which memory it is, and how often a user has freed a block of it: as long as both stay the same, every live allocation is still
+    /// there.
+    pub(crate) fn generation(&self) -> [u64; 2] {
+        [self.id, self.freed.load(Ordering::Relaxed)]
     }
 
     /// Whether something was freed that runs still hold.

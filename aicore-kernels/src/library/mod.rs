@@ -16,6 +16,8 @@ mod table;
 
 use pto_abi::{CoreKind, FuncId};
 use pto_graph::group;
+pub use pto_graph::signature::{Access, Extents, Footprint};
+use pto_graph::signature::{FootprintFn, Signature};
 
 /// A kernel's entry: its argument words, see [`crate::args`].
 pub type KernelFn = unsafe extern "C" fn(*const u64);
@@ -42,28 +44,17 @@ pub struct LibraryKernel {
     pub takes_more: bool,
     /// Whether what it touches depends on which block it is.
     pub takes_context: bool,
-    /// What a call with these argument words does to the tensor of argument `at`; `None`: that is no tensor, or words are missing.
-    pub footprint: fn(words: &[u64], at: usize) -> Option<Footprint>,
+    /// What a call does to its tensors.
+    pub footprint: FootprintFn,
 }
 
-/// What a call does to one of its tensors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footprint {
-    /// Whether it reads or writes it.
-    pub access: Access,
-    /// Rows, columns and the distance between rows, in elements of type `f32`; `None`: the table does not say it.
-    pub extents: Option<[u64; 3]>,
-}
-
-/// What a call does to a tensor: the roles of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Reads it.
-    In,
-    /// Overwrites it.
-    Out,
-    /// Reads and writes it.
-    InOut,
+impl LibraryKernel {
+    /// What the kernel expects of a call.
+    #[must_use]
+    pub const fn signature(&self) -> Signature<'static> {
+        let Self { name, kind, args, takes_more, footprint, .. } = *self;
+        Signature { name, kind, args: Some(args), takes_more, footprint: Some(footprint) }
+    }
 }
 
 /// The kernel of this name.
@@ -115,21 +106,39 @@ macro_rules! footprint {
         None
     };
     ($role:ident) => {
-        Some(Footprint { access: Access::$role, extents: None })
+        Some(Footprint { access: Access::$role, extents: None, least_bytes: 1 })
+    };
+    ($role:ident {$least:expr}) => {
+        Some(Footprint { access: Access::$role, extents: None, least_bytes: $least })
     };
     ($role:ident [$rows:expr, $cols:expr; $ld:expr]) => {
-        Some(Footprint { access: Access::$role, extents: Some([$rows, $cols, $ld]) })
+        footprint!(@ $role Extents::Matrix([$rows, $cols, $ld]))
     };
     ($role:ident [$n:expr]) => {
-        Some(Footprint { access: Access::$role, extents: Some([1, $n, $n]) })
+        footprint!(@ $role Extents::Vector($n))
     };
+    (@ $role:ident $extents:expr) => {
+        Some(Footprint { access: Access::$role, extents: Some($extents), least_bytes: 0 })
+    };
+}
+
+/// Bytes of so many elements; as many as there are where 64 bits do not count them.
+#[cfg(feature = "code")]
+const fn bytes(count: u64, element: u64) -> u64 {
+    count.saturating_mul(element)
+}
+
+/// Bytes of the elements up to this one.
+#[cfg(feature = "code")]
+const fn up_to(index: u64, element: u64) -> u64 {
+    bytes(index.saturating_add(1), element)
 }
 
 /// Writes ids, entries, calls and the list from the rows, so that an id is its index by construction.
 macro_rules! library {
     ($(
         $id:literal $constant:ident $name:ident $kind:ident $summary:literal
-        ($($arg:ident: $role:ident $([$($extent:tt)*])?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
+        ($($arg:ident: $role:ident $([$($extent:tt)*])? $({$least:expr})?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
     )*) => {
         /// The function ids of the library kernels.
         pub mod func {
@@ -187,14 +196,15 @@ macro_rules! library {
         /// What the calls do to their tensors.
         #[cfg(feature = "code")]
         mod footprints {
-            use crate::attention;
-            use crate::library::{Access, Footprint};
+            use crate::library::{Access, Extents, Footprint, bytes, up_to};
+            use crate::{attention, combine};
             $(
-                pub(super) fn $name(words: &[u64], at: usize) -> Option<Footprint> {
+                pub(super) fn $name(words: &[u64], blocks: u32, at: usize) -> Option<Footprint> {
                     const COUNT: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
                     let [$($arg),*] = *words.first_chunk::<COUNT>()?;
-                    let _ = ($($arg,)*);
-                    let all: [Option<Footprint>; COUNT] = [$(footprint!($role $([$($extent)*])?)),*];
+                    $(let $context = u64::from(blocks);)?
+                    let _ = ($($arg,)* $($context,)? blocks);
+                    let all: [Option<Footprint>; COUNT] = [$(footprint!($role $([$($extent)*])? $({$least})?)),*];
                     all.get(at).copied().flatten()
                 }
             )*

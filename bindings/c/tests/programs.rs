@@ -211,6 +211,20 @@ fn bad_input_is_an_error_with_a_name() {
 }
 
 #[test]
+fn calls_that_a_kernel_cannot_take_are_refused_in_c_and_in_cpp() {
+    both_ways("calls.c", &[]);
+    if thread_sanitizer().is_some() {
+        return;
+    }
+    let (folder, library) = (tempfile::tempdir().expect("a folder"), library_folder());
+    let to = folder.path().join("calls");
+    let rpath = format!("-Wl,-rpath,{}", library.display());
+    let link = ["-L", library.to_str().expect("a plain name"), "-lpto_runtime", &rpath];
+    compile(&CPP, "calls.c", &to, &link);
+    run(Command::new(&to).env("PTO_HOME", folder.path().join("home")));
+}
+
+#[test]
 fn builder_programs_logs_and_cancelled_runs() {
     both_ways("builder.c", &[]);
 }

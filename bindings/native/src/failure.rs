@@ -83,6 +83,8 @@ failures! {
         "Use another func id, or unregister the kernel first.";
     0x25 FUNC_ID_NOT_REGISTERED: "A func id has no kernel.",
         "Unregister what is registered.";
+    0x26 KERNEL_CALL: "A task or a launch calls a kernel with what the kernel does not take.",
+        "The message names task, kernel and argument, and what to give; `pto list kernels` shows what kernels take.";
     0x30 LOAD_FAILED: "A shared object cannot be loaded.",
         "Link it with -shared -fPIC for this machine, with everything that it uses.";
     0x31 SYMBOL_MISSING: "A shared or relocatable object has no function of this name.",
@@ -219,6 +221,7 @@ pub(crate) fn kind_of(error: &Error) -> FailureKind {
         Error::FuncIdLimit { .. } | Error::NoFuncId { .. } => FailureKind::FUNC_ID_LIMIT,
         Error::DuplicateFuncId { .. } => FailureKind::DUPLICATE_FUNC_ID,
         Error::FuncIdNotRegistered { .. } => FailureKind::FUNC_ID_NOT_REGISTERED,
+        Error::Call { .. } => FailureKind::KERNEL_CALL,
         Error::Capacity(_) => FailureKind::CAPACITY,
         Error::ArenaMemory { .. } => FailureKind::ARENA_MEMORY,
         Error::ImageRegion { .. } => FailureKind::IMAGE_REGION,

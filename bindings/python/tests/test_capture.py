@@ -51,6 +51,25 @@ def test_what_is_captured_of_two_streams_is_launched_on_other_tensors(session):
         first.launch_recording(recording, [(other, x)])
 
 
+def test_a_launch_that_its_kernel_cannot_take_is_refused(session):
+    programs, stream = session.stream(), session.kernel_stream()
+    x = full(programs, 3)
+    for args, says in [
+        ([x, x, x], r"add takes 4 arguments \(a, b, out, n\), and the task has 3"),
+        ([x, x, x, COUNT, 1], "and the task has 5"),
+        ([x, 0, x, COUNT], "add: argument 1, b, is an address, and 0x0 lies in no allocation"),
+        ([x, x, x, 1 << 40], "add: argument 0, a, reaches to byte"),
+    ]:
+        with pytest.raises(HostError, match=says) as caught:
+            stream.launch(ADD, args)
+        assert caught.value.name == "KERNEL_CALL"
+    with pytest.raises(HostError, match="func id 900 has no kernel"):
+        stream.launch(900, [])
+    stream.launch(ADD, [x, x, x, COUNT])
+    stream.synchronize()
+    assert (programs.to_host(x) == 6).all()
+
+
 def test_what_a_kernel_stream_cannot_do_is_refused(session):
     stream = session.kernel_stream()
     with pytest.raises(HostError, match="capture"):

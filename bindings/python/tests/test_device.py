@@ -43,6 +43,44 @@ def test_a_graph_computes(device):
     assert device.memory[0] == 64 << 20
 
 
+@pytest.mark.parametrize(
+    "name, kind, args, says",
+    [
+        ("exp", "aiv", "a b", r"task 1: exp takes 3 arguments \(a, out, n\), and the task has 2"),
+        ("exp", "aiv", "", "exp takes 3 arguments"),
+        ("exp", "aiv", "a b 4 7", "and the task has 4"),
+        ("exp", "aiv", "0 b 4", "task 1: exp: argument 0, a, is an address, and 0x0 lies in no allocation"),
+        ("exp", "aiv", "a b 5", "exp: argument 0, a, reaches to byte 20 of the allocation at 0x[0-9a-f]+, which has 16"),
+        ("exp", "aiv", "a b 500000000", "argument 0, a, reaches to byte 2000000000"),
+        ("exp", "aic", "a b 4", "exp runs on aiv cores, and the task is for aic"),
+        ("empty_aiv", "aic", "", "empty_aiv runs on aiv cores"),
+    ],
+)
+def test_a_call_that_its_kernel_cannot_take_is_refused(device, name, kind, args, says):
+    graph, addresses = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
+    places = dict(zip("ab", addresses))
+    func = kernel(device, name)
+    graph.add_task(func, kind, [places[word] if word in places else int(word) for word in args.split()])
+    with pytest.raises(HostError, match=says) as caught:
+        device.run(graph)
+    assert caught.value.name == "KERNEL_CALL"
+    right, addresses = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
+    device.run(right)
+    assert (download(device, addresses[2], 4, np.float32) == 2).all(), "the device goes on"
+
+
+def test_what_a_graph_names_is_registered_and_not_freed(device):
+    graph = Graph()
+    graph.add_task(900, "aiv", [])
+    with pytest.raises(FaultError, match="BUILD_KERNEL_MISSING"):
+        device.run(graph)
+    graph, addresses = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
+    device.run(graph)
+    device.free(addresses[1])
+    with pytest.raises(HostError, match="task 0: add: argument 1, b, is an address"):
+        device.run(graph)
+
+
 def test_arrays_are_not_copied_and_their_kind_is_checked(device):
     address = device.malloc(64)
     target = np.zeros(16, np.float32)

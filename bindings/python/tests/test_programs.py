@@ -52,6 +52,31 @@ def x():
     return np.arange(1024, dtype=np.float32).reshape(32, 32)
 
 
+@pytest.mark.parametrize(
+    "kind, args, says",
+    [
+        ("aiv", ["a", "b"], r"task 0 \(exp\) cannot run: exp takes 3 arguments \(a, out, n\), and the task has 2"),
+        ("aiv", ["a", "b", 4, 1], "and the task has 4"),
+        ("aiv", [0, "b", 4], "exp: argument 0, a, is an address, and the program has the number 0 there"),
+        ("aiv", ["a", "b", "a"], "exp: argument 2, n, is a number, and a tensor is given"),
+        ("aiv", ["a", "b", 5], "exp: argument 0, a, reaches to byte 20 of tensor a, which has 16"),
+        ("aiv", [("a", 4), "b", 4], "exp: argument 0, a, reaches to byte 20 of tensor a"),
+        ("aiv", ["a", "b", 500_000_000], "reaches to byte 2000000000"),
+        ("aic", ["a", "b", 4], "exp runs on aiv cores, and the task is for aic"),
+    ],
+)
+def test_a_program_with_a_call_that_its_kernel_cannot_take_is_refused(kind, args, says):
+    tensors = {"a": ("input", "f32", [4]), "b": ("output", "f32", [4])}
+    with pytest.raises(HostError, match=says):
+        program_of_tasks("wrong", tensors, [("exp", kind, args)])
+
+
+def test_a_program_that_calls_an_unknown_kernel_is_not_loaded(session):
+    program = program_of_tasks("unknown", {"a": ("updated", "f32", [4])}, [("no_such", "aiv", ["a"])])
+    with pytest.raises(HostError, match="calls kernel no_such, which the library does not have"):
+        session.load(program)
+
+
 def test_a_training_loop_copies_nothing_after_the_first_round(tmp_path, capsys):
     module().main(tmp_path)
     assert "33 runs" in capsys.readouterr().out

@@ -2,6 +2,7 @@
 
 use std::borrow::ToOwned;
 use std::boxed::Box;
+use std::format;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
@@ -10,7 +11,7 @@ use pto_abi::CoreKind;
 use pto_host::workloads::Workload;
 use pto_host::workloads::plan::{Compiled, SymbolUse, compile};
 use pto_host::workloads::tile::Op;
-use pto_host::workloads::tree::{Argument, Checked, Node, children};
+use pto_host::workloads::tree::{Argument, Checked, Node, Warning, children};
 
 use super::memory::file_type;
 use crate::host::{DType, Error, ParamSpec, Program, TensorSpec};
@@ -42,6 +43,14 @@ pub(super) fn kept(text: String) -> &'static str {
 }
 
 impl WorkloadFile {
+    /// What is allowed in it, and may not be meant: a text for each, with its place.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        let text = |warning: &Warning| {
+            format!("workload {}{}: {}", self.name, warning.place, warning.message)
+        };
+        self.checked.warnings().iter().map(text)
+    }
+
     /// Reads, checks and compiles a workload. It is kept for the rest of the process, as the table of examples is.
     ///
     /// # Errors

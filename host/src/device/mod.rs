@@ -30,6 +30,7 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell, StartTimes};
 use crate::buffer::DeviceBuffer;
+use crate::call_check::check_graph;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
 use crate::fault_report::{Context, FaultReport, tell_chain};
@@ -73,7 +74,6 @@ struct Landed {
     read: Vec<trace::Ring>,
     /// What the cores had done before it.
     before: CoreTotals,
-    hold: RunHold,
 }
 
 /// A device, for people.
@@ -479,8 +479,8 @@ impl Device {
     /// the device, unless kernels were registered since, or the run is traced.
     ///
     /// # Errors
-    /// `Fault`: the run ended with a fault; the device can be used again. `OrchArgs`, `Budget`,
-    /// `Capacity`, `ArenaMemory`: the run was not started.
+    /// `Fault`: the run ended with a fault; the device can be used again. `Call`: a task of a graph gives its kernel what that does not
+    /// take. `OrchArgs`, `Budget`, `Capacity`, `ArenaMemory`: the run was not started.
     pub fn run(&mut self, work: Work<'_>, options: &RunOptions) -> Result<RunReport, Error> {
         self.run_on(work, options, |backend, arena| backend.run(arena))
     }
@@ -510,6 +510,11 @@ impl Device {
             return Err(Error::TracesNothing { device: self.name().to_owned() });
         }
         let mut launch = Launch::plan(work, options, self.workers.len())?;
+        // From here on, what others free is given to nobody else.
+        let hold = self.memory.begin_run();
+        if let Work::HostGraph(image) = work {
+            check_graph(image, &self.kernels, &self.memory)?;
+        }
         let mut arena = self.provide(&launch.capacities)?;
         let (asked, standing) = (Standing::of(work, &self.kernels), self.standing.take());
         // What stands of a transfer is not what a transfer begins with.
@@ -517,7 +522,7 @@ impl Device {
         if stands && asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
-        let Landed { landing, read, before, hold } = match self.land(&launch, &arena, options, land)
+        let Landed { landing, read, before } = match self.land(&launch, &arena, options, land)
         {
             Ok(landed) => landed,
             Err(error) => {
@@ -569,11 +574,10 @@ impl Device {
         };
         launch.write(arena, &tables)?;
         let before = CoreTotals::read(&arena.view(), self.cores);
-        let hold = self.memory.begin_run();
         let run = || land(&mut *self.backend, arena.view());
         let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
             .map_err(|source| Error::TraceReader { source })?;
-        Ok(Landed { landing, read, before, hold })
+        Ok(Landed { landing, read, before })
     }
 
     /// The arena of the last run if it holds `needed`, otherwise a new one that holds both.

@@ -307,6 +307,14 @@ impl Recording {
         tasks
     }
 
+    /// Its launches, with each argument that is the first of a pair replaced by the second.
+    pub(super) fn calls(&self, bindings: &[(GmAddr, GmAddr)]) -> impl Iterator<Item = KernelCall> {
+        self.0.nodes.iter().filter_map(|node| match &node.what {
+            Captured::Launch(call) => Some(call.bound(bindings)),
+            Captured::Command(_) => None,
+        })
+    }
+
     /// The words from which the firmware begins it, with each argument that is the first of a pair replaced by the second. `None`: it does not.
     pub(super) fn words(&self, bindings: &[(GmAddr, GmAddr)]) -> Option<Vec<u64>> {
         let mut words = RecordedWords::default();

@@ -156,6 +156,9 @@ impl Stream {
             return Ok(known);
         }
         let Some(words) = recording.words(bindings) else { return Ok(None) };
+        for call in recording.calls(bindings) {
+            self.check_call(&call)?;
+        }
         let words = Arc::new(DeviceBuffer::upload(self.memory(), &words)?);
         side.recorded.keep(recording.clone(), bindings, &words);
         Ok(Some(words))

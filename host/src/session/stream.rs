@@ -9,6 +9,7 @@ use pto_abi::session::command::LAUNCH_WORDS;
 use pto_abi::session::{CommandHead, CommandKind, ValueTest};
 use pto_abi::task::TRANSFER as TRANSFER_KIND;
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::LibraryKernel;
 use pto_aicore_kernels::tile::DType;
 use pto_graph::group::transfer::WORDS as TRANSFER_WORDS;
 use pto_graph::group::{TRANSFER, Transfer};
@@ -30,6 +31,8 @@ use super::seat::{Driver, Unmet};
 use super::serving;
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
+use crate::call_check::check_call;
+use crate::error::Error;
 use crate::memory::Memory;
 use crate::options::RunOptions;
 
@@ -83,7 +86,8 @@ impl Stream {
     /// the command is returned, here and by the other calls.
     ///
     /// # Errors
-    /// `Argument`: the kernel is not registered, the device has no core for it, or there are more than 128 arguments.
+    /// `Argument`: the kernel is not registered, the device has no core for it, or there are more than 128 arguments. `Device`: a kernel of
+    /// the library does not take the arguments (`Call`).
     /// `Stopped`, `RingFull`, `Ended`, of every call that submits.
     #[inline]
     pub fn launch(&self, func_id: FuncId, args: &[u64]) -> Result<u64, SessionError> {
@@ -144,11 +148,37 @@ impl Stream {
     ) -> Result<CoreKind, SessionError> {
         let most = MAX_ARGS - usize::from(blocks > 1);
         match self.shared.kernels.of(func_id) {
-            Some(kind) if args.len() <= most && (1..=MAX_LAUNCH_BLOCKS).contains(&blocks) => {
+            Some((kind, library))
+                if args.len() <= most && (1..=MAX_LAUNCH_BLOCKS).contains(&blocks) =>
+            {
+                if let Some(library) = library {
+                    self.check_arguments(library, (args, blocks))?;
+                }
                 Ok(kind)
             }
-            kernel => Err(refuse_launch(func_id, kernel, blocks, args.len())),
+            kernel => Err(refuse_launch(func_id, kernel.is_some(), blocks, args.len())),
         }
+    }
+
+    /// Whether its kernel takes a launch of a recording; transfers have none.
+    pub(super) fn check_call(&self, call: &KernelCall) -> Result<(), SessionError> {
+        match self.shared.kernels.of(call.func_id) {
+            Some((_, Some(library))) if call.kind.is_some() => {
+                self.check_arguments(library, (&call.args, call.blocks))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a kernel of the library takes these arguments.
+    fn check_arguments(
+        &self,
+        library: &'static LibraryKernel,
+        call: (&[u64], u32),
+    ) -> Result<(), SessionError> {
+        let signature = library.signature();
+        check_call((&signature, signature.kind), call, &self.shared.memory)
+            .map_err(|what| SessionError::Device(Arc::new(Error::Call { what })))
     }
 
     /// Starts a transfer, which a [`Communicator`](pto_graph::group::Communicator) makes (`send_transfer` and the others): a task as a launch is, that
@@ -844,22 +874,17 @@ const NOT_BEGUN: &str =
 pub const MAX_LAUNCH_BLOCKS: u32 = 0xFFFF;
 
 #[cold]
-fn refuse_launch(
-    func_id: FuncId,
-    kernel: Option<CoreKind>,
-    blocks: u32,
-    args: usize,
-) -> SessionError {
-    let (what, found, allowed) = match kernel {
-        None => (
+fn refuse_launch(func_id: FuncId, is_known: bool, blocks: u32, args: usize) -> SessionError {
+    let (what, found, allowed) = match is_known {
+        false => (
             "launch: the kernel",
             format!("func id {func_id} has no kernel, or the device has no core for it"),
             "a func id that was registered with the session",
         ),
-        Some(_) if blocks == 0 || blocks > MAX_LAUNCH_BLOCKS => {
+        true if blocks == 0 || blocks > MAX_LAUNCH_BLOCKS => {
             ("launch: the blocks", blocks.to_string(), "1 to 65,535")
         }
-        Some(_) => (
+        true => (
             "launch: the arguments",
             format!("{args} words"),
             "at most 128, or 127 where there are several blocks",

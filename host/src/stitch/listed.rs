@@ -89,8 +89,8 @@ impl Listing<'_> {
             let is_word = kernel.addresses.get(at).is_none_or(|is_address| !is_address);
             return is_word.then_some(ListedArg::Word(word));
         };
-        let footprint = (kernel.footprint)(words, at)?;
-        let [rows, cols, ld] = footprint.extents?;
+        let footprint = (kernel.footprint)(words, 1, at)?;
+        let [rows, cols, ld] = footprint.extents?.matrix();
         if rows == 0 || cols == 0 {
             return Some(ListedArg::Word(word));
         }

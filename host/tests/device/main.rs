@@ -7,6 +7,8 @@
 mod block_shapes;
 mod c_header;
 #[cfg(feature = "sim")]
+mod calls;
+#[cfg(feature = "sim")]
 mod chains;
 #[cfg(feature = "sim")]
 mod documented;

@@ -80,7 +80,7 @@ impl ChainLink {
     }
 
     /// What this time's kernel does.
-    fn uses_at(&self, turn: u32) -> Cow<'_, [Argument]> {
+    pub(crate) fn uses_at(&self, turn: u32) -> Cow<'_, [Argument]> {
         match self.uses.get(turn as usize) {
             Some(uses) => Cow::Borrowed(uses),
             None if self.vary.is_empty() => Cow::Borrowed(&self.args),

@@ -1,5 +1,7 @@
 //! The check itself: takes a program apart, lets the builder derive its edges, and looks at all of it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::derive::derive;
@@ -13,6 +15,7 @@ use crate::rig::{Cores, Rings};
 use crate::rings::{self, RingReport, Used};
 use crate::signatures::Signatures;
 use crate::tell;
+use crate::touched::touched;
 
 /// What a program is checked against.
 #[derive(Clone, Debug)]
@@ -74,15 +77,34 @@ impl Report {
     }
 }
 
+/// Looks at the views of a program that are smaller than what the kernels touch: a warning for each of them, and the races that they make. A
+/// program without such views is not looked at further.
+#[must_use]
+pub fn check_views(program: &Program, options: &Options) -> (Vec<Finding>, Vec<Finding>) {
+    let kernels = options.kernels.as_ref();
+    if kernels.is_none_or(|kernels| touched(program, kernels).1.is_empty()) {
+        return (Vec::new(), Vec::new());
+    }
+    let Report { mut findings, mut warnings, .. } = check(program, options);
+    warnings.retain(|finding| finding.kind == Kind::NarrowView);
+    findings.retain(|finding| finding.kind == Kind::Race);
+    (warnings, findings)
+}
+
 /// Checks a program.
 #[must_use]
 pub fn check(program: &Program, options: &Options) -> Report {
     let addresses = Addresses::of(program);
-    let layout = take_apart(program, &addresses);
+    let (touched, narrow) = match &options.kernels {
+        Some(kernels) => touched(program, kernels),
+        None => (Cow::Borrowed(program), Vec::new()),
+    };
+    let layout = take_apart(&touched, &addresses);
     let mut check = Check { program, options, addresses: &addresses, found: Found::default() };
     check.found.findings.extend(layout.findings.iter().cloned());
     let kernels = options.kernels.iter().flat_map(|kernels| kernels.compare(program));
     check.found.findings.extend(kernels);
+    check.found.warnings.extend(narrow);
     let used = check.derived(&layout);
     let derived = std::mem::take(&mut check.found.derived);
     let derived_edges = derived.len();

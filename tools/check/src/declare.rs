@@ -9,6 +9,7 @@
 use pto_abi::GmAddr;
 use pto_abi::chain::Turns;
 use pto_graph::ElementType;
+use pto_graph::signature::{Access, Extents};
 
 use crate::program::{
     Action, Argument, BytePlace, ChainLink, Place, Program, Task, Tensor, Use, Vary, View, Way,
@@ -27,26 +28,6 @@ pub struct Buffer {
     pub bytes: u64,
     /// Its extents, if they are stated.
     pub shape: Option<Vec<u32>>,
-}
-
-/// What a kernel does with what an argument points to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// It reads.
-    Read,
-    /// It overwrites.
-    Write,
-    /// It reads and writes.
-    Both,
-}
-
-/// How much of the memory an argument means, in elements of `f32`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extents {
-    /// So many elements.
-    Vector(u64),
-    /// So many rows and columns, and the distance between two rows.
-    Matrix([u64; 3]),
 }
 
 /// An argument that is an address.
@@ -265,7 +246,7 @@ impl Words<'_> {
         // Nobody knows how much: from there to the end of the buffer, or, where the kernel uses nothing, the address alone.
         let (left, used) = match (extents, access) {
             (Some(Extents::Vector(0) | Extents::Matrix([0, ..] | [_, 0, _])), _) => (1, Use::None),
-            (_, Access::Read) => (bytes - offset, Use::Read),
+            (_, Access::In) => (bytes - offset, Use::Read),
             _ => (bytes - offset, Use::Unknown),
         };
         let extent = u32::try_from(left).ok()?;
@@ -289,11 +270,11 @@ impl Words<'_> {
 
     fn with_role(&self, view: View, access: Access) -> Argument {
         match (self.program.streams(), access) {
-            (true, Access::Read) => Argument::NoDep(view, Use::Read),
+            (true, Access::In) => Argument::NoDep(view, Use::Read),
             (true, _) => Argument::NoDep(view, Use::Write),
-            (false, Access::Read) => Argument::In(view),
-            (false, Access::Write) => Argument::Out(view),
-            (false, Access::Both) => Argument::InOut(view),
+            (false, Access::In) => Argument::In(view),
+            (false, Access::Out) => Argument::Out(view),
+            (false, Access::InOut) => Argument::InOut(view),
         }
     }
 }

@@ -30,13 +30,22 @@ pub enum Kind {
     NeverRead,
     /// A tensor of the heap that no task uses.
     NeverUsed,
+    /// A view is smaller than what the kernel touches.
+    NarrowView,
 }
 
 impl Kind {
     /// Whether the program can still be right.
     #[must_use]
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::Alias | Self::ReadBeforeWrite | Self::NeverRead | Self::NeverUsed)
+        matches!(
+            self,
+            Self::Alias
+                | Self::ReadBeforeWrite
+                | Self::NeverRead
+                | Self::NeverUsed
+                | Self::NarrowView
+        )
     }
 
     /// Its name, as in JSON.
@@ -54,6 +63,7 @@ impl Kind {
             Self::ReadBeforeWrite => "read_before_write",
             Self::NeverRead => "never_read",
             Self::NeverUsed => "never_used",
+            Self::NarrowView => "narrow_view",
         }
     }
 }
@@ -95,6 +105,12 @@ impl Finding {
     #[must_use]
     pub fn of_kernel(task: u32, line: usize, message: impl Into<String>) -> Self {
         Self::new(Kind::Kernel, message).line(line).tasks([task])
+    }
+
+    /// A view of a workload that is not what its kernel takes.
+    #[must_use]
+    pub fn of_view(message: String) -> Self {
+        Self::new(Kind::NarrowView, message)
     }
 
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {

@@ -37,11 +37,12 @@ mod signatures;
 mod submission;
 mod submit;
 mod tell;
+mod touched;
 mod written;
 
 pub use chains::{Kernel, without_chains};
-pub use check::{Options, Report, check};
-pub use declare::{Access, Buffer, Extents, Operand, declare};
+pub use check::{Options, Report, check, check_views};
+pub use declare::{Buffer, Operand, declare};
 pub use demanded::demanded_path;
 pub use finding::{Finding, Kind};
 pub use program::Program;

@@ -12,7 +12,6 @@ use pto_host::Device;
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
-use crate::arguments;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::kernels::Kernels;
@@ -40,26 +39,28 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         runtime: args.runtime,
         cores: cores(args),
     };
-    let (program, how) = source.program_on(|program, device| match &args.save_inputs {
-        Some(folder) => save_inputs(folder, program, device),
-        None => Ok(()),
-    })?;
+    let (program, how, warnings) =
+        source.program_on(|program, device| match &args.save_inputs {
+            Some(folder) => save_inputs(folder, program, device),
+            None => Ok(()),
+        })?;
     if let (Some(_), How::Read) = (&args.save_inputs, how) {
         return Err(Failure::usage(
             "--save-inputs writes the inputs of an example, and a graph file has none; leave it out",
         ));
     }
-    if let (Some(_), Some(of_a_plan)) = (&args.save, arguments::of_a_plan(&program)) {
+    let kernels = Kernels::with(args.kernels.as_deref())?.signatures();
+    if let (Some(_), Some(of_a_plan)) = (&args.save, kernels.of_a_plan(&program)) {
         return Err(Failure::usage(format!("--save: {of_a_plan}")));
     }
     let rings = rings(args, &program)?;
-    let kernels = Kernels::with(args.kernels.as_deref())?;
-    let signatures = (!args.own_kernels).then(|| kernels.signatures());
-    let options = Options { rings, cores: cores(args), kernels: signatures };
+    let kernels = (!args.own_kernels).then_some(kernels);
+    let options = Options { rings, cores: cores(args), kernels };
     let mut report = check_program(&program, &options);
-    if how == How::Read && !args.own_kernels && report.count(Kind::Kernel) == 0 {
-        report.findings.extend(arguments::defects(&program, &kernels));
+    if let (How::Read, Some(kernels), 0) = (how, &options.kernels, report.count(Kind::Kernel)) {
+        report.findings.extend(kernels.compare_arguments(&program));
     }
+    report.warnings.extend(warnings.into_iter().map(Finding::of_view));
     if let Some(path) = &args.save {
         output_file::write(path, |to| file::write(&program, to))?;
     }

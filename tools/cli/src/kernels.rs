@@ -48,6 +48,7 @@ impl Kernels {
                 kind: kernel.kind,
                 args: kernel.args.iter().map(|arg| (*arg).to_owned()).collect(),
                 takes_more: kernel.takes_more,
+                footprint: Some(kernel.footprint),
             })
         });
         let of_object = self.own.iter().map(|listed| Signature {
@@ -56,13 +57,9 @@ impl Kernels {
             kind: listed.kernel.kind(),
             args: listed.args.clone(),
             takes_more: false,
+            footprint: None,
         });
         Signatures::new(of_library.chain(of_object).collect())
-    }
-
-    /// Whether the object has a kernel with this func id.
-    pub(crate) fn is_own(&self, func: u16) -> bool {
-        self.own.iter().any(|listed| listed.func == func)
     }
 
     /// Makes them those of a device. A device to which kernels were flashed has those in the place of the library's: a user's own among them.

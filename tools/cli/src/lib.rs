@@ -31,7 +31,6 @@ mod manual;
 mod meaning;
 mod migrate;
 mod npy;
-mod operands;
 mod output;
 mod output_file;
 mod predict;

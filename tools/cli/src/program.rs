@@ -19,9 +19,9 @@ use pto_graph::BuilderSet;
 use pto_graph::plan::task;
 use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
+use crate::arguments::operands;
 use crate::errors::Failure;
 use crate::meaning::{gave_up, with_meaning};
-use crate::operands::operands;
 use crate::programs::Programs;
 use crate::request;
 
@@ -132,18 +132,20 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// The program: of the example of that name, or in the file.
     pub(crate) fn program(&self) -> Result<(Program, How), Failure> {
-        self.program_on(|_, _| Ok(()))
+        let (program, how, _) = self.program_on(|_, _| Ok(()))?;
+        Ok((program, how))
     }
 
-    /// The same; of an example `look` sees what the tensors hold before the program runs.
+    /// The same; of an example `look` sees what the tensors hold before the program runs. With them comes what is allowed in a workload, and may
+    /// not be meant.
     pub(crate) fn program_on(
         &self,
         look: impl FnOnce(&Program, &Device) -> Result<(), Failure>,
-    ) -> Result<(Program, How), Failure> {
+    ) -> Result<(Program, How, Vec<String>), Failure> {
         let (example, workload): (&dyn Example, _) = match Named::find(self.target)? {
             Named::Example(example) => (example, None),
             Named::Workload(workload) => (workload, Some(workload)),
-            Named::Graph(path) => return Ok((self.read(path)?, How::Read)),
+            Named::Graph(path) => return Ok((self.read(path)?, How::Read, Vec::new())),
         };
         let variant = request::variant_of(example, self.runtime)?;
         let (params, inputs) = request::request(example, self.params, self.inputs)?;
@@ -167,7 +169,8 @@ impl Source<'_> {
             name_tasks(&mut program, workload);
         }
         look(&program, &device)?;
-        Ok((program, how))
+        let warnings = workload.map_or_else(Vec::new, |workload| workload.warnings().collect());
+        Ok((program, how, warnings))
     }
 
     fn read(&self, path: &Path) -> Result<Program, Failure> {

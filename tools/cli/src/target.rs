@@ -6,12 +6,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use pto_abi::CoreKind;
+use pto_abi::arena::Capacities;
+use pto_abi::{BuildMode, CoreKind};
 use pto_aicore_kernels::{func, parts};
 use pto_check::program::{
     Action, Argument, Place, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
 };
-use pto_check::{Kind, Submission, with_kept_heap};
+use pto_check::{Cores, Kind, Options, Rings, Signatures, Submission, with_kept_heap};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
@@ -22,10 +23,10 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph
 
 use crate::errors::Failure;
 use crate::kernels::Kernels;
+use crate::program;
 use crate::program::Named;
 use crate::programs::Programs;
 use crate::tensor_folder::array_of;
-use crate::{arguments, program};
 
 /// What is run.
 pub(crate) struct Target {
@@ -72,7 +73,10 @@ impl Target {
                 ));
             }
             Named::Example(example) => return Ok(Self::of(example)),
-            Named::Workload(example) => return Ok(Self::of(example)),
+            Named::Workload(example) => {
+                example.warnings().for_each(|warning| eprintln!("warning: '{name}', {warning}"));
+                return Ok(Self::of(example));
+            }
             Named::Graph(path) => path,
         };
         let graph = program::read(path)?;
@@ -144,7 +148,8 @@ impl FileExample {
         kernels: &Kernels,
     ) -> Result<Self, Failure> {
         let shown = path.display();
-        let findings = kernels.signatures().compare(&graph);
+        let signatures = kernels.signatures();
+        let findings = signatures.compare(&graph);
         if let Some(finding) = findings.first() {
             let (kind, listed) = (Kind::Kernel.name(), kernels.listed_by());
             return Err(Failure::usage(format!("'{shown}', {finding} ({kind}; {listed})")));
@@ -155,9 +160,10 @@ impl FileExample {
         if let Some(defect) = submission.defect() {
             return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
-        if let Some(defect) = arguments::defects(submission.program(), kernels).next() {
+        if let Some(defect) = signatures.compare_arguments(submission.program()).first() {
             return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
+        check_views(path, submission.program(), signatures)?;
         let mut specs = specs(submission.program());
         specs.sort_by_key(|(_, place)| is_of_heap[*place]);
         let given = specs.iter().filter(|(_, place)| !is_of_heap[*place]).count();
@@ -165,6 +171,24 @@ impl FileExample {
         let outputs: &'static [TensorSpec] = Vec::leak(specs);
         Ok(Self { name, submission, inputs: &outputs[..given], outputs, places })
     }
+}
+
+/// Tells each view that is smaller than what its kernel touches, and refuses those that make a race: what a run computes then, depends on which
+/// task is faster.
+fn check_views(path: &Path, graph: &GraphProgram, kernels: Signatures) -> Result<(), Failure> {
+    let rings = Rings::of(&Capacities::default().streamed_whole(), BuildMode::CONCURRENT)
+        .ok_or_else(|| Failure::internal("the rings that a run has are beyond all limits"))?;
+    let options = Options { rings, cores: Cores::default(), kernels: Some(kernels) };
+    let (warnings, races) = pto_check::check_views(graph, &options);
+    let shown = path.display();
+    if let Some((race, view)) = races.first().zip(warnings.first()) {
+        let message = format!("'{shown}' cannot run: {view}. That makes a race: {race}");
+        return Err(Failure::usage(message));
+    }
+    for warning in &warnings {
+        eprintln!("warning: '{shown}', {warning}");
+    }
+    Ok(())
 }
 
 /// The tensors of the host's that a NumPy file can hold.

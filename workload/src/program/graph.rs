@@ -1,7 +1,11 @@
 //! The tasks of a graph, whose arguments name tensors of the program instead of addresses.
 
+use std::fmt;
+
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
+use pto_aicore_kernels::library;
+use pto_graph::signature::{Arguments, Place};
 
 use super::block_shape::OwnedBlockShape;
 use super::bytes::{Reader, Writer};
@@ -23,6 +27,14 @@ pub enum GraphArgument {
 }
 
 impl GraphArgument {
+    /// The number that it is; a tensor is none.
+    const fn number(&self) -> u64 {
+        match *self {
+            Self::Word(word) => word,
+            Self::Tensor { .. } => 0,
+        }
+    }
+
     /// What is wrong with it, in words that stand behind who has it; `None`: nothing.
     pub(super) fn defect(self, tensors: &[TensorDescription]) -> Option<String> {
         let Self::Tensor { tensor, offset } = self else { return None };
@@ -81,7 +93,71 @@ fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -
     if let Some(what) = task.block_shape.defect(task.kind, tensors) {
         return Some(what);
     }
-    task.args.iter().find_map(|arg| arg.defect(tensors))
+    if let Some(what) = task.args.iter().find_map(|arg| arg.defect(tensors)) {
+        return Some(what);
+    }
+    task.kernels().find_map(|called| call_defect(task, called, tensors))
+}
+
+/// What is wrong with the call of a kernel of the library; a kernel of another name is a native one.
+fn call_defect(
+    task: &GraphTask,
+    (kernel, kind): (&str, CoreKind),
+    tensors: &[TensorDescription],
+) -> Option<String> {
+    let signature = library::by_name(kernel)?.signature();
+    let words: Vec<u64> = task.args.iter().map(GraphArgument::number).collect();
+    let call = ProgramCall { task, words, tensors };
+    let defect = signature.check(kind, &call).err()?;
+    Some(format!("cannot run: {}", defect.tell(&signature, &call)))
+}
+
+/// A task of a program.
+struct ProgramCall<'p> {
+    task: &'p GraphTask,
+    words: Vec<u64>,
+    tensors: &'p [TensorDescription],
+}
+
+impl ProgramCall<'_> {
+    fn tensor(&self, at: usize) -> Option<(&TensorDescription, u64)> {
+        match *self.task.args.get(at)? {
+            GraphArgument::Tensor { tensor, offset } => Some((self.tensors.get(tensor)?, offset)),
+            GraphArgument::Word(_) => None,
+        }
+    }
+}
+
+impl Arguments for ProgramCall<'_> {
+    fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    fn blocks(&self) -> u32 {
+        self.task.block_shape.blocks
+    }
+
+    fn place(&self, at: usize) -> Place {
+        let memory = |(tensor, offset): (&TensorDescription, u64)| Place::Memory {
+            offset,
+            bytes: tensor.bytes(),
+        };
+        self.tensor(at).map_or(Place::Nowhere, memory)
+    }
+
+    fn is_view(&self, at: usize) -> bool {
+        self.tensor(at).is_some()
+    }
+
+    fn tell_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.words.get(at).copied().unwrap_or(0);
+        write!(to, "the program has the number {word} there; name a tensor")
+    }
+
+    fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.tensor(at).map_or("?", |(tensor, _)| tensor.name.as_str());
+        write!(to, "tensor {name}")
+    }
 }
 
 pub(super) fn write(tasks: &[GraphTask]) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Program files: what was written is read as the same program; what nobody wrote is refused, with what is wanted.
 
 use pto_abi::CoreKind;
+use pto_abi::block::BlockContext;
 use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
@@ -191,7 +192,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
         begins_with_zeros: false,
     };
     let task = |offset, producers: &[usize]| GraphTask {
-        kernel: "add".to_owned(),
+        kernel: "own".to_owned(),
         kind: CoreKind::AIV,
         args: vec![
             GraphArgument::Tensor { tensor: 0, offset },
@@ -217,6 +218,70 @@ fn a_graph_names_tensors_instead_of_addresses() {
     assert!(refused(vec![task(0, &[0])]).contains("waits for task 0"));
 }
 
+/// Kernels of the library are trusted with their words, so that a program whose tasks give them others is none.
+#[test]
+fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
+    let tensor = |name: &str, role| TensorDescription {
+        name: name.to_owned(),
+        role,
+        dtype: DType::F32,
+        shape: vec![4],
+        layout: Layout::device(),
+        begins_with_zeros: false,
+    };
+    let tensors = || vec![tensor("a", Role::Input), tensor("b", Role::Output)];
+    let at = |tensor, offset| GraphArgument::Tensor { tensor, offset };
+    let (a, b, n) = (at(0, 0), at(1, 0), GraphArgument::Word);
+    let of = |kind, mix: &[&str], args: &[GraphArgument]| {
+        let mix = mix.iter().map(|name| (*name).to_owned()).collect();
+        let block_shape = OwnedBlockShape { mix, ..OwnedBlockShape::default() };
+        let (kernel, args, producers) = ("exp".to_owned(), args.to_vec(), Vec::new());
+        let task = GraphTask { kernel, kind, args, producers, block_shape };
+        Program::new("calls", Body::Graph(vec![task]), tensors())
+    };
+    of(CoreKind::AIV, &[], &[a, b, n(4)]).expect("it is right");
+    of(CoreKind::AIV, &[], &[n(0), n(0), n(0)]).expect("of nothing the address is not used");
+    // The context of a block stands behind the arguments.
+    let context = BlockContext { block: 1, blocks: 2, lane: 0 }.word();
+    of(CoreKind::AIV, &[], &[a, b, n(4), n(context)]).expect("a block of a recording");
+    for (kind, mix, args, says) in [
+        (
+            CoreKind::AIV,
+            &[][..],
+            &[a, b][..],
+            "exp takes 3 arguments (a, out, n), and the task has 2",
+        ),
+        (CoreKind::AIV, &[], &[], "and the task has 0"),
+        (CoreKind::AIV, &[], &[a, b, n(4), n(7)], "and the task has 4"),
+        (
+            CoreKind::AIV,
+            &[],
+            &[n(0), b, n(4)],
+            "exp: argument 0, a, is an address, and the program has",
+        ),
+        (CoreKind::AIV, &[], &[a, b, a], "exp: argument 2, n, is a number, and a tensor is given"),
+        (
+            CoreKind::AIV,
+            &[],
+            &[a, b, n(5)],
+            "argument 0, a, reaches to byte 20 of tensor a, which has 16",
+        ),
+        (
+            CoreKind::AIV,
+            &[],
+            &[a, at(1, 4), n(4)],
+            "argument 1, out, reaches to byte 20 of tensor b",
+        ),
+        (CoreKind::AIV, &[], &[a, b, n(1 << 62)], "reaches to byte more than 2^64 of tensor a"),
+        (CoreKind::AIV, &[], &[at(0, 1), b, n(1)], "argument 0, a, begins at byte 1 of tensor a"),
+        (CoreKind::AIC, &[], &[a, b, n(4)], "exp runs on aiv cores, and the task is for aic"),
+        (CoreKind::AIV, &["add"], &[a, b, n(4)], "add takes 4 arguments"),
+    ] {
+        let told = of(kind, mix, args).expect_err(says).to_string();
+        assert!(told.contains("task 0 (exp) cannot run: ") && told.contains(says), "{told}");
+    }
+}
+
 /// A program with a task of every shape; `change` changes the last one.
 fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, ProgramError> {
     let tensor = TensorDescription {
@@ -235,7 +300,7 @@ fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, Pro
         value: 7,
     };
     let mut shape = OwnedBlockShape {
-        mix: vec!["add".to_owned()],
+        mix: vec!["own".to_owned()],
         blocks: 3,
         start: StartMode::SYNC,
         priority: Priority::URGENT,
@@ -243,7 +308,7 @@ fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, Pro
     };
     change(&mut shape);
     let task = |shape| GraphTask {
-        kernel: "add".to_owned(),
+        kernel: "own".to_owned(),
         kind: CoreKind::AIV,
         args: vec![GraphArgument::Tensor { tensor: 0, offset: 0 }],
         producers: Vec::new(),
@@ -291,8 +356,8 @@ fn shapes_of_tasks_are_kept_and_compared() {
 #[test]
 fn shapes_that_no_task_can_have_are_refused() {
     let refused = |change: fn(&mut OwnedBlockShape)| with_shapes(change).unwrap_err().to_string();
-    assert!(refused(|shape| shape.blocks = 0).contains("task 1 (add) has 0 blocks"));
-    assert!(refused(|shape| shape.mix.push("add".to_owned())).contains("has 2 kernels"));
+    assert!(refused(|shape| shape.blocks = 0).contains("task 1 (own) has 0 blocks"));
+    assert!(refused(|shape| shape.mix.push("own".to_owned())).contains("has 2 kernels"));
     let tensor = refused(|shape| shape.when.as_mut().unwrap().tensor = 1);
     assert!(tensor.contains("a predicate on tensor 1 of 1"), "{tensor}");
     for offset in [62, 64, u64::MAX] {

@@ -266,10 +266,10 @@ fn a_long_session_needs_no_more_memory_than_a_short_one() {
     let event = session.event().unwrap();
     let some = |count: u64| {
         for number in 0..count / 4 {
-            stream.launch(func::EMPTY_AIV, &[number]).unwrap();
+            stream.launch(func::SPIN_AIV, &[number % 2]).unwrap();
             stream.record(&event).unwrap();
             other.wait(&event).unwrap();
-            other.launch(func::EMPTY_AIC, &[number]).unwrap();
+            other.launch(func::SPIN_AIC, &[number % 2]).unwrap();
         }
         session.synchronize_within(Duration::from_secs(600)).unwrap();
     };

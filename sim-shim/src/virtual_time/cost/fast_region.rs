@@ -70,8 +70,9 @@ fn saved_ps(
         _ => (GM_TO_UB, UB_TO_GM),
     };
     let saved = |at: usize| {
-        let footprint = (kernel.footprint)(words, at).filter(|_| is_charged(kernel, at))?;
-        let [rows, cols, distance] = footprint.extents.filter(|[rows, cols, _]| rows * cols > 0)?;
+        let footprint = (kernel.footprint)(words, 1, at).filter(|_| is_charged(kernel, at))?;
+        let extents = footprint.extents?.matrix();
+        let [rows, cols, distance] = Some(extents).filter(|[rows, cols, _]| rows * cols > 0)?;
         let (address, last) = (*words.get(at)?, rows.checked_sub(1)?.checked_mul(distance)?);
         let end = last.checked_add(cols)?.checked_mul(F32)?.checked_add(address)?;
         if !is_there(&(address..end)) {

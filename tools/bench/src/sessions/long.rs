@@ -44,11 +44,11 @@ fn run(session: &Session, commands: u64) -> Result<u64, SessionError> {
     let (stream, other) = (session.stream()?, session.stream()?);
     let event = session.event()?;
     let rounds = commands.div_ceil(A_ROUND);
-    for number in 0..rounds {
-        stream.launch(func::EMPTY_AIV, &[number])?;
+    for _ in 0..rounds {
+        stream.launch(func::EMPTY_AIV, &[])?;
         stream.record(&event)?;
         other.wait(&event)?;
-        other.launch(func::EMPTY_AIC, &[number])?;
+        other.launch(func::EMPTY_AIC, &[])?;
     }
     session.synchronize_within(LONGEST)?;
     Ok(rounds * A_ROUND)

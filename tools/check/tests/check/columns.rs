@@ -4,9 +4,10 @@ use pto_abi::symbol::symbol;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
 use pto_check::program::{Argument, BytePlace, Program, Way};
 use pto_check::{
-    Access, Buffer, Cores, Extents, Memory, Operand, Options, Recorder, Submission, check, declare,
-    file, record, with_kept_heap,
+    Buffer, Cores, Memory, Operand, Options, Recorder, Submission, check, declare, file, record,
+    with_kept_heap,
 };
+use pto_graph::signature::{Access, Extents};
 use pto_graph::{
     Arg, BuildError, BuilderSet, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
     HostedBuilder, Link, StreamBuilder, TaskSpec, TensorTask, TensorView, Variation,
@@ -98,7 +99,7 @@ fn recorded(set: (&impl BuilderSet, &str)) -> Program {
 fn operands(func: u16, words: &[u64]) -> Option<Vec<Operand>> {
     let &[_, _, n] = words else { return None };
     let of = |arg, access| Operand { arg, access, extents: Some(Extents::Vector(n)) };
-    (func == COPY.0).then(|| vec![of(0, Access::Read), of(1, Access::Write)])
+    (func == COPY.0).then(|| vec![of(0, Access::In), of(1, Access::Out)])
 }
 
 fn declared() -> Program {

@@ -232,7 +232,8 @@ fn kernels_are_compared_with_those_that_there_are() {
     let args = |names: &str| names.split_whitespace().map(str::to_owned).collect();
     let signature = |func, name: &str, kind, names| {
         let name = name.to_owned();
-        pto_check::Signature { func, name, kind, args: args(names), takes_more: func == 7 }
+        let (args, takes_more, footprint) = (args(names), func == 7, None);
+        pto_check::Signature { func, name, kind, args, takes_more, footprint }
     };
     let known = [
         signature(3, "exp", pto_abi::CoreKind::AIV, "a out n"),
@@ -260,12 +261,12 @@ fn kernels_are_compared_with_those_that_there_are() {
     let unknown = r#"{"task": 7, "func": 9, "kind": "aiv"}"#;
     finds(unknown, &["line 3: task 7: no kernel has func id 9"]);
     let kind = r#"{"task": 7, "func": 3, "kind": "aic", "args": [{"in": 0}, {"out": 0}, 4]}"#;
-    finds(kind, &["exp, runs on aiv cores, and the task is for aic"]);
+    finds(kind, &["exp runs on aiv cores, and the task is for aic"]);
     let few = r#"{"task": 7, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 0}]}"#;
-    finds(few, &["exp, takes 3 arguments (a, out, n), and the task has 2"]);
+    finds(few, &["exp takes 3 arguments (a, out, n), and the task has 2"]);
     let mix = r#"{"task": 7, "func": 6, "kind": "aic", "mix": [6], "args": [1, 2, 3]}"#;
-    finds(mix, &["matmul, runs on aic cores, and the task is for aiv"]);
+    finds(mix, &["matmul runs on aic cores, and the task is for aiv"]);
     finds(r#"{"task": 7, "func": 7, "kind": "aiv", "args": [1, {"out": 0}, 3, 4]}"#, &[]);
     let few = r#"{"task": 7, "func": 7, "kind": "aiv", "args": [{"out": 0}]}"#;
-    finds(few, &["tile, takes at least 2 arguments (code, epitaph), and the task has 1"]);
+    finds(few, &["tile takes at least 2 arguments (code, epitaph), and the task has 1"]);
 }

@@ -88,6 +88,10 @@ fn workload(path: &Path) -> Result<Program, Failure> {
     let refused = |error: &dyn std::fmt::Display| Failure::usage(format!("'{shown}', {error}"));
     let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
     let checked = workload.check().map_err(|error| refused(&error))?;
+    for warning in checked.warnings() {
+        let (name, place) = (&checked.workload().name, &warning.place);
+        eprintln!("warning: '{shown}', workload {name}{place}: {}", warning.message);
+    }
     Program::of_workload(&checked).map_err(|error| refused(&error))
 }
 

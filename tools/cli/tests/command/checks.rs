@@ -205,3 +205,84 @@ fn the_documentation_shows_what_is_said() {
     let answer = pto(&["check", "decoder_layer"], 0);
     assert!(page.contains(&answer.stdout), "{}", answer.stdout);
 }
+
+/// Tasks wait for views. A kernel that touches more than its view is told, by `check` and by `run`, and it is an error where that makes a race.
+#[test]
+fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("narrow.jsonl");
+    let graph = path.to_str().expect("UTF-8");
+    let write = |tasks: [&str; 2]| {
+        let lines = [
+            r#"{"format":"pto-graph","version":1,"name":"narrow","variant":"tensormap_and_ringbuffer"}"#,
+            r#"{"tensor":0,"name":"src","element":"f32","shape":[64]}"#,
+            r#"{"tensor":1,"name":"out","element":"f32","shape":[64]}"#,
+            tasks[0],
+            tasks[1],
+        ];
+        fs::write(&path, lines.join("\n")).expect("a file");
+    };
+    let says = |told: &str, words: &[&str]| {
+        words.iter().for_each(|word| assert!(told.contains(word), "no {word:?} in {told}"));
+    };
+    let first = r#"{"task":0,"func":1,"kind":"aiv","args":[{"in":0},{"f32":1.0},{"out":{"tensor":1,"shape":[8]}},64]}"#;
+    let view = "line 4: task 0: add_scalar: argument 2, out, touches bytes 0 to 256 of tensor 1 'out', and its view is bytes 0 to 32";
+    // Both write the same bytes, and no view of them meets another one; as tasks, and as a kernel of a chain.
+    let second = r#"{"task":1,"func":1,"kind":"aiv","args":[{"in":0},{"f32":2.0},{"out":{"tensor":1,"offset":8,"shape":[8]}},56]}"#;
+    let chain = r#"{"task":1,"kind":"aiv","chain":[{"func":1,"args":[{"in":0},{"f32":2.0},{"out":{"tensor":1,"offset":8,"shape":[8]}},56]}]}"#;
+    for second in [second, chain] {
+        write([first, second]);
+        let told = pto(&["check", graph], 1).stdout;
+        says(&told, &["error: race: line 5: ", "bytes 32 to 256", "warning: narrow_view", view]);
+        refused(&["run", graph], 2, &["cannot run: ", view, "That makes a race: line 5: "]);
+    }
+    // The second one reads what the first one writes.
+    let reads = r#"{"task":1,"func":5,"kind":"aiv","args":[{"in":{"tensor":1,"offset":8,"shape":[1,8]}},{"out":0},1,56,56]}"#;
+    write([first, reads]);
+    says(&pto(&["check", graph], 1).stdout, &["error: race: line 5: ", "bytes 32 to 256"]);
+    refused(&["run", graph], 2, &["cannot run: ", "That makes a race"]);
+    // An edge orders the two: each is told, and runs.
+    write([first, &second.replace("56]}", "56],\"after\":[0]}")]);
+    let told = pto(&["check", graph], 0).stdout;
+    says(
+        &told,
+        &["CLEAN, 2 warnings", view, "line 5: task 1: add_scalar: argument 2, out, touches"],
+    );
+    says(&pto(&["run", graph], 0).stderr, &["warning: '", view, "line 5: task 1"]);
+    // A view of all that is touched, whatever its form, is right.
+    write([
+        &first.replace("\"shape\":[8]", "\"shape\":[8,8]"),
+        &second.replace("[8]}},56", "[56]}},56"),
+    ]);
+    says(&pto(&["check", graph], 0).stdout, &["check     CLEAN\n"]);
+    assert_eq!(pto(&["run", graph], 0).stderr, "");
+}
+
+/// Of a workload, the tile of a kernel that is not its view is told.
+#[test]
+fn a_tile_that_is_not_its_view_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (workload, program) = (path("wide.workload"), path("wide.ptop"));
+    let text = "workload wide {
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : f32[8, 32]
+  tensor Y : f32[8, 32]
+  kernel copy(x: in f32[8, 64], y: out f32[8, 64]) {
+    %0 = load x : f32[8, 64]
+    store y, %0
+  }
+  do parallel i in dense 1 {
+    copy[i](x = X, y = Y)
+  }
+}
+";
+    fs::write(&workload, text).expect("a file");
+    let view = "loop i, kernel copy, argument y: The tile f32[8, 64] is not the view of Y, which has 8 x 32 elements.";
+    let told = pto(&["check", &workload], 0).stdout;
+    assert!(told.contains("CLEAN, 2 warnings") && told.contains(view), "{told}");
+    for command in [&["run", &workload][..], &["program", "build", &workload, "-o", &program]] {
+        let told = pto(command, 0).stderr;
+        assert!(told.contains("warning: '") && told.contains(view), "{command:?}: {told}");
+    }
+}

@@ -77,7 +77,7 @@ fn a_graph_file_that_cannot_be_run_is_refused() {
         "\"func\": 999",
         &["line 5: task 1 'upper': no kernel has func id 999", "pto list kernels"],
     );
-    with("\"kind\": \"aiv\"", "\"kind\": \"aic\"", &["add_scalar, runs on aiv cores"]);
+    with("\"kind\": \"aiv\"", "\"kind\": \"aic\"", &["add_scalar runs on aiv cores"]);
     with(", 32, 64, 64]", ", 32, 64]", &["takes 5 arguments (a, out, rows, cols, a_ld)", "has 4"]);
     fs::write(graph, row_sums("host_build_graph")).expect("a file");
     files.put("sums", &[63], &[0.0_f32; 63]);

@@ -134,4 +134,16 @@ fn words_that_a_kernel_of_the_library_cannot_take_are_refused() {
         r#"{"in":0}, {"out":{"tensor":0,"offset":60,"shape":[4]}}, 5, 8, 8"#,
         &["argument 1, out, reaches to byte 260"],
     );
+    with(&format!(r#"{{"in":0}}, {view}, 4, 8, 1000000000"#), &["a, reaches to byte 12000000032"]);
+    with(&format!(r#"{{"in":0}}, {view}, 4, 8"#), &["row_sum takes 5 arguments", "has 4"]);
+    with(&format!(r#"{{"in":0}}, {view}, 4, 8, 8, 8"#), &["row_sum takes 5 arguments", "has 6"]);
+    // The words of a kernel without matrices say how much memory there is at least.
+    let node = r#"{"task":0,"func":16,"kind":"aiv","args":[31, 0, {"inout":0}, {"inout":0}, {"in":0}, 0]}"#;
+    let lines = [
+        r#"{"format":"pto-graph","version":1,"variant":"host_build_graph"}"#,
+        r#"{"tensor":0,"name":"x","element":"u64","shape":[31]}"#,
+        node,
+    ];
+    fs::write(&path, lines.join("\n")).expect("a file");
+    refused(&["run", graph], 2, &["argument 2, values, reaches to byte 256", "which has 248"]);
 }

@@ -86,6 +86,31 @@ fn a_graph_file_becomes_a_program() {
     assert!(told.contains("\"sums\"") && told.contains("\"matrix\""), "{told}");
 }
 
+/// A file that was written by somebody else, and calls a kernel with what the kernel cannot take.
+#[test]
+fn a_program_with_a_wrong_call_is_refused_by_every_command() {
+    let files = Files::new();
+    let path = files.path("wrong").with_extension("ptop");
+    let program = path.to_str().expect("a plain name");
+    pto(&["program", "build", &format!("{GRAPHS}/row_sums.jsonl"), "-o", program], 0);
+    let mut file = fs::read(&path).expect("it was written");
+    let count = 4096_u64.to_le_bytes();
+    let at = file.windows(8).position(|word| word == count).expect("the elements of the shift");
+    file[at..at + 8].copy_from_slice(&4097_u64.to_le_bytes());
+    seal(&mut file);
+    fs::write(&path, file).expect("writable");
+    let says = "task 0 (add_scalar) cannot run: add_scalar: argument 0, a, reaches to byte 16388 of tensor matrix, which has 16384";
+    for command in ["check", "run", "inspect"] {
+        refused(&["program", command, program], 2, &[says]);
+    }
+    // A graph file with such a call becomes no program.
+    let graph = files.path("wrong").with_extension("jsonl");
+    let text = fs::read_to_string(format!("{GRAPHS}/row_sums.jsonl")).expect("an example");
+    fs::write(&graph, text.replace("4096]", "4097]")).expect("a file");
+    let graph = graph.to_str().expect("a plain name");
+    refused(&["program", "build", graph, "-o", program], 2, &["reaches to byte 16388"]);
+}
+
 /// A part of the graph is recorded, and replayed on each half of the matrix.
 #[test]
 fn a_graph_file_with_a_recording_becomes_a_program() {

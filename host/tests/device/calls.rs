@@ -1,0 +1,199 @@
+//! Calls of library kernels that their kernels cannot take: refused before anything runs, with the task, the kernel and the argument.
+
+use std::num::NonZeroUsize;
+
+use pto_host::abi::{CoreKind, FuncId, GmAddr};
+use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec};
+use pto_host::session::{SessionError, SessionOptions};
+use pto_host::{
+    Device, DeviceBuffer, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions,
+    Work, func,
+};
+
+const N: u64 = 4;
+
+fn device() -> Device {
+    let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 16 << 20, hosting };
+    let mut device = Device::open_sim(options, NoBuilders).expect("16 MiB");
+    device.register_library().expect("an empty table");
+    device
+}
+
+fn tensors(device: &Device) -> [DeviceBuffer<f32>; 2] {
+    [(); 2].map(|()| device.zeroed::<f32>(4).expect("room"))
+}
+
+/// A graph of this task behind one that does nothing.
+fn graph(device: &Device, task: TaskSpec<'_>) -> GraphImage {
+    HostGraph::build(device, &[], |graph| {
+        let first = graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+        graph.submit(task, &[first])?;
+        Ok(())
+    })
+    .expect("a graph")
+}
+
+fn refused(device: &mut Device, image: &GraphImage, words: &[&str]) {
+    let told = match device.run(Work::HostGraph(image), &RunOptions::default()) {
+        Err(Error::Call { what }) => what,
+        other => panic!("{words:?}: {other:?}"),
+    };
+    for word in words {
+        assert!(told.contains(word), "no {word:?} in {told:?}");
+    }
+}
+
+/// Arguments of `exp` that it does not take, and what is said of each.
+fn wrong_calls(a: u64, out: u64) -> Vec<(Vec<u64>, &'static [&'static str])> {
+    let nowhere: &[&str] = &["exp: argument 0, a, is an address, and ", "lies in no allocation"];
+    vec![
+        (vec![a, out], &["exp takes 3 arguments (a, out, n), and the task has 2"]),
+        (vec![], &["exp takes 3 arguments", "has 0"]),
+        (vec![a, out, N, 7], &["exp takes 3 arguments", "has 4"]),
+        (vec![0, out, N], nowhere),
+        (vec![a + (8 << 20), out, N], nowhere),
+        (vec![a, 64, N], &["argument 1, out, is an address, and 0x40 lies in no allocation"]),
+        (vec![a, out, N + 1], &["argument 0, a, reaches to byte 20 of the allocation at ", "16"]),
+        (vec![a, out + 4, N], &["argument 1, out, reaches to byte 20 of the allocation"]),
+        (vec![a, out, 500_000_000], &["argument 0, a, reaches to byte 2000000000 of"]),
+        (vec![a, out, u64::MAX], &["argument 0, a, reaches to byte more than 2^64 of"]),
+        (vec![a + 2, out, 2], &["argument 0, a, begins at byte 2 of", "a multiple of 4"]),
+    ]
+}
+
+#[test]
+fn a_graph_with_a_wrong_call_is_refused_and_the_device_goes_on() {
+    let mut device = device();
+    let [a, out] = tensors(&device);
+    let right = [a.address().0, out.address().0, N];
+    for (args, words) in wrong_calls(right[0], right[1]) {
+        let image = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIV, &args));
+        let read = GraphImage::from_bytes(image.to_bytes());
+        for image in [&image, &read] {
+            refused(&mut device, image, &[&["task 1: "], words].concat());
+        }
+    }
+    let kind = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIC, &right));
+    refused(&mut device, &kind, &["task 1: exp runs on aiv cores, and the task is for aic"]);
+    let kind = graph(&device, TaskSpec::new(func::EMPTY_AIV, CoreKind::AIC, &[]));
+    refused(&mut device, &kind, &["task 1: empty_aiv runs on aiv cores"]);
+    // Of no elements, the address is not used.
+    for args in [right, [0, 0, 0]] {
+        let image = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIV, &args));
+        let report = device.run(Work::HostGraph(&image), &RunOptions::default()).expect("it runs");
+        assert_eq!((report.tasks, out.read().unwrap()), (2, vec![1.0; 4]));
+    }
+}
+
+/// What was right when a graph was checked may be wrong later; then it is checked again.
+#[test]
+fn memory_that_was_freed_and_that_of_the_runtime_are_refused() {
+    let mut device = device();
+    let [a, out] = tensors(&device);
+    let words = [a.address().0, out.address().0, N];
+    let image = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIV, &words));
+    for _ in 0..2 {
+        device.run(Work::HostGraph(&image), &RunOptions::default()).expect("it runs");
+    }
+    // The arena stands somewhere behind the tensors.
+    let (start, bytes) = (device.gm_address().0, device.describe().gm_bytes);
+    let of_nobody = (start..start + bytes)
+        .step_by(4096)
+        .filter(|address| device.allocation(GmAddr(*address)).is_none());
+    for address in of_nobody.collect::<Vec<_>>() {
+        let args = [words[0], address, N];
+        let image = graph(&device, TaskSpec::new(func::EXP, CoreKind::AIV, &args));
+        refused(&mut device, &image, &["argument 1, out, is an address"]);
+    }
+    drop(a);
+    refused(&mut device, &image, &["exp: argument 0, a, is an address", "not freed"]);
+}
+
+/// Of the other kernels, the words say how much memory there is at least.
+#[test]
+fn sizes_of_kernels_without_matrices_are_checked() {
+    let mut device = device();
+    let table = device.zeroed::<u64>(4).unwrap();
+    let (at, float) = (table.address().0, u64::from(ElementType::F32.get()));
+    for (func, kind, args, says) in [
+        (
+            func::DAG_NODE_AIC,
+            CoreKind::AIC,
+            &[4, 0, at, at, at, 0][..],
+            "values, reaches to byte 40",
+        ),
+        (
+            func::DAG_NODE_AIV,
+            CoreKind::AIV,
+            &[0, 0, at, at, at, 9],
+            "producers, reaches to byte 36",
+        ),
+        (func::DAG_NODE_AIV, CoreKind::AIV, &[u64::MAX, 0, at, at, at, 0], "values, reaches to"),
+        (func::MOE_ROUTE, CoreKind::AIV, &[at, at, at, 4, 2, 3, 2], "experts, reaches to byte 48"),
+        (func::PART_AIV, CoreKind::AIV, &[at + 8, 0, 0], "cells, reaches to byte 40"),
+        (
+            func::REDUCE,
+            CoreKind::AIV,
+            &[at, at, at, 9, float | 9 << 16, 0],
+            "a, reaches to byte 36",
+        ),
+        (func::TILE_AIV, CoreKind::AIV, &[at, 33, at, at, 0, at], "code, reaches to byte 33"),
+    ] {
+        let image = graph(&device, TaskSpec::new(func, kind, args));
+        refused(&mut device, &image, &["task 1: ", says]);
+    }
+}
+
+/// A kernel of one's own declares its cores, and nothing else.
+#[test]
+fn of_a_kernel_of_ones_own_the_cores_are_checked() {
+    unsafe extern "C" fn nothing(_: *const u64) {}
+    let mut device = device();
+    let own = FuncId(200);
+    device.register_kernel(own, Kernel::from_fn("own", CoreKind::AIV, nothing)).unwrap();
+    let image = graph(&device, TaskSpec::new(own, CoreKind::AIC, &[1, 2]));
+    refused(&mut device, &image, &["task 1: own runs on aiv cores, and the task is for aic"]);
+    let image = graph(&device, TaskSpec::new(own, CoreKind::AIV, &[1, 2]));
+    device.run(Work::HostGraph(&image), &RunOptions::default()).expect("any words");
+}
+
+#[test]
+fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
+    let session = device().session(SessionOptions::default()).unwrap();
+    let (a, out) = (session.zeroed::<f32>(4).unwrap(), session.zeroed::<f32>(4).unwrap());
+    let stream = session.stream().unwrap();
+    let told = |refused: Result<u64, SessionError>| match refused {
+        Err(SessionError::Device(error)) if matches!(*error, Error::Call { .. }) => {
+            error.to_string()
+        }
+        other => panic!("{other:?}"),
+    };
+    let right = [a.address().0, out.address().0, N];
+    for (args, words) in wrong_calls(right[0], right[1]) {
+        let told = told(stream.launch(func::EXP, &args));
+        assert!(words.iter().all(|word| told.contains(word)), "{words:?} in {told:?}");
+    }
+    let cells = told(stream.launch_blocks(func::PART_AIV, 2, &[out.address().0, 0, 0]));
+    assert!(cells.contains("cells, reaches to byte 64"), "{cells}");
+
+    // What is captured is checked at once, and again with what is bound later.
+    let short = session.zeroed::<f32>(2).unwrap();
+    for launches in [1, 9] {
+        stream.begin_capture().unwrap();
+        told(stream.launch(func::EXP, &[0, right[1], N]));
+        for _ in 0..launches {
+            stream.launch(func::EXP, &right).unwrap();
+        }
+        let recording = stream.end_capture().unwrap();
+        stream.launch_recording(&recording, &[]).unwrap();
+        stream.synchronize().unwrap();
+        let bindings = [(a.address(), short.address())];
+        let late = stream.launch_recording(&recording, &bindings).map(drop);
+        let late = late.and_then(|()| stream.synchronize()).unwrap_err().to_string();
+        assert!(late.contains("exp: argument 0, a, reaches to byte 16 of"), "{launches}: {late}");
+    }
+    stream.launch(func::EXP, &right).unwrap();
+    stream.synchronize().unwrap();
+    assert_eq!(out.read().unwrap(), [1.0; 4]);
+}
