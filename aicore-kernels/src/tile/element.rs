@@ -176,11 +176,14 @@ macro_rules! half_float {
             }
             #[inline(always)]
             fn from_i64(value: i64) -> Self {
-                Self::from_f64(value as f64)
+                let value = if value.unsigned_abs() < LONG { value } else { short_i64(value) };
+                // Not `Self::from_f64`, which is a function of `half` that ignores the lower bits of the fraction.
+                <Self as Element>::from_f64(value as f64)
             }
             #[inline(always)]
             fn from_u64(value: u64) -> Self {
-                Self::from_f64(value as f64)
+                let value = if value < LONG { value } else { short_u64(value) };
+                <Self as Element>::from_f64(value as f64)
             }
             #[inline(always)]
             fn cast<T: Element>(self) -> T {
@@ -200,6 +203,24 @@ macro_rules! half_float {
 
 half_float!(f16, F16, f16_to_f32, f32_to_f16);
 half_float!(bf16, BF16, bf16_to_f32, f32_to_bf16);
+
+/// From this magnitude on, an integer may have more bits than an `f64`, and its lowest ones count as one.
+const LONG: u64 = 1 << 53;
+/// The bits that count as one: what is left has 53 bits.
+const LOWEST: u64 = (1 << 11) - 1;
+
+/// An integer of at least [`LONG`] that is exact as an `f64`, and that rounds to fewer bits as `value` does: its lowest bits are kept as one odd bit.
+#[inline(always)]
+const fn short_u64(value: u64) -> u64 {
+    let odd = if value & LOWEST == 0 { 0 } else { LOWEST + 1 };
+    value & !LOWEST | odd
+}
+
+/// As [`short_u64`], also for integers below zero.
+#[inline(always)]
+const fn short_i64(value: i64) -> i64 {
+    short_u64(value.cast_unsigned()).cast_signed()
+}
 
 /// An `f32` from which rounding to fewer bits gives what rounding `value` itself would give: what does not fit is kept as an
 /// odd last bit.

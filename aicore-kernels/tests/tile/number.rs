@@ -1,6 +1,8 @@
-//! Numbers of the references: what an element means, and how a result is rounded, without the machine's own conversions.
+//! Numbers of the references: what an element means, and how a result is rounded, without conversions of the machine, of `half` or
+//! of the language: with these, a fault of the machine would be one of the reference.
 
-use half::{bf16, f16};
+use std::cmp::Ordering;
+
 use pto_aicore_kernels::tile::DType;
 
 /// What an element means.
@@ -12,16 +14,87 @@ pub(crate) enum Number {
 
 pub(crate) use Number::{Float, Integer};
 
+/// The layout of a float type: bits of the fraction, and of the exponent.
+#[derive(Clone, Copy)]
+struct Format {
+    fraction: u32,
+    exponent: u32,
+}
+
+impl Format {
+    const fn of(dtype: DType) -> Self {
+        let (fraction, exponent) = match dtype {
+            DType::F16 => (10, 5),
+            DType::BF16 => (7, 8),
+            DType::F32 => (23, 8),
+            _ => (52, 11),
+        };
+        Self { fraction, exponent }
+    }
+
+    /// The exponent of the smallest normal number.
+    const fn least(self) -> i32 {
+        2 - (1 << (self.exponent - 1))
+    }
+
+    /// The bits of infinity.
+    const fn infinity(self) -> u64 {
+        ((1 << self.exponent) - 1) << self.fraction
+    }
+
+    /// A finite number: its sign, and its magnitude as a mantissa times a power of two.
+    fn parts(self, bits: u64) -> (bool, u128, i32) {
+        let field = bits >> self.fraction & ((1 << self.exponent) - 1);
+        let fraction = u128::from(bits & ((1 << self.fraction) - 1));
+        let implicit = u128::from(field > 0) << self.fraction;
+        let exponent = self.least() + field.max(1) as i32 - 1 - self.fraction as i32;
+        (bits >> (self.fraction + self.exponent) & 1 == 1, fraction + implicit, exponent)
+    }
+
+    /// What the bits of a float of at most 32 bits mean.
+    fn value(self, bits: u64) -> f64 {
+        let (is_negative, mantissa, exponent) = self.parts(bits);
+        let magnitude = bits & ((1 << (self.fraction + self.exponent)) - 1);
+        let value = match magnitude.cmp(&self.infinity()) {
+            Ordering::Less => mantissa as f64 * 2f64.powi(exponent),
+            Ordering::Equal => f64::INFINITY,
+            Ordering::Greater => f64::NAN,
+        };
+        if is_negative { -value } else { value }
+    }
+
+    /// The float nearest to `mantissa 2^exponent`, of two the one with an even last bit, by arithmetic of integers.
+    fn nearest(self, (is_negative, mantissa, exponent): (bool, u128, i32)) -> u64 {
+        let sign = u64::from(is_negative) << (self.fraction + self.exponent);
+        if mantissa == 0 {
+            return sign;
+        }
+        let top = mantissa.ilog2() as i32 + exponent;
+        let scale = top.max(self.least());
+        // What the last bit of the result is worth, as bits of the mantissa.
+        let dropped = scale - self.fraction as i32 - exponent;
+        let kept = if dropped <= 0 {
+            mantissa << dropped.unsigned_abs()
+        } else if dropped > 127 {
+            0
+        } else {
+            let (kept, half) = (mantissa >> dropped, 1_u128 << (dropped - 1));
+            let rest = mantissa - (kept << dropped);
+            kept + u128::from(rest > half || (rest == half && kept & 1 == 1))
+        };
+        let bits = ((scale - self.least()) as u64) << self.fraction;
+        sign | (bits + kept as u64).min(self.infinity())
+    }
+}
+
 /// What the bits of an element mean.
 pub(crate) fn read(dtype: DType, bytes: &[u8]) -> Number {
     let mut wide = [0; 8];
     wide[..bytes.len()].copy_from_slice(bytes);
     let bits = u64::from_le_bytes(wide);
     match dtype {
-        DType::F16 => Float(f16::from_bits(bits as u16).to_f64()),
-        DType::BF16 => Float(bf16::from_bits(bits as u16).to_f64()),
-        DType::F32 => Float(f64::from(f32::from_bits(bits as u32))),
         DType::F64 => Float(f64::from_bits(bits)),
+        DType::F16 | DType::BF16 | DType::F32 => Float(Format::of(dtype).value(bits)),
         DType::I8 => Integer(i128::from(bits as i8)),
         DType::I16 => Integer(i128::from(bits as i16)),
         DType::I32 => Integer(i128::from(bits as i32)),
@@ -30,49 +103,53 @@ pub(crate) fn read(dtype: DType, bytes: &[u8]) -> Number {
     }
 }
 
-/// The bytes of a number as an element: floats rounded once, integers wrapped, floats as integers truncated and saturated.
-pub(crate) fn write(dtype: DType, number: Number) -> Vec<u8> {
-    let bits = match (number, dtype) {
-        (Float(x), DType::F16) => u64::from(nearest_f16(x).to_bits()),
-        (Float(x), DType::BF16) => u64::from(nearest_bf16(x).to_bits()),
-        (Float(x), DType::F32) => u64::from((x as f32).to_bits()),
-        (Float(x), DType::F64) => x.to_bits(),
-        (Float(x), DType::I8) => x as i8 as u64,
-        (Float(x), DType::I16) => x as i16 as u64,
-        (Float(x), DType::I32) => x as i32 as u64,
-        (Float(x), DType::I64) => x as i64 as u64,
-        (Float(x), DType::U8) => x as u8 as u64,
-        (Float(x), DType::U16) => x as u16 as u64,
-        (Float(x), DType::U32) => x as u32 as u64,
-        (Float(x), DType::U64) => x as u64,
-        (Integer(x), DType::F64) => (x as f64).to_bits(),
-        (Integer(x), DType::F32) => u64::from((x as f32).to_bits()),
-        (Integer(x), _) if dtype.is_float() => return write(dtype, Float(x as f64)),
-        (Integer(x), _) => x as u64,
+/// The bits of a number as an element: floats rounded once, integers wrapped, floats as integers truncated and saturated.
+pub(crate) fn bits(dtype: DType, number: Number) -> u64 {
+    let width = 8 * dtype.bytes() as u32;
+    let bits = match number {
+        Float(x) if dtype.is_float() => {
+            let format = Format::of(dtype);
+            let sign = u64::from(x.is_sign_negative()) << (width - 1);
+            if x.is_nan() {
+                format.infinity() + 1
+            } else if x.is_infinite() {
+                sign | format.infinity()
+            } else {
+                format.nearest(Format::of(DType::F64).parts(x.to_bits()))
+            }
+        }
+        Float(x) => {
+            let (low, high) = match (dtype.is_unsigned(), 1_i128 << (width - 1)) {
+                (true, half) => (0, 2 * half - 1),
+                (false, half) => (-half, half - 1),
+            };
+            truncated(x).clamp(low, high) as u64
+        }
+        Integer(x) if dtype.is_float() => {
+            Format::of(dtype).nearest((x < 0, x.unsigned_abs(), 0))
+        }
+        Integer(x) => x as u64,
     };
-    bits.to_le_bytes()[..dtype.bytes()].to_vec()
+    bits & (u64::MAX >> (64 - width))
 }
 
-/// Of the neighbours of a first guess the one that is nearest, of two the one with an even last bit. (`half` 2.7 does not look
-/// at the lower 32 bits of a double.)
-fn nearest(x: f64, guess: u16, value: impl Fn(u16) -> f64) -> u16 {
-    if !x.is_finite() || value(guess).is_infinite() {
-        return guess;
+/// Towards zero; 0 for NaN. Beyond `2^100`, which no element type has, only the sign is right.
+fn truncated(x: f64) -> i128 {
+    if x.is_nan() {
+        return 0;
     }
-    let near = [guess, guess.wrapping_sub(1), guess.wrapping_add(1)];
-    let near = near.into_iter().filter(|bits| value(*bits).is_finite());
-    let distance = |bits: &u16| (value(*bits) - x).abs();
-    near.min_by(|a, b| distance(a).total_cmp(&distance(b)).then((a & 1).cmp(&(b & 1)))).unwrap()
+    let (is_negative, mantissa, exponent) = Format::of(DType::F64).parts(x.to_bits());
+    let magnitude = match exponent {
+        ..-127 => 0,
+        -127..0 => mantissa >> exponent.unsigned_abs(),
+        _ => mantissa << exponent.min(70),
+    } as i128;
+    if is_negative { -magnitude } else { magnitude }
 }
 
-/// The nearest half.
-pub(crate) fn nearest_f16(x: f64) -> f16 {
-    f16::from_bits(nearest(x, f16::from_f64(x).to_bits(), |bits| f16::from_bits(bits).to_f64()))
-}
-
-/// The nearest `bf16`.
-pub(crate) fn nearest_bf16(x: f64) -> bf16 {
-    bf16::from_bits(nearest(x, bf16::from_f64(x).to_bits(), |bits| bf16::from_bits(bits).to_f64()))
+/// The bytes of a number as an element, as [`bits`].
+pub(crate) fn write(dtype: DType, number: Number) -> Vec<u8> {
+    bits(dtype, number).to_le_bytes()[..dtype.bytes()].to_vec()
 }
 
 /// Whether two elements are the same: NaN is NaN, zeros by sign.
