@@ -15,7 +15,7 @@ use crate::matmul;
 use crate::view::{Matrix, Vector};
 
 /// Chooses for each token the `top_k` experts with the largest logits, and weighs them by the softmax of their logits. Of equal
-/// ones the expert with the lower number is first.
+/// ones the expert with the lower number is first, and a NaN is before all numbers, so that its token's weights are NaN.
 ///
 /// # Safety
 /// The [argument contract](crate::args): `experts` (`u32`) has `top_k` elements for each row of `logits`, and is written;
@@ -156,11 +156,13 @@ fn token_of(entry: u32, top_k: u64) -> usize {
     u64::from(entry).checked_div(top_k).map_or(usize::MAX, args::size)
 }
 
-/// The number of the largest element that is not taken. A NaN is larger than nothing.
+/// The number of the largest element that is not taken; the first NaN, if there is one: a NaN must not disappear.
 fn largest(elements: Vector, is_taken: impl Fn(u32) -> bool) -> u32 {
     let mut best: Option<(u32, f32)> = None;
     for (number, element) in (0_u32..).zip(elements) {
-        let is_better = best.is_none_or(|(_, largest)| element.get() > largest);
+        let is_better = best.is_none_or(|(_, largest)| {
+            element.get() > largest || (element.get().is_nan() && !largest.is_nan())
+        });
         if is_better && !is_taken(number) {
             best = Some((number, element.get()));
         }

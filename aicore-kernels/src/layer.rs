@@ -9,6 +9,7 @@ use crate::args;
 use crate::exp::exp;
 use crate::lanes;
 use crate::sqrt::sqrt;
+use crate::tile::math;
 use crate::view::{Matrix, Vector};
 
 /// Bytes of an element.
@@ -73,8 +74,14 @@ pub unsafe fn rotate(
 /// `out = silu(gate) * up`, for as many rows as all of them have.
 pub fn gated(gate: Matrix, up: Matrix, out: Matrix) {
     for ((gate, up), out) in gate.iter_rows().zip(up.iter_rows()).zip(out.iter_rows()) {
-        lanes::zip_map(gate, up, out, |gate, up| gate / (1.0 + exp(-gate)) * up);
+        lanes::zip_map(gate, up, out, |gate, up| silu(gate) * up);
     }
+}
+
+/// `x / (1 + e^-x)`: 0 at minus infinity, where both are infinite.
+fn silu(x: f32) -> f32 {
+    let quotient = x / (1.0 + exp(-x));
+    if x == f32::NEG_INFINITY { -0.0 } else { quotient }
 }
 
 #[expect(
@@ -83,8 +90,19 @@ pub fn gated(gate: Matrix, up: Matrix, out: Matrix) {
 )]
 fn norm_row(x: Vector, weight: Vector, out: Vector, epsilon: f32) {
     let mean = lanes::dot(x, x) / x.len() as f32;
-    let root = sqrt(mean + epsilon);
+    let root = if mean == f32::INFINITY { long_root(x, epsilon) } else { sqrt(mean + epsilon) };
     lanes::zip_map(x, weight, out, |x, weight| x / root * weight);
+}
+
+/// The root of the mean of the squares, which has no overflow in double precision.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the root of a mean of squares of `f32` is one"
+)]
+fn long_root(x: Vector, epsilon: f32) -> f32 {
+    let squares = x.iter().map(|x| f64::from(x.get()) * f64::from(x.get()));
+    let mean = squares.sum::<f64>() / x.len() as f64;
+    math::sqrt(mean + f64::from(epsilon)) as f32
 }
 
 fn rotate_row(x: Vector, cos: Vector, sin: Vector, out: Vector) {

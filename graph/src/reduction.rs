@@ -7,9 +7,9 @@ closed_set! {
     pub struct Reduction(u8) {
         /// Their sum. Integers wrap around.
         SUM = 0, "sum";
-        /// The larger one.
+        /// The larger one; NaN if one is NaN.
         MAX = 1, "max";
-        /// The smaller one.
+        /// The smaller one; NaN if one is NaN.
         MIN = 2, "min";
         /// Their product. Integers wrap around.
         PROD = 3, "prod";

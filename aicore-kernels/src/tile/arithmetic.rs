@@ -1,7 +1,8 @@
 //! What elements are computed in: integers that wrap, `f32`, `f64`.
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "a function in double precision is rounded once"
+    clippy::cast_sign_loss,
+    reason = "a function in double precision is rounded once; parts of a mean fit"
 )]
 
 use super::math;
@@ -40,8 +41,9 @@ pub trait Sum: Copy + Default + bytemuck::Pod {
     fn plus(self, b: Self) -> Self;
     /// `a * b`: exact for factors that were `f32`; integers wrap.
     fn times(self, b: Self) -> Self;
-    /// `a / count`; integers towards zero, and 0 for a count of 0 or one that the type does not have.
-    fn over(self, count: usize) -> Self;
+    /// The mean of `count` terms, of which this is the sum. It does not overflow where the sum does; of integers towards zero, and 0 for a count of 0 or
+    /// one that the type does not have.
+    fn mean(self, terms: impl Iterator<Item = Self>, count: usize) -> Self;
 }
 
 impl Sum for f64 {
@@ -54,8 +56,16 @@ impl Sum for f64 {
         self * b
     }
     #[inline(always)]
-    fn over(self, count: usize) -> Self {
-        self / count as Self
+    fn mean(self, terms: impl Iterator<Item = Self>, count: usize) -> Self {
+        /// `2^64`: far more than a row has elements, so that sums of what is divided by it do not overflow.
+        const SCALE: f64 = f64::from_bits((1023 + 64) << 52);
+        let mean = self / count as Self;
+        if mean.is_finite() {
+            return mean;
+        }
+        let mean = terms.fold(0.0, |sum, x| sum + x / SCALE) / count as Self;
+        // Roundings of the sum may lead beyond the largest number; a term that is infinite makes the mean so.
+        if mean.is_finite() { (mean * SCALE).clamp(Self::MIN, Self::MAX) } else { mean }
     }
 }
 
@@ -109,7 +119,7 @@ pub(super) trait Real: Number {
 
 /// Declares an integer type.
 macro_rules! integer {
-    ($type:ty, $magnitude:expr) => {
+    ($type:ty, $magnitude:expr, $is_negative:expr) => {
         impl Sum for $type {
             #[inline(always)]
             fn plus(self, b: Self) -> Self {
@@ -120,8 +130,27 @@ macro_rules! integer {
                 self.wrapping_mul(b)
             }
             #[inline(always)]
-            fn over(self, count: usize) -> Self {
-                Self::try_from(count).ok().and_then(|count| self.checked_div(count)).unwrap_or(0)
+            fn mean(self, terms: impl Iterator<Item = Self>, count: usize) -> Self {
+                let Some(count) = Self::try_from(count).ok().filter(|count| *count != 0) else {
+                    return 0;
+                };
+                // The sum is `count * whole + rest`, and neither part overflows.
+                let (mut whole, mut rest) = (0 as Self, 0_i64);
+                for x in terms {
+                    whole = whole.wrapping_add(x.checked_div(count).unwrap_or(0));
+                    rest = rest.wrapping_add(x.checked_rem(count).unwrap_or(0) as i64);
+                }
+                let divisor = count as i64;
+                whole = whole.wrapping_add(rest.checked_div(divisor).unwrap_or(0) as Self);
+                let rest = rest.checked_rem(divisor).unwrap_or(0);
+                // Towards zero: a rest of the other sign makes the magnitude smaller.
+                if whole > 0 && rest < 0 {
+                    whole.wrapping_sub(1)
+                } else if ($is_negative)(whole) && rest > 0 {
+                    whole.wrapping_add(1)
+                } else {
+                    whole
+                }
             }
         }
 
@@ -174,8 +203,8 @@ macro_rules! integer {
         }
     };
     ($($signed:ident)*; $($unsigned:ident)*) => {
-        $(integer!($signed, $signed::wrapping_abs);)*
-        $(integer!($unsigned, |x: $unsigned| x);)*
+        $(integer!($signed, $signed::wrapping_abs, $signed::is_negative);)*
+        $(integer!($unsigned, |x: $unsigned| x, |_: $unsigned| false);)*
     };
 }
 

@@ -186,7 +186,7 @@ functions! {
         RowSum = "rowsum",
         /// The largest element of each row.
         RowMax = "rowmax",
-        /// The mean of each row; of integers towards zero.
+        /// The mean of each row, which does not overflow where the sum does; of integers towards zero.
         RowMean = "rowmean",
         /// The sum of each column.
         ColSum = "colsum",

@@ -43,7 +43,10 @@ pub(super) fn reduce<T: Element, S: Element>(
     wide.run(|| match function {
         Reduce::RowSum => rows(out, x, grid, |row| total(row_sum::<T, S>(row))),
         Reduce::RowMean => {
-            rows(out, x, grid, |row| total(row_sum::<T, S>(row).over(row.len())));
+            rows(out, x, grid, |row| {
+                let terms = row.iter().map(|x| summand::<T, S>(*x));
+                total(row_sum::<T, S>(row).mean(terms, row.len()))
+            });
         }
         Reduce::RowMax => rows(out, x, grid, |row| largest(row).cast()),
         Reduce::ColSum => cols(

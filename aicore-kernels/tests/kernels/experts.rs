@@ -53,6 +53,18 @@ fn of_equal_logits_the_lower_number_is_first() {
 }
 
 #[test]
+fn a_nan_is_chosen_first_and_spoils_the_weights_of_its_token() {
+    let mut logits = Operand::new((3, 5), 0, |token, e| match (token, e) {
+        (1, 3) | (2, 0) | (2, 4) => f32::NAN,
+        _ => e as f32,
+    });
+    let (experts, weights) = route(&mut logits, 2);
+    assert_eq!(experts, [4, 3, 3, 4, 0, 4]);
+    assert!(weights.row(0).iter().all(|weight| weight.is_finite()));
+    assert!([1, 2].iter().all(|token| weights.row(*token).iter().all(|weight| weight.is_nan())));
+}
+
+#[test]
 fn a_list_has_the_entries_of_its_expert_in_order() {
     let mut experts = [3, 1, 0, 3, 3, 2, 1, 3_u32];
     for (expert, expected) in [(3, &[0, 3, 4, 7][..]), (1, &[1, 6]), (7, &[])] {

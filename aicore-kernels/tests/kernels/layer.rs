@@ -101,12 +101,44 @@ fn silu_mul_is_within_its_bound() {
 
 #[test]
 fn silu_of_what_is_far_from_zero() {
-    let mut gate = Operand::vector(&[-1e4, -200.0, 0.0, 200.0, 1e4, f32::NAN]);
-    let mut up = Operand::vector(&[1.0; 6]);
-    let mut out = Operand::unset((1, 6), 0);
-    call("silu_mul", &[gate.address(), up.address(), out.address(), 1, 6, 6, 6, 6]);
-    assert_eq!(out.row(0)[2..5], [0.0, 200.0, 1e4]);
-    assert!(out.row(0)[..2].iter().all(|x| *x == 0.0) && out.at(0, 5).is_nan());
+    let (inf, largest) = (f32::INFINITY, f32::MAX);
+    let mut gate =
+        Operand::vector(&[-inf, -largest, -1e4, -200.0, 0.0, 200.0, 1e4, largest, inf, f32::NAN]);
+    let mut up = Operand::vector(&[1.0; 10]);
+    let mut out = Operand::unset((1, 10), 0);
+    call("silu_mul", &[gate.address(), up.address(), out.address(), 1, 10, 10, 10, 10]);
+    assert_eq!(out.row(0)[..9], [0.0, 0.0, 0.0, 0.0, 0.0, 200.0, 1e4, largest, inf]);
+    assert!(out.at(0, 9).is_nan());
+}
+
+#[test]
+fn rms_norm_of_elements_whose_squares_overflow() {
+    let (inf, largest) = (f32::INFINITY, f32::MAX);
+    for (elements, exact) in [
+        ([largest; 9], [1.0; 9]),
+        (
+            [2e19, -2e19, 2e19, -2e19, 2e19, -2e19, 2e19, -2e19, 2e19],
+            [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0],
+        ),
+        (
+            [3e30, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            [3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        ),
+    ] {
+        let (mut x, mut weight) = (Operand::vector(&elements), Operand::vector(&[1.0; 9]));
+        let mut out = Operand::unset((1, 9), 0);
+        let epsilon = scalar_word(1e-5);
+        let [from, by, to] = [x.address(), weight.address(), out.address()];
+        call("rms_norm", &[from, by, to, 1, 9, 9, 9, epsilon]);
+        for (found, exact) in out.row(0).iter().zip(exact) {
+            assert!((found - exact).abs() <= 1e-6 * exact.abs(), "{elements:?}: {found}");
+        }
+    }
+    let (mut x, mut weight) = (Operand::vector(&[inf, 1.0]), Operand::vector(&[1.0; 2]));
+    let mut out = Operand::unset((1, 2), 0);
+    let [from, by, to] = [x.address(), weight.address(), out.address()];
+    call("rms_norm", &[from, by, to, 1, 2, 2, 2, scalar_word(0.0)]);
+    assert!(out.at(0, 0).is_nan() && out.at(0, 1) == 0.0);
 }
 
 /// One task of three cores: each has its part of the arguments, and the bits of the kernels for the parts alone.

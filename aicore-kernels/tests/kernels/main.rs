@@ -14,6 +14,9 @@ mod layer;
 mod library;
 mod matmul;
 mod newton;
+#[expect(dead_code, reason = "the tests of tiles use the rest")]
+#[path = "../tile/number.rs"]
+mod number;
 mod online;
 mod probe;
 mod reduce;

@@ -125,9 +125,7 @@ pub(crate) fn bits(dtype: DType, number: Number) -> u64 {
             };
             truncated(x).clamp(low, high) as u64
         }
-        Integer(x) if dtype.is_float() => {
-            Format::of(dtype).nearest((x < 0, x.unsigned_abs(), 0))
-        }
+        Integer(x) if dtype.is_float() => Format::of(dtype).nearest((x < 0, x.unsigned_abs(), 0)),
         Integer(x) => x as u64,
     };
     bits & (u64::MAX >> (64 - width))

@@ -112,6 +112,87 @@ fn assert_close(dtype: DType, found: &[u8], expected: Number, size: f64, name: &
     }
 }
 
+/// The largest and the lowest element, and 0.
+fn extremes(dtype: DType) -> [Number; 3] {
+    let bits = 8 * dtype.bytes() as u32;
+    match dtype {
+        DType::F16 => [65_504.0, -65_504.0, 0.0].map(Float),
+        DType::BF16 | DType::F32 | DType::F64 => {
+            let exponent = if dtype == DType::F64 { 1022 } else { 126 };
+            let largest = 2f64.powi(exponent) * 1.875;
+            [largest, -largest, 0.0].map(Float)
+        }
+        _ if dtype.is_unsigned() => [(1 << bits) - 1, 0, 0].map(Integer),
+        _ => [(1 << (bits - 1)) - 1, -(1 << (bits - 1)), 0].map(Integer),
+    }
+}
+
+#[test]
+fn the_mean_of_large_elements_does_not_overflow() {
+    // Which of the extremes a row has: all of one, and one or two beside others.
+    let rows: [fn(usize) -> usize; 7] = [
+        |_| 0,
+        |_| 1,
+        |at| at % 2,
+        |at| if at == 0 { 0 } else { 1 },
+        |at| if at == 7 { 2 } else { 0 },
+        |at| if at < 2 { 1 } else { 2 },
+        |at| usize::from(at == 20),
+    ];
+    for dtype in DType::ALL {
+        for cols in COLS {
+            let input = TileType::tile(dtype, 7, u16::try_from(cols).unwrap());
+            let output = result_type(Reduce::RowMean, dtype, cols);
+            let ops = vec![Op::Reduce { function: Reduce::RowMean, x: V(0) }];
+            let small = Small { inputs: vec![input], output, ops };
+            let of = extremes(dtype);
+            let elements: Vec<Vec<Number>> =
+                rows.iter().map(|row| (0..cols).map(|at| of[row(at)]).collect()).collect();
+            let x: Vec<u8> = elements.iter().flatten().flat_map(|x| write(dtype, *x)).collect();
+            let (out, _) = small.run(&[x]);
+            for (row, line) in elements.iter().enumerate() {
+                let found = out.element(output.dtype, row);
+                match reference(Reduce::RowMean, line) {
+                    (Integer(exact), _) => {
+                        assert_eq!(read(output.dtype, found), Integer(exact), "{dtype} {row}");
+                    }
+                    (Float(_), _) => {
+                        let quotient =
+                            |x: &Number| if let Float(x) = x { x / cols as f64 } else { 0.0 };
+                        let exact: f64 = line.iter().map(quotient).sum();
+                        let Float(found) = read(output.dtype, found) else { panic!("{dtype}") };
+                        let Float(largest) = of[0] else { panic!("{dtype}") };
+                        let error = (found - exact).abs();
+                        assert!(error <= largest * 1e-6, "{dtype} {row}: {found:e}, not {exact:e}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mean_with_an_infinite_element_is_infinite_and_of_two_signs_nan() {
+    let (inf, max) = (f64::INFINITY, f64::MAX);
+    let rows = [
+        ([inf, 1.0, max, max], inf),
+        ([max, -inf, max, max], -inf),
+        ([inf, max, -inf, 0.0], f64::NAN),
+        ([f64::NAN, max, max, max], f64::NAN),
+        ([max; 4], max),
+        ([-max; 4], -max),
+        ([max, max, -max, -max], 0.0),
+    ];
+    let input = TileType::tile(DType::F64, 7, 4);
+    let ops = vec![Op::Reduce { function: Reduce::RowMean, x: V(0) }];
+    let small = Small { inputs: vec![input], output: TileType::tile(DType::F64, 7, 1), ops };
+    let x: Vec<f64> = rows.iter().flat_map(|(row, _)| *row).collect();
+    let (out, _) = small.run(&[bytemuck::cast_slice(&x).to_vec()]);
+    for (found, (row, exact)) in bytemuck::cast_slice::<u8, f64>(out.bytes()).iter().zip(rows) {
+        assert!(*found == exact || (found.is_nan() && exact.is_nan()), "{row:?}: {found}");
+    }
+}
+
 #[test]
 fn thirty_two_scores_are_sorted() {
     let (scores, indices) = (TileType::tile(DType::F32, 1, 32), TileType::tile(DType::U32, 1, 32));

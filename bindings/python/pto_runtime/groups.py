@@ -149,11 +149,28 @@ class Group:
         arrays = self._checked(arrays)
         if op == "mean" and not np.issubdtype(arrays[0].dtype, np.floating):
             raise TypeError(f"The mean of {arrays[0].dtype} is no {arrays[0].dtype}. Convert the arrays to floating point.")
-        found = self._collective(kind, arrays, axis, reduction="sum" if op == "mean" else op)
         if op == "mean":
-            extent = self._axis(axis)[1]
-            found = [(array / extent).astype(array.dtype) for array in found]
-        return found
+            return self._mean(kind, arrays, axis)
+        return self._collective(kind, arrays, axis, reduction=op)
+
+    def _mean(self, kind: str, arrays: list[Any], axis: Optional[int]) -> list[Any]:
+        import numpy as np
+
+        extent = self._axis(axis)[1]
+        means = [(array / extent).astype(array.dtype) for array in self._collective(kind, arrays, axis, reduction="sum")]
+        if all(np.isfinite(array).all() for array in means):
+            return means
+        # A sum may be too large where the mean is not. What was divided by a power of two lost nothing that counts beside such a sum.
+        scale = arrays[0].dtype.type(1 << (extent - 1).bit_length())
+        found = self._collective(kind, [array / scale for array in arrays], axis, reduction="sum")
+        largest = np.finfo(scale.dtype).max
+        whole = []
+        for mean, array in zip(means, found):
+            # Roundings of the sum may lead beyond the largest number; a term that is infinite makes the mean so.
+            limit = np.where(np.isfinite(array), largest / scale, np.inf).astype(array.dtype)
+            scaled = np.clip((array / extent).astype(array.dtype), -limit, limit) * scale
+            whole.append(np.where(np.isfinite(mean), mean, scaled))
+        return whole
 
     def _collective(self, kind: str, arrays: list[Any], axis: Optional[int], **how: Any) -> list[Any]:
         import numpy as np

@@ -129,13 +129,23 @@ PTO_WSP_TURNS(cos)
 template <typename S>
 using SumOf = typename std::conditional<std::is_integral<S>::value, S, double>::type;
 
-// `sum / count`: of integers towards zero, and 0 for a count that the type does not have.
-template <typename Sum>
-Sum over(Sum sum, int64_t count) {
+// The mean of so many terms, which `term` gives, and of which `sum` is the sum. It does not overflow where the sum does; of integers towards
+// zero, and 0 for a count that the type does not have.
+template <typename Sum, typename Term>
+Sum mean(Sum sum, int64_t count, Term term) {
   if constexpr (std::is_integral<Sum>::value) {
-    return count == 0 || int64_t(Sum(count)) != count || Sum(count) < 0 ? Sum(0) : Sum(sum / Sum(count));
+    if (count == 0 || int64_t(Sum(count)) != count || Sum(count) < 0) return 0;
+    __int128 exact = 0;
+    for (int64_t at = 0; at < count; ++at) exact += term(at);
+    return Sum(exact / count);
   } else {
-    return sum / double(count);
+    const double scale = 18446744073709551616.0, largest = std::numeric_limits<double>::max();
+    const double short_mean = sum / double(count);
+    if (std::isfinite(short_mean)) return short_mean;
+    double scaled = 0;
+    for (int64_t at = 0; at < count; ++at) scaled += term(at) / scale;
+    scaled /= double(count);
+    return std::isfinite(scaled) ? std::fmax(-largest, std::fmin(scaled * scale, largest)) : scaled;
   }
 }
 

@@ -28,6 +28,18 @@ inline float round_to_odd(double value) {
   return same_bits<float>(std::fabs(double(nearest)) > std::fabs(value) ? bits - 1 : bits + 1);
 }
 
+// A number as a double that rounds to half precision as the number does: of an integer with more bits than a double has, the lowest are kept as
+// an odd bit.
+template <typename Number>
+double as_double(Number number) {
+  if constexpr (std::is_integral<Number>::value && sizeof(Number) == 8) {
+    const uint64_t bits = uint64_t(number), lowest = (1 << 11) - 1;
+    const uint64_t magnitude = number < 0 ? 0 - bits : bits;
+    if (magnitude >= uint64_t(1) << 53) return double(Number((bits & ~lowest) | ((bits & lowest) != 0 ? lowest + 1 : 0)));
+  }
+  return double(number);
+}
+
 // IEEE half precision.
 struct HalfBits {
   static uint16_t from(float single) {
@@ -64,7 +76,7 @@ struct Short {
   Short() = default;
   template <typename Number, typename = typename std::enable_if<std::is_arithmetic<Number>::value>::type>
   Short(Number number)
-      : bits(Bits::from(std::is_same<Number, float>::value ? float(number) : round_to_odd(double(number)))) {}
+      : bits(Bits::from(std::is_same<Number, float>::value ? float(number) : round_to_odd(as_double(number)))) {}
   operator float() const { return Bits::to(bits); }
 };
 

@@ -263,11 +263,14 @@ void TROWSUM(Out& out, X& x) {
   using S = ElementOf<Out>;
   each(out, [&](int64_t r, int64_t) { return S(row_sum<S>(x, r)); });
 }
-// A sum, and a division.
+// What takes a sum and a division.
 template <typename Out, typename X>
 void TROWMEAN(Out& out, X& x) {
   using S = ElementOf<Out>;
-  each(out, [&](int64_t r, int64_t) { return S(elements::over(row_sum<S>(x, r), x.cols())); });
+  each(out, [&](int64_t r, int64_t) {
+    const auto term = [&](int64_t c) { return elements::SumOf<S>(cast<S>(x.at(r, c))); };
+    return S(elements::mean(row_sum<S>(x, r), x.cols(), term));
+  });
   pto::cpu_sim::add_cycles(uint64_t(out.rows()));
 }
 template <typename Out, typename X>
