@@ -107,38 +107,40 @@ unsafe fn run(args: *const u64, first: usize) {
         // SAFETY: the task completes behind the last kernel of the group, which waits for the others.
         unsafe { { part }.run() }
     };
-    let ended = if task.party > 1 {
-        match meetings.arrive(group, task.party.into(), run) {
-            Ok(Some(last)) => call(shared, task, last),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        }
-    } else {
-        call(shared, task, run)
-    };
-    if let Err(error) = ended {
-        shared.crashed(Crash {
-            what: format!("no thread could be started for a kernel that may wait: {error}"),
-            hint: "Open the device with hosting mode `threads`.",
+    if task.party == 1 {
+        return call(shared, task, run);
+    }
+    if let Some(together) = meetings.arrive(group, task.party.into(), run) {
+        call(shared, task, move || {
+            if let Err(error) = together() {
+                // SAFETY: as above.
+                tell_no_thread(unsafe { { part }.shared() }, &error);
+            }
         });
     }
 }
 
 /// Calls what is left of a task's kernels, on a thread of its own where the machine goes on meanwhile.
-fn call(
-    shared: &Shared,
-    task: &Frame,
-    kernel: impl FnOnce() + Send + 'static,
-) -> std::io::Result<()> {
+fn call(shared: &Shared, task: &Frame, kernel: impl FnOnce() + Send + 'static) {
     if !shared.hands_over {
-        kernel();
-        return Ok(());
+        return kernel();
     }
-    if crate::handed::run(kernel)? {
-        let place = Place { file: task.file, line: task.line, reserved: 0 };
-        shared.goes_on(place.describe());
+    match crate::handed::run(kernel) {
+        Ok(true) => {
+            let place = Place { file: task.file, line: task.line, reserved: 0 };
+            shared.goes_on(place.describe());
+        }
+        Ok(false) => (),
+        Err(error) => tell_no_thread(shared, &error),
     }
-    Ok(())
+}
+
+#[cold]
+fn tell_no_thread(shared: &Shared, error: &std::io::Error) {
+    shared.crashed(Crash {
+        what: format!("no thread could be started for a kernel that may wait: {error}"),
+        hint: "Raise the limit of threads (`ulimit -u`, or that of the container), or open the device with hosting mode `threads`.",
+    });
 }
 
 /// A kernel that is to be called.
@@ -157,6 +159,17 @@ struct Part {
 unsafe impl Send for Part {}
 
 impl Part {
+    /// What the tasks of its run share.
+    ///
+    /// # Safety
+    /// Its task has not completed.
+    unsafe fn shared<'r>(self) -> &'r Shared {
+        // SAFETY: the caller vouches for it.
+        let task = unsafe { &*self.frame };
+        // SAFETY: the run's shared state lives as long as its tasks.
+        unsafe { &*task.shared.cast::<Shared>() }
+    }
+
     /// Calls the kernel on this thread.
     ///
     /// # Safety

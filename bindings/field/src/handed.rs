@@ -2,12 +2,11 @@
 //! its call, so that the other task gets its turn.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::Builder;
 use std::time::Duration;
 
 use pto_host::behind::{Behind, goes_on};
 
-use crate::meetings::STACK_BYTES;
+use crate::meetings::spawn;
 
 /// How long the machine waits for a kernel as if it were its call. Longer than nearly every kernel computes: behind this time a run is not the same
 /// twice.
@@ -41,7 +40,7 @@ pub(crate) fn run(kernel: impl FnOnce() + Send + 'static) -> std::io::Result<boo
         *own.has_returned.lock().unwrap_or_else(PoisonError::into_inner) = true;
         own.returned.notify_all();
     };
-    Builder::new().name("pto-kernel".to_owned()).stack_size(STACK_BYTES).spawn(run)?;
+    spawn(run)?;
     let is_going_on = !handed.has_returned(GRACE);
     if is_going_on {
         goes_on(handed);

@@ -2,6 +2,10 @@
  *
  * The handler jumps only while the thread is inside foreign code: what Rust does when it is called back is
  * between pto_guard_pause and pto_guard_resume. Outside, the handler that was there before is called.
+ *
+ * A jump cannot undo what the foreign code had begun. What that code held when the signal came, it holds for ever: memory, and locks such as
+ * the one of malloc if the code had damaged the heap. So the guard is for saying which kernel failed, not for going on: the process may report
+ * the failure, and should end soon.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -16,6 +20,8 @@ struct seat {
     sigjmp_buf back;
     const char *name;
     volatile sig_atomic_t paused;
+    /* The signal that ended the call, or 0. */
+    volatile sig_atomic_t number;
     volatile uintptr_t address;
     struct seat *outer;
 };
@@ -37,7 +43,8 @@ static void handle(int number, siginfo_t *info, void *context) {
     struct seat *seat = current;
     if (seat != NULL && !seat->paused) {
         seat->address = number == SIGSEGV || number == SIGBUS ? (uintptr_t)info->si_addr : 0;
-        siglongjmp(seat->back, number);
+        seat->number = number;
+        siglongjmp(seat->back, 1);
     }
     if (seat != NULL) {
         say("pto: the process got a fatal signal while it was called by ");
@@ -82,17 +89,17 @@ int pto_guard_call(pto_foreign function, void *runtime, void *args, int count, c
     struct seat seat;
     seat.name = name;
     seat.paused = 0;
+    seat.number = 0;
     seat.address = 0;
     seat.outer = current;
     /* The handler runs with the mask that was there (SA_NODEFER, an empty sa_mask): there is none to restore. */
-    const int number = sigsetjmp(seat.back, 0);
-    if (number == 0) {
+    if (sigsetjmp(seat.back, 0) == 0) {
         current = &seat;
         *result = function(runtime, args, count);
     }
     current = seat.outer;
     *address = seat.address;
-    return number;
+    return seat.number;
 }
 
 /* Rust is called back. The value belongs to pto_guard_resume. */
