@@ -18,6 +18,7 @@ use super::ids::EventId;
 use super::kept::Barrier;
 use super::notify::Notify;
 use super::options::{Drive, LAST_PRIORITY, SessionOptions, StreamOptions};
+use super::others::Others;
 use super::owned_work::OwnedWork;
 use super::performer::Performer;
 use super::running::{SteppedService, serve};
@@ -379,11 +380,18 @@ impl Session {
         Duration::from_nanos(self.shared.clock.now_ns())
     }
 
-    /// One turn of a session that is stepped by those who wait, for threads that wait for something else than the session; whether anything was
-    /// done. A session that has a thread needs no turns, and does nothing here; neither does one that another thread steps just now.
-    #[must_use]
-    pub fn step(&self) -> bool {
-        self.shared.driver.try_step()
+    /// One turn of a session that is stepped by those who wait, for threads that ask whether something is over, or wait for something else than the
+    /// session; whether anything was done. Where nothing can be done, at most `idle` passes on the clock of the session, and the time limits of waits
+    /// that have come to their end by that. A session that has a thread needs no turns, and does nothing here; neither does one that another thread
+    /// steps just now.
+    pub fn step(&self, idle: Duration) -> bool {
+        self.shared.driver.try_step(idle)
+    }
+
+    /// Names those who may act from outside while somebody waits in a session that is stepped by those who wait. Without them such a wait fails with
+    /// `Stuck` as soon as nothing can happen in the session. The first call counts.
+    pub fn ask_others(&self, others: &'static dyn Others) {
+        self.shared.driver.outside.set(others);
     }
 
     /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they

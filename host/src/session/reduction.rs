@@ -80,6 +80,19 @@ mod tests {
         assert_eq!(Reduction::of_word(1 << 16), None);
     }
 
+    /// In whichever of the two it stands.
+    #[test]
+    fn not_a_number_stays_in_a_maximum_and_in_a_minimum() {
+        let (to, from) = ([f32::NAN, 1.0, f32::NAN, 2.0], [1.0, f32::NAN, f32::NAN, 3.0]);
+        for (reduction, last) in [(Reduction::Max, 3.0), (Reduction::Min, 2.0)] {
+            let mut reduced = to.map(f32::to_le_bytes).concat();
+            reduction.apply(DType::F32, &mut reduced, &from.map(f32::to_le_bytes).concat());
+            let reduced: Vec<f32> = bytemuck::pod_collect_to_vec(&reduced);
+            assert!(reduced[..3].iter().all(|element| element.is_nan()), "{reduced:?}");
+            assert_eq!(reduced[3], last);
+        }
+    }
+
     #[test]
     fn elements_are_reduced_as_their_type_says() {
         let reduced = |reduction: Reduction, dtype, to: &[u8], from: &[u8]| {

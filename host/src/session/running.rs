@@ -32,7 +32,7 @@ fn serve_here(shared: &Shared, mut service: Service) {
     bell.occupy();
     let mut nap = SHORTEST_NAP;
     loop {
-        if service.step() {
+        if service.step(None) {
             nap = SHORTEST_NAP;
             continue;
         }
@@ -86,12 +86,12 @@ impl SteppedService {
 
     /// Steps it until nothing is left to do.
     pub(super) fn run_dry(&self) {
-        while self.step() == Stepped::Worked {}
+        while self.step(None) == Stepped::Worked {}
     }
 
-    fn turn(&self, mut service: MutexGuard<'_, Service>) -> Stepped {
+    fn turn(&self, mut service: MutexGuard<'_, Service>, idle: Option<Duration>) -> Stepped {
         self.stepper.store(this_thread(), Ordering::Relaxed);
-        let worked = service.step();
+        let worked = service.step(idle);
         self.stepper.store(0, Ordering::Relaxed);
         if worked { Stepped::Worked } else { Stepped::Idle }
     }
@@ -102,20 +102,20 @@ impl SteppedService {
 }
 
 impl Step for SteppedService {
-    fn step(&self) -> Stepped {
+    fn step(&self, idle: Option<Duration>) -> Stepped {
         if self.is_mine() {
             return Stepped::Within;
         }
-        self.turn(self.service.lock().unwrap_or_else(PoisonError::into_inner))
+        self.turn(self.service.lock().unwrap_or_else(PoisonError::into_inner), idle)
     }
 
-    fn try_step(&self) -> Stepped {
+    fn try_step(&self, idle: Option<Duration>) -> Stepped {
         if self.is_mine() {
             return Stepped::Within;
         }
         match self.service.try_lock() {
-            Ok(service) => self.turn(service),
-            Err(TryLockError::Poisoned(service)) => self.turn(service.into_inner()),
+            Ok(service) => self.turn(service, idle),
+            Err(TryLockError::Poisoned(service)) => self.turn(service.into_inner(), idle),
             Err(TryLockError::WouldBlock) => Stepped::Idle,
         }
     }
@@ -174,13 +174,13 @@ mod tests {
         let (shared, mut service) = session();
         let core = shared.open_stream(StreamOptions::default()).unwrap();
         let stream = Stream::of(Arc::clone(&core), Arc::clone(&shared));
-        service.step();
+        service.step(None);
         let (stream_id, cause) = (core.id, Cause::TimedOut(Duration::ZERO));
         let failure = CommandFailure { stream: stream_id, command: 1, kind: None, cause };
         core.stop(&Arc::new(failure));
         let found = shared.streams();
         drop(stream);
-        service.step();
+        service.step(None);
         assert!(shared.streams().is_empty(), "the service has let go of it");
         assert!(found[0].told.lock().stopped.is_none());
     }

@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use super::bell::Bell;
+use super::others::{Outside, Quiet};
 use super::serving;
 
 /// A state that one side changes and the other one waits for.
@@ -19,10 +20,10 @@ pub(super) struct Seat<S> {
 
 /// Somebody who can be stepped.
 pub(super) trait Step: Send + Sync {
-    /// One bounded turn of the service.
-    fn step(&self) -> Stepped;
+    /// One bounded turn of the service, in which at most so much time passes with nothing done; `None`: as much as it takes.
+    fn step(&self, idle: Option<Duration>) -> Stepped;
     /// As `step`, unless another thread makes a turn just now.
-    fn try_step(&self) -> Stepped;
+    fn try_step(&self, idle: Option<Duration>) -> Stepped;
     /// Which streams wait for what.
     fn state(&self) -> String;
 }
@@ -45,6 +46,8 @@ pub(super) struct Driver {
     stepped: OnceLock<Weak<dyn Step>>,
     /// What wakes that thread.
     pub(super) bell: Bell,
+    /// Who else may act while somebody waits.
+    pub(super) outside: Outside,
 }
 
 /// How long somebody who waits looks by himself, before he asks to be told: about what being told costs, which is a nap of the service
@@ -79,18 +82,22 @@ impl Driver {
 
     /// One turn, where those who wait make the turns; `None`: a thread does.
     pub(super) fn step(&self) -> Option<Stepped> {
+        self.step_within(None)
+    }
+
+    fn step_within(&self, idle: Option<Duration>) -> Option<Stepped> {
         let Some(step) = self.stepped.get() else {
             // Somebody waits: the thread is to look what the firmware has done.
             self.bell.ring();
             return None;
         };
-        Some(step.upgrade().map_or(Stepped::Idle, |step| step.step()))
+        Some(step.upgrade().map_or(Stepped::Idle, |step| step.step(idle)))
     }
 
     /// One turn, where those who wait make the turns and nobody makes one just now; whether anything was done.
-    pub(super) fn try_step(&self) -> bool {
+    pub(super) fn try_step(&self, idle: Duration) -> bool {
         let step = self.stepped.get().and_then(Weak::upgrade);
-        step.is_some_and(|step| step.try_step() == Stepped::Worked)
+        step.is_some_and(|step| step.try_step(Some(idle)) == Stepped::Worked)
     }
 
     /// Looks for a moment, where somebody else steps the service and has a CPU to do it on.
@@ -141,12 +148,14 @@ impl Driver {
             return seat.wait(limit, look).ok_or(Unmet::TimedOut(limit.unwrap_or_default()));
         }
         let start = Instant::now();
+        let mut quiet = Quiet::default();
         loop {
             if let Some(found) = look(&mut seat.lock()) {
                 return Ok(found);
             }
-            match self.step() {
-                Some(Stepped::Worked) => {}
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            match self.step_within(left) {
+                Some(Stepped::Worked) => quiet = Quiet::default(),
                 Some(Stepped::Within) => {
                     let state = "a function of the host waits for the session that calls it";
                     return Err(Unmet::Stuck(state.to_owned()));
@@ -154,6 +163,13 @@ impl Driver {
                 _ => {
                     // The last turn may have brought what is waited for.
                     let found = look(&mut seat.lock());
+                    let has_time = left.is_none_or(|left| !left.is_zero());
+                    if found.is_none()
+                        && has_time
+                        && self.outside.may_act_soon(&mut quiet, limit.is_some())
+                    {
+                        continue;
+                    }
                     return found.ok_or_else(|| match limit {
                         Some(_) => Unmet::TimedOut(start.elapsed()),
                         None => Unmet::Stuck(self.state()),

@@ -9,7 +9,7 @@
 //! What is chosen is a pure function (`choice.rs`): in turns where a thread steps the service, by a seed where those who wait do.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_abi::Fault;
 use pto_abi::session::board;
@@ -21,6 +21,7 @@ use super::error::Cause;
 use super::hands::Hands;
 use super::ids::StreamId;
 use super::lane::{Block, Lane, Look, Wants};
+use super::others::Quiet;
 use super::shared::Shared;
 use super::work::{Ended, Job, Outcome, Report};
 use crate::error::Error;
@@ -45,6 +46,9 @@ pub(super) struct Service {
     turn: Turn,
     /// The firmware was up last: a run that is ready goes first.
     is_turn_of_runs: bool,
+    /// Nothing can be done, and a wait has a time limit: since when, and since when nobody else can act either.
+    idle: Option<Instant>,
+    quiet: Quiet,
 }
 
 /// The lists of a turn.
@@ -101,11 +105,13 @@ impl Service {
             cores: Cores::Free,
             turn: Turn::default(),
             is_turn_of_runs: false,
+            idle: None,
+            quiet: Quiet::default(),
         }
     }
 
-    /// One turn; whether anything was done.
-    pub(super) fn step(&mut self) -> bool {
+    /// One turn; whether anything was done. Where those who wait make the turns and nothing can be done, at most `idle` passes.
+    pub(super) fn step(&mut self, idle: Option<Duration>) -> bool {
         self.steps += 1;
         self.admit();
         let mut worked = self.collect();
@@ -118,7 +124,11 @@ impl Service {
         if is_wanted {
             self.shared.tell_reclaimed();
         }
-        worked || self.pass_time() || self.untie() || self.expire()
+        let worked = worked || self.pass_time() || self.untie() || self.expire(idle);
+        if worked {
+            (self.idle, self.quiet) = (None, Quiet::default());
+        }
+        worked
     }
 
     /// Where news come from, when there are none just now.
@@ -486,13 +496,22 @@ impl Service {
     }
 
     /// Ends the wait that has lasted for longer than its stream allows; whether there was one. Where those who wait make the turns, nothing else can
-    /// happen any more, so that the time of the next one has come.
-    fn expire(&mut self) -> bool {
+    /// happen any more, so that the time of the next one has come, unless it is further away than `idle`. While somebody outside of the session may
+    /// act, time passes as it does for them.
+    fn expire(&mut self, idle: Option<Duration>) -> bool {
         let shared = Arc::clone(&self.shared);
         let Some((deadline, at)) = self.next_deadline() else { return false };
         let now = shared.clock.now_ns();
         if self.seed.is_some() {
-            shared.clock.advance(Duration::from_nanos(deadline.saturating_sub(now)));
+            let left = Duration::from_nanos(deadline.saturating_sub(now));
+            let waited = self.idle.get_or_insert_with(Instant::now).elapsed();
+            if waited < left && shared.driver.outside.may_act(&mut self.quiet) {
+                return false;
+            }
+            shared.clock.advance(idle.map_or(left, |idle| idle.min(left)));
+            if idle.is_some_and(|idle| idle < left) {
+                return false;
+            }
         } else if now < deadline {
             return false;
         }

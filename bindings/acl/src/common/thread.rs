@@ -40,6 +40,8 @@ pub(crate) struct Thread {
     pub(crate) call: &'static str,
     /// Where the two sides of its last copy were: those of the next one are often there as well.
     pub(crate) recent: [Recent; 2],
+    /// What it copied last from a device at once: where, and how many bytes.
+    pub(crate) last_read: (usize, usize),
     /// The number of the last task that this thread submitted.
     pub(crate) last_task: u32,
     /// Its number in timelines; 0 before it has one.

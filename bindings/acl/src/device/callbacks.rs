@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::waits;
 use crate::common::codes;
 use crate::common::notes::Pointee;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -162,8 +163,8 @@ struct Waiting {
     made: u64,
 }
 
-/// How long a thread that steps devices waits for a call before it steps them again.
-const BETWEEN_TURNS: Duration = Duration::from_millis(1);
+/// How long a thread waits that has no limit.
+const LONG: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Whether a call is over.
 #[derive(Default)]
@@ -174,15 +175,25 @@ pub(crate) struct Done {
 
 impl Done {
     fn set(&self) {
-        *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.lock() = true;
         self.changed.notify_all();
     }
 
-    /// Waits until the call is over.
-    pub(crate) fn wait(&self) {
-        let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.changed.wait_while(is_over, |is_over| !*is_over);
+    /// Waits until the call is over. In virtual time it fails where nobody can make the call any more.
+    pub(crate) fn wait(&self) -> Answer {
+        if waits::are_virtual() {
+            return waits::wait_until(None, || *self.lock()).map_err(|_| {
+                let text = "the thread that takes the calls of the stream does not process them; call aclrtProcessReport there";
+                Refusal::new(codes::WAIT_TIMEOUT, text)
+            });
+        }
+        let waited = self.changed.wait_while(self.lock(), |is_over| !*is_over);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_over.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -257,14 +268,8 @@ pub(crate) fn deliver(sort: Sort, stream: Handle, number: u64, call: Call) -> An
     Ok(done)
 }
 
-/// Makes the next call of the calling thread; waits for one at most for `limit`. In virtual time `step` makes a turn of the devices, and says
-/// whether anything was done.
-pub(crate) fn process(
-    sort: Sort,
-    thread: u64,
-    limit: Option<Duration>,
-    step: Option<&dyn Fn() -> bool>,
-) -> Answer {
+/// Makes the next call of the calling thread; waits for one at most for `limit`.
+pub(crate) fn process(sort: Sort, thread: u64, limit: Option<Duration>) -> Answer {
     let queue = {
         let all = subscriptions();
         let held = all.iter().find(|held| held.sort == sort && held.thread == thread);
@@ -276,35 +281,39 @@ pub(crate) fn process(
             "this thread takes the calls of no stream; subscribe it first",
         )
     })?;
-    let start = Instant::now();
-    loop {
-        let mut waiting = queue.lock();
-        if let Some((call, done)) = waiting.calls.pop_front() {
-            drop(waiting);
-            call.make();
-            done.set();
-            return Ok(());
-        }
-        if waiting.made > 0 {
-            waiting.made -= 1;
-            return Ok(());
-        }
-        drop(waiting);
-        if step.is_some_and(|step| step()) {
-            continue;
-        }
-        let left = limit.map_or(Duration::MAX, |limit| limit.saturating_sub(start.elapsed()));
-        require(!left.is_zero(), || {
-            Refusal::new(codes::REPORT_TIMEOUT, "no call came in the time that was given")
-        })?;
-        let most = if step.is_some() { BETWEEN_TURNS } else { Duration::from_secs(3600) };
-        let is_empty = |waiting: &mut Waiting| waiting.calls.is_empty() && waiting.made == 0;
-        let waited = queue.came.wait_timeout_while(queue.lock(), left.min(most), is_empty);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    let came = queue.wait(limit);
+    require(came, || {
+        Refusal::new(codes::REPORT_TIMEOUT, "no call came in the time that was given")
+    })?;
+    let mut waiting = queue.lock();
+    let Some((call, done)) = waiting.calls.pop_front() else {
+        waiting.made -= 1;
+        return Ok(());
+    };
+    drop(waiting);
+    call.make();
+    done.set();
+    Ok(())
+}
+
+impl Waiting {
+    fn has_any(&self) -> bool {
+        !self.calls.is_empty() || self.made > 0
     }
 }
 
 impl Queue {
+    /// Waits for a call; whether there is one. Only one thread takes calls out.
+    fn wait(&self, limit: Option<Duration>) -> bool {
+        if waits::are_virtual() {
+            return waits::wait_until(limit, || self.lock().has_any()).is_ok();
+        }
+        let limit = limit.unwrap_or(LONG);
+        let is_empty = |waiting: &mut Waiting| !waiting.has_any();
+        let waited = self.came.wait_timeout_while(self.lock(), limit, is_empty);
+        waited.unwrap_or_else(PoisonError::into_inner).0.has_any()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use super::context::{CONTEXTS, Context};
 use super::event::EVENTS;
 use super::open::Open;
 use super::stream::{STREAMS, Stream};
-use super::{callbacks, defaults, fleet, graph, model, places, tile};
+use super::{callbacks, defaults, fleet, graph, model, places, tile, virtual_memory};
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Found, Handle};
 use crate::common::thread::{self, Own};
@@ -157,11 +157,17 @@ pub(crate) fn reset_device(device: i32) -> Answer {
     destroy(&context);
     let left = CONTEXTS.all().iter().any(|(_, other)| other.open.index == device);
     if !left {
-        model::forget_all(device);
-        tile::forget_all(device);
-        places::free_all(device);
+        forget_all(&context.open);
     }
     Ok(())
+}
+
+/// Forgets what the program has on a device that is reset.
+fn forget_all(open: &Open) {
+    model::forget_all(open.index);
+    tile::forget_all(open.index);
+    virtual_memory::forget_all(open);
+    places::free_all(open.index);
 }
 
 /// `aclrtResetDeviceForce`: everything of the device goes at once.
@@ -174,7 +180,8 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
         let text = format!("device {device} is not set; reset it as often as it was set");
         Refusal::new(codes::CONTEXT_RELEASE, text)
     })?;
-    if let Some(open) = fleet::opened(device) {
+    let open = fleet::opened(device);
+    if let Some(open) = &open {
         open.session.reset()?;
         open.damage.heal();
     }
@@ -188,9 +195,9 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
             EVENTS.forget(handle);
         }
     }
-    model::forget_all(device);
-    tile::forget_all(device);
-    places::free_all(device);
+    if let Some(open) = &open {
+        forget_all(open);
+    }
     Ok(())
 }
 

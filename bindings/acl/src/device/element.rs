@@ -53,8 +53,8 @@ impl Element {
             let [left, right] = [to, from].map(|base| self.load(base + offset));
             let value = match kind {
                 10 => left + right,
-                11 => left.max(right),
-                _ => left.min(right),
+                11 => larger(left, right),
+                _ => smaller(left, right),
             };
             self.store(to + offset, value);
         }
@@ -90,6 +90,16 @@ impl Element {
             _ => write(address, value as i64 as i32),
         }
     }
+}
+
+/// The larger one; NaN if one is, as in every maximum of the runtime.
+fn larger(left: f64, right: f64) -> f64 {
+    if right > left || right.is_nan() { right } else { left }
+}
+
+/// The smaller one; NaN if one is.
+fn smaller(left: f64, right: f64) -> f64 {
+    if right < left || right.is_nan() { right } else { left }
 }
 
 fn read<T: Copy>(address: usize) -> T {

@@ -19,6 +19,7 @@ use super::open::Open;
 use super::profile;
 use super::stream::Stream;
 use super::struck::{self, Stuck};
+use super::waits;
 use super::word::{Words, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
@@ -303,11 +304,11 @@ impl Event {
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`, and with the Release store in `Word::write`.
             let [asked, done] = [0, 1].map(|index| words.at(index).cell().load(Ordering::Acquire));
-            return Ok(done >= asked);
+            return Ok(asked_for(done >= asked));
         }
         // Acquire: pairs with the Release store in `record_in`.
         let is_recorded = self.last.load(Ordering::Acquire) == RECORDED;
-        let is_complete = self.point.is_complete();
+        let is_complete = asked_for(self.point.is_complete());
         if is_complete {
             races::seen(self.signal());
         }
@@ -318,7 +319,10 @@ impl Event {
     pub(crate) fn was_waited_for(&self) -> bool {
         let mut waits = self.waits();
         waits.retain(|wait| !wait.is_passed());
-        waits.is_empty()
+        let is_over = waits.is_empty();
+        // A turn of the devices may call a function that asks about this event.
+        drop(waits);
+        asked_for(is_over)
     }
 
     /// Waits on the host for its last record.
@@ -355,9 +359,19 @@ impl Event {
             Refusal::new(codes::INTERNAL, "the event was never recorded; record it first")
         })?;
         self.point.time().ok_or_else(|| {
+            waits::query_takes_time();
             Refusal::new(codes::NO_TIME, "the event is not complete; synchronise it first")
         })
     }
+}
+
+/// What a query has found, which takes time where it is not over.
+#[inline]
+fn asked_for(is_over: bool) -> bool {
+    if !is_over {
+        waits::query_takes_time();
+    }
+    is_over
 }
 
 fn wait_for(point: &Point, limit: Option<Duration>) -> Answer {

@@ -1,10 +1,15 @@
-//! The devices of this process: opened when somebody sets them, and their primary contexts.
+//! The devices of this process: opened when somebody sets them, and their primary contexts. In virtual time a thread that waits steps all of them.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pto_host::session::Others;
 
 use super::context::{CONTEXTS, Context};
+use super::mapping;
 use super::open::Open;
 use super::settings::settings;
+use super::threads::{self, Waits};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::table::{Found, Handle};
@@ -50,7 +55,7 @@ pub(crate) fn open(device: i32) -> Answer<Arc<Open>> {
     if let Some(open) = slot.open.get() {
         return Ok(Arc::clone(open));
     }
-    let open = Open::new(device)?;
+    let open = Open::new(device, &Fleet)?;
     Ok(Arc::clone(slot.open.get_or_init(|| open)))
 }
 
@@ -65,9 +70,41 @@ pub(crate) fn at(device: i32) -> Option<&'static Arc<Open>> {
     slots().get(usize::try_from(device).ok()?)?.open.get()
 }
 
+/// Who may end a wait in a session: the other devices, and whoever is outside of them.
+pub(crate) struct Fleet;
+
+/// How long a thread that waits lets others act before it looks again.
+const PAUSE: Duration = Duration::from_micros(500);
+
+impl Others for Fleet {
+    fn quiet(&self) -> Option<Duration> {
+        if mapping::may_processes_act() { None } else { threads::quiet() }
+    }
+
+    fn pause(&self, has_limit: bool) -> Option<Duration> {
+        // Another device may do what this thread waits for.
+        if step(if has_limit { PAUSE } else { Duration::MAX }) {
+            return None;
+        }
+        let waits = (!has_limit).then(Waits::begin);
+        let quiet = self.quiet();
+        if quiet != Some(Duration::ZERO) {
+            std::thread::sleep(PAUSE);
+        }
+        drop(waits);
+        quiet
+    }
+}
+
 /// Every device that is open.
 pub(crate) fn all_opened() -> impl Iterator<Item = Arc<Open>> {
     slots().iter().filter_map(|slot| slot.open.get().cloned())
+}
+
+/// One turn of each device in virtual time that nobody else steps just now, in which at most `idle` passes with nothing done; whether anything was done.
+pub(crate) fn step(idle: Duration) -> bool {
+    let opened = slots().iter().filter_map(|slot| slot.open.get());
+    opened.fold(false, |worked, open| open.session.step(idle) | worked)
 }
 
 /// The device that an address belongs to.

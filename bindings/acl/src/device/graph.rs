@@ -61,7 +61,10 @@ impl Graph {
         for (member, step) in &self.captured.steps {
             let lane = if *member == 0 { &*stream.lane } else { &lanes[member - 1] };
             match step {
-                Step::Do(command) => command.submit(lane)?,
+                Step::Do(command) => {
+                    command.check_memory()?;
+                    command.submit(lane)?;
+                }
                 Step::Record(record) => {
                     races::recorded(lane.number(), self.signal(*record));
                     lane.stream().record(&points[*record])?;

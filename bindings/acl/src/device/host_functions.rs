@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::callbacks::{self, Call, Exception, Sort};
-use super::fleet;
 use super::lane::{Command, Engine, Work};
-use super::settings::settings;
 use super::stream::Stream;
 use crate::common::codes;
 use crate::common::races;
@@ -35,7 +33,7 @@ pub(crate) fn launch(stream: &Stream, call: Call) -> Answer {
         races::ended(lane.number());
         lane.call(move || {
             if callbacks::is_subscribed(Sort::HostFunction, handle) {
-                callbacks::deliver(Sort::HostFunction, handle, thread::number(), call)?.wait();
+                callbacks::deliver(Sort::HostFunction, handle, thread::number(), call)?.wait()?;
             } else {
                 call.make();
             }
@@ -58,7 +56,7 @@ pub(crate) fn launch_report(stream: &Stream, call: Call, blocking: Blocking) -> 
         lane.call(move || {
             let done = callbacks::deliver(Sort::Report, handle, thread::number(), call)?;
             if blocking == Blocking::Yes {
-                done.wait();
+                done.wait()?;
             }
             Ok(())
         })
@@ -66,11 +64,9 @@ pub(crate) fn launch_report(stream: &Stream, call: Call, blocking: Blocking) -> 
     stream.submit(Command::new(Engine::Stream, "callback", work))
 }
 
-/// Makes a call of this thread. In virtual time nobody else steps the devices while it waits.
+/// Makes a call of this thread.
 pub(crate) fn process(sort: Sort, limit: Option<Duration>) -> Answer {
-    let step = || fleet::all_opened().fold(false, |worked, open| open.session.step() | worked);
-    let step: &dyn Fn() -> bool = &step;
-    callbacks::process(sort, thread::number(), limit, settings().seed.map(|_| step))
+    callbacks::process(sort, thread::number(), limit)
 }
 
 /// The next command of a stream raises an exception with this code.

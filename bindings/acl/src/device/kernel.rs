@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::abi::{CoreKind, FuncId};
 use pto_host::workloads::TileKernel;
@@ -14,6 +14,7 @@ use super::fleet;
 use super::lane::Lane;
 use super::open::Open;
 use super::parameters::{Declaration, MAX_PARAMETERS, Parameters};
+use super::places;
 use super::settings::{MOST_DEVICES, Machine, settings};
 use super::tile::{self, TileFunction};
 use crate::common::codes;
@@ -218,12 +219,12 @@ fn add_code(declaration: Declaration, code: impl FnOnce(Handle) -> Code) -> Hand
     given
 }
 
-/// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, and how many;
-/// behind them the block context.
+/// What calls a kernel whose arguments lie in memory of the device: its words are the kernel, where its arguments are, how many, whether there are
+/// several blocks, and null or a flag that is set instead where an argument is an address that nothing is mapped at; behind them the block context.
 unsafe extern "C" fn fetch(args: *const u64) {
     const ENTRY: usize = 0;
     let word = |index| {
-        // SAFETY: `launch_from` passes three words, and the device one more.
+        // SAFETY: `launch_from` passes five words, and the device one more.
         let place = unsafe { args.add(index) };
         // SAFETY: as above.
         unsafe { place.read() }
@@ -233,8 +234,17 @@ unsafe extern "C" fn fetch(args: *const u64) {
     let mut held = [0_u64; MAX_PARAMETERS];
     // SAFETY: `launch_from` has these words looked up in a live block.
     unsafe { copy_words(address(1), &mut held[..count]) };
+    let flag = std::ptr::with_exposed_provenance::<AtomicBool>(address(4));
+    // SAFETY: null, or `launch_from` keeps the flag until the launch is over.
+    let flag = unsafe { flag.as_ref() };
+    if let Some(flag) = flag
+        && places::check_words(&held[..count]).is_err()
+    {
+        // Relaxed: the stream orders the kernel before who looks.
+        return flag.store(true, Ordering::Relaxed);
+    }
     if address(3) == 1 {
-        held[count] = word(4);
+        held[count] = word(5);
     }
     let entry = std::ptr::with_exposed_provenance::<()>(address(ENTRY));
     // SAFETY: the entry is that of a kernel.
@@ -276,7 +286,7 @@ impl Function {
     /// Refuses what cannot be launched, as far as its words say.
     pub(crate) fn check(&self, open: &Open, blocks: u32, words: &[u64]) -> Answer {
         match &self.code {
-            Code::Machine(_) => Ok(()),
+            Code::Machine(_) => places::check_words(words),
             Code::Tile(tile) => tile.check(open, blocks, words),
         }
     }
@@ -325,6 +335,7 @@ impl MachineFunction {
     /// Launches it in a lane.
     #[inline]
     fn launch(&self, lane: &Lane, blocks: u32, words: &[u64]) -> Answer {
+        places::check_words(words)?;
         let id = self.number_on(&lane.open)?;
         lane.stream().launch_blocks(id, blocks, words)?;
         Ok(())
@@ -353,9 +364,20 @@ impl MachineFunction {
             Kernel::from_fn("kernel with arguments on the device", self.kernel.kind(), fetch);
         let id = lane.open.kernel(FETCH, &kernel)?;
         let several = u64::from(blocks > 1);
-        let words = [self.entry as u64, at as u64, count as u64, several];
+        let is_unmapped = places::has_reserved().then(Arc::<AtomicBool>::default);
+        let flag = is_unmapped.as_ref().map_or(0, |flag| Arc::as_ptr(flag).expose_provenance());
+        let words = [self.entry as u64, at as u64, count as u64, several, flag as u64];
         lane.stream().launch_blocks(id, blocks, &words)?;
-        Ok(())
+        let Some(is_unmapped) = is_unmapped else { return Ok(()) };
+        let name = self.kernel.name().to_owned();
+        lane.call(move || {
+            // Relaxed: the stream orders the kernel before this.
+            require(!is_unmapped.load(Ordering::Relaxed), || {
+                Refusal::value(format!(
+                    "the kernel {name} was not run: an argument is a reserved address, and no physical memory is mapped there; call aclrtMapMem first"
+                ))
+            })
+        })
     }
 }
 

@@ -13,11 +13,12 @@ use super::callbacks::Exception;
 use super::failure::fail_command;
 use super::limits;
 use super::open::Open;
+use super::places;
 use super::profile;
 use super::struck::{self, Stuck};
 use crate::common::codes;
 use crate::common::faults;
-use crate::common::order::{LaneNumber, Touch};
+use crate::common::order::{LaneNumber, Touch, Use};
 use crate::common::races;
 use crate::common::refusal::Answer;
 use crate::common::watch::{self, Watcher};
@@ -100,6 +101,12 @@ impl Command {
             self.label = Some(label().into());
         }
         self
+    }
+
+    /// Refuses where memory that it uses has been freed or unmapped since it was made.
+    pub(crate) fn check_memory(&self) -> Answer {
+        let known = self.touches.iter().filter(|touch| touch.how != Use::Passes);
+        known.map(|touch| places::device_of(touch.start, touch.bytes).map(drop)).collect()
     }
 
     /// Submits it to a lane.

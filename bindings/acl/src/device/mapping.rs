@@ -1,12 +1,23 @@
-//! Pages that several addresses and several processes share: a file in memory, mapped over a part of GM.
+//! Pages that several addresses and several processes share: parts of a file in memory, mapped over a part of GM.
 //!
-//! A file has a page of its own behind its bytes, where the process that made it says which processes may map it. Another process finds the
-//! file under `/proc/PID/fd/FD`, so that nothing is left behind when both are gone.
+//! ```text
+//! file of a process:   page of the part, its bytes | page of the part, its bytes | ..
+//! ```
+//! A process has one such file, so that shared pages take one descriptor, however many there are. On the page in front of the bytes of a part that
+//! is exported the process says which processes may map it. Another process finds the file by its name under `/proc/PID/fd`, and keeps it open as
+//! long as it has a part of it: one descriptor for each process. Nothing is left behind when both are gone.
+//!
+//! Who has a part of another process holds a lock on its first byte. The owner uses a part again when nobody holds one.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use super::settings::{Machine, settings};
 use crate::common::codes;
@@ -14,63 +25,117 @@ use crate::common::refusal::{Answer, Refusal, require};
 
 /// Bytes of a page.
 pub(crate) const PAGE: usize = 4096;
-/// Processes that a file can name.
+/// Processes that a part can name.
 const MAX_READERS: usize = 64;
-const MAGIC: u64 = 0x5054_4f41_434c_0001;
+const MAGIC: u64 = 0x5054_4f41_434c_0002;
 
 /// `bytes`, up to whole pages.
 pub(crate) fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
 }
 
-/// A file in memory.
-#[derive(Debug)]
-pub(crate) struct Shared {
+/// The process that made shared pages, and the page of its file where their part begins.
+pub(crate) type Origin = (u32, u32);
+
+/// The file of this process.
+struct Own {
     file: File,
-    /// The process that made the file, and its number there.
-    origin: (u32, i32),
+    parts: Mutex<Parts>,
+}
+
+/// Which parts of the file are free.
+#[derive(Default)]
+struct Parts {
+    end: usize,
+    /// By where they begin, how long they are.
+    free: BTreeMap<usize, usize>,
+    /// Parts that this process has let go of, and another process had when it was looked last.
+    left: Vec<(usize, usize)>,
+}
+
+/// The file of another process.
+struct Peer {
+    file: File,
+    /// How often this process has the part that begins there.
+    held: Mutex<BTreeMap<usize, usize>>,
+}
+
+static OWN: Mutex<Option<Arc<Own>>> = Mutex::new(None);
+static PEERS: Mutex<BTreeMap<u32, Weak<Peer>>> = Mutex::new(BTreeMap::new());
+/// When something was exported last.
+static EXPORTED: Mutex<Option<Instant>> = Mutex::new(None);
+/// How long another process may take until it imports what was exported.
+const IMPORTED_WITHIN: Duration = Duration::from_secs(30);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whose shared pages are.
+enum Holder {
+    /// This process's; they go with the value.
+    Own(Arc<Own>),
+    /// This process's; the value only looks at them.
+    Looked(Arc<Own>),
+    Other(Arc<Peer>),
+}
+
+/// Shared pages.
+pub(crate) struct Shared {
+    holder: Holder,
+    process: u32,
+    /// Where their part begins in the file.
+    at: usize,
     bytes: usize,
+    was_exported: AtomicBool,
 }
 
 impl Shared {
-    /// A file of zeros, at least `bytes` long.
+    /// Pages of zeros, at least `bytes` long.
     pub(crate) fn new(bytes: usize) -> Answer<Self> {
-        let bytes = pages(bytes);
-        // SAFETY: the name is a string with a zero at its end.
-        let fd = unsafe { libc::memfd_create(c"pto-acl".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(refused("a file in memory", &io::Error::last_os_error()));
-        }
-        // SAFETY: the descriptor is new, and nobody else has it.
-        let file = unsafe { File::from_raw_fd(fd) };
-        file.set_len((bytes + PAGE) as u64).map_err(|error| refused("shared pages", &error))?;
-        let shared = Self { file, origin: (std::process::id(), fd), bytes };
-        let head = [MAGIC, bytes as u64, 0, 0];
-        shared.write_words(0, &head)?;
+        let (own, bytes) = (own()?, pages(bytes));
+        let at = own.take(PAGE + bytes)?;
+        let (process, was_exported) = (std::process::id(), AtomicBool::new(false));
+        Ok(Self { holder: Holder::Own(own), process, at, bytes, was_exported })
+    }
+
+    /// The pages of another process, or a look at those of this one.
+    pub(crate) fn open((process, page): Origin) -> Answer<Self> {
+        let at = page as usize * PAGE;
+        let holder = if process == std::process::id() {
+            Holder::Looked(own()?)
+        } else {
+            let peer = peer(process)?;
+            peer.hold(at)?;
+            Holder::Other(peer)
+        };
+        let mut shared =
+            Self { holder, process, at, bytes: 0, was_exported: AtomicBool::new(true) };
+        shared.bytes = match shared.words() {
+            Ok([MAGIC, bytes, ..]) => usize::try_from(bytes).unwrap_or(0),
+            _ => return Err(Refusal::new(codes::IPC, "the key names no shared pages")),
+        };
         Ok(shared)
     }
 
-    /// The file of another process, or of this one.
-    pub(crate) fn open(origin: (u32, i32)) -> Answer<Self> {
-        let (process, number) = origin;
-        let path = format!("/proc/{process}/fd/{number}");
-        let file = OpenOptions::new().read(true).write(true).open(&path);
-        let file = file.map_err(|error| {
-            let text = format!("process {process} does not share these pages ({error}); export them before the import, and keep the exporter alive");
-            Refusal::new(codes::IPC, text)
-        })?;
-        let mut head = [0; 16];
-        let read = file.read_exact_at(&mut head, file_end(&file)?);
-        let words = read.map(|()| (word(&head, 0), word(&head, 1)));
-        let bytes = match words {
-            Ok((MAGIC, bytes)) => usize::try_from(bytes).unwrap_or(0),
-            _ => return Err(Refusal::new(codes::IPC, "the key names no shared pages")),
-        };
-        Ok(Self { file, origin, bytes })
+    fn file(&self) -> &File {
+        match &self.holder {
+            Holder::Own(own) | Holder::Looked(own) => &own.file,
+            Holder::Other(peer) => &peer.file,
+        }
     }
 
-    pub(crate) fn origin(&self) -> (u32, i32) {
-        self.origin
+    /// Where other processes find the pages, from now on.
+    pub(crate) fn export(&self) -> Answer<Origin> {
+        // AcqRel: of two threads that export at once, the second one sees what the first one wrote, or writes the same.
+        if !self.was_exported.swap(true, Ordering::AcqRel) {
+            self.write_words(0, &[MAGIC, self.bytes as u64])?;
+        }
+        *lock(&EXPORTED) = Some(Instant::now());
+        let page = u32::try_from(self.at / PAGE).map_err(|_| {
+            Refusal::new(codes::NO_RESOURCE, "the process shares more pages than a key can name")
+        })?;
+        Ok((self.process, page))
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -79,7 +144,7 @@ impl Shared {
 
     /// Whether another process made it.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.origin.0 != std::process::id()
+        matches!(self.holder, Holder::Other(_))
     }
 
     /// Anybody may map it from now on (`processes` is `None`), or these processes.
@@ -87,7 +152,7 @@ impl Shared {
         let Some(processes) = processes else { return self.write_words(2, &[1]) };
         let known = self.words()?;
         let count = usize::try_from(known[3]).unwrap_or(0);
-        require(count + processes.len() <= MAX_READERS, || {
+        require(count.saturating_add(processes.len()) <= MAX_READERS, || {
             Refusal::value(format!("pages can be shared with {MAX_READERS} processes"))
         })?;
         let ids: Vec<u64> = processes.iter().map(|id| u64::from(id.cast_unsigned())).collect();
@@ -108,31 +173,239 @@ impl Shared {
         })
     }
 
-    /// Maps the pages at `address`, in place of what is there.
-    pub(crate) fn map_at(&self, address: usize, offset: usize, bytes: usize) -> Answer {
+    /// Maps all of the pages at `address`, in place of what is there.
+    pub(crate) fn map_at(&self, address: usize) -> Answer {
         check_supported()?;
-        map(address, bytes, libc::MAP_SHARED, self.file.as_raw_fd(), offset)
+        map(address, self.bytes, libc::MAP_SHARED, self.file().as_raw_fd(), self.at + PAGE)
     }
 
     /// Copies the bytes at `address` into the file.
-    pub(crate) fn fill_from(&self, address: usize, bytes: usize) -> Answer {
+    pub(crate) fn fill_from(&self, address: usize) -> Answer {
         let start = std::ptr::with_exposed_provenance::<u8>(address);
         // SAFETY: the caller has looked up that a live block of GM has these bytes.
-        let held = unsafe { std::slice::from_raw_parts(start, bytes) };
-        self.file.write_all_at(held, 0).map_err(|error| refused("shared pages", &error))
+        let held = unsafe { std::slice::from_raw_parts(start, self.bytes) };
+        let written = self.file().write_all_at(held, (self.at + PAGE) as u64);
+        written.map_err(|error| refused("shared pages", &error))
     }
 
     fn words(&self) -> Answer<[u64; 4 + MAX_READERS]> {
         let mut bytes = [0; 8 * (4 + MAX_READERS)];
-        let read = self.file.read_exact_at(&mut bytes, self.bytes as u64);
+        let read = self.file().read_exact_at(&mut bytes, self.at as u64);
         read.map_err(|error| refused("shared pages", &error))?;
-        Ok(std::array::from_fn(|index| word(&bytes, index)))
+        let mut words = [0; 4 + MAX_READERS];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        }
+        Ok(words)
     }
 
     fn write_words(&self, at: usize, words: &[u64]) -> Answer {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let written = self.file.write_all_at(&bytes, (self.bytes + 8 * at) as u64);
+        let written = self.file().write_all_at(&bytes, (self.at + 8 * at) as u64);
         written.map_err(|error| refused("shared pages", &error))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        match &self.holder {
+            Holder::Own(own) => {
+                let was_exported = self.was_exported.load(Ordering::Relaxed);
+                // From here on nobody can import it. What cannot be written stays in the file.
+                if !was_exported || self.write_words(0, &[0]).is_ok() {
+                    own.give_back(self.at, PAGE + self.bytes, was_exported);
+                }
+            }
+            Holder::Looked(_) => {}
+            Holder::Other(peer) => peer.let_go(self.at),
+        }
+    }
+}
+
+/// Whether another process may write what streams of this one wait for: one that this process has imported from, one that has imported from this
+/// process, or one that may still do that.
+pub(crate) fn may_processes_act() -> bool {
+    let is_there = |process: &u32| Path::new(&format!("/proc/{process}")).exists();
+    let has_peers =
+        lock(&PEERS).iter().any(|(process, peer)| peer.strong_count() > 0 && is_there(process));
+    let is_new = |exported: Instant| exported.elapsed() < IMPORTED_WITHIN;
+    has_peers
+        || lock(&EXPORTED).is_some_and(is_new)
+        || lock(&OWN)
+            .as_ref()
+            .is_some_and(|own| own.is_held_elsewhere(range(0, TO_THE_END, libc::F_WRLCK)))
+}
+
+/// The file of this process; it is made when the first part is asked for.
+fn own() -> Answer<Arc<Own>> {
+    let mut held = lock(&OWN);
+    if let Some(own) = &*held {
+        return Ok(Arc::clone(own));
+    }
+    let name = std::ffi::CString::new(name_of(std::process::id())).unwrap_or_default();
+    // SAFETY: the name is a string with a zero at its end.
+    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    if fd < 0 {
+        return Err(refused("a file in memory", &io::Error::last_os_error()));
+    }
+    // SAFETY: the descriptor is new, and nobody else has it.
+    let file = unsafe { File::from_raw_fd(fd) };
+    let own = Arc::new(Own { file, parts: Mutex::default() });
+    Ok(Arc::clone(held.insert(own)))
+}
+
+/// The name of the file of a process.
+fn name_of(process: u32) -> String {
+    format!("pto-acl-{process}")
+}
+
+/// The file of another process.
+fn peer(process: u32) -> Answer<Arc<Peer>> {
+    let refuse = |why: &dyn std::fmt::Display| {
+        let text = format!(
+            "process {process} does not share these pages ({why}); export them before the import, and keep the exporter alive"
+        );
+        Refusal::new(codes::IPC, text)
+    };
+    let path = file_of(process).map_err(|error| refuse(&error))?;
+    let path = path.ok_or_else(|| refuse(&"it shares none"))?;
+    let file = OpenOptions::new().read(true).write(true).open(path);
+    let file = file.map_err(|error| refuse(&error))?;
+    let number = |file: &File| file.metadata().map(|data| data.ino()).ok();
+    let mut peers = lock(&PEERS);
+    peers.retain(|_, peer| peer.strong_count() > 0);
+    // Another process may have had this number before.
+    let known = peers.get(&process).and_then(Weak::upgrade);
+    if let Some(known) = known.filter(|known| number(&known.file) == number(&file)) {
+        return Ok(known);
+    }
+    let peer = Arc::new(Peer { file, held: Mutex::default() });
+    peers.insert(process, Arc::downgrade(&peer));
+    Ok(peer)
+}
+
+/// Where the file of another process is.
+fn file_of(process: u32) -> io::Result<Option<PathBuf>> {
+    let name = format!("/memfd:{} (deleted)", name_of(process));
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd"))?;
+    let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.find(|path| std::fs::read_link(path).is_ok_and(|to| to.as_os_str() == name.as_str())))
+}
+
+impl Own {
+    /// A part of so many bytes, with zeros: where it begins.
+    fn take(&self, bytes: usize) -> Answer<usize> {
+        let mut parts = lock(&self.parts);
+        self.look_at_left(&mut parts);
+        let found = parts.free.iter().find(|(_, length)| **length >= bytes);
+        if let Some((at, length)) = found.map(|(at, length)| (*at, *length)) {
+            parts.free.remove(&at);
+            if length > bytes {
+                parts.free.insert(at + bytes, length - bytes);
+            }
+            return Ok(at);
+        }
+        let (at, end) = (parts.end, parts.end.saturating_add(bytes));
+        self.file.set_len(end as u64).map_err(|error| refused("shared pages", &error))?;
+        parts.end = end;
+        Ok(at)
+    }
+
+    /// A part is not needed here any more.
+    fn give_back(&self, at: usize, bytes: usize, was_exported: bool) {
+        let mut parts = lock(&self.parts);
+        if was_exported {
+            parts.left.push((at, bytes));
+            self.look_at_left(&mut parts);
+        } else {
+            self.free(&mut parts, at, bytes);
+        }
+    }
+
+    /// Parts that no other process has any more are free.
+    fn look_at_left(&self, parts: &mut Parts) {
+        for (at, bytes) in std::mem::take(&mut parts.left) {
+            if self.is_held_elsewhere(range(at, 1, libc::F_WRLCK)) {
+                parts.left.push((at, bytes));
+            } else {
+                self.free(parts, at, bytes);
+            }
+        }
+    }
+
+    /// Whether another process has a lock in a range.
+    fn is_held_elsewhere(&self, range: libc::flock) -> bool {
+        let mut range = range;
+        // SAFETY: the descriptor is open, and the structure is writable.
+        let asked =
+            unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut range) };
+        asked != 0 || i32::from(range.l_type) != libc::F_UNLCK
+    }
+
+    /// Makes zeros of a part, and joins it with its free neighbours. Where the system makes none, it stays as it is, and is not used again.
+    fn free(&self, parts: &mut Parts, at: usize, bytes: usize) {
+        let offset = |bytes: usize| libc::off_t::try_from(bytes).unwrap_or(libc::off_t::MAX);
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: the descriptor is open.
+        let made =
+            unsafe { libc::fallocate(self.file.as_raw_fd(), mode, offset(at), offset(bytes)) };
+        if made != 0 {
+            return;
+        }
+        let (mut at, mut bytes) = (at, bytes);
+        if let Some((before, length)) = parts.free.range(..at).next_back()
+            && before + length == at
+        {
+            (at, bytes) = (*before, bytes + length);
+        }
+        bytes += parts.free.remove(&(at + bytes)).unwrap_or(0);
+        parts.free.insert(at, bytes);
+    }
+}
+
+impl Peer {
+    /// This process has a part of the file from now on.
+    fn hold(&self, at: usize) -> Answer {
+        let mut held = lock(&self.held);
+        let count = held.entry(at).or_default();
+        if *count == 0 {
+            self.set_lock(at, libc::F_RDLCK).map_err(|error| refused("shared pages", &error))?;
+        }
+        *count += 1;
+        Ok(())
+    }
+
+    fn let_go(&self, at: usize) {
+        let mut held = lock(&self.held);
+        if held.get(&at) == Some(&1) {
+            held.remove(&at);
+            // A lock that stays keeps the part from being used again.
+            self.set_lock(at, libc::F_UNLCK).unwrap_or_default();
+        } else if let Some(count) = held.get_mut(&at) {
+            *count -= 1;
+        }
+    }
+
+    fn set_lock(&self, at: usize, kind: i32) -> io::Result<()> {
+        let range = range(at, 1, kind);
+        // SAFETY: the descriptor is open, and the structure is readable.
+        let set =
+            unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &raw const range) };
+        if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// As the length of a range: to the end of the file, wherever that is.
+const TO_THE_END: libc::off_t = 0;
+
+/// Bytes of a file, for a lock.
+fn range(at: usize, bytes: libc::off_t, kind: i32) -> libc::flock {
+    libc::flock {
+        l_type: libc::c_short::try_from(kind).unwrap_or_default(),
+        l_whence: libc::c_short::try_from(libc::SEEK_SET).unwrap_or_default(),
+        l_start: libc::off_t::try_from(at).unwrap_or(libc::off_t::MAX),
+        l_len: bytes,
+        l_pid: 0,
     }
 }
 
@@ -142,17 +415,6 @@ pub(crate) fn check_supported() -> Answer {
         let text = "the device virt has its memory in a machine, which sees no pages that are mapped over it: there is no virtual memory and no memory between processes; use the device a2a3sim";
         Refusal::unsupported(text)
     })
-}
-
-/// Where the page behind the bytes begins.
-fn file_end(file: &File) -> Answer<u64> {
-    let length = file.metadata().map_err(|error| refused("shared pages", &error))?.len();
-    Ok(length.saturating_sub(PAGE as u64))
-}
-
-fn word(bytes: &[u8], index: usize) -> u64 {
-    let part = bytes.get(8 * index..8 * index + 8).and_then(|part| part.try_into().ok());
-    part.map_or(0, u64::from_ne_bytes)
 }
 
 /// Puts fresh zeros in place of what is mapped at `address`.

@@ -78,7 +78,7 @@ impl Notify {
     pub(crate) fn export(&self, readers: Readers) -> Answer<String> {
         let shared = self.words.shared()?;
         readers.allow(shared)?;
-        Ok(key("notify", shared))
+        key("notify", shared)
     }
 
     /// Names the processes that may import it.
@@ -114,7 +114,7 @@ pub(crate) fn export_event(event: &Event) -> Answer<String> {
     })?;
     let shared = words.shared()?;
     allow_all(shared)?;
-    Ok(key("event", shared))
+    key("event", shared)
 }
 
 /// The event of another process.

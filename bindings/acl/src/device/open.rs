@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::fw::{FlashDevice, Store, StoreError};
-use pto_host::session::Drive;
+use pto_host::session::{Drive, Others};
 use pto_host::stitch::{StitchOptions, Stitcher};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
@@ -54,7 +54,8 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn new(index: i32) -> Answer<Arc<Self>> {
+    /// Opens it; `others` may end waits in virtual time.
+    pub(crate) fn new(index: i32, others: &'static dyn Others) -> Answer<Arc<Self>> {
         let mut session =
             SessionOptions { host_functions: HOST_FUNCTIONS, ..SessionOptions::default() };
         session.run.task_budget = limits::LONGEST;
@@ -68,6 +69,7 @@ impl Open {
         let start = usize::try_from(device.gm_address().0).unwrap_or(0);
         let flashed = device.flashed_kernels().into_iter().map(|(_, kernel)| kernel).collect();
         let session = Arc::new(device.session(session)?);
+        session.ask_others(others);
         let age = u64::try_from(session.now().as_nanos()).unwrap_or(0);
         Ok(Arc::new(Self {
             index,

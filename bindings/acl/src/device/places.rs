@@ -5,6 +5,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ops::{Deref, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_handles::Generation;
@@ -49,18 +50,29 @@ pub(crate) struct Block {
 #[derive(Clone, Copy, Debug)]
 struct Pinned {
     bytes: usize,
-    /// `None`: the program's own memory, registered.
-    layout: Option<Layout>,
+    layout: Layout,
 }
 
 /// Blocks of devices and pinned memory of the host, by their addresses.
 struct Places {
     blocks: BTreeMap<usize, Block>,
+    /// Where physical memory is mapped in blocks of addresses, and how many bytes.
+    mapped: BTreeMap<usize, usize>,
+    /// What `aclrtMallocHost` gave.
     pinned: BTreeMap<usize, Pinned>,
+    /// Memory of the host that the program has registered, and how many bytes.
+    registered: BTreeMap<usize, usize>,
 }
 
-static PLACES: Mutex<Places> =
-    Mutex::new(Places { blocks: BTreeMap::new(), pinned: BTreeMap::new() });
+static PLACES: Mutex<Places> = Mutex::new(Places {
+    blocks: BTreeMap::new(),
+    mapped: BTreeMap::new(),
+    pinned: BTreeMap::new(),
+    registered: BTreeMap::new(),
+});
+
+/// Blocks of addresses: without any, no address is one that nothing is mapped at.
+static RESERVED: AtomicUsize = AtomicUsize::new(0);
 
 /// How often the places were changed: threads keep what they have looked up until then.
 static GENERATION: Generation = Generation::new();
@@ -108,6 +120,10 @@ pub(crate) fn allocate(open: &Arc<Open>, bytes: usize, purpose: Purpose) -> Answ
     let address = raw.next_multiple_of(align);
     let block =
         Block { address, bytes, open: Arc::clone(open), purpose, shared: None, raw, counted };
+    if purpose == Purpose::Addresses {
+        // Relaxed: who has the addresses was given them after this.
+        RESERVED.fetch_add(1, Ordering::Relaxed);
+    }
     changing().blocks.insert(address, block.clone());
     if purpose != Purpose::Words {
         checks::born(address, format_args!("a block of {bytes} bytes of a device"));
@@ -125,7 +141,7 @@ pub(crate) fn allocate_over(
     purpose: Purpose,
 ) -> Answer<Block> {
     let mut block = allocate(open, shared.bytes(), purpose)?;
-    shared.map_at(block.address, 0, shared.bytes())?;
+    shared.map_at(block.address)?;
     block.shared = Some(shared);
     changing().blocks.insert(block.address, block.clone());
     Ok(block)
@@ -152,6 +168,10 @@ pub(crate) fn free(address: usize, purpose: Purpose) -> Answer {
 }
 
 fn release(block: Block) -> Answer {
+    if block.purpose == Purpose::Addresses {
+        // Relaxed: as where it was added.
+        RESERVED.fetch_sub(1, Ordering::Relaxed);
+    }
     if block.shared.is_some() {
         mapping::restore(block.address, pages(block.bytes))?;
     }
@@ -203,12 +223,51 @@ pub(crate) fn share(address: usize) -> Answer<Arc<Shared>> {
         return Ok(shared);
     }
     let shared = Arc::new(Shared::new(block.bytes)?);
-    shared.fill_from(address, pages(block.bytes))?;
-    shared.map_at(address, 0, pages(block.bytes))?;
-    if let Some(block) = changing().blocks.get_mut(&address) {
-        block.shared = Some(Arc::clone(&shared));
+    let mut places = changing();
+    let gone = || Refusal::value(format!("{address:#x} was freed meanwhile; export it before"));
+    let block = places.blocks.get_mut(&address).ok_or_else(gone)?;
+    // Another thread may have shared it meanwhile.
+    if block.shared.is_none() {
+        shared.fill_from(address)?;
+        shared.map_at(address)?;
+        block.shared = Some(shared);
     }
-    Ok(shared)
+    block.shared.clone().ok_or_else(gone)
+}
+
+/// Physical memory is mapped at reserved addresses from now on.
+pub(crate) fn mapped(address: usize, bytes: usize) {
+    changing().mapped.insert(address, bytes);
+}
+
+/// It is not any more.
+pub(crate) fn unmapped(address: usize) {
+    changing().mapped.remove(&address);
+}
+
+/// Refuses words of a kernel that are reserved addresses at which nothing is mapped.
+#[inline]
+pub(crate) fn check_words(words: &[u64]) -> Answer {
+    if has_reserved() { look_at_words(words) } else { Ok(()) }
+}
+
+/// Whether any addresses are reserved.
+#[inline]
+pub(crate) fn has_reserved() -> bool {
+    // Relaxed: as where it was added.
+    RESERVED.load(Ordering::Relaxed) != 0
+}
+
+#[cold]
+fn look_at_words(words: &[u64]) -> Answer {
+    for word in words.iter().filter_map(|word| usize::try_from(*word).ok()) {
+        let Some(open) = fleet::owner(word) else { continue };
+        let is_reserved = |block: Block| block.purpose == Purpose::Addresses;
+        if block_at(word).is_some_and(is_reserved) {
+            places().find(Some(open), word, 1)?;
+        }
+    }
+    Ok(())
 }
 
 /// The device whose addresses these are, where the range lies in one live block. `None`: addresses of the host.
@@ -284,17 +343,41 @@ impl Places {
         let Some(open) = open else {
             let held = self.pinned.range(..=address).next_back();
             let pinned = held.map(|(start, held)| *start..start + pages(held.bytes));
-            return Ok(pinned.filter(holds));
+            let held = self.registered.range(..=address).next_back();
+            let registered = held.map(|(start, bytes)| *start..start + pages(*bytes));
+            return Ok(pinned.filter(holds).or_else(|| registered.filter(holds)));
         };
         let block = self.blocks.range(..=address).next_back();
-        let block = block.map(|(start, block)| *start..start + pages(block.bytes));
-        block.filter(holds).map(Some).ok_or_else(|| {
+        let range = block.map(|(start, block)| *start..start + pages(block.bytes));
+        let range = range.filter(holds).ok_or_else(|| {
             let text = format!(
                 "{bytes} bytes at {address:#x} of device {} are not in one live block",
                 open.index
             );
             Refusal::value(text)
+        })?;
+        if block.is_none_or(|(_, block)| block.purpose != Purpose::Addresses) {
+            return Ok(Some(range));
+        }
+        self.find_mapped(address, &range).filter(holds).map(Some).ok_or_else(|| {
+            let text = format!(
+                "{bytes} bytes at {address:#x} of device {} are reserved addresses, and no physical memory is mapped at all of them; call aclrtMapMem first",
+                open.index
+            );
+            Refusal::value(text)
         })
+    }
+
+    /// The mapped addresses without a gap from the piece that `address` lies in on, in the block of these addresses.
+    fn find_mapped(&self, address: usize, block: &Range<usize>) -> Option<Range<usize>> {
+        let (start, bytes) = self.mapped.range(..=address).next_back()?;
+        let mut end = start + bytes;
+        while end < block.end
+            && let Some(next) = self.mapped.get(&end)
+        {
+            end += next;
+        }
+        (address < end && *start >= block.start).then_some(*start..end)
     }
 }
 
@@ -309,7 +392,7 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
     require(start != 0, || {
         Refusal::new(codes::OUT_OF_MEMORY, format!("the host has no {bytes} bytes left"))
     })?;
-    changing().pinned.insert(start, Pinned { bytes, layout: Some(layout) });
+    changing().pinned.insert(start, Pinned { bytes, layout });
     checks::born(start, format_args!("{bytes} bytes of pinned memory"));
     Ok(start)
 }
@@ -318,10 +401,15 @@ pub(crate) fn allocate_pinned(bytes: usize) -> Answer<usize> {
 pub(crate) fn free_pinned(address: usize) -> Answer {
     let taken = {
         let mut places = changing();
-        let is_own = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_some());
-        if is_own { places.pinned.remove(&address) } else { None }
+        let taken = places.pinned.remove(&address);
+        if let Some(pinned) = taken {
+            // What was registered of it goes with it.
+            let range = address..address + pages(pinned.bytes);
+            places.registered.retain(|start, _| !range.contains(start));
+        }
+        taken
     };
-    let Some(Pinned { layout: Some(layout), bytes }) = taken else {
+    let Some(Pinned { layout, bytes }) = taken else {
         let text =
             format!("{address:#x} is not the beginning of memory of aclrtMallocHost; free it once");
         checks::misused(checks::BAD_FREE, address, &text);
@@ -334,31 +422,31 @@ pub(crate) fn free_pinned(address: usize) -> Answer {
     Ok(())
 }
 
-/// Registers memory of the program as pinned.
+/// Registers memory of the host: the program's own, or what `aclrtMallocHost` gave, which is pinned without that too.
 pub(crate) fn register(address: usize, bytes: usize) -> Answer {
     check_extent(address, bytes)?;
+    require(fleet::owner(address).is_none(), || {
+        Refusal::value(format!("{address:#x} is memory of a device; register memory of the host"))
+    })?;
     let mut places = changing();
-    let overlaps = places.pinned.range(..address + bytes).next_back();
-    require(overlaps.is_none_or(|(start, held)| start + held.bytes <= address), || {
+    let overlaps = places.registered.range(..address + bytes).next_back();
+    require(overlaps.is_none_or(|(start, held)| start + held <= address), || {
         Refusal::new(
             codes::HOST_REGISTERED,
             format!("{address:#x} is registered; unregister it first"),
         )
     })?;
-    places.pinned.insert(address, Pinned { bytes, layout: None });
+    places.registered.insert(address, bytes);
     Ok(())
 }
 
 /// Takes a registration back.
 pub(crate) fn unregister(address: usize) -> Answer {
-    let mut places = changing();
-    let is_registered = places.pinned.get(&address).is_some_and(|pinned| pinned.layout.is_none());
-    require(is_registered, || {
+    let taken = changing().registered.remove(&address);
+    require(taken.is_some(), || {
         let text = format!("{address:#x} is not registered; pass the address that was");
         Refusal::new(codes::HOST_NOT_REGISTERED, text)
-    })?;
-    places.pinned.remove(&address);
-    Ok(())
+    })
 }
 
 /// Whether the range is pinned memory of the host.

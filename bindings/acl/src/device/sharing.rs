@@ -1,12 +1,12 @@
 //! Memory between processes: keys of blocks, handles of physical memory.
 //!
-//! A key names the process that exports, and its file; it is text of at most 64 characters.
+//! A key names the process that exports, and the first page in its file; it is text of at most 64 characters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::current;
-use super::mapping::Shared;
+use super::mapping::{Origin, Shared};
 use super::places::{self, Purpose};
 use super::virtual_memory::{self, Physical};
 use crate::common::codes;
@@ -20,19 +20,19 @@ fn imported() -> MutexGuard<'static, BTreeMap<String, usize>> {
     IMPORTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The key of a file of shared pages.
-pub(crate) fn key(sort: &str, shared: &Shared) -> String {
-    let (process, file) = shared.origin();
-    format!("pto-acl-{sort}-{process}-{file}")
+/// The key of shared pages.
+pub(crate) fn key(sort: &str, shared: &Shared) -> Answer<String> {
+    let (process, page) = shared.export()?;
+    Ok(format!("pto-acl-{sort}-{process}-{page}"))
 }
 
-/// The process and the file that a key names.
-pub(crate) fn parse(sort: &str, text: &str) -> Answer<(u32, i32)> {
+/// Where the pages are that a key names.
+pub(crate) fn parse(sort: &str, text: &str) -> Answer<Origin> {
     let rest = text.strip_prefix("pto-acl-").and_then(|rest| rest.strip_prefix(sort));
     let numbers =
         rest.and_then(|rest| rest.strip_prefix('-')).and_then(|rest| rest.split_once('-'));
     let parsed =
-        numbers.and_then(|(process, file)| Some((process.parse().ok()?, file.parse().ok()?)));
+        numbers.and_then(|(process, page)| Some((process.parse().ok()?, page.parse().ok()?)));
     parsed.ok_or_else(|| {
         Refusal::value(format!(
             "\"{text}\" is no key of this library; pass what the exporter was given"
@@ -59,7 +59,7 @@ pub(crate) fn export_block(at: usize, bytes: usize, readers: Readers) -> Answer<
     places::device_of(at, bytes)?;
     let shared = places::share(at)?;
     readers.allow(&shared)?;
-    Ok(key("memory", &shared))
+    key("memory", &shared)
 }
 
 /// Who may import what is exported.
@@ -101,7 +101,7 @@ pub(crate) fn close(text: &str) -> Answer {
 }
 
 /// The pages of another process, which allows it.
-fn foreign(origin: (u32, i32)) -> Answer<Shared> {
+fn foreign(origin: Origin) -> Answer<Shared> {
     let shared = Shared::open(origin)?;
     require(shared.is_foreign(), || {
         Refusal::value("the memory is of this process; import it in another one")
@@ -114,7 +114,8 @@ fn foreign(origin: (u32, i32)) -> Answer<Shared> {
 pub(crate) fn export_physical(memory: Handle, readers: Readers) -> Answer<u64> {
     let shared = virtual_memory::physical(memory)?.export()?;
     readers.allow(&shared)?;
-    Ok(number(&shared))
+    let (process, page) = shared.export()?;
+    Ok(u64::from(process) << 32 | u64::from(page))
 }
 
 /// A handle for the physical memory of another process.
@@ -127,17 +128,11 @@ pub(crate) fn allow_physical(handle: u64, processes: &[i32]) -> Answer {
     Shared::open(origin(handle)?)?.allow(Some(processes))
 }
 
-/// A file of shared pages as a number.
-fn number(shared: &Shared) -> u64 {
-    let (process, file) = shared.origin();
-    u64::from(process) << 32 | u64::from(file.cast_unsigned())
-}
-
-fn origin(handle: u64) -> Answer<(u32, i32)> {
+fn origin(handle: u64) -> Answer<Origin> {
     let process = u32::try_from(handle >> 32).unwrap_or(0);
-    let file = u32::try_from(handle & 0xFFFF_FFFF).unwrap_or(0).cast_signed();
+    let page = u32::try_from(handle & 0xFFFF_FFFF).unwrap_or(0);
     require(process != 0, || {
         Refusal::new(codes::BAD_VALUE, format!("{handle:#x} is no handle that was exported"))
     })?;
-    Ok((process, file))
+    Ok((process, page))
 }

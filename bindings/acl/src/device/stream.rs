@@ -8,7 +8,7 @@ use super::capture::{self, Member, Status};
 use super::context::Context;
 use super::lane::{Command, Engine, Lane};
 use super::open::Open;
-use super::profile;
+use super::{profile, waits};
 use crate::common::order::Touch;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -201,7 +201,11 @@ impl Stream {
     /// Whether everything that was submitted is over.
     pub(crate) fn is_idle(&self) -> Answer<bool> {
         self.check_uncaptured()?;
-        self.lane.is_idle()
+        let is_idle = self.lane.is_idle()?;
+        if !is_idle {
+            waits::query_takes_time();
+        }
+        Ok(is_idle)
     }
 
     /// Drops what has not begun.

@@ -6,11 +6,13 @@ use super::lane::{Engine, Lane};
 use super::open::gm;
 use super::places::{self, Owner};
 use super::stream::Stream;
+use super::waits;
 use crate::common::argument::check_extent;
 use crate::common::checks::{self, Trace};
 use crate::common::order::{Touch, Use};
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
+use crate::common::thread;
 
 /// A copy of bytes.
 #[derive(Clone, Copy, Debug)]
@@ -69,8 +71,22 @@ impl Transfer {
         check_healthy(self.to, self.bytes)?;
         check_healthy(self.from, self.bytes)?;
         races::host_uses(&self.touches());
+        if waits::are_virtual() {
+            self.query();
+        }
         self.perform();
         Ok(())
+    }
+
+    /// A thread that copies the same bytes of a device once more asks whether they have changed, which takes time.
+    fn query(&self) {
+        let read = matches!(self.owners[1], Owner::Device(_)).then_some((self.from, self.bytes));
+        let before = thread::with(|thread| {
+            std::mem::replace(&mut thread.last_read, read.unwrap_or_default())
+        });
+        if read == Some(before) {
+            waits::query_takes_time();
+        }
     }
 
     /// Copies now.
@@ -84,14 +100,14 @@ impl Transfer {
     /// The copy as a command.
     #[inline(always)]
     pub(crate) fn take(self, stream: &Stream) -> Answer {
-        if checks::is_on() {
+        if checks::is_on() || stream.is_captured() {
             return self.take_watched(stream);
         }
         let work = move |lane: &Lane| self.submit(lane);
         stream.take_labelled(Engine::Copies, "copy", || self.label(), &[], work)
     }
 
-    /// As `take`, where races are looked for: they need to know which memory the copy uses.
+    /// As `take`, where somebody needs to know which memory the copy uses: races are looked for, or a graph is executed later.
     #[cold]
     fn take_watched(self, stream: &Stream) -> Answer {
         let work = move |lane: &Lane| self.submit(lane);

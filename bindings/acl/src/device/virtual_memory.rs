@@ -9,6 +9,7 @@ use super::mapping::{self, Shared};
 use super::open::Open;
 use super::places::{self, Purpose};
 use crate::common::notes::Pointee;
+use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
 use crate::common::table::{Handle, Kind, Table};
 
@@ -36,7 +37,7 @@ impl Physical {
         }
     }
 
-    /// The file, for another process; once.
+    /// The pages, for another process; once.
     pub(crate) fn export(&self) -> Answer<Arc<Shared>> {
         // Relaxed: nothing else is told by it.
         let again = self.was_exported.swap(true, Ordering::Relaxed);
@@ -154,18 +155,33 @@ pub(crate) fn map(at: usize, bytes: usize, handle: Handle) -> Answer {
     require(below.is_none_or(|(start, (_, held))| start + held.shared.bytes() <= at), || {
         Refusal::value(format!("something is mapped at {at:#x}; unmap it first"))
     })?;
-    memory.shared.map_at(at, 0, bytes)?;
+    memory.shared.map_at(at)?;
     mappings.insert(at, (handle, memory));
+    places::mapped(at, bytes);
     Ok(())
 }
 
 /// Unmaps what was mapped at an address.
 pub(crate) fn unmap(at: usize) -> Answer {
-    let taken = mappings().remove(&at);
-    let (_, memory) = taken.ok_or_else(|| {
+    let mut mappings = mappings();
+    let (_, memory) = mappings.remove(&at).ok_or_else(|| {
         Refusal::value(format!("nothing is mapped at {at:#x}; unmap where it was mapped, once"))
     })?;
+    places::unmapped(at);
+    races::freed(at, memory.shared.bytes());
     mapping::restore(at, memory.shared.bytes())
+}
+
+/// A device is reset: what is mapped at its addresses goes, and so does its physical memory.
+pub(crate) fn forget_all(open: &Open) {
+    let here: Vec<usize> = mappings().keys().copied().filter(|at| open.has(*at)).collect();
+    // What cannot be unmapped stays there, at addresses that are not given out again.
+    here.into_iter().for_each(|at| unmap(at).unwrap_or_default());
+    for (handle, memory) in PHYSICAL.all() {
+        if memory.counted.as_ref().is_some_and(|(owner, _)| owner.index == open.index) {
+            PHYSICAL.forget(handle);
+        }
+    }
 }
 
 /// The handle of what is mapped at an address; a new one where it was freed.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pto_host::session::{Stream, ValueTest};
 
@@ -10,13 +10,10 @@ use super::lane::Lane;
 use super::mapping::{self, PAGE, Shared};
 use super::open::{Open, gm};
 use super::places::{self, Purpose};
-use super::transfer;
+use super::{transfer, waits};
 use crate::common::codes;
 use crate::common::refusal::{Answer, Refusal};
 use crate::common::watch::{self, Watcher};
-
-/// How long the host sleeps between two looks at a word of another device or process.
-const POLL: Duration = Duration::from_micros(50);
 
 /// A page of words.
 pub(crate) struct Words {
@@ -145,17 +142,10 @@ pub(crate) fn wait_on_host(
     value: u64,
     limit: Option<Duration>,
 ) -> Answer {
-    let start = Instant::now();
     // Acquire: pairs with the Release store in `Word::write`.
-    while !test.is_met(cell.load(Ordering::Acquire), value) {
-        if limit.is_some_and(|limit| start.elapsed() >= limit) {
-            let text = format!(
-                "a wait was not over after {:?}; look at who was to end it",
-                start.elapsed()
-            );
-            return Err(Refusal::new(codes::WAIT_TIMEOUT, text));
-        }
-        std::thread::sleep(POLL);
-    }
-    Ok(())
+    let is_met = || test.is_met(cell.load(Ordering::Acquire), value);
+    waits::wait_until(limit, is_met).map_err(|waited| {
+        let text = format!("a wait was not over after {waited:?}; look at who was to end it");
+        Refusal::new(codes::WAIT_TIMEOUT, text)
+    })
 }

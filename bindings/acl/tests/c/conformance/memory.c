@@ -1,4 +1,6 @@
 /* Memory, copies, virtual memory, keys. */
+#include <math.h>
+
 #include "cases.h"
 
 void memory_cases(void) {
@@ -70,6 +72,23 @@ void memory_cases(void) {
     IS(507911, aclrtHostUnregister(own));
     OK(aclrtHostRegisterV2(own, 4096, ACL_HOST_REG_MAPPED));
     OK(aclrtHostUnregister(own));
+    /* Memory of aclrtMallocHost can be registered too, once, and stays what it is. */
+    OK(aclrtMallocHost(&host, 32768));
+    OK(aclrtHostRegister(host, 32768, ACL_HOST_REGISTER_MAPPED, &device));
+    HOLDS(device == host);
+    IS(507910, aclrtHostRegisterV2((char *)host + 4096, 4096, ACL_HOST_REG_MAPPED));
+    OK(aclrtHostUnregister(host));
+    IS(507911, aclrtHostUnregister(host));
+    OK(aclrtHostRegisterV2(host, 32768, ACL_HOST_REG_MAPPED));
+    OK(aclrtHostGetDevicePointer(host, &device, 0));
+    OK(aclrtHostUnregister(host));
+    OK(aclrtHostGetDevicePointer(host, &device, 0));
+    OK(aclrtHostRegisterV2(host, 4096, ACL_HOST_REG_MAPPED));
+    OK(aclrtFreeHost(host));
+    IS(507911, aclrtHostUnregister(host));
+    OK(aclrtMalloc(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST));
+    IS(VALUE, aclrtHostRegisterV2(device, 4096, ACL_HOST_REG_MAPPED));
+    OK(aclrtFree(device));
     IS(VALUE, aclrtHostGetDevicePointer(own, &device, 0));
     free(own);
 }
@@ -216,6 +235,16 @@ void copy_cases(void) {
     OK(aclrtSynchronizeStream(stream));
     OK(aclrtMemcpy(sums, sizeof sums, device, sizeof sums, ACL_MEMCPY_DEVICE_TO_HOST));
     HOLDS(sums[0] == 11 && sums[1] == 7 && sums[2] == 33);
+    /* What is not a number stays so, on whichever side it is. */
+    for (aclrtReduceKind kind = ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM; kind <= ACL_RT_MEMCPY_SDMA_AUTOMATIC_MIN; kind++) {
+        float left[] = {5, NAN, NAN, 2}, right[] = {NAN, 1, NAN, 3};
+        OK(aclrtMemcpy(device, SIZE, left, sizeof left, ACL_MEMCPY_HOST_TO_DEVICE));
+        OK(aclrtMemcpy(other, SIZE, right, sizeof right, ACL_MEMCPY_HOST_TO_DEVICE));
+        OK(aclrtReduceAsync(device, other, sizeof left, kind, ACL_FLOAT, stream, NULL));
+        OK(aclrtSynchronizeStream(stream));
+        OK(aclrtMemcpy(left, sizeof left, device, sizeof left, ACL_MEMCPY_DEVICE_TO_HOST));
+        HOLDS(isnan(left[0]) && isnan(left[1]) && isnan(left[2]) && !isnan(left[3]));
+    }
     IS(ARGUMENT, aclrtReduceAsync(other, device, 12, (aclrtReduceKind)9, ACL_FLOAT, stream, NULL));
     IS(UNSUPPORTED, aclrtReduceAsync(other, device, 12, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_STRING, stream, NULL));
     IS(ARGUMENT, aclrtReduceAsync(other, device, 12, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, stream, device));
