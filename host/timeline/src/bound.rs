@@ -1,8 +1,11 @@
 //! What bounds a run, in one line, and what to change.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
-use crate::analysis::{Bounds, Chain};
+use crate::analysis::{Analysis, Bounds, Chain};
+use crate::model::Trace;
 
 /// What most of the time of a run is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,6 +67,71 @@ impl Bound {
         ];
         parts.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns)
     }
+}
+
+/// What bounds a run, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Its name in a sentence.
+    pub name: String,
+    /// The time that it takes.
+    pub ns: u64,
+    /// What to change.
+    pub change: &'static str,
+}
+
+impl Limit {
+    /// What bounds a run on cores, or a program whose streams are the rows; `None`: nothing took time.
+    #[must_use]
+    pub fn of(trace: &Trace, analysis: &Analysis) -> Option<Self> {
+        if trace.names.is_some() {
+            return Self::of_program(trace);
+        }
+        let (bound, ns) = Bound::of(&analysis.chain, &analysis.bounds)?;
+        Some(Self { name: format!("the {}", bound.name()), ns, change: bound.change() })
+    }
+
+    /// The commands of one name in whose time no others of that time are longer; or the host, where no command is at work for longer than that.
+    fn of_program(trace: &Trace) -> Option<Self> {
+        // A stream that waits is not at work.
+        let is_work = |name: &str| !name.ends_with(" wait");
+        let of_streams = trace.tasks.iter().filter(|task| trace.kind_name(task.kind) == STREAMS);
+        let mut spans: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+        for task in of_streams {
+            let name = trace.kernel(task.func_id);
+            if let Some(span) = task.span().filter(|_| is_work(&name)) {
+                spans.entry(name).or_default().push(span);
+            }
+        }
+        let busy_ns = covered(spans.values().flatten().copied().collect());
+        let idle_ns = trace.makespan_ns.saturating_sub(busy_ns);
+        let times = spans.into_iter().map(|(name, spans)| (covered(spans), name));
+        let (ns, name) = times.max().filter(|(ns, _)| *ns > 0)?;
+        Some(if idle_ns > ns {
+            let change =
+                "no command of a stream is at work meanwhile: submit earlier, and wait for less";
+            Self { name: "the host".to_owned(), ns: idle_ns, change }
+        } else {
+            let change =
+                "make these commands faster, or let commands of other streams run beside them";
+            Self { name, ns, change }
+        })
+    }
+}
+
+/// What a timeline calls rows of streams.
+const STREAMS: &str = "stream";
+
+/// The time that is in at least one of these spans.
+fn covered(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let mut until = 0;
+    let add = |sum: u64, (start, end): (u64, u64)| {
+        let start = start.max(until);
+        until = until.max(end);
+        sum + end.saturating_sub(start)
+    };
+    spans.into_iter().fold(0, add)
 }
 
 /// What cores needed to start the tasks of a chain: each of them what the quickest one did.

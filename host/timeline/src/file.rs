@@ -545,7 +545,7 @@ impl<W: Write> Events<'_, W> {
         ))
     }
 
-    /// An arrow from the end of each producer to the start of its consumer.
+    /// An arrow from the end of each producer to the start of its consumer, or into a consumer that began before that end: a wait of a stream.
     fn flows(&mut self, trace: &Trace) -> io::Result<()> {
         // Of a task with parts: the one that starts first, and the one that ends last.
         let ends = Ends::of(trace);
@@ -562,7 +562,7 @@ impl<W: Write> Events<'_, W> {
             self.event(format_args!(
                 r#""ph":"s","id":{id},"pid":{pid},"tid":{out},"ts":{ts},"name":"edge","cat":"edge""#
             ))?;
-            let (pid, ts) = (group_of(consumer.kind), Micros(to.0));
+            let (pid, ts) = (group_of(consumer.kind), Micros(to.0.max(from.1).min(to.1)));
             self.event(format_args!(
                 r#""ph":"f","bp":"e","id":{id},"pid":{pid},"tid":{into},"ts":{ts},"name":"edge","cat":"edge""#
             ))?;

@@ -30,7 +30,7 @@ pub mod svg;
 pub mod text;
 
 pub use analysis::Analysis;
-pub use bound::Bound;
+pub use bound::{Bound, Limit};
 pub use collect::{Collector, LaneKernels};
 pub use compare::Comparison;
 pub use graph::Graph;

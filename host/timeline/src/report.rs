@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::analysis::{Analysis, Chain, KindTime};
-use crate::bound::Bound;
+use crate::bound::Limit;
 use crate::model::Trace;
 use crate::text::{counted, grouped, percent, table, time};
 
@@ -102,9 +102,9 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
     }
     let ratio = analysis.over_bound();
     line("", format!("the makespan is {ratio:.2} times the largest of them"));
-    if let Some((bound, ns)) = Bound::of(&analysis.chain, bounds) {
+    if let Some(Limit { name, ns, change }) = Limit::of(trace, analysis) {
         let share = percent(ns, analysis.makespan_ns);
-        line("bound by", format!("the {}, {share}: {}", bound.name(), bound.change()));
+        line("bound by", format!("{name}, {share}: {change}"));
     }
     text
 }

@@ -56,7 +56,7 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
 fn run(mut command: Command, settings: &AclSettings) -> Result<Exit, Failure> {
     settings.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
     let library = library(settings.library.as_deref())?;
-    prepare(settings)?;
+    prepare(settings, &library)?;
     let folder = links(&library)?;
     let happened = folder.path().join("happened");
     command.env("LD_LIBRARY_PATH", path(folder.path())).envs(variables(settings));
@@ -213,7 +213,7 @@ fn plugin(device: DeviceChoice) -> &'static str {
 }
 
 /// Refuses what the device does not have; `virt` is given an image first, if it has none.
-fn prepare(args: &AclSettings) -> Result<(), Failure> {
+fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
     let Some(device) = args.device else { return Ok(()) };
     let name = plugin(device);
     if args.is_virtual && device != DeviceChoice::A2a3sim {
@@ -226,11 +226,29 @@ fn prepare(args: &AclSettings) -> Result<(), Failure> {
             "--device virt has one device in a process, and --devices is {devices}; leave --devices out"
         )));
     }
+    check_plugin(device, library)?;
     if device == DeviceChoice::Virt {
         crate::device::need_qemu(&VirtDeviceOptions::default())?;
         flashed::images_of_virt(Tracing::Off)?;
     }
     Ok(())
+}
+
+/// Refuses a device whose plug-in does not stand beside the library: the device `a2a3` has the vendor's library for that.
+fn check_plugin(device: DeviceChoice, library: &Path) -> Result<(), Failure> {
+    let package = match device {
+        DeviceChoice::A2a3sim => "pto-acl",
+        DeviceChoice::Virt => "pto-acl-virt",
+        DeviceChoice::A2a3 => return Ok(()),
+    };
+    let file = format!("libpto_acl_{}.so", plugin(device));
+    if library.with_file_name(&file).is_file() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "there is no {file} beside '{}'; build it (`cargo build -p {package}`)",
+        library.display()
+    )))
 }
 
 /// A folder with the library under each of its names.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_timeline::{Analysis, Bound, Comparison, Trace, report};
+use pto_timeline::{Analysis, Bound, Comparison, Limit, Trace, report};
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
@@ -52,7 +52,11 @@ impl<'p> Analysed<'p> {
         let of = |run: &Self| {
             let Self { trace, analysis, .. } = run;
             let over_bound = analysis.over_bound();
-            let bound = Bound::of(&analysis.chain, &analysis.bounds).map(|(bound, _)| bound);
+            // The rows of a program are streams, and what bounds it has the name of its commands.
+            let bound = match &trace.names {
+                Some(_) => json!(Limit::of(trace, analysis).map(|limit| limit.name)),
+                None => json!(Bound::of(&analysis.chain, &analysis.bounds).map(|(bound, _)| bound)),
+            };
             json!({
                 "run": trace.run,
                 "fault": trace.fault,

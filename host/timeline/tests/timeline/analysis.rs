@@ -2,9 +2,9 @@
 
 use pto_abi::CoreKind;
 use pto_timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
-use pto_timeline::{Moments, Trace};
+use pto_timeline::{Limit, Moments, Names, Task, Trace};
 
-use crate::hand::{edge, task, three_tasks};
+use crate::hand::{self, edge, task, three_tasks};
 
 fn analysis(trace: &Trace) -> Analysis {
     Analysis::of(trace).expect("the trace can be analysed")
@@ -112,6 +112,43 @@ fn waits_say_what_for_and_whether_a_core_was_idle() {
         .collect();
     assert_eq!(told, [(2, 30, 20, 20, 10), (0, 20, 10, 10, 10), (1, 20, 10, 10, 10)]);
     assert_eq!((waits[0].core.as_str(), waits[0].kernel.as_str()), ("aic 0", "matmul"));
+}
+
+/// The rows are streams: there is no scheduler that could be made faster.
+#[test]
+fn a_program_is_bound_by_its_commands_or_by_the_host() {
+    let kinds = vec!["host".to_owned(), "stream".to_owned()];
+    let rows = ["thread 1 calls", "stream 1", "stream 2"].map(str::to_owned).to_vec();
+    let kernels = ["aclrtMemcpy", "copy to device, 64 bytes", "event wait", "scale"];
+    let named = (0_u16..).zip(kernels.map(str::to_owned)).collect();
+    let command = |func_id, kind, core, [started, finished]: [u64; 2]| Task {
+        func_id,
+        ..hand::task(kind, core, [started, started, started, started, finished, finished])
+    };
+    let mut trace = Trace {
+        cores: vec![CoreKind::AIC, CoreKind::AIV, CoreKind::AIV],
+        kernels: named,
+        tasks: vec![
+            command(0, CoreKind::AIC, 0, [0, 1000]),
+            command(1, CoreKind::AIV, 1, [100, 800]),
+            command(2, CoreKind::AIV, 2, [0, 800]),
+            command(3, CoreKind::AIV, 2, [800, 1000]),
+        ],
+        makespan_ns: 1000,
+        names: Some(Names { kinds, rows }),
+        ..Trace::default()
+    };
+    let limit = |trace: &Trace| {
+        let limit = Limit::of(trace, &analysis(trace)).expect("something takes time");
+        (limit.name, limit.ns)
+    };
+    assert_eq!(limit(&trace), ("copy to device, 64 bytes".to_owned(), 700));
+    // Two at once count once.
+    trace.tasks.push(command(1, CoreKind::AIV, 2, [150, 250]));
+    assert_eq!(limit(&trace).1, 700);
+    trace.tasks.truncate(3);
+    trace.makespan_ns = 2000;
+    assert_eq!(limit(&trace), ("the host".to_owned(), 1300));
 }
 
 #[test]

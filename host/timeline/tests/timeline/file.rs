@@ -45,6 +45,21 @@ fn a_viewer_finds_lanes_slices_and_arrows() {
     assert_eq!(of("i").len(), 9, "add, dispatch and complete of each task");
 }
 
+/// A stream waits before what it waits for is done.
+#[test]
+fn an_arrow_to_a_wait_does_not_go_back_in_time() {
+    let mut trace = three_tasks();
+    // Task 2 runs from 160 to 200, and task 0 ends in the middle of that.
+    trace.tasks[0].at.finished = Some(180);
+    let file: Value = serde_json::from_slice(&written(&trace)).unwrap();
+    let events = file["traceEvents"].as_array().unwrap();
+    let at = |kind: &str| {
+        let arrow = events.iter().find(|event| event["ph"] == kind).unwrap();
+        arrow["ts"].as_f64().unwrap()
+    };
+    assert_eq!((at("s"), at("f")), (0.179, 0.180));
+}
+
 fn refusal(bytes: &[u8]) -> String {
     file::read(bytes).expect_err("it is no trace").to_string()
 }

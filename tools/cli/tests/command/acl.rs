@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use crate::pto::{answer, command, refused};
 
-/// A file that stands for the library: the programs here link nothing.
+/// A file that stands for the library, beside one that stands for its plug-in: the programs here link nothing.
 fn library(folder: &tempfile::TempDir) -> PathBuf {
     let file = folder.path().join("libascendcl.so");
     fs::write(&file, b"a library").expect("writable");
+    fs::write(folder.path().join("libpto_acl_a2a3sim.so"), b"a plug-in").expect("writable");
     file
 }
 
@@ -147,6 +148,8 @@ fn what_cannot_be_run_is_refused() {
         ("virt", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and virt runs"),
         ("a2a3", ["--virtual", "true"], "--virtual belongs to --device a2a3sim, and a2a3 runs"),
         ("virt", ["--devices=2", "true"], "--device virt has one device in a process"),
+        // Before an image is built.
+        ("virt", ["true", "x"], "there is no libpto_acl_virt.so beside"),
         ("nowhere", ["true", "x"], "invalid value 'nowhere'"),
     ] {
         let words: Vec<String> = on(device).chain(more.map(str::to_owned)).collect();
