@@ -1,14 +1,15 @@
 //! A window on global memory: checked access to memory that another agent may write at any time.
 //!
-//! All reading and writing of plain data is by volatile copies, never by references; live words are seen as
-//! references to structs made of atomics only. The unsafe blocks of this crate stand here, but for the list of those
-//! structs (`live.rs`).
+//! Bytes are copied word by word with atomic accesses, so that two agents may copy the same bytes at once: what is read then is a mixture, and nothing
+//! worse. Single values are read and written by volatile accesses. Live words are seen as references to structs made of atomics only. Nothing is ever seen
+//! as a reference to plain data. The unsafe blocks of this crate stand here, but for the list of those structs (`live.rs`).
 
 use bytemuck::Pod;
 
 use crate::ids::GmAddr;
 #[cfg(not(any(loom, shuttle)))]
 use crate::sync::AtomicU64;
+use crate::sync::processor;
 
 /// A struct that consists of atomics only, valid for every bit pattern, so that a reference to it may
 /// stand on memory that others write.
@@ -52,17 +53,18 @@ pub struct GmWindow<'a> {
     memory: core::marker::PhantomData<&'a ()>,
 }
 
-// SAFETY: the window is a range of shared memory; all access through it is by atomics or volatile copies
+// SAFETY: the window is a range of shared memory; all access through it is by atomics or volatile accesses
 // of plain data, for which the contract of `from_raw` holds on every thread.
 unsafe impl Send for GmWindow<'_> {}
 // SAFETY: as for Send.
 unsafe impl Sync for GmWindow<'_> {}
 
 impl<'a> GmWindow<'a> {
-    /// The window on `bytes` bytes at `start`, which are known as `address` on the device.
+    /// The window on `bytes` bytes at `start`, which are known as `address` on the device. Live structs are found where they are aligned: `start` is at a
+    /// multiple of 64 unless only bytes are copied.
     ///
     /// # Safety
-    /// The range is mapped, readable and writable for `'a`; `start` is aligned to 64 bytes; all Rust code
+    /// The range is mapped, readable and writable for `'a`; all Rust code
     /// reaches it through windows or raw pointers only, never through references to plain data.
     #[must_use]
     pub const unsafe fn from_raw(start: *mut u8, bytes: u64, address: GmAddr) -> Self {
@@ -121,22 +123,110 @@ impl<'a> GmWindow<'a> {
         Some(())
     }
 
-    /// Copies bytes out. `None`: they are not all in the window; nothing was copied.
+    /// Copies bytes out, which others may write meanwhile. `None`: they are not all in the window; nothing was copied.
     #[must_use]
     pub fn read_bytes(&self, offset: u64, to: &mut [u8]) -> Option<()> {
+        let lead = self.lead(offset, to.len())?;
+        let (head, rest) = to.split_at_mut(lead);
+        let (chunks, tail) = rest.as_chunks_mut();
+        let (first, count) = (offset + head.len() as u64, chunks.len());
+        let words = self.words(first, count)?;
+        for (to, word) in chunks.iter_mut().zip(words) {
+            *to = word.load(processor::Ordering::Relaxed).to_ne_bytes();
+        }
+        let behind = first + size_of_val(words) as u64;
+        self.read_edge(offset, head)?;
+        self.read_edge(behind, tail)
+    }
+
+    /// Copies bytes in, which others may read or write meanwhile. `None`: they do not fit the window; nothing was written.
+    #[must_use]
+    pub fn write_bytes(&self, offset: u64, from: &[u8]) -> Option<()> {
+        let lead = self.lead(offset, from.len())?;
+        let (head, rest) = from.split_at(lead);
+        let (words, tail) = rest.as_chunks();
+        let first = offset + head.len() as u64;
+        for (word, from) in self.words(first, words.len())?.iter().zip(words) {
+            word.store(u64::from_ne_bytes(*from), processor::Ordering::Relaxed);
+        }
+        let behind = first + size_of_val(words) as u64;
+        self.write_edge(offset, head)?;
+        self.write_edge(behind, tail)
+    }
+
+    /// How many of `length` bytes at `offset` stand before the first whole word. `None`: the window does not hold them all.
+    fn lead(&self, offset: u64, length: usize) -> Option<usize> {
+        let at = self.pointer(offset, length as u64, 1)?.addr();
+        Some((at.next_multiple_of(align_of::<processor::AtomicU64>()) - at).min(length))
+    }
+
+    /// So many words; where there is none, the offset may be that of any byte.
+    fn words(&self, offset: u64, count: usize) -> Option<&'a [processor::AtomicU64]> {
+        let align = if count == 0 { 1 } else { align_of::<processor::AtomicU64>() };
+        let at = self.pointer(offset, 8 * count as u64, align)?;
+        if count == 0 {
+            return Some(&[]);
+        }
+        // SAFETY: `pointer` checked range and alignment; a slice of atomics may stand on memory that others write; the memory lives for 'a.
+        Some(unsafe { core::slice::from_raw_parts(at.cast(), count) })
+    }
+
+    /// So many bytes.
+    fn bytes_at(&self, offset: u64, count: usize) -> Option<&'a [processor::AtomicU8]> {
+        let at = self.pointer(offset, count as u64, 1)?;
+        // SAFETY: as in `words`.
+        Some(unsafe { core::slice::from_raw_parts(at.cast(), count) })
+    }
+
+    /// The word that the byte at `offset` is part of, and which of its bytes that is. `None`: the window does not hold all of the word.
+    fn word_around(&self, offset: u64) -> Option<(&'a processor::AtomicU64, usize)> {
+        let at = self.pointer(offset, 1, 1)?.addr() % align_of::<processor::AtomicU64>();
+        let word = self.words(offset.checked_sub(at as u64)?, 1)?.first()?;
+        Some((word, at))
+    }
+
+    /// Reads some bytes of one word. A word that the window holds is accessed as a whole by everybody: atomic accesses of different sizes may not race.
+    fn read_edge(&self, offset: u64, to: &mut [u8]) -> Option<()> {
+        let Some((word, at)) = self.word_around(offset).filter(|_| !to.is_empty()) else {
+            let bytes = self.bytes_at(offset, to.len())?;
+            to.iter_mut()
+                .zip(bytes)
+                .for_each(|(to, byte)| *to = byte.load(processor::Ordering::Relaxed));
+            return Some(());
+        };
+        to.copy_from_slice(
+            word.load(processor::Ordering::Relaxed).to_ne_bytes().get(at..at + to.len())?,
+        );
+        Some(())
+    }
+
+    /// Writes some bytes of one word, as [`read_edge`](Self::read_edge) reads them; the others stay what others make of them.
+    fn write_edge(&self, offset: u64, from: &[u8]) -> Option<()> {
+        let Some((word, at)) = self.word_around(offset).filter(|_| !from.is_empty()) else {
+            let bytes = self.bytes_at(offset, from.len())?;
+            bytes
+                .iter()
+                .zip(from)
+                .for_each(|(byte, from)| byte.store(*from, processor::Ordering::Relaxed));
+            return Some(());
+        };
+        let changed = |word: u64| {
+            let mut bytes = word.to_ne_bytes();
+            bytes.get_mut(at..at + from.len())?.copy_from_slice(from);
+            Some(u64::from_ne_bytes(bytes))
+        };
+        word.fetch_update(processor::Ordering::Relaxed, processor::Ordering::Relaxed, changed)
+            .ok()
+            .map(|_| ())
+    }
+
+    /// Copies bytes out that nobody writes meanwhile: those of an image, which the host has written before the launch.
+    #[must_use]
+    pub(crate) fn read_settled(&self, offset: u64, to: &mut [u8]) -> Option<()> {
         let from = self.pointer(offset, to.len() as u64, 1)?;
         // SAFETY: `pointer` checked the source range; `to` is a live exclusive slice, so they do not
         // overlap (nothing in GM is reached by references to plain data).
         unsafe { core::ptr::copy_nonoverlapping(from.cast_const(), to.as_mut_ptr(), to.len()) };
-        Some(())
-    }
-
-    /// Copies bytes in. `None`: they do not fit the window; nothing was written.
-    #[must_use]
-    pub fn write_bytes(&self, offset: u64, from: &[u8]) -> Option<()> {
-        let to = self.pointer(offset, from.len() as u64, 1)?;
-        // SAFETY: as in `read_bytes`, the other way.
-        unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), to, from.len()) };
         Some(())
     }
 

@@ -11,6 +11,11 @@ pub use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering
 #[cfg(shuttle)]
 pub use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+/// The atomics of the processor, whoever checks a model: for copies of bytes, which no model has.
+pub(crate) mod processor {
+    pub(crate) use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+}
+
 /// How the words of a run are shared between the agents that touch them.
 pub trait Sharing: Copy + Default + Send + Sync + 'static {
     /// Whether one agent does everything: then what others would write costs nothing to look at.

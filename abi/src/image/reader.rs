@@ -48,7 +48,7 @@ impl<'a, T: Pod, const N: usize> Reader<'a, T, N> {
 fn copy_some(image: &GmWindow<'_>, offset: u64, end: u64, to: &mut [u8]) -> usize {
     let left = end.saturating_sub(offset);
     let bytes = usize::try_from(left).unwrap_or(usize::MAX).min(to.len());
-    let copied = to.get_mut(..bytes).and_then(|to| image.read_bytes(offset, to));
+    let copied = to.get_mut(..bytes).and_then(|to| image.read_settled(offset, to));
     if copied.is_some() { bytes } else { 0 }
 }
 

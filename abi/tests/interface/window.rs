@@ -64,6 +64,52 @@ fn bytes_go_in_and_out_whole_or_not_at_all() {
     });
 }
 
+/// Each range of some words, also in windows that begin and end within a word.
+#[test]
+fn bytes_at_any_offset_are_copied_and_nothing_beside_them() {
+    with_gm(64, |gm| {
+        let part = gm.part(3, 26).unwrap();
+        for (window, bytes) in [(gm, 40), (part, 26)] {
+            for offset in 0..=bytes {
+                for length in 0..=bytes - offset {
+                    gm.write_bytes(0, &[0xEE; 64]).unwrap();
+                    let from: Vec<u8> = (1..).take(length).collect();
+                    window.write_bytes(offset as u64, &from).unwrap();
+                    let mut all = [0; 64];
+                    gm.read_bytes(0, &mut all).unwrap();
+                    let start = offset + if bytes == 26 { 3 } else { 0 };
+                    let (here, end) = (&all[start..start + length], start + length);
+                    assert_eq!(here, from, "{length} at {offset}");
+                    assert!(all[..start].iter().chain(&all[end..]).all(|byte| *byte == 0xEE));
+                    let mut read = vec![0; length];
+                    window.read_bytes(offset as u64, &mut read).unwrap();
+                    assert_eq!(read, from, "{length} at {offset}");
+                }
+            }
+        }
+    });
+}
+
+/// Two threads change their own bytes of one word.
+#[test]
+fn bytes_beside_each_other_have_a_writer_each() {
+    with_gm(64, |gm| {
+        std::thread::scope(|scope| {
+            for (offset, length) in [(0, 3), (3, 10)] {
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        let from = vec![(round % 251) as u8; length];
+                        gm.write_bytes(offset, &from).unwrap();
+                        let mut read = vec![0; length];
+                        gm.read_bytes(offset, &mut read).unwrap();
+                        assert_eq!(read, from);
+                    }
+                });
+            }
+        });
+    });
+}
+
 #[test]
 fn live_words_are_the_memory() {
     with_gm(256, |gm| {

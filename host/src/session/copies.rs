@@ -61,20 +61,23 @@ impl Copy {
             return done.map_err(|error| Cause::Device(Arc::new(error)));
         }
         let gm = memory.gm().window();
-        let done =
-            match self {
-                Self::In { to, from } => move_bytes(&from.window(), part(&gm, *to, from.bytes())),
-                Self::Out { from, to } => part(&gm, *from, to.bytes())
-                    .and_then(|from| move_bytes(&from, Some(to.window()))),
-                Self::On { from, to, bytes } => part(&gm, *from, *bytes)
-                    .and_then(|from| move_bytes(&from, part(&gm, *to, *bytes))),
-                Self::Reduce { from, to, bytes, how } => part(&gm, *from, *bytes)
-                    .zip(part(&gm, *to, *bytes))
-                    .and_then(|(from, to)| reduce(&from, &to, *how)),
-                Self::Fill { to, bytes, pattern } => {
-                    part(&gm, *to, *bytes).and_then(|to| fill(&to, *pattern))
-                }
-            };
+        let on_device =
+            |at, bytes| gm.offset_of(at, bytes).map(|offset| BytePlace { window: gm, offset });
+        let done = match self {
+            Self::In { to, from } => on_device(*to, from.bytes())
+                .and_then(|to| move_bytes(from.bytes(), &from.place(), &to)),
+            Self::Out { from, to } => on_device(*from, to.bytes())
+                .and_then(|from| move_bytes(to.bytes(), &from, &to.place())),
+            Self::On { from, to, bytes } => on_device(*from, *bytes)
+                .zip(on_device(*to, *bytes))
+                .and_then(|(from, to)| move_bytes(*bytes, &from, &to)),
+            Self::Reduce { from, to, bytes, how } => on_device(*from, *bytes)
+                .zip(on_device(*to, *bytes))
+                .and_then(|(from, to)| reduce(*bytes, &from, &to, *how)),
+            Self::Fill { to, bytes, pattern } => {
+                on_device(*to, *bytes).and_then(|to| fill(*bytes, &to, *pattern))
+            }
+        };
         done.ok_or_else(|| Cause::Memory(format!("{} bytes do not lie in GM", self.bytes())))
     }
 }
@@ -84,12 +87,12 @@ impl Copy {
     fn perform_remote(&self, gm: &Gm) -> Result<(), Error> {
         match self {
             Self::In { to, from } => in_chunks(from.bytes(), |at, chunk| {
-                from.window().read_bytes(at, chunk).unwrap_or_default();
+                from.place().read(at, chunk).unwrap_or_default();
                 gm.write(to.offset(at), chunk)
             }),
             Self::Out { from, to } => in_chunks(to.bytes(), |at, chunk| {
                 gm.read(from.offset(at), chunk)?;
-                to.window().write_bytes(at, chunk).unwrap_or_default();
+                to.place().write(at, chunk).unwrap_or_default();
                 Ok(())
             }),
             Self::On { from, to, bytes } => in_chunks(*bytes, |at, chunk| {
@@ -130,56 +133,61 @@ fn in_chunks(
     Ok(())
 }
 
-fn part<'w>(gm: &GmWindow<'w>, address: GmAddr, bytes: u64) -> Option<GmWindow<'w>> {
-    gm.part(gm.offset_of(address, bytes)?, bytes)
+/// Where bytes begin. The window is all of the memory that they are in: atomic accesses to a word have one size only as long as everybody who accesses it
+/// knows of the whole word.
+pub(super) struct BytePlace<'w> {
+    pub(super) window: GmWindow<'w>,
+    pub(super) offset: u64,
 }
 
-/// Copies all of `from` to `to`, which is as large.
-fn move_bytes(from: &GmWindow<'_>, to: Option<GmWindow<'_>>) -> Option<()> {
-    let to = to?;
-    let mut chunk = [0; CHUNK_BYTES];
+impl BytePlace<'_> {
+    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Option<()> {
+        self.window.read_bytes(self.offset + at, to)
+    }
+
+    pub(super) fn write(&self, at: u64, from: &[u8]) -> Option<()> {
+        self.window.write_bytes(self.offset + at, from)
+    }
+}
+
+/// Calls `step` for each chunk of so many bytes: where it begins, and how many bytes it has.
+fn chunks(bytes: u64, mut step: impl FnMut(u64, usize) -> Option<()>) -> Option<()> {
     let mut at = 0;
-    while at < from.bytes() {
-        let step =
-            usize::try_from(from.bytes() - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        let chunk = &mut chunk[..step];
-        from.read_bytes(at, chunk)?;
-        to.write_bytes(at, chunk)?;
-        at += step as u64;
+    while at < bytes {
+        let length = usize::try_from(bytes - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
+        step(at, length)?;
+        at += length as u64;
     }
     Some(())
 }
 
-/// Reduces all of `from` into `to`, which is as large. A chunk holds whole elements.
+fn move_bytes(bytes: u64, from: &BytePlace<'_>, to: &BytePlace<'_>) -> Option<()> {
+    let mut chunk = [0; CHUNK_BYTES];
+    chunks(bytes, |at, length| {
+        from.read(at, &mut chunk[..length])?;
+        to.write(at, &chunk[..length])
+    })
+}
+
+/// Reduces the one into the other. A chunk holds whole elements.
 fn reduce(
-    from: &GmWindow<'_>,
-    to: &GmWindow<'_>,
+    bytes: u64,
+    from: &BytePlace<'_>,
+    to: &BytePlace<'_>,
     (reduction, dtype): (Reduction, DType),
 ) -> Option<()> {
     let (mut other, mut one) = ([0; CHUNK_BYTES], [0; CHUNK_BYTES]);
-    let mut at = 0;
-    while at < from.bytes() {
-        let step =
-            usize::try_from(from.bytes() - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        let (other, one) = (&mut other[..step], &mut one[..step]);
-        from.read_bytes(at, other)?;
-        to.read_bytes(at, one)?;
+    chunks(bytes, |at, length| {
+        let (other, one) = (&mut other[..length], &mut one[..length]);
+        from.read(at, other)?;
+        to.read(at, one)?;
         reduction.apply(dtype, one, other);
-        to.write_bytes(at, one)?;
-        at += step as u64;
-    }
-    Some(())
+        to.write(at, one)
+    })
 }
 
-fn fill(to: &GmWindow<'_>, pattern: [u8; 8]) -> Option<()> {
+fn fill(bytes: u64, to: &BytePlace<'_>, pattern: [u8; 8]) -> Option<()> {
     let mut chunk = [0; CHUNK_BYTES];
     chunk.as_chunks_mut().0.fill(pattern);
-    let mut at = 0;
-    while at < to.bytes() {
-        let step =
-            usize::try_from(to.bytes() - at).map_or(CHUNK_BYTES, |left| left.min(CHUNK_BYTES));
-        to.write_bytes(at, &chunk[..step])?;
-        at += step as u64;
-    }
-    Some(())
+    chunks(bytes, |at, length| to.write(at, &chunk[..length]))
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
 
+use super::copies::BytePlace;
 use crate::error::Error;
 
 /// Bytes of the host, for copies of a stream. Clones are the same bytes. What is read while a copy writes them is not
@@ -80,23 +81,24 @@ impl HostBuffer {
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(self.bytes).unwrap_or_default()];
-        self.window().read_bytes(0, &mut bytes).expect("as many as the buffer has");
+        self.place().read(0, &mut bytes).expect("as many as the buffer has");
         bytes
     }
 
     /// Copies `from` to its beginning. `None`: there are more bytes than the buffer has; nothing was copied.
     #[must_use = "it says whether anything was copied"]
     pub fn write(&self, from: &[u8]) -> Option<()> {
-        self.window().write_bytes(0, from)
+        let fits = from.len() as u64 <= self.bytes;
+        fits.then(|| self.place().write(0, from)).flatten()
     }
 
     /// The bytes, as copies reach them.
-    pub(super) fn window(&self) -> GmWindow<'_> {
+    pub(super) fn place(&self) -> BytePlace<'_> {
         let HostMemory { start, bytes, .. } = *self.memory;
-        // SAFETY: the allocation has so many bytes, and lives as long as this borrow; a foreign one by the promise of
-        // `foreign`. Only copies of bytes go through the window, for which its alignment does not matter.
+        // SAFETY: the memory has so many bytes, and lives as long as this borrow; a foreign one by the promise of `foreign`. Only copies of bytes go through
+        // the window, for which its alignment does not matter.
         let window = unsafe { GmWindow::from_raw(start, bytes, GmAddr::NULL) };
-        window.part(self.offset, self.bytes).unwrap_or(GmWindow::empty())
+        BytePlace { window, offset: self.offset }
     }
 }
 
@@ -160,7 +162,7 @@ mod tests {
         bytes.extend([1, 2, 3]);
         let place = bytes.as_ptr();
         let buffer = HostBuffer::from(bytes);
-        assert_eq!(buffer.window().pointer(0, 3, 1).unwrap().cast_const(), place);
+        assert_eq!(buffer.place().window.pointer(0, 3, 1).unwrap().cast_const(), place);
         assert_eq!(buffer.to_vec(), [1, 2, 3]);
     }
 
