@@ -21,6 +21,7 @@ mod proof;
 mod queue;
 mod reuse;
 mod session_board;
+mod session_threads;
 #[path = "../common/stub.rs"]
 mod stub;
 mod termination;
