@@ -242,11 +242,13 @@ impl Mapping {
         }
         let (offset, length) = (usize::try_from(pages.start).ok()?, usize::try_from(bytes).ok()?);
         let place = self.start.as_ptr().wrapping_add(offset).cast();
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the pages are of this mapping, and hold plain bytes that the caller wants to be zeros.
-        let start = unsafe { libc::mmap(place, length, protection, flags, -1, 0) };
-        (start == place).then_some(pages)
+        // Where the system refuses, such as for pages that are locked, the mapping is as before. Elsewhere than on Linux the call promises no zeros.
+        #[cfg(target_os = "linux")]
+        // SAFETY: the pages are of this mapping, which is private and anonymous, and hold plain bytes that the caller wants to be zeros.
+        let is_new = unsafe { libc::madvise(place, length, libc::MADV_DONTNEED) } == 0;
+        #[cfg(not(target_os = "linux"))]
+        let is_new = false;
+        is_new.then_some(pages)
     }
 
     /// Asks for huge pages where they lie in this range as a whole. A system without them says no, and nothing else changes.
@@ -336,6 +338,22 @@ mod tests {
         for (at, byte) in (0..).zip(&found) {
             assert_eq!(*byte, u8::from(!(start..start + bytes).contains(&at)), "byte {at}");
         }
+    }
+
+    /// The system does not give new pages for those that are locked.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_system_refuses_to_renew_is_written() {
+        let gm = Gm::map(16 << 20).unwrap();
+        gm.write(gm.address(), &vec![1_u8; 16 << 20]).unwrap();
+        let page = gm.window().pointer(8 << 20, 4096, 4096).unwrap();
+        // SAFETY: the page is of this mapping.
+        let locked = unsafe { libc::mlock(page.cast(), 4096) };
+        assert_eq!(locked, 0, "a page may be locked");
+        gm.zero(gm.address(), 16 << 20, LARGE).unwrap();
+        let mut found = vec![7_u8; 16 << 20];
+        gm.read(gm.address(), &mut found).unwrap();
+        assert!(found.iter().all(|byte| *byte == 0));
     }
 
     #[test]
