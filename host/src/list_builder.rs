@@ -22,7 +22,7 @@ use pto_graph::{
 
 use crate::device_memory::DeviceMemory;
 use crate::options::Work;
-use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView, words};
+use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView, in_order, words};
 
 /// Of the ids of tasks: a program is listed once.
 const GENERATION: u32 = 1;
@@ -80,8 +80,10 @@ impl<'r> ListBuilder<'r> {
     /// The fault of the run; `STREAM_HEAP_RING`: the list has no room in GM.
     pub fn run_all(&mut self) -> Result<(), Fault> {
         if !self.tasks.is_empty() {
-            let list: Vec<u8> =
-                words(&self.tasks).iter().flat_map(|word| word.to_le_bytes()).collect();
+            let tasks = std::mem::take(&mut self.tasks);
+            self.completed += tasks.len();
+            let tasks = in_order(tasks).ok_or(Fault::GRAPH_CYCLE)?;
+            let list: Vec<u8> = words(&tasks).iter().flat_map(|word| word.to_le_bytes()).collect();
             let room = self.memory.alloc(list.len() as u64);
             let place = room.map_err(|_| Fault::STREAM_HEAP_RING)?;
             let copied = self.memory.copy_to_device(place, &list);
@@ -91,8 +93,6 @@ impl<'r> ListBuilder<'r> {
                 Err(_) => Err(Fault::BUILD_GM_RANGE),
             };
             self.free(&[place]);
-            self.completed += self.tasks.len();
-            self.tasks.clear();
             ended?;
         }
         let ended = std::mem::take(&mut self.ended);
@@ -215,10 +215,6 @@ impl GraphBuilder for ListBuilder<'_> {
         let from = self.listed(producer)?;
         let to = self.listed(consumer)?.ok_or(Fault::BUILD_CONSUMER_PUBLISHED)?;
         let Some(from) = from else { return Ok(EdgeOutcome::AlreadySatisfied) };
-        // A list has a task behind those that it waits for.
-        if from > to {
-            return Err(Fault::BUILD_UNKNOWN_TASK);
-        }
         let task = self.tasks.get_mut(to).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
         if !task.producers.contains(&from) {
             task.producers.push(from);
@@ -446,7 +442,6 @@ mod tests {
             let third = write(builder, &a);
             assert_eq!(builder.add_edge(first, third), Ok(EdgeOutcome::AlreadySatisfied));
             assert_eq!(builder.add_edge(second, third), Ok(EdgeOutcome::Added));
-            assert_eq!(builder.add_edge(third, second), Err(Fault::BUILD_UNKNOWN_TASK));
             assert_eq!(builder.add_edge(third, third), Err(Fault::BUILD_SELF_EDGE));
             assert_eq!(
                 builder.publish(TaskId { slot: 3, generation: 1 }),
@@ -457,6 +452,26 @@ mod tests {
             builder.submit_tensors(&task).expect("a task");
         });
         assert_eq!(counts, [1, 3]);
+    }
+
+    #[test]
+    fn a_task_waits_for_one_that_was_added_later() {
+        let counts = lists(|builder, _| {
+            let mut add = || {
+                let task = TaskSpec::new(FuncId(3), CoreKind::AIV, &[7]);
+                builder.add_task(task).expect("a task")
+            };
+            let [first, second, third] = [add(), add(), add()];
+            assert_eq!(builder.add_edge(third, first), Ok(EdgeOutcome::Added));
+            assert_eq!(builder.add_edge(first, second), Ok(EdgeOutcome::Added));
+            builder.run_all().expect("third, first, second");
+            let task = TaskSpec::new(FuncId(3), CoreKind::AIV, &[7]);
+            let [one, other] = [(); 2].map(|()| builder.add_task(task).expect("a task"));
+            assert_eq!(builder.add_edge(one, other), Ok(EdgeOutcome::Added));
+            assert_eq!(builder.add_edge(other, one), Ok(EdgeOutcome::Added));
+            assert_eq!(builder.run_all(), Err(Fault::GRAPH_CYCLE));
+        });
+        assert_eq!(counts, [3], "tasks that wait for each other do not run");
     }
 
     #[test]

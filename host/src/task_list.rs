@@ -121,6 +121,52 @@ impl ListedView {
     }
 }
 
+/// The tasks, each behind those that it waits for, and otherwise as they are. Tasks with views stay in the order in which they were added, from which the
+/// device derives who waits for whom. `None`: some wait for each other.
+pub(crate) fn in_order(tasks: Vec<ListedTask>) -> Option<Vec<ListedTask>> {
+    let is_behind = |(number, task): (usize, &ListedTask)| {
+        task.producers.iter().all(|producer| *producer < number)
+    };
+    if tasks.iter().enumerate().all(is_behind) {
+        return Some(tasks);
+    }
+    let mut waits = vec![0_usize; tasks.len()];
+    let mut consumers = vec![Vec::new(); tasks.len()];
+    let mut with_views = None;
+    for (number, task) in tasks.iter().enumerate() {
+        let has_views = task.when.is_some() || task.args.iter().any(|arg| arg.view().is_some());
+        let before = with_views.filter(|_| has_views);
+        with_views = if has_views { Some(number) } else { with_views };
+        for producer in task.producers.iter().copied().chain(before) {
+            consumers[producer].push(number);
+            waits[number] += 1;
+        }
+    }
+    let free = (0..tasks.len()).filter(|number| waits[*number] == 0);
+    let (mut ready, mut order): (BTreeSet<usize>, Vec<usize>) = (free.collect(), Vec::new());
+    while let Some(number) = ready.pop_first() {
+        order.push(number);
+        for consumer in &consumers[number] {
+            waits[*consumer] -= 1;
+            if waits[*consumer] == 0 {
+                ready.insert(*consumer);
+            }
+        }
+    }
+    let mut places = vec![None; tasks.len()];
+    order.iter().enumerate().for_each(|(place, number)| places[*number] = Some(place));
+    let mut tasks: Vec<_> = tasks.into_iter().zip(&places).collect();
+    tasks.sort_by_key(|(_, place)| **place);
+    let placed = tasks.into_iter().map(|(mut task, place)| {
+        (*place)?;
+        for producer in &mut task.producers {
+            *producer = places[*producer]?;
+        }
+        Some(task)
+    });
+    placed.collect()
+}
+
 /// The words of tasks.
 pub(crate) fn words(tasks: &[ListedTask]) -> Vec<u64> {
     let mut words = vec![tasks.len() as u64];
@@ -156,4 +202,39 @@ pub(crate) fn words(tasks: &[ListedTask]) -> Vec<u64> {
         words.extend(task.producers.iter().map(|producer| *producer as u64));
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ListedArg, ListedTask, ListedView, in_order};
+    use pto_abi::{CoreKind, FuncId, GmAddr};
+
+    /// Tasks that wait for others; the first ones with a view.
+    fn tasks(producers: &[&[usize]], with_views: usize) -> Vec<ListedTask> {
+        let task = |(number, producers): (usize, &&[usize])| {
+            let func = FuncId(u16::try_from(number).unwrap());
+            let view = ListedArg::In(ListedView::whole(GmAddr(64), 64));
+            let args = if number < with_views { vec![view] } else { Vec::new() };
+            let producers = producers.to_vec();
+            ListedTask { args, producers, ..ListedTask::new(func, CoreKind::AIV) }
+        };
+        producers.iter().enumerate().map(task).collect()
+    }
+
+    fn ordered(producers: &[&[usize]], with_views: usize) -> Option<Vec<(u16, Vec<usize>)>> {
+        let ordered = in_order(tasks(producers, with_views))?;
+        Some(ordered.into_iter().map(|task| (task.func.0, task.producers)).collect())
+    }
+
+    #[test]
+    fn a_task_stands_behind_those_that_it_waits_for() {
+        let as_they_are = vec![(0, vec![]), (1, vec![0])];
+        assert_eq!(ordered(&[&[], &[0]], 0), Some(as_they_are));
+        let turned = vec![(1, vec![]), (2, vec![]), (0, vec![1]), (3, vec![2, 1])];
+        assert_eq!(ordered(&[&[2], &[], &[], &[0, 2]], 0), Some(turned));
+        assert_eq!(ordered(&[&[1], &[0]], 0), None, "a circle");
+        let views = vec![(2, vec![]), (0, vec![0]), (1, vec![])];
+        assert_eq!(ordered(&[&[2], &[], &[]], 2), Some(views), "views stay in their order");
+        assert_eq!(ordered(&[&[1], &[]], 2), None, "the second one derives an edge from the first");
+    }
 }
