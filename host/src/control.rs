@@ -90,7 +90,7 @@ impl Device {
         options: &RunOptions,
         control: &RunControl,
     ) -> Result<RunReport, Error> {
-        self.run_on(work, options, |backend, arena| control.over(arena, || backend.run(arena)))
+        self.run_on(work, options, |backend, arena| Ok(control.over(arena, || backend.run(arena))))
     }
 }
 

@@ -12,8 +12,20 @@ use crate::cycle::Cycle;
 use crate::fault_report::FaultReport;
 use crate::place::Place;
 
+/// A program whose `main` returns an error, and `unwrap`, print it as `Debug`: people read the sentences that `Display` has.
+macro_rules! debug_as_display {
+    ($error:ty) => {
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+pub(crate) use debug_as_display;
+
 /// An error of the host library.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The device's memory cannot be mapped.
@@ -184,9 +196,19 @@ pub enum Error {
 
     /// The thread that reads trace rings while the run lasts cannot be had.
     #[error(
-        "no thread could be started to read the trace rings ({source}): record with WhenFull::DropOldest or KeepOldest"
+        "no thread could be started to read the trace rings ({source}): end other threads of this process, or record with \
+         WhenFull::DropOldest or KeepOldest"
     )]
     TraceReader {
+        /// What the operating system says.
+        source: io::Error,
+    },
+
+    /// The thread that tells how far the run is cannot be had.
+    #[error(
+        "no thread could be started to watch the run ({source}): end other threads of this process, or run unwatched"
+    )]
+    Watcher {
         /// What the operating system says.
         source: io::Error,
     },
@@ -376,6 +398,8 @@ pub enum Error {
     },
 }
 
+debug_as_display!(Error);
+
 impl Error {
     /// The fault of the interface's table that this is, where it is one.
     #[must_use]
@@ -401,4 +425,21 @@ fn waiting_clause(waiting: u64) -> String {
 fn library_names() -> String {
     let names: Vec<_> = LIBRARY.iter().map(|kernel| kernel.name).collect();
     names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+    use crate::session::SessionError;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_main_returns_is_told_in_sentences() {
+        assert_eq!(format!("{:?}", Error::ZeroSize), Error::ZeroSize.to_string());
+        let error = SessionError::Device(Arc::new(Error::ZeroSize));
+        assert_eq!(
+            format!("{error:?}"),
+            "an allocation cannot have zero bytes: ask for at least one"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! How far a run is, while it lasts: read from the lines that the AICPU instances write.
 
+use std::io;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -35,20 +36,24 @@ impl RunProgress {
 }
 
 /// Calls `run`, and meanwhile tells `watch` how far the run on `arena` is.
+///
+/// # Errors
+/// No thread can be started that watches; `run` was not called.
 pub(crate) fn watched<R>(
     arena: &Arena<'static>,
     mut watch: impl FnMut(RunProgress) + Send,
     run: impl FnOnce() -> R,
-) -> R {
+) -> io::Result<R> {
     let (running, ended) = channel::<()>();
     std::thread::scope(|scope| {
-        scope.spawn(move || {
+        let named = std::thread::Builder::new().name("pto-watch".to_owned());
+        named.spawn_scoped(scope, move || {
             while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
                 watch(RunProgress::read(arena));
             }
-        });
+        })?;
         let result = run();
         drop(running);
-        result
+        Ok(result)
     })
 }

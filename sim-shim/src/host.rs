@@ -1,6 +1,7 @@
 //! The trait that every hosting mode implements for the machine.
 
 use std::any::Any;
+use std::io;
 use std::sync::Arc;
 
 use pto_aicpu_fw::Launch;
@@ -19,6 +20,11 @@ pub(crate) trait Host: Send {
 
     /// Lets go of the arena of the last run; `false`: somebody did not.
     fn release(&mut self) -> bool;
+
+    /// Why the last run had a thread too few, if that is what ended it.
+    fn take_thread_error(&mut self) -> Option<io::Error> {
+        None
+    }
 
     /// What those who submit to a resident firmware ring while the thread that feeds it sleeps; where no thread does, nobody hears it.
     fn hang(&mut self, _doorbell: &Arc<Doorbell>) {}

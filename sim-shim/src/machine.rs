@@ -32,6 +32,8 @@ pub struct Outcome {
     pub arena_lost: bool,
     /// In hosting mode `virtual`: what the machine saw.
     pub virtual_report: Option<Box<VirtualReport>>,
+    /// What the operating system says, where the process got no thread for the run.
+    pub no_thread: Option<String>,
 }
 
 /// Who hosts, by the clock of its runs.
@@ -158,7 +160,14 @@ impl Machine {
             Some(report) => Duration::from_nanos(report.makespan_ns),
             None => start.elapsed(),
         };
-        Outcome { fault: arena.fault().first(), makespan, arena_lost, virtual_report }
+        let no_thread = self.host.as_host_mut().take_thread_error();
+        Outcome {
+            fault: arena.fault().first(),
+            makespan,
+            arena_lost,
+            virtual_report,
+            no_thread: no_thread.map(|error| error.to_string()),
+        }
     }
 
     fn run_with_engine(&mut self, launch: &Launch<'static>) -> bool {

@@ -7,6 +7,7 @@
 //! ```
 //! After a run the cores stay in service: a further run of the same arena wakes only those that get work.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -93,6 +94,7 @@ pub(crate) struct Threads<B> {
     cores: Vec<Seat<CoreJob>>,
     assignment: Option<Arc<Assignment>>,
     is_lost: bool,
+    thread_error: Option<io::Error>,
 }
 
 impl<B: BuilderSet> Threads<B> {
@@ -113,30 +115,27 @@ impl<B: BuilderSet> Threads<B> {
             cores: Vec::new(),
             assignment: None,
             is_lost: false,
+            thread_error: None,
         }
     }
 
-    /// Starts the threads that the launch needs; `false`: the process gets no more.
-    fn start_threads(&mut self, launch: &Launch<'static>) -> bool {
+    /// Starts the threads that the launch needs.
+    fn start_threads(&mut self, launch: &Launch<'static>) -> io::Result<()> {
         while self.instances.len() < launch.aicpu_instances as usize {
             let (me, bells) = (self.instances.len(), Arc::clone(&self.bells));
-            let Some(seat) = start("aicpu", me, &self.memory, move |jobs| {
+            let seat = start("aicpu", me, &self.memory, move |jobs| {
                 serve_instance(me, &jobs, &bells);
-            }) else {
-                return false;
-            };
+            })?;
             self.instances.push(seat);
         }
         while self.cores.len() < launch.workers.len() {
             let (me, bells) = (self.cores.len(), Arc::clone(&self.bells));
-            let Some(seat) = start("core", me, &self.memory, move |jobs| {
+            let seat = start("core", me, &self.memory, move |jobs| {
                 serve_core(me, &jobs, &bells);
-            }) else {
-                return false;
-            };
+            })?;
             self.cores.push(seat);
         }
-        true
+        Ok(())
     }
 
     /// Binds the cores to the launch's arena, unless they are.
@@ -173,7 +172,8 @@ impl<B: BuilderSet> Threads<B> {
 
 impl<B: BuilderSet> Host for Threads<B> {
     fn run(&mut self, launch: &Launch<'static>) -> bool {
-        if !self.start_threads(launch) || !self.assign(launch) {
+        self.thread_error = self.start_threads(launch).err();
+        if self.thread_error.is_some() || !self.assign(launch) {
             supervisor::raise_panic(launch);
             return !self.is_lost;
         }
@@ -194,6 +194,10 @@ impl<B: BuilderSet> Host for Threads<B> {
             self.is_lost = !self.release();
         }
         !self.is_lost
+    }
+
+    fn take_thread_error(&mut self) -> Option<io::Error> {
+        self.thread_error.take()
     }
 
     fn release(&mut self) -> bool {
@@ -233,13 +237,13 @@ impl<J> Seat<J> {
     }
 }
 
-/// Starts a thread that serves jobs and keeps GM mapped; `None`: the process gets no more threads.
+/// Starts a thread that serves jobs and keeps GM mapped.
 fn start<J: Send + 'static>(
     role: &str,
     number: usize,
     memory: &Memory,
     serve: impl FnOnce(Receiver<J>) + Send + 'static,
-) -> Option<Seat<J>> {
+) -> io::Result<Seat<J>> {
     let (jobs, receiver) = channel();
     let memory = Arc::clone(memory);
     let body = move || {
@@ -247,8 +251,8 @@ fn start<J: Send + 'static>(
         drop(memory);
     };
     let named = std::thread::Builder::new().name(format!("pto-{role}-{number}"));
-    let handle = named.stack_size(1 << 20).spawn(body).ok()?;
-    Some(Seat { jobs, handle })
+    let handle = named.stack_size(1 << 20).spawn(body)?;
+    Ok(Seat { jobs, handle })
 }
 
 /// The thread of one core.

@@ -231,7 +231,7 @@ impl KernelStream {
     fn synchronize(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(Duration::try_from_secs_f64).transpose();
         let limit = limit.map_err(|error| invalid(format!("timeout: {error}")))?;
-        until_done(py, limit, |limit| self.0.synchronize(Some(limit)))
+        until_done(py, |goes_on| self.0.synchronize_while(limit, goes_on))
     }
 
     fn __repr__(&self) -> String {

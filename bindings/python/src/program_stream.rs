@@ -235,7 +235,7 @@ impl ProgramStream {
 impl ProgramStream {
     /// Waits, and looks for signals meanwhile.
     fn await_end(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<()> {
-        until_done(py, limit, |limit| self.0.synchronize(Some(limit)))
+        until_done(py, |goes_on| self.0.synchronize_while(limit, goes_on))
     }
 }
 

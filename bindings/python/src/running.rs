@@ -2,10 +2,10 @@
 //! for signals now and then.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pto_host::RunControl;
-use pto_native::{Failure, FailureKind};
+use pto_native::Failure;
 use pyo3::prelude::*;
 
 use crate::failure::raised;
@@ -56,23 +56,21 @@ pub(crate) fn interruptible<R: Send>(
     }
 }
 
-/// Waits by calls of `wait`, each at most for so long, until one of them does not run out of time, or `limit` is over; meanwhile other threads have the GIL, and
-/// signals are looked for between the calls.
+/// Waits by `wait`; meanwhile other threads have the GIL. `wait` asks now and then whether to go on: an exception of a signal handler ends it, and is raised.
 pub(crate) fn until_done(
     py: Python<'_>,
-    limit: Option<Duration>,
-    wait: impl Fn(Duration) -> Result<(), Failure> + Sync,
+    wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), Failure> + Send,
 ) -> PyResult<()> {
-    let start = Instant::now();
-    loop {
-        let left = limit.map_or(LOOK_EVERY, |limit| limit.saturating_sub(start.elapsed()));
-        let waited = py.detach(|| wait(left.min(LOOK_EVERY)));
-        match waited {
-            Err(failure) if failure.is(FailureKind::TIMED_OUT) && left >= LOOK_EVERY => {
-                py.check_signals()?;
-            }
-            ended => return ended.map_err(|failure| raised(&failure)),
-        }
+    let mut interrupted = None;
+    let ended = py.detach(|| {
+        wait(&mut || {
+            interrupted = Python::attach(|py| py.check_signals()).err();
+            interrupted.is_none()
+        })
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None => ended.map_err(|failure| raised(&failure)),
     }
 }
 

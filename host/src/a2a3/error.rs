@@ -6,7 +6,7 @@ use super::codes;
 use super::library::Library;
 
 /// An error of the device `a2a3`.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum A2a3Error {
     /// A library of the vendor's cannot be loaded.
@@ -112,6 +112,8 @@ pub enum A2a3Error {
         device: u32,
     },
 }
+
+crate::error::debug_as_display!(A2a3Error);
 
 impl A2a3Error {
     /// The code of the call that failed.

@@ -207,11 +207,13 @@ pub(crate) mod fake {
     pub(crate) struct Fake<F> {
         pub(crate) play: F,
         pub(crate) renewed: u32,
+        /// Is called when the cores are to let go of the arena.
+        pub(crate) on_release: Box<dyn FnMut() + Send>,
     }
 
     impl<F> Fake<F> {
         pub(crate) fn new(play: F) -> Self {
-            Self { play, renewed: 0 }
+            Self { play, renewed: 0, on_release: Box::new(|| ()) }
         }
     }
 
@@ -241,6 +243,7 @@ pub(crate) mod fake {
         }
 
         fn release(&mut self) -> bool {
+            (self.on_release)();
             true
         }
 

@@ -28,6 +28,7 @@ pub(crate) struct Simulator<B> {
     doorbell: Arc<Doorbell>,
     fast: FastRegions,
     virtual_report: Option<Box<VirtualReport>>,
+    post_mortem: Vec<String>,
     engine: Option<Arc<dyn TransferEngine>>,
     seat: Option<SeatOf>,
 }
@@ -40,7 +41,19 @@ impl<B: SimulatedSet> Simulator<B> {
         let fast = FastRegions::default();
         machine.follow(&fast);
         let (virtual_report, engine, seat) = (None, None, None);
-        Self { hosting, memory, builders, machine, doorbell, fast, virtual_report, engine, seat }
+        let post_mortem = Vec::new();
+        Self {
+            hosting,
+            memory,
+            builders,
+            machine,
+            doorbell,
+            fast,
+            virtual_report,
+            post_mortem,
+            engine,
+            seat,
+        }
     }
 }
 
@@ -113,11 +126,21 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
     fn run(&mut self, arena: Arena<'static>) -> Landing {
         let outcome = self.machine.run(arena);
         self.virtual_report = outcome.virtual_report;
+        let told = |cause| {
+            format!(
+                "No thread could be started for the run ({cause}). End other threads of this process."
+            )
+        };
+        self.post_mortem = outcome.no_thread.into_iter().map(told).collect();
         Landing { fault: outcome.fault, makespan: outcome.makespan, arena_lost: outcome.arena_lost }
     }
 
     fn release(&mut self) -> bool {
         self.machine.release()
+    }
+
+    fn post_mortem(&self) -> &[String] {
+        &self.post_mortem
     }
 
     fn take_virtual_report(&mut self) -> Option<Box<VirtualReport>> {

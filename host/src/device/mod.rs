@@ -482,7 +482,7 @@ impl Device {
     /// `Fault`: the run ended with a fault; the device can be used again. `Call`: a task of a graph gives its kernel what that does not
     /// take. `OrchArgs`, `Budget`, `Capacity`, `ArenaMemory`: the run was not started.
     pub fn run(&mut self, work: Work<'_>, options: &RunOptions) -> Result<RunReport, Error> {
-        self.run_on(work, options, |backend, arena| backend.run(arena))
+        self.run_on(work, options, |backend, arena| Ok(backend.run(arena)))
     }
 
     /// As [`Device::run`]; while the run lasts, `watch` is told now and then how far it is.
@@ -496,7 +496,8 @@ impl Device {
         watch: impl FnMut(RunProgress) + Send,
     ) -> Result<RunReport, Error> {
         self.run_on(work, options, |backend, arena| {
-            progress::watched(&arena, watch, || backend.run(arena))
+            let watched = progress::watched(&arena, watch, || backend.run(arena));
+            watched.map_err(|source| Error::Watcher { source })
         })
     }
 
@@ -504,7 +505,7 @@ impl Device {
         &mut self,
         work: Work<'_>,
         options: &RunOptions,
-        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
+        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<Landing, Error>,
     ) -> Result<RunReport, Error> {
         if options.trace.is_some() && self.backend.tracing() == Tracing::Off {
             return Err(Error::TracesNothing { device: self.name().to_owned() });
@@ -564,7 +565,7 @@ impl Device {
         launch: &Launch<'_>,
         arena: &RuntimeArena,
         options: &RunOptions,
-        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Landing,
+        land: impl FnOnce(&mut dyn Backend, Arena<'static>) -> Result<Landing, Error>,
     ) -> Result<Landed, Error> {
         self.epochs.run = after(self.epochs.run);
         let tables = DeviceTables {
@@ -577,7 +578,7 @@ impl Device {
         let run = || land(&mut *self.backend, arena.view());
         let (landing, read) = trace::read_while(&arena.view(), options.trace, run)
             .map_err(|source| Error::TraceReader { source })?;
-        Ok(Landed { landing, read, before })
+        Ok(Landed { landing: landing?, read, before })
     }
 
     /// The arena of the last run if it holds `needed`, otherwise a new one that holds both.

@@ -404,3 +404,40 @@ fn a_watcher_is_told_how_far_the_run_is() {
     let expected = crate::RunProgress { added: 7, published: 0, completed: 3 };
     assert_eq!(told.last(), Some(&expected));
 }
+
+/// While a device is dropped others have its memory: its arena is free when the cores have let go of it, and not before.
+#[test]
+fn a_dropped_device_lets_its_cores_go_before_its_arena_is_free() {
+    let (tell, told) = mpsc::channel();
+    let (give, given) = mpsc::channel::<DeviceMemory>();
+    let mut fake = Fake::new(|_, _| SUCCESS);
+    fake.on_release = Box::new(move || {
+        let memory = given.recv().unwrap();
+        tell.send(memory.size()).unwrap();
+    });
+    let mut device = Device::open_fake(options(1, 2, 8 << 20), fake).unwrap();
+    device.run(BUILDER, &RunOptions::default()).unwrap();
+    let memory = device.memory();
+    give.send(memory.clone()).unwrap();
+    drop(device);
+    let (bytes, free) = told.try_recv().expect("the cores were asked to let go");
+    assert!(free < bytes, "the arena was free before");
+    assert_eq!(memory.size(), (bytes, bytes));
+}
+
+/// Nobody knows which cores still look at the arena of a run that ended with a panic.
+#[test]
+fn the_arena_of_a_run_that_panicked_is_nobodys() {
+    let mut panics = true;
+    let mut device = device_that(move |_, _| {
+        assert!(!std::mem::take(&mut panics), "in the middle of a run");
+        SUCCESS
+    });
+    let capacities = Capacities { tasks: 100, edges: 0, arg_words: 0, ..Capacities::default() };
+    let options = RunOptions { capacities, ..RunOptions::default() };
+    let free = device.describe().gm_free_bytes;
+    let run = std::panic::AssertUnwindSafe(|| device.run(BUILDER, &options).map(drop));
+    std::panic::catch_unwind(run).unwrap_err();
+    assert!(device.describe().gm_free_bytes < free);
+    device.run(BUILDER, &options).unwrap();
+}

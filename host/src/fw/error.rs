@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::fw::kind::{FlashDevice, ImageKind, Machine};
 
 /// Why an image is refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ImageError {
     /// The file cannot be read.
@@ -143,8 +143,10 @@ pub enum ImageError {
     },
 }
 
+crate::error::debug_as_display!(ImageError);
+
 /// Why the store cannot do what it is asked for.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no place for the store.
@@ -191,3 +193,5 @@ pub enum StoreError {
         device: FlashDevice,
     },
 }
+
+crate::error::debug_as_display!(StoreError);

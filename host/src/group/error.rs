@@ -44,7 +44,7 @@ impl fmt::Display for RankFailure {
 }
 
 /// An error of a group.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
     /// A group has 1 to 384 ranks.
@@ -146,6 +146,8 @@ pub enum GroupError {
         failures: Vec<RankFailure>,
     },
 }
+
+crate::error::debug_as_display!(GroupError);
 
 impl GroupError {
     /// Of these ranks.

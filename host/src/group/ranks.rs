@@ -378,7 +378,7 @@ fn run_all<'w>(
         let mut threads = Vec::new();
         for (member, work) in members.iter_mut().zip(work) {
             let transport = Arc::clone(member.membership().transport());
-            let device = member.device_mut();
+            let (of_missing, device) = (Arc::clone(&transport), member.device_mut());
             let part = move || {
                 let result = device.run(work, options);
                 if let Err(error) = &result {
@@ -387,7 +387,11 @@ fn run_all<'w>(
                 }
                 result
             };
-            threads.push(std::thread::Builder::new().spawn_scoped(scope, part));
+            let started = std::thread::Builder::new().spawn_scoped(scope, part);
+            if let Err(error) = &started {
+                of_missing.end(Some(&error.to_string()));
+            }
+            threads.push(started);
         }
         let joined = threads.into_iter().map(|thread| match thread {
             Ok(thread) => Ok(thread.join().unwrap_or_else(|it| std::panic::resume_unwind(it))),

@@ -13,7 +13,7 @@ use super::ids::{EventId, StreamId};
 use crate::error::Error;
 
 /// An error of a session.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The device refuses the call; nothing was submitted.
@@ -45,10 +45,17 @@ pub enum SessionError {
     TimedOut {
         /// The stream.
         stream: StreamId,
-        /// How long was waited.
+        /// The limit of the wait.
         waited: Duration,
         /// What the stream does.
         state: String,
+    },
+
+    /// Whoever waited has ended the wait; what was submitted goes on.
+    #[error("the wait for {stream} was ended by its caller; wait again, or abort the stream")]
+    Interrupted {
+        /// The stream.
+        stream: StreamId,
     },
 
     /// The time is over.
@@ -144,6 +151,8 @@ pub enum SessionError {
         why: &'static str,
     },
 }
+
+crate::error::debug_as_display!(SessionError);
 
 impl SessionError {
     /// The fault of the interface's table that this is, where it is one.

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //! Device::session -> Session                             open.rs
+//!   the streams that there are, and their places          shared.rs, stream_table.rs
 //!   stream()  -> Stream: launch, run, copy, fill, call, record, wait, ..      stream.rs, stream_core.rs
 //!   event()   -> Event, a Future                         event.rs
 //!   command ring of each stream, in GM                   lines.rs, pto_abi::session
 //!   Service: step() takes ready commands out of the rings              service.rs, lane.rs, choice.rs, circles.rs
+//!     code and values of the user on these threads            guarded.rs, serving.rs
 //!     Hands: crews for cores, copies, functions; or the caller's own   hands.rs, crew.rs, performer.rs
 //!       launches of all streams -> the resident firmware, which reads the rings           resident.rs
 //!       on a device whose memory only copies reach: what goes there, what comes back      exchange.rs

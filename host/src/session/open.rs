@@ -235,7 +235,14 @@ impl Session {
         let start = Instant::now();
         for stream in self.shared.streams() {
             let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
-            super::stream::await_core(&stream, &self.shared.driver, left)?;
+            super::stream::await_core(&stream, &self.shared.driver, left).map_err(
+                |error| match (error, limit) {
+                    (SessionError::TimedOut { stream, state, .. }, Some(waited)) => {
+                        SessionError::TimedOut { stream, waited, state }
+                    }
+                    (error, _) => error,
+                },
+            )?;
         }
         Ok(())
     }

@@ -46,14 +46,14 @@ pub(super) fn run(
     let work = Work::AicpuBuilder { builder: RESIDENT_PROGRAM, orch_args: &words };
     let (mut on_their_way, mut fetched) = (Vec::new(), Ok(()));
     let result = device.run_on(work, &options, |backend, arena| {
-        control.over(arena, || {
+        Ok(control.over(arena, || {
             let landing = backend.run(arena);
             fetched = exchange.fetch();
             if landing.fault.is_some() {
                 on_their_way = look(&arena, board.board());
             }
             landing
-        })
+        }))
     });
     match result.and_then(|report| fetched.map(|()| report)) {
         Ok(report) => Ended { result: Ok(report.makespan), left: Vec::new() },

@@ -143,7 +143,7 @@ mod tests {
     use crate::session::service::Service;
     use crate::session::shared::Shared;
     use crate::session::stream::Stream;
-    use crate::session::{Cause, CommandFailure, SessionOptions, StreamOptions};
+    use crate::session::{Cause, CommandFailure, OwnedWork, SessionOptions, StreamOptions};
     use crate::{Device, DeviceOptions};
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
@@ -183,6 +183,32 @@ mod tests {
         service.step(None);
         assert!(shared.streams().is_empty(), "the service has let go of it");
         assert!(found[0].told.lock().stopped.is_none());
+    }
+
+    /// The thread of the session that has the device goes on, and so do the streams.
+    #[test]
+    fn a_panic_in_a_run_is_an_error_of_its_command() {
+        let mut panics = true;
+        let fake = Fake::new(move |_, _| {
+            assert!(!std::mem::take(&mut panics), "in the middle of a run");
+            SUCCESS
+        });
+        let options = DeviceOptions { gm_bytes: 64 << 20, ..DeviceOptions::default() };
+        let device = Device::open_fake(options, fake).unwrap();
+        let session = device.session(SessionOptions::default()).unwrap();
+        let stream = session.stream().unwrap();
+        let run = || {
+            let work = OwnedWork::AicpuBuilder { builder: "known".to_owned(), orch_args: vec![] };
+            stream.run(work).unwrap();
+            stream.synchronize_within(Duration::from_secs(60))
+        };
+        let failed = run().unwrap_err().to_string();
+        assert!(
+            failed.contains("the host panicked while the device ran: in the middle"),
+            "{failed}"
+        );
+        run().unwrap();
+        session.close().expect("nobody else has it");
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl Driver {
         step.is_some_and(|step| step.try_step(Some(idle)) == Stepped::Worked)
     }
 
+    /// Whether those who wait make the turns.
+    pub(super) fn is_stepped(&self) -> bool {
+        self.stepped.get().is_some()
+    }
+
     /// Looks for a moment, where somebody else steps the service and has a CPU to do it on.
     pub(super) fn expect_soon(&self, is_there: impl Fn() -> bool) {
         if self.stepped.get().is_some() || !has_cpus() {
@@ -171,7 +176,7 @@ impl Driver {
                         continue;
                     }
                     return found.ok_or_else(|| match limit {
-                        Some(_) => Unmet::TimedOut(start.elapsed()),
+                        Some(limit) => Unmet::TimedOut(limit),
                         None => Unmet::Stuck(self.state()),
                     });
                 }

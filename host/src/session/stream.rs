@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::session::command::LAUNCH_WORDS;
@@ -16,7 +16,7 @@ use pto_graph::group::{TRANSFER, Transfer};
 
 use super::capture::{Capture, Captured, KernelCall, Recording};
 use super::captured::{CapturedCommand, CapturedKept, CapturedRun};
-use super::error::SessionError;
+use super::error::{CommandFailure, SessionError};
 use super::event::Event;
 use super::guarded::HostFunction;
 use super::host_buffer::HostBuffer;
@@ -722,6 +722,19 @@ impl Stream {
         self.await_commands(Some(limit))
     }
 
+    /// As [`Stream::synchronize_within`], or without a limit; now and then `goes_on` is asked, and where it says no, the wait ends.
+    ///
+    /// # Errors
+    /// Those of [`Stream::synchronize_within`]; `Interrupted`: `goes_on` has said no. What was submitted goes on.
+    pub fn synchronize_while(
+        &self,
+        limit: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), SessionError> {
+        drop(self.uncaptured("synchronize")?);
+        await_core_while(&self.core, &self.shared.driver, limit, goes_on)
+    }
+
     fn await_commands(&self, limit: Option<Duration>) -> Result<(), SessionError> {
         // The lock on submissions is not held while this call waits.
         drop(self.uncaptured("synchronize")?);
@@ -805,18 +818,70 @@ impl Stream {
     }
 }
 
+/// How often somebody who waits is asked whether he goes on.
+const ASK_EVERY: Duration = Duration::from_millis(50);
+
 /// Waits until every command that was submitted before this call is over, and takes the stream's failure.
 pub(super) fn await_core(
     core: &StreamCore,
     driver: &Driver,
     limit: Option<Duration>,
 ) -> Result<(), SessionError> {
+    await_number(core, driver, |is_over| driver.wait(&core.told, limit, is_over))
+}
+
+/// As [`await_core`]; now and then `goes_on` is asked.
+fn await_core_while(
+    core: &StreamCore,
+    driver: &Driver,
+    limit: Option<Duration>,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(), SessionError> {
+    if driver.is_stepped() {
+        // Whoever waits makes the turns, and is told at once where nothing goes on.
+        return await_core(core, driver, limit);
+    }
+    let start = Instant::now();
+    let mut is_interrupted = false;
+    let result = await_number(core, driver, |is_over| {
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            let turn = left.map_or(ASK_EVERY, |left| left.min(ASK_EVERY));
+            match driver.wait(&core.told, Some(turn), &mut *is_over) {
+                Err(Unmet::TimedOut(_)) if left.is_none_or(|left| left > turn) => {
+                    is_interrupted = !goes_on();
+                    if is_interrupted {
+                        return Err(Unmet::TimedOut(start.elapsed()));
+                    }
+                }
+                Err(Unmet::TimedOut(waited)) => {
+                    return Err(Unmet::TimedOut(limit.unwrap_or(waited)));
+                }
+                ended => return ended,
+            }
+        }
+    });
+    if is_interrupted {
+        return Err(SessionError::Interrupted { stream: core.id });
+    }
+    result
+}
+
+/// What a stream has told when what is waited for is over: its failure, and whether it was aborted meanwhile.
+type LastWords = (Option<Arc<CommandFailure>>, bool);
+
+/// Waits by `wait` for the commands that were submitted before this call.
+fn await_number(
+    core: &StreamCore,
+    driver: &Driver,
+    wait: impl FnOnce(&mut dyn FnMut(&mut Told) -> Option<LastWords>) -> Result<LastWords, Unmet>,
+) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
     let last = core.ring().commands();
     let aborts = core.told.lock().aborts;
     // Nobody needs to be told of what is over within a moment.
     driver.expect_soon(|| core.completed() >= last);
-    let waited = driver.wait(&core.told, limit, |told| {
+    let waited = wait(&mut |told| {
         (core.completed() >= last).then(|| (told.failure.take(), told.aborts != aborts))
     });
     let stream = core.id;

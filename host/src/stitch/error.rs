@@ -8,7 +8,7 @@ use crate::session::{SessionError, StreamId};
 use crate::workload::BindingError;
 
 /// An error of stitched programs.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum StitchError {
     /// The session refuses the call, or a command failed.
@@ -222,6 +222,8 @@ pub enum StitchError {
         kernel: String,
     },
 }
+
+crate::error::debug_as_display!(StitchError);
 
 /// What a role is called in a sentence.
 pub(super) const fn role_text(role: Role) -> &'static str {

@@ -118,7 +118,8 @@ impl Bound {
     /// them is better loaded as an image.
     pub(super) fn belongs<'b>(&'b self, pending: impl Iterator<Item = &'b Self> + Clone) -> bool {
         let mut all = pending.chain([self]);
-        all.clone().all(|bound| bound.tasks().is_some()) || !all.any(Self::is_fine)
+        let is_part = |bound: &Self| bound.orch_args().is_some() && !bound.is_fine();
+        all.clone().all(|bound| bound.tasks().is_some()) || all.all(is_part)
     }
 }
 

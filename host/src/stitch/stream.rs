@@ -287,11 +287,14 @@ impl<'s> ProgramStream<'s> {
         self.shared.counts.runs.add(1);
         let is_full = match &*bound {
             Bound::Plan { .. } | Bound::Listed { .. } => {
-                let belongs = bound.belongs(self.state().pending.iter().map(|part| &**part));
-                if !belongs {
-                    self.flush()?;
-                }
                 let mut state = self.state();
+                while !bound.belongs(state.pending.iter().map(|part| &**part))
+                    && !state.pending.is_empty()
+                {
+                    drop(state);
+                    self.flush()?;
+                    state = self.state();
+                }
                 state.pending.push(Arc::clone(&bound));
                 self.shared.hold(self.id());
                 state.pending.len() >= self.overlap
@@ -349,7 +352,8 @@ impl<'s> ProgramStream<'s> {
         if let Some(graphs) = graphs {
             return Ok(self.stream.run(self.joined(parts, &graphs)?)?);
         }
-        let words: Vec<_> = parts.iter().filter_map(|part| part.orch_args()).copied().collect();
+        let words: Option<Vec<_>> = parts.iter().map(|part| part.orch_args().copied()).collect();
+        let words = words.expect("programs whose parts have no words share no launch: `belongs`");
         let options = launch_options(&self.session, &words);
         Ok(self.stream.run_with(self.shared.launch(&words), options)?)
     }
@@ -401,10 +405,20 @@ impl<'s> ProgramStream<'s> {
     /// Those of [`synchronize`](Self::synchronize); `TimedOut` in `Session`: what was asked goes on, and can be waited for again.
     pub fn synchronize_within(&self, limit: Duration) -> Result<(), StitchError> {
         self.flush()?;
-        match self.stream.synchronize_within(limit) {
-            Err(error @ SessionError::TimedOut { .. }) => Err(error.into()),
-            result => self.told(result),
-        }
+        self.told(self.stream.synchronize_within(limit))
+    }
+
+    /// As [`synchronize_within`](Self::synchronize_within), or without a limit; now and then `goes_on` is asked, and where it says no, the wait ends.
+    ///
+    /// # Errors
+    /// Those of [`synchronize_within`](Self::synchronize_within); `Interrupted` in `Session`.
+    pub fn synchronize_while(
+        &self,
+        limit: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), StitchError> {
+        self.flush()?;
+        self.told(self.stream.synchronize_while(limit, goes_on))
     }
 
     /// Drops the runs that have not begun. Whoever waits is told so.
@@ -416,6 +430,11 @@ impl<'s> ProgramStream<'s> {
 
     /// What the stream has ended with, in the words of the programs.
     fn told(&self, result: Result<(), SessionError>) -> Result<(), StitchError> {
+        if let Err(error @ (SessionError::TimedOut { .. } | SessionError::Interrupted { .. })) =
+            result
+        {
+            return Err(error.into());
+        }
         let used = std::mem::take(&mut self.state().used);
         // A kernel that ends with a fault lets the launch go on: only its record says so.
         for (loaded, bound) in used.into_values() {

@@ -92,7 +92,7 @@ impl VirtOptions {
 }
 
 /// Why the machine does not do what it should.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum VirtError {
     /// No QEMU.
     #[error("{0} is not installed: `apt-get install qemu-system-arm` brings it")]
@@ -148,6 +148,8 @@ pub enum VirtError {
         console: String,
     },
 }
+
+crate::error::debug_as_display!(VirtError);
 
 /// How long a run is waited for.
 #[derive(Clone, Copy, Debug)]

@@ -125,13 +125,24 @@ fn keep(
         }
     };
     shared.id.get_or_init(|| child.id());
+    let (out, err) = (child.stdout.take(), child.stderr.take());
     let readers = [
-        child.stdout.take().map(|pipe| collect(pipe, shared)),
-        child.stderr.take().map(|pipe| collect(pipe, shared)),
+        out.map(|pipe| collect(pipe, shared)).transpose(),
+        err.map(|pipe| collect(pipe, shared)).transpose(),
     ];
+    let [out, err] = match readers {
+        [Ok(out), Ok(err)] => [out, err],
+        [Err(error), _] | [_, Err(error)] => {
+            // Nobody would read what it says, and it would wait for that.
+            child.kill().unwrap_or_default();
+            child.wait().map(drop).unwrap_or_default();
+            started.send(Err(error)).unwrap_or_default();
+            return;
+        }
+    };
     started.send(Ok(())).unwrap_or_default();
     let status = wait(&mut child, stopped);
-    for reader in readers.into_iter().flatten() {
+    for reader in [out, err].into_iter().flatten() {
         reader.join().unwrap_or_default();
     }
     *lock(&shared.ended) = status;
@@ -150,9 +161,12 @@ fn wait(child: &mut Child, stopped: &Receiver<()>) -> Option<ExitStatus> {
     }
 }
 
-fn collect(mut pipe: impl Read + Send + 'static, shared: &Arc<Shared>) -> JoinHandle<()> {
+fn collect(
+    mut pipe: impl Read + Send + 'static,
+    shared: &Arc<Shared>,
+) -> io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    std::thread::spawn(move || {
+    std::thread::Builder::new().name("pto-console".into()).spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(count @ 1..) = pipe.read(&mut buffer) {
             lock(&shared.console).extend_from_slice(&buffer[..count]);

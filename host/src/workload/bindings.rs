@@ -16,7 +16,7 @@ use pto_workload::tree::Tensor;
 use crate::buffer::DeviceBuffer;
 
 /// Something that is bound wrongly, or not at all.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BindingError {
     /// A tensor, array, size or symbol is not bound.
     #[error("the {what} {name} is not bound; bind it before the run")]
@@ -45,6 +45,8 @@ pub enum BindingError {
         name: String,
     },
 }
+
+crate::error::debug_as_display!(BindingError);
 
 /// An array of an axis in GM: elements of type `i32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

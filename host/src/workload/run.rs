@@ -27,7 +27,7 @@ const FIRST_FUNC: u16 = 992;
 const _: () = assert!(FIRST_FUNC as usize + limits::KERNELS == MAX_FUNC_ID);
 
 /// Why a workload did not run, or not to its end.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum WorkloadError {
     /// Something is bound wrongly, or not at all.
     #[error(transparent)]
@@ -44,6 +44,8 @@ pub enum WorkloadError {
         fault: RunFault,
     },
 }
+
+crate::error::debug_as_display!(WorkloadError);
 
 /// A workload in the memory of a device. It is run any number of times; the tensors are the caller's.
 #[derive(Debug)]

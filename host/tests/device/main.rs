@@ -14,6 +14,8 @@ mod chains;
 mod documented;
 #[cfg(feature = "sim")]
 mod pools;
+#[cfg(all(feature = "sim", target_os = "linux"))]
+mod scarce;
 #[cfg(feature = "sim")]
 mod sessions;
 #[cfg(feature = "sim")]

@@ -18,6 +18,7 @@ mod pool_run;
 mod role;
 mod rung;
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -52,6 +53,8 @@ pub(crate) struct Pool<B> {
     /// Of the kernels of the last run: those of the next one may be as long.
     learned: Learned,
     is_lost: bool,
+    /// Why there are fewer threads than there should be.
+    thread_error: Option<io::Error>,
 }
 
 struct PoolThread<B> {
@@ -87,8 +90,18 @@ impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
         let (engine, threads) = (None, Vec::new());
-        let (learned, is_lost) = (Learned::Nothing, false);
-        Self { os_threads, memory, builders, doorbell, engine, threads, learned, is_lost }
+        let (learned, is_lost, thread_error) = (Learned::Nothing, false, None);
+        Self {
+            os_threads,
+            memory,
+            builders,
+            doorbell,
+            engine,
+            threads,
+            learned,
+            is_lost,
+            thread_error,
+        }
     }
 
     /// Starts what is missing. Where the process gets no further thread, fewer do the same work.
@@ -101,7 +114,10 @@ impl<B: BuilderSet> Pool<B> {
             let serve = move || serve((me, threads), &receiver, &memory);
             match std::thread::Builder::new().name(format!("pto-pool-{me}")).spawn(serve) {
                 Ok(handle) => self.threads.push(PoolThread { jobs, handle }),
-                Err(_) => break,
+                Err(error) => {
+                    self.thread_error = Some(error);
+                    break;
+                }
             }
         }
     }
@@ -147,6 +163,10 @@ impl<B: BuilderSet> Host for Pool<B> {
         self.is_lost |= !supervisor::supervise(launch, 1, watched, supervisor::Clock::Real);
         self.learned = cores.learned();
         !self.is_lost
+    }
+
+    fn take_thread_error(&mut self) -> Option<io::Error> {
+        self.thread_error.take().filter(|_| self.threads.is_empty())
     }
 
     fn release(&mut self) -> bool {

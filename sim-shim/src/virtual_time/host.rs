@@ -1,5 +1,6 @@
 //! The machine behind [`crate::Machine`], and runs without one.
 
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -135,13 +136,15 @@ pub(crate) struct Virtual<B> {
     thread: Option<(Sender<Job>, JoinHandle<()>)>,
     last: Option<VirtualReport>,
     is_lost: bool,
+    thread_error: Option<io::Error>,
     around: Around,
 }
 
 impl<B: BuilderSet> Virtual<B> {
     pub(crate) fn new(options: VirtualOptions, memory: Memory, builders: Arc<B>) -> Self {
         let around = Around::default();
-        Self { options, memory, builders, thread: None, last: None, is_lost: false, around }
+        let (thread, last, is_lost, thread_error) = (None, None, false, None);
+        Self { options, memory, builders, thread, last, is_lost, thread_error, around }
     }
 
     fn start(&mut self) -> Option<&Sender<Job>> {
@@ -154,7 +157,10 @@ impl<B: BuilderSet> Virtual<B> {
                 drop(memory);
             };
             let named = std::thread::Builder::new().name("pto-virtual".to_owned());
-            self.thread = Some((jobs, named.spawn(body).ok()?));
+            match named.spawn(body) {
+                Ok(thread) => self.thread = Some((jobs, thread)),
+                Err(error) => self.thread_error = Some(error),
+            }
         }
         self.thread.as_ref().map(|(jobs, _)| jobs)
     }
@@ -265,6 +271,10 @@ impl<B: BuilderSet> Host for Virtual<B> {
             !supervisor::supervise(launch, 1, (&finish, &watched), supervisor::Clock::Virtual);
         self.last = received.try_recv().ok();
         !self.is_lost
+    }
+
+    fn take_thread_error(&mut self) -> Option<io::Error> {
+        self.thread_error.take()
     }
 
     fn release(&mut self) -> bool {

@@ -292,6 +292,18 @@ impl SharedKernelStream {
             Some(limit) => Ok(self.stream.synchronize_within(limit)?),
         }
     }
+
+    /// As [`synchronize`](Self::synchronize); now and then `goes_on` is asked, and where it says no, the wait ends.
+    ///
+    /// # Errors
+    /// Those of [`Stream::synchronize_while`].
+    pub fn synchronize_while(
+        &self,
+        limit: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        Ok(self.stream.synchronize_while(limit, goes_on)?)
+    }
 }
 
 impl fmt::Debug for SharedKernelStream {

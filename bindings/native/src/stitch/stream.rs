@@ -161,6 +161,18 @@ impl SharedStream {
         }
     }
 
+    /// As [`synchronize`](Self::synchronize); now and then `goes_on` is asked, and where it says no, the wait ends.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::synchronize_while`].
+    pub fn synchronize_while(
+        &self,
+        limit: Option<Duration>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Failure> {
+        Ok(self.0.synchronize_while(limit, goes_on)?)
+    }
+
     /// Drops the runs that have not begun.
     pub fn abort(&self) {
         self.0.abort();

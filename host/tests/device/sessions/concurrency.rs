@@ -7,11 +7,11 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
+use pto_host::func;
 use pto_host::session::{
     Cause, Drive, HostBuffer, MAX_STREAMS, OnFailure, Session, SessionError, SessionOptions,
     Stream, StreamOptions, ValueTest,
 };
-use pto_host::func;
 
 use super::support::{LONG, device, on_each, options, pool, session};
 
