@@ -28,6 +28,8 @@
 #define PTO_ERROR_PANIC 0x40000005
 /* A builder's function is called outside of that builder. Call it on the builder's own thread, before the builder returns. */
 #define PTO_ERROR_OUTSIDE_BUILDER 0x40000006
+/* A child of fork uses what its parent has opened. Open a device in the child, or fork before you open one. */
+#define PTO_ERROR_OTHER_PROCESS 0x40000007
 /* The device's memory cannot be mapped. Open the device with less memory. */
 #define PTO_ERROR_MAP_GM 0x40000010
 /* A device cannot have this number of cores. Use 1 to 128 cores of both kinds together. */
@@ -1396,7 +1398,7 @@ int32_t pto_program_set_constant(const struct pto_program *program,
                                  uint64_t bytes);
 
 /*
- Writes a program file, over one that is there.
+ Writes a program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
 
  Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM (the file cannot be written). Thread safety: any thread.
  */

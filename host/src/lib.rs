@@ -73,6 +73,7 @@ mod list_builder;
 mod lists;
 mod logs;
 mod memory;
+mod of_process;
 mod options;
 mod place;
 mod progress;
@@ -88,6 +89,7 @@ mod trace_options;
 mod traffic;
 #[cfg(feature = "virt")]
 pub mod virt;
+pub mod whole_file;
 pub mod workload;
 
 #[cfg(feature = "a2a3")]
@@ -108,6 +110,7 @@ pub use kernel::Kernel;
 pub use kernels::KernelDescription;
 pub use list_builder::{ListBuilder, RunList};
 pub use logs::LogMessage;
+pub use of_process::{OfProcess, OtherProcess};
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use place::Place;
 pub use progress::RunProgress;

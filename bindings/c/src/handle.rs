@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_host::stitch::LoadedProgram;
 use pto_host::workloads::program::Program;
-use pto_host::{Device, RunControl};
+use pto_host::{Device, OfProcess, RunControl};
 use pto_native::stitch::{
     SharedEvent, SharedKernelStream, SharedNotify, SharedRecording, SharedSession, SharedStream,
     SharedTensor,
@@ -14,7 +14,6 @@ use pto_native::stitch::{
 use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
 
 /// What a handle stands for.
-#[derive(Clone)]
 pub(crate) enum Object {
     Device(Arc<SharedDevice>),
     Graph(Arc<Mutex<GraphDraft>>),
@@ -49,9 +48,56 @@ impl Object {
     }
 }
 
+/// What a live handle has.
+enum Held {
+    /// Memory alone, which a child of `fork` has as well.
+    Data(Object),
+    /// Threads stand behind it, or memory of a device.
+    Live(OfProcess<Object>),
+}
+
+impl Held {
+    fn of(object: Object) -> Self {
+        match object {
+            Object::Graph(_) | Object::Control(_) | Object::Program(_) => Self::Data(object),
+            _ => Self::Live(OfProcess::new(object)),
+        }
+    }
+
+    fn get(&self) -> Result<&Object, Failure> {
+        match self {
+            Self::Data(object) => Ok(object),
+            Self::Live(object) => Ok(object.get()?),
+        }
+    }
+
+    fn into_object(self) -> Result<Object, Failure> {
+        match self {
+            Self::Data(object) => Ok(object),
+            Self::Live(object) => Ok(object.into_inner()?),
+        }
+    }
+}
+
 struct Table {
     next: u64,
-    live: BTreeMap<u64, Object>,
+    live: BTreeMap<u64, Held>,
+}
+
+impl Table {
+    /// The object of a handle, if it is of this kind.
+    fn get(&self, number: u64, kind: &str) -> Result<&Object, Failure> {
+        let held = self.live.get(&number).map(Held::get).transpose()?;
+        held.filter(|object| object.kind() == kind)
+            .ok_or_else(|| wrong(number, kind, held, self.next))
+    }
+
+    /// Takes the object of a handle away, if it is of this kind.
+    fn take(&mut self, number: u64, kind: &str) -> Result<Object, Failure> {
+        self.get(number, kind)?;
+        let gone = || Failure::new(FailureKind::INVALID_HANDLE, "the handle is gone");
+        self.live.remove(&number).ok_or_else(gone)?.into_object()
+    }
 }
 
 /// Handles are far above any address of a process, so that following one stops at once.
@@ -69,20 +115,13 @@ pub(crate) fn open<H>(object: Object) -> *mut H {
     let mut table = table();
     let number = table.next;
     table.next += 16;
-    table.live.insert(number, object);
+    table.live.insert(number, Held::of(object));
     std::ptr::without_provenance_mut(usize::try_from(number).unwrap_or(0))
 }
 
 /// Closes a handle; what it stands for goes when the last call that uses it has returned.
 pub(crate) fn close<H>(handle: *mut H, kind: &str) -> Result<Object, Failure> {
-    let mut table = table();
-    let number = handle.addr() as u64;
-    match table.live.get(&number) {
-        Some(object) if object.kind() == kind => {}
-        held => return Err(wrong(number, kind, held, table.next)),
-    }
-    let closed = table.live.remove(&number);
-    closed.ok_or_else(|| Failure::new(FailureKind::INVALID_HANDLE, "the handle is gone"))
+    table().take(handle.addr() as u64, kind)
 }
 
 fn wrong(number: u64, kind: &str, held: Option<&Object>, next: u64) -> Failure {
@@ -105,8 +144,8 @@ fn find<H, T>(
 ) -> Result<T, Failure> {
     let table = table();
     let number = handle.addr() as u64;
-    let held = table.live.get(&number);
-    held.and_then(pick).ok_or_else(|| wrong(number, kind, held, table.next))
+    let object = table.get(number, kind)?;
+    pick(object).ok_or_else(|| wrong(number, kind, Some(object), table.next))
 }
 
 /// The device of a handle.
@@ -210,12 +249,15 @@ pub(crate) fn tensor<H>(handle: *const H) -> Result<Arc<SharedTensor>, Failure> 
 /// # Errors
 /// `BUSY`: another call uses the device; the handle stays open then.
 pub(crate) fn take_device<H>(handle: *mut H) -> Result<Device, Failure> {
-    let Object::Device(owner) = close(handle, "device")? else {
-        return Err(Failure::new(FailureKind::INVALID_HANDLE, "the handle is no device's"));
-    };
-    owner.into_device().map_err(|owner| {
-        let failure = owner.in_use();
-        table().live.insert(handle.addr() as u64, Object::Device(owner));
-        failure
-    })
+    let number = handle.addr() as u64;
+    // Held to the end: no call finds the handle closed while it is only tried.
+    let mut table = table();
+    match table.take(number, "device")? {
+        Object::Device(owner) => owner.into_device().map_err(|owner| {
+            let failure = owner.in_use();
+            table.live.insert(number, Held::of(Object::Device(owner)));
+            failure
+        }),
+        other => Err(wrong(number, "device", Some(&other), table.next)),
+    }
 }

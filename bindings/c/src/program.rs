@@ -1,9 +1,12 @@
 //! Programs: read from files, made of texts, written to files, loaded onto a device.
 
 use std::ffi::{c_char, c_void};
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_host::abi::numbers::Counted;
+use pto_host::whole_file::write_whole;
 use pto_host::workloads::program::{Program, Role};
 use pto_native::stitch::Choices;
 use pto_native::{Failure, FailureKind};
@@ -166,7 +169,7 @@ pub unsafe extern "C" fn pto_program_set_constant(
     })
 }
 
-/// Writes a program file, over one that is there.
+/// Writes a program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
 ///
 /// Fails with INVALID_HANDLE, NULL_ARGUMENT, PROGRAM (the file cannot be written). Thread safety: any thread.
 ///
@@ -183,7 +186,8 @@ pub unsafe extern "C" fn pto_program_save(
         let path = unsafe { text(path, "path") }?;
         let program = handle::program(program)?;
         let file = program.lock().unwrap_or_else(PoisonError::into_inner).to_bytes();
-        std::fs::write(path, file).map_err(|error| in_file(path, &error))
+        let written = write_whole(Path::new(path), |to| to.write_all(&file));
+        written.map_err(|error| in_file(path, &error))
     })
 }
 

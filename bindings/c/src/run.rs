@@ -1,12 +1,12 @@
 //! Functions that run graphs and builder programs.
 
 use std::ffi::c_char;
-use std::fs::File;
-use std::io::BufWriter;
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::sync::PoisonError;
 
 use pto_host::timeline::{Trace, file};
+use pto_host::whole_file::write_whole;
 use pto_host::{GraphImage, RunControl, Work};
 use pto_native::{Failure, SharedDevice, streaming};
 
@@ -179,8 +179,7 @@ impl Asked<'_> {
 
 fn write_trace(path: &str, trace: &Trace) -> Result<(), Failure> {
     let refused = |error| invalid(format!("the timeline cannot be written to '{path}': {error}"));
-    let mut to = BufWriter::new(File::create(path).map_err(refused)?);
-    file::write(trace, &mut to).map_err(refused)
+    write_whole(Path::new(path), |to| file::write(trace, to)).map_err(refused)
 }
 
 /// Says how far the run is that has this control.

@@ -113,7 +113,7 @@ pub unsafe extern "C" fn pto_tensor_to_device(
         let layout = unsafe { text(layout, "layout") }?;
         // SAFETY: as above.
         let place = unsafe { output(tensor, "tensor") }?;
-        let made = handle::stream(stream)?.to_device((dtype, shape), elements, layout)?;
+        let made = handle::stream(stream)?.to_device((dtype, shape), elements.to_vec(), layout)?;
         put(place, handle::open(Object::Tensor(made)));
         Ok(())
     })

@@ -245,6 +245,11 @@ fn threads_share_devices_and_have_their_own_errors() {
 }
 
 #[test]
+fn a_child_of_fork_is_told_and_works_on_its_own() {
+    both_ways("fork.c", &[]);
+}
+
+#[test]
 fn kernels_are_shared_and_relocatable_objects() {
     let folder = tempfile::tempdir().expect("a folder for objects");
     let object = |name: &str| folder.path().join(name);

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use pto_host::Error;
 use pto_host::abi::Fault;
 use pto_host::fw::{ImageError, StoreError};
+use pto_host::{Error, OtherProcess};
 
 /// Where the codes of the host begin; those of faults are below.
 pub const HOST_CODES: u32 = 0x4000_0000;
@@ -55,6 +55,8 @@ failures! {
         "Report it, with the message.";
     0x06 OUTSIDE_BUILDER: "A builder's function is called outside of that builder.",
         "Call it on the builder's own thread, before the builder returns.";
+    0x07 OTHER_PROCESS: "A child of fork uses what its parent has opened.",
+        "Open a device in the child, or fork before you open one.";
     0x10 MAP_GM: "The device's memory cannot be mapped.",
         "Open the device with less memory.";
     0x11 WORKERS: "A device cannot have this number of cores.",
@@ -230,6 +232,12 @@ pub(crate) fn kind_of(error: &Error) -> FailureKind {
         Error::Virt(_) => FailureKind::VIRT,
         // An error that this release of the host does not have.
         _ => FailureKind::INVALID_ARGUMENT,
+    }
+}
+
+impl From<OtherProcess> for Failure {
+    fn from(error: OtherProcess) -> Self {
+        Self::new(FailureKind::OTHER_PROCESS, error.to_string())
     }
 }
 

@@ -23,7 +23,11 @@ class Dense:
 
 
 class DenseDyn:
-    """`DenseDyn(n)`: a size that `Program.set_axis_sizes` gives by the name of the loop variable; `n` where it gives none."""
+    """`DenseDyn(n)`: a size that `Program.set_axis_sizes` gives by the name of the loop; `n` where it gives none.
+
+    Python does not say what the variable of a loop is called. The loops of `P(..)` are called b, h, s, d, i, j, k, l, m, n in the order in which the
+    function opens them, or as `P(.., names=[..])` says; that of `P.seq` is called i, and that of `P.sel` e, or as `name=` says.
+    """
 
     def __init__(self, size: int) -> None:
         if not isinstance(size, int) or isinstance(size, bool) or size < 0:

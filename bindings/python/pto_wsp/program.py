@@ -157,11 +157,12 @@ class Program:
                     self._arrays[f"{name}_{number}"] = _int32(f"{name}_{number}", getattr(axis, name))
 
     def set_axis_sizes(self, sizes: dict[str, int]) -> None:
-        """The sizes of dynamic axes, by the names of their loop variables."""
+        """The sizes of dynamic axes (`DenseDyn`), by the names of their loops: see there."""
         for name, size in sizes.items():
             if name not in self._lowered.sizes:
                 known = ", ".join(self._lowered.sizes) or "none"
-                raise ValueError(f"The program has no dynamic axis {name!r}. It has: {known}.")
+                hint = "A loop is named by P(.., names=[..]), and not by its variable in Python."
+                raise ValueError(f"The program has no dynamic axis {name!r}. It has: {known}. {hint}")
             self._sizes[name] = _u64(name, size)
 
     def _known(self, name: str, type: str) -> None:

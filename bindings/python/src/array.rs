@@ -1,6 +1,6 @@
 //! Arrays by their array interface, which NumPy and others give: where the bytes are, without a copy.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -38,8 +38,28 @@ impl Bytes {
         let item = item.filter(|_| !type_name.contains('O')).ok_or_else(|| {
             PyTypeError::new_err(format!("arrays of type {type_name:?} have no bytes to copy"))
         })?;
-        let length = shape.iter().product::<usize>() * item;
+        let length = shape.iter().try_fold(item, |bytes, extent| bytes.checked_mul(*extent));
+        let length = length.filter(|length| isize::try_from(*length).is_ok()).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "an array of shape {shape:?} has more bytes than there are addresses"
+            ))
+        })?;
         Ok(Self { address, length, is_read_only })
+    }
+
+    /// A copy of them, made while this thread has the interpreter.
+    pub(crate) fn copied(self) -> PyResult<Vec<u8>> {
+        let mut copy = Vec::new();
+        let made = copy.try_reserve_exact(self.length);
+        made.map_err(|_| {
+            PyMemoryError::new_err(format!(
+                "there is no memory for a copy of {} bytes",
+                self.length
+            ))
+        })?;
+        // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
+        copy.extend_from_slice(unsafe { self.read() });
+        Ok(copy)
     }
 
     /// To be read; the array must live, and nobody write it, for as long as the result is used.

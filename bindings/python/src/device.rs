@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::array::Bytes;
 use crate::failure::{invalid, raised, raised_from, unknown};
 use crate::graph::{CoreType, Graph};
+use crate::held::{Held, Unlocked};
 use crate::options::Asked;
 use crate::report::Report;
 use crate::running::interruptible;
@@ -24,15 +25,17 @@ use crate::session::Session;
 
 /// The simulator `a2a3sim`, or the emulated machine `virt`.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Device(Mutex<Option<Arc<SharedDevice>>>);
+pub(crate) struct Device(Mutex<Option<Held<Arc<SharedDevice>>>>);
+
+fn closed() -> PyErr {
+    raised(&Failure::new(FailureKind::INVALID_HANDLE, "the device is closed"))
+}
 
 impl Device {
     /// The device, if it is open.
-    pub(crate) fn open_one(&self) -> PyResult<Arc<SharedDevice>> {
+    pub(crate) fn open_one(&self) -> PyResult<Unlocked<Arc<SharedDevice>>> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone().ok_or_else(|| {
-            raised(&Failure::new(FailureKind::INVALID_HANDLE, "the device is closed"))
-        })
+        held.as_ref().ok_or_else(closed)?.share()
     }
 
     fn register(&self, py: Python<'_>, func_id: FuncId, kernel: Kernel) -> PyResult<()> {
@@ -43,16 +46,30 @@ impl Device {
     }
 }
 
-/// How the simulator is hosted. `costs` are the seed of virtual time, and how long kernels take there.
+/// How the simulator is hosted. `seed` and `kernel_cost` are those of virtual time.
 fn hosting_of(
     name: &str,
     os_threads: Option<usize>,
-    (seed, costs): (u64, &str),
+    (seed, kernel_cost): (Option<u64>, Option<&str>),
 ) -> PyResult<Hosting> {
+    let options = [
+        ("os_threads", os_threads.is_some(), "pool"),
+        ("seed", seed.is_some(), "virtual"),
+        ("kernel_cost", kernel_cost.is_some(), "virtual"),
+    ];
+    let is_known = ["pool", "threads", "virtual"].contains(&name);
+    let wrong = options.iter().find(|(_, is_given, wanted)| *is_given && *wanted != name);
+    if let Some((option, _, wanted)) = wrong.filter(|_| is_known) {
+        return Err(invalid(format!(
+            "{option} is an option of hosting={wanted:?}, and the hosting is {name:?}: leave it out, or ask for that hosting"
+        )));
+    }
+    let (seed, costs) = (seed.unwrap_or(0), kernel_cost.unwrap_or("model"));
     match name {
         "pool" => {
-            let asked = os_threads.and_then(NonZeroUsize::new);
-            let os_threads = asked.unwrap_or_else(pto_host::default_pool_threads);
+            let none = || invalid("os_threads is 0: give at least 1");
+            let asked = os_threads.map(|count| NonZeroUsize::new(count).ok_or_else(none));
+            let os_threads = asked.transpose()?.unwrap_or_else(pto_host::default_pool_threads);
             Ok(Hosting::Pool { os_threads })
         }
         "threads" => Ok(Hosting::Threads),
@@ -85,14 +102,17 @@ impl Device {
         let opened = match name {
             "a2a3sim" => {
                 let usual = pto_host::DeviceOptions::default();
-                let costs = (seed.unwrap_or(0), kernel_cost.unwrap_or("model"));
                 let options = pto_host::DeviceOptions {
                     aic: aic.unwrap_or(usual.aic),
                     aiv: aiv.unwrap_or(usual.aiv),
                     gm_bytes: gm_bytes.unwrap_or(usual.gm_bytes),
-                    hosting: hosting_of(hosting.unwrap_or("pool"), os_threads, costs)?,
+                    hosting: hosting_of(
+                        hosting.unwrap_or("pool"),
+                        os_threads,
+                        (seed, kernel_cost),
+                    )?,
                 };
-                SharedDevice::open_sim(options)
+                py.detach(|| SharedDevice::open_sim(options))
             }
             "virt" => {
                 let of_simulator = [
@@ -119,7 +139,7 @@ impl Device {
             }
             other => return Err(unknown("device", other, "\"a2a3sim\" or \"virt\"")),
         };
-        Ok(Self(Mutex::new(Some(opened.map_err(|failure| raised(&failure))?))))
+        Ok(Self(Mutex::new(Some(Held::new(opened.map_err(raised_from)?)))))
     }
 
     #[getter]
@@ -266,11 +286,11 @@ impl Device {
     #[pyo3(signature = (*, on_chip_bytes = 0))]
     fn session(&self, py: Python<'_>, on_chip_bytes: u64) -> PyResult<Session> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed = || Failure::new(FailureKind::INVALID_HANDLE, "the device is closed");
-        let owner = held.take().ok_or_else(|| raised(&closed()))?;
+        held.as_ref().ok_or_else(closed)?.get()?;
+        let owner = held.take().ok_or_else(closed)?.into_inner()?;
         let device = owner.into_device().map_err(|owner| {
             let failure = owner.in_use();
-            *held = Some(owner);
+            *held = Some(Held::new(owner));
             raised(&failure)
         })?;
         drop(held);
@@ -279,21 +299,32 @@ impl Device {
     }
 
     /// Closes the device; runs of other threads end first.
-    fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn close(&self) -> PyResult<()> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // What is left goes with `held`, without the GIL.
+        held.as_ref().map_or(Ok(()), |held| held.get().map(drop))
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
         slf
     }
 
-    fn __exit__(&self, _kind: Py<PyAny>, _error: Py<PyAny>, _trace: Py<PyAny>) {
-        self.close();
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _trace: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        match self.close() {
+            // The exception that is on its way says more; the end of a child of fork is one.
+            Err(_) if !kind.is_none() => Ok(()),
+            closed => closed,
+        }
     }
 
     fn __repr__(&self) -> String {
         match self.open_one() {
-            Ok(device) => format!("<Device {device:?}>"),
+            Ok(device) => format!("<Device {:?}>", **device),
             Err(_) => "<Device, closed>".to_owned(),
         }
     }

@@ -62,7 +62,7 @@ impl Tensors {
             // SAFETY: the caller keeps the contract.
             let place = |operand: &&Operand| unsafe { placed(workload, operand, start) };
             let placed: Vec<Placed> = members.iter().map(place).collect::<PyResult<_>>()?;
-            let dense = |one: &Placed| elements(&one.shape) * one.item;
+            let dense = |one: &Placed| elements(&one.shape).saturating_mul(one.item);
             let bytes = if is_alone { placed.iter().map(dense).sum() } else { bytes.len() };
             found.push(Group { bytes, placed });
         }
@@ -72,7 +72,10 @@ impl Tensors {
     /// Copies them to a device.
     pub(crate) fn upload(self, device: &Device) -> Result<OnDevice, pto_host::Error> {
         let upload = |group: Group| {
-            let mut bytes = vec![0; group.bytes];
+            let mut bytes = Vec::new();
+            let refused = |_| pto_host::Error::HostMemory { bytes: group.bytes };
+            bytes.try_reserve_exact(group.bytes).map_err(refused)?;
+            bytes.resize(group.bytes, 0);
             for placed in &group.placed {
                 placed.each_run(|here, there| {
                     let to = bytes.get_mut(there).into_iter().flatten();

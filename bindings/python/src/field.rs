@@ -10,7 +10,8 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::array::Bytes;
 use crate::device::Device;
-use crate::failure::{raised, raised_from, unknown};
+use crate::failure::{raised_from, unknown};
+use crate::held::Held;
 use crate::options::Asked;
 use crate::report::Report;
 use crate::running::interruptible;
@@ -19,10 +20,10 @@ use crate::running::interruptible;
 #[pyclass(frozen, module = "pto_runtime")]
 pub(crate) struct FieldRuntime {
     variant: RuntimeVariant,
-    held: Mutex<Option<Held>>,
+    held: Mutex<Option<Held<Prepared>>>,
 }
 
-struct Held {
+struct Prepared {
     runtime: field::FieldRuntime,
     /// The device, which the runtime's memory is of.
     _device: Arc<SharedDevice>,
@@ -30,18 +31,20 @@ struct Held {
     arrays: Vec<Py<PyAny>>,
 }
 
+fn finalised() -> PyErr {
+    raised_from(Failure::new(FailureKind::INVALID_HANDLE, "the runtime is finalised"))
+}
+
 impl FieldRuntime {
     fn on<R: Send>(
         &self,
         py: Python<'_>,
-        act: impl FnOnce(&mut Held) -> Result<R, Failure> + Send,
+        act: impl FnOnce(&mut Prepared) -> Result<R, Failure> + Send,
     ) -> PyResult<R> {
-        let acted = py.detach(|| {
+        py.detach(|| {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let gone = || Failure::new(FailureKind::INVALID_HANDLE, "the runtime is finalised");
-            held.as_mut().ok_or_else(gone).and_then(act)
-        });
-        acted.map_err(|failure| raised(&failure))
+            act(held.as_mut().ok_or_else(finalised)?.get_mut()?).map_err(raised_from)
+        })
     }
 }
 
@@ -63,7 +66,8 @@ impl FieldRuntime {
         let options = Asked::from_keywords(options)?.options;
         let made = py.detach(|| field::FieldRuntime::new(&device, &options));
         let runtime = made.map_err(raised_from)?;
-        let held = Held { runtime, _device: device, arrays: Vec::new() };
+        let _device = Arc::clone(&device);
+        let held = Held::new(Prepared { runtime, _device, arrays: Vec::new() });
         Ok(Self { variant, held: Mutex::new(Some(held)) })
     }
 
@@ -101,26 +105,23 @@ impl FieldRuntime {
         let variant = self.variant;
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            let gone = || Failure::new(FailureKind::INVALID_HANDLE, "the runtime is finalised");
-            let held = held.as_mut().ok_or_else(gone)?;
+            let held = held.as_mut().ok_or_else(finalised)?.get_mut()?;
             if let Some(mode) = asked.build_mode {
                 held.runtime.set_build_mode(mode);
             }
-            held.runtime.run(variant, &asked.options, control)
+            held.runtime.run(variant, &asked.options, control).map_err(raised_from)
         })?;
-        Ok(Report::new(ended.map_err(|failure: Failure| raised(&failure))?))
+        Ok(Report::new(ended?))
     }
 
     /// Copies back what was recorded, and frees what was allocated; a second call does nothing.
     fn finalize(&self, py: Python<'_>) -> PyResult<()> {
-        let (finalized, held) = py.detach(|| {
+        py.detach(|| {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let Some(mut held) = held else { return (Ok(()), None) };
+            let Some(mut held) = held else { return Ok(()) };
             // SAFETY: the arrays that the orchestration had addresses of are in `held`.
-            (unsafe { held.runtime.finalize() }, Some(held))
-        });
-        drop(held);
-        finalized.map_err(|failure| raised(&failure))
+            unsafe { held.get_mut()?.runtime.finalize() }.map_err(raised_from)
+        })
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

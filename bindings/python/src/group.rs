@@ -17,13 +17,14 @@ use crate::array::Bytes;
 use crate::failure::{invalid, raised, unknown};
 use crate::group_program::{Call, Calls, KINDS, REDUCTIONS};
 use crate::group_workload::{self, Arrays, Ended};
+use crate::held::Held;
 
 /// Bytes of the first window; each further one has at least twice as many, so that 16 suffice.
 const FIRST_WINDOW: u64 = 1 << 20;
 
 /// Devices with ranks.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Group(Mutex<Option<State>>);
+pub(crate) struct Group(Mutex<Option<Held<State>>>);
 
 struct State {
     devices: Devices,
@@ -34,7 +35,7 @@ struct State {
 impl Group {
     fn of(opened: Result<Devices, GroupError>) -> PyResult<Self> {
         let devices = opened.map_err(raised_from_group)?;
-        Ok(Self(Mutex::new(Some(State { devices, window: None }))))
+        Ok(Self(Mutex::new(Some(Held::new(State { devices, window: None })))))
     }
 
     fn with<R: Send>(
@@ -42,12 +43,11 @@ impl Group {
         py: Python<'_>,
         call: impl FnOnce(&mut State) -> Result<R, GroupError> + Send,
     ) -> PyResult<R> {
-        let done = py.detach(|| {
-            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            held.as_mut().map(call)
-        });
         let closed = || raised(&Failure::new(FailureKind::INVALID_HANDLE, "the group is closed"));
-        done.ok_or_else(closed)?.map_err(raised_from_group)
+        py.detach(|| {
+            let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            call(held.as_mut().ok_or_else(closed)?.get_mut()?).map_err(raised_from_group)
+        })
     }
 }
 
@@ -252,8 +252,9 @@ impl Group {
     }
 
     /// Closes the devices.
-    fn close(&self, py: Python<'_>) {
+    fn close(&self) -> PyResult<()> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(held));
+        // What is left goes with `held`, without the GIL.
+        held.as_ref().map_or(Ok(()), |held| held.get().map(drop))
     }
 }

@@ -4,52 +4,55 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pto_host::session::HostBuffer as Buffer;
+use pto_native::Failure;
 use pto_native::stitch::{SharedEvent, SharedKernelStream, SharedNotify, SharedRecording};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::array::Bytes;
+use crate::callbacks;
 use crate::failure::{invalid, raised_from};
+use crate::held::Held;
 use crate::program_stream::Tensor;
-use crate::running::until_done;
+use crate::running::{unlocked, until_done};
 
 /// A stream of a session that launches kernels.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct KernelStream(pub(crate) Arc<SharedKernelStream>);
+pub(crate) struct KernelStream(pub(crate) Held<Arc<SharedKernelStream>>);
 
 /// An event of a session.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Event(pub(crate) Arc<SharedEvent>);
+pub(crate) struct Event(pub(crate) Held<Arc<SharedEvent>>);
 
 #[pymethods]
 impl Event {
     /// Whether its last record is complete. One that was never recorded is complete, and one that was reset is not.
-    fn is_complete(&self) -> bool {
-        self.0.is_complete()
+    fn is_complete(&self) -> PyResult<bool> {
+        Ok(self.0.get()?.is_complete())
     }
 
     /// When its last record became complete, in seconds since the session was opened; `None`: it is not.
-    fn time(&self) -> Option<f64> {
-        self.0.time().map(|time| time.as_secs_f64())
+    fn time(&self) -> PyResult<Option<f64>> {
+        Ok(self.0.get()?.time().map(|time| time.as_secs_f64()))
     }
 }
 
 /// A flag on the device: one stream raises it, and one waits for it and lowers it.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Notify(pub(crate) Arc<SharedNotify>);
+pub(crate) struct Notify(pub(crate) Held<Arc<SharedNotify>>);
 
 #[pymethods]
 impl Notify {
     /// Where its word is on the device: 1 means raised. A kernel may raise it as well.
     #[getter]
-    fn address(&self) -> u64 {
-        self.0.address()
+    fn address(&self) -> PyResult<u64> {
+        Ok(self.0.get()?.address())
     }
 }
 
 /// What was captured of kernel streams.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Recording(Arc<SharedRecording>);
+pub(crate) struct Recording(Held<Arc<SharedRecording>>);
 
 /// Bytes of the host, for copies of kernel streams. They are read and written when a copy's turn comes, of a recording in each launch.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -93,13 +96,30 @@ impl HostBuffer {
     }
 }
 
-/// The word of an argument: an integer, or a tensor, whose address it is.
-fn word(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    match value.cast::<Tensor>() {
-        Ok(tensor) => tensor.get().address(),
-        Err(_) => value.extract().map_err(|_| {
-            invalid(format!("an argument is a tensor, or an integer of 64 bits, and not {value}"))
-        }),
+/// An argument that is no tensor.
+fn number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    value.extract().map_err(|_| {
+        invalid(format!("an argument is a tensor, or an integer of 64 bits, and not {value}"))
+    })
+}
+
+impl KernelStream {
+    /// The word of an argument: an integer, or a tensor, whose address it is. While the stream is captured, the recording will hold the tensor.
+    fn word(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        match value.cast::<Tensor>() {
+            Ok(tensor) => self.0.get()?.address_of(tensor.get().shared()?).map_err(raised_from),
+            Err(_) => number(value),
+        }
+    }
+
+    /// Asks the stream for something that may wait for room in its ring.
+    fn ask<R: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&SharedKernelStream) -> Result<R, Failure> + Send,
+    ) -> PyResult<R> {
+        let stream = self.0.get()?;
+        unlocked(py, || call(stream))
     }
 }
 
@@ -107,123 +127,173 @@ fn word(value: &Bound<'_, PyAny>) -> PyResult<u64> {
 impl KernelStream {
     /// Launches a kernel of the device, by its func id. Arguments are tensors, whose addresses the kernel gets, and integers; a float is given by its bits.
     #[pyo3(signature = (func_id, args, *, blocks = 1))]
-    fn launch(&self, func_id: u32, args: Vec<Bound<'_, PyAny>>, blocks: u32) -> PyResult<()> {
-        let args: Vec<u64> = args.iter().map(word).collect::<PyResult<_>>()?;
-        self.0.launch(func_id, blocks, &args).map_err(raised_from)
+    fn launch(
+        &self,
+        py: Python<'_>,
+        func_id: u32,
+        args: Vec<Bound<'_, PyAny>>,
+        blocks: u32,
+    ) -> PyResult<()> {
+        let args: Vec<u64> = args.iter().map(|arg| self.word(arg)).collect::<PyResult<_>>()?;
+        self.ask(py, |stream| stream.launch(func_id, blocks, &args))
     }
 
     /// Copies a `HostBuffer` to a tensor, or to an address.
-    fn copy_to_device(&self, to: &Bound<'_, PyAny>, buffer: &HostBuffer) -> PyResult<()> {
-        self.0.copy_to_device(word(to)?, buffer.0.clone()).map_err(raised_from)
+    fn copy_to_device(
+        &self,
+        py: Python<'_>,
+        to: &Bound<'_, PyAny>,
+        buffer: &HostBuffer,
+    ) -> PyResult<()> {
+        let to = self.word(to)?;
+        self.ask(py, |stream| stream.copy_to_device(to, buffer.0.clone()))
     }
 
     /// Copies from a tensor, or from an address, to a `HostBuffer`.
-    fn copy_from_device(&self, from_: &Bound<'_, PyAny>, buffer: &HostBuffer) -> PyResult<()> {
-        self.0.copy_from_device(word(from_)?, &buffer.0).map_err(raised_from)
+    fn copy_from_device(
+        &self,
+        py: Python<'_>,
+        from_: &Bound<'_, PyAny>,
+        buffer: &HostBuffer,
+    ) -> PyResult<()> {
+        let from = self.word(from_)?;
+        self.ask(py, |stream| stream.copy_from_device(from, &buffer.0))
     }
 
     /// Copies bytes on the device.
-    fn copy(&self, from_: &Bound<'_, PyAny>, to: &Bound<'_, PyAny>, nbytes: u64) -> PyResult<()> {
-        self.0.copy_on_device(word(from_)?, word(to)?, nbytes).map_err(raised_from)
+    fn copy(
+        &self,
+        py: Python<'_>,
+        from_: &Bound<'_, PyAny>,
+        to: &Bound<'_, PyAny>,
+        nbytes: u64,
+    ) -> PyResult<()> {
+        let (from, to) = (self.word(from_)?, self.word(to)?);
+        self.ask(py, |stream| stream.copy_on_device(from, to, nbytes))
     }
 
     /// Fills bytes of the device.
-    fn fill(&self, to: &Bound<'_, PyAny>, byte: u8, nbytes: u64) -> PyResult<()> {
-        self.0.fill(word(to)?, byte, nbytes).map_err(raised_from)
+    fn fill(&self, py: Python<'_>, to: &Bound<'_, PyAny>, byte: u8, nbytes: u64) -> PyResult<()> {
+        let to = self.word(to)?;
+        self.ask(py, |stream| stream.fill(to, byte, nbytes))
     }
 
     /// Reduces bytes of the device into others: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
     fn reduce(
         &self,
+        py: Python<'_>,
         how: &str,
         dtype: &str,
         from_: &Bound<'_, PyAny>,
         to: &Bound<'_, PyAny>,
         nbytes: u64,
     ) -> PyResult<()> {
-        let places = (word(from_)?, word(to)?);
-        self.0.reduce((how, dtype), places, nbytes).map_err(raised_from)
+        let places = (self.word(from_)?, self.word(to)?);
+        self.ask(py, |stream| stream.reduce((how, dtype), places, nbytes))
     }
 
     /// Calls a function on a thread of the session; the stream waits for its return. Each launch of a recording calls it. What it raises fails the command.
-    fn call(&self, function: Py<PyAny>) -> PyResult<()> {
+    fn call(&self, py: Python<'_>, function: Py<PyAny>) -> PyResult<()> {
         let call = move || {
-            Python::attach(|py| {
-                if let Err(error) = function.call0(py) {
-                    std::panic::panic_any(error.to_string());
-                }
-            });
+            if let Err(why) = callbacks::call(&function) {
+                std::panic::panic_any(why);
+            }
         };
-        self.0.call(call).map_err(raised_from)
+        self.ask(py, |stream| stream.call(call))
     }
 
     /// Writes a word of 64 bits of the device.
-    fn write_value(&self, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
-        self.0.write_value(word(at)?, value).map_err(raised_from)
+    fn write_value(&self, py: Python<'_>, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
+        let at = self.word(at)?;
+        self.ask(py, |stream| stream.write_value(at, value))
     }
 
     /// Waits until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (a bit in common) or "nor" (some bit is set in neither).
     #[pyo3(signature = (at, value, test = "equal"))]
-    fn wait_value(&self, at: &Bound<'_, PyAny>, value: u64, test: &str) -> PyResult<()> {
-        self.0.wait_value(word(at)?, test, value).map_err(raised_from)
+    fn wait_value(
+        &self,
+        py: Python<'_>,
+        at: &Bound<'_, PyAny>,
+        value: u64,
+        test: &str,
+    ) -> PyResult<()> {
+        let at = self.word(at)?;
+        self.ask(py, |stream| stream.wait_value(at, test, value))
     }
 
     /// Raises a flag.
-    fn notify(&self, notify: &Notify) -> PyResult<()> {
-        self.0.notify(&notify.0).map_err(raised_from)
+    fn notify(&self, py: Python<'_>, notify: &Notify) -> PyResult<()> {
+        let notify = notify.0.get()?;
+        self.ask(py, |stream| stream.notify(notify))
     }
 
     /// Waits until a flag is raised, and lowers it.
-    fn wait_notify(&self, notify: &Notify) -> PyResult<()> {
-        self.0.wait_notify(&notify.0).map_err(raised_from)
+    fn wait_notify(&self, py: Python<'_>, notify: &Notify) -> PyResult<()> {
+        let notify = notify.0.get()?;
+        self.ask(py, |stream| stream.wait_notify(notify))
     }
 
     /// Resets an event when everything before it is over.
-    fn reset(&self, event: &Event) -> PyResult<()> {
-        self.0.reset(&event.0).map_err(raised_from)
+    fn reset(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        let event = event.0.get()?;
+        self.ask(py, |stream| stream.reset(event))
     }
 
     /// Whether everything is over that was asked. It waits for nothing, and tells no failure.
-    fn query(&self) -> PyResult<bool> {
-        self.0.query().map_err(raised_from)
+    fn query(&self, py: Python<'_>) -> PyResult<bool> {
+        self.ask(py, SharedKernelStream::query)
     }
 
     /// Drops the commands that have not begun. Who waits for the stream is told so.
-    fn abort(&self) {
-        self.0.abort();
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |stream| {
+            stream.abort();
+            Ok(())
+        })
     }
 
     /// Records an event when everything before it is over.
-    fn record(&self, event: &Event) -> PyResult<()> {
-        self.0.record(&event.0).map_err(raised_from)
+    fn record(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        let event = event.0.get()?;
+        self.ask(py, |stream| stream.record(event))
     }
 
     /// Waits for the last record of an event. A stream that waits for an event of a capture takes part in the capture.
-    fn wait(&self, event: &Event) -> PyResult<()> {
-        self.0.wait(&event.0).map_err(raised_from)
+    fn wait(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
+        let event = event.0.get()?;
+        self.ask(py, |stream| stream.wait(event))
     }
 
     /// From here on, what the stream is asked is written down and not done.
-    fn begin_capture(&self) -> PyResult<()> {
-        self.0.begin_capture().map_err(raised_from)
+    fn begin_capture(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, SharedKernelStream::begin_capture)
     }
 
-    /// Ends the capture: what was asked meanwhile, on this stream and on those that joined by events.
-    fn end_capture(&self) -> PyResult<Recording> {
-        Ok(Recording(self.0.end_capture().map_err(raised_from)?))
+    /// Ends the capture: what was asked meanwhile, on this stream and on those that joined by events. The recording holds the tensors that were named.
+    fn end_capture(&self, py: Python<'_>) -> PyResult<Recording> {
+        Ok(Recording(Held::new(self.ask(py, SharedKernelStream::end_capture)?)))
     }
 
     /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. `bindings` are pairs: what was an argument while the stream was captured, and what stands in its place now. Hold the
-    /// tensors until the launch is over.
+    /// recording, and the tensors of `bindings`, until the launch is over.
     #[pyo3(signature = (recording, bindings = Vec::new()))]
     fn launch_recording(
         &self,
+        py: Python<'_>,
         recording: &Recording,
         bindings: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     ) -> PyResult<()> {
-        let pair = |(from, to): &(Bound<'_, PyAny>, Bound<'_, PyAny>)| Ok((word(from)?, word(to)?));
+        // What is replaced may have been given away since.
+        let replaced = |value: &Bound<'_, PyAny>| match value.cast::<Tensor>() {
+            Ok(tensor) => Ok(tensor.get().shared()?.first_byte()),
+            Err(_) => number(value),
+        };
+        let pair = |(from, to): &(Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((replaced(from)?, self.word(to)?))
+        };
         let bindings: Vec<_> = bindings.iter().map(pair).collect::<PyResult<_>>()?;
-        self.0.launch_recording(&recording.0, &bindings).map_err(raised_from)
+        let recording = recording.0.get()?;
+        self.ask(py, |stream| stream.launch_recording(recording, &bindings))
     }
 
     /// Waits until everything is over that was asked, at most for `timeout` seconds.
@@ -231,10 +301,14 @@ impl KernelStream {
     fn synchronize(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         let limit = timeout.map(Duration::try_from_secs_f64).transpose();
         let limit = limit.map_err(|error| invalid(format!("timeout: {error}")))?;
-        until_done(py, |goes_on| self.0.synchronize_while(limit, goes_on))
+        let stream = self.0.get()?;
+        until_done(py, |goes_on| stream.synchronize_while(limit, goes_on))
     }
 
     fn __repr__(&self) -> String {
-        format!("<KernelStream {:?}>", self.0)
+        match self.0.get() {
+            Ok(stream) => format!("<KernelStream {stream:?}>"),
+            Err(_) => "<KernelStream of another process>".to_owned(),
+        }
     }
 }

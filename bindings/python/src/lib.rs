@@ -4,6 +4,7 @@
 //! device.rs    Device       graph.rs    Graph      field.rs    FieldRuntime (class Runtime of C++ sources)
 //! options.rs   keyword arguments of a run          report.rs   Report, Trace
 //! array.rs     NumPy arrays without copies         failure.rs  exceptions    running.rs  the GIL, interrupts
+//! held.rs      what objects hold of a device       callbacks.rs  functions of Python that a session calls
 //! workload.rs  CheckedWorkload   tile_kernel.rs TileKernelBuilder   memory.rs  tensors of a workload
 //! session.rs  Session   program.rs  Program, LoadedProgram   program_stream.rs  ProgramStream, Tensor
 //! kernel_stream.rs  KernelStream, HostBuffer, Event, Notify, Recording
@@ -14,6 +15,7 @@
 //! The part of the package that is written in Python is in `pto_runtime/`.
 
 mod array;
+mod callbacks;
 mod device;
 mod device_tensors;
 mod device_workload;
@@ -24,6 +26,7 @@ mod graph;
 mod group;
 mod group_program;
 mod group_workload;
+mod held;
 mod kernel_stream;
 mod memory;
 mod options;
@@ -87,6 +90,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<tile_kernel::TileKernelBuilder>()?;
     module.add_function(wrap_pyfunction!(foreign_kernel::foreign_call, module)?)?;
     module.add_function(wrap_pyfunction!(headers, module)?)?;
+    callbacks::register(module)?;
     module.add_function(wrap_pyfunction!(field_headers, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,11 +1,13 @@
 //! `Program`: what a file `.ptop` holds; `LoadedProgram`: one in the memory of a device.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use pto_host::abi::CoreKind;
 use pto_host::abi::numbers::Counted;
 use pto_host::stitch::LoadedProgram as Loaded;
+use pto_host::whole_file::write_whole;
 use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape, Program as Content};
 use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
 use pto_native::{Failure, FailureKind};
@@ -14,6 +16,7 @@ use pyo3::types::PyDict;
 
 use crate::array::Bytes;
 use crate::failure::{raised, raised_from, unknown};
+use crate::held::Held;
 use crate::workload::CheckedWorkload;
 
 /// A program: plan, kernels, and a description of every tensor.
@@ -34,11 +37,8 @@ struct Chosen<'py> {
 
 impl Chosen<'_> {
     fn choices(self) -> PyResult<Choices> {
-        let elements = |(name, array): (String, Bound<'_, PyAny>)| {
-            // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
-            let bytes = unsafe { Bytes::of(&array)?.read() };
-            Ok((name, bytes.to_vec()))
-        };
+        let elements =
+            |(name, array): (String, Bound<'_, PyAny>)| Ok((name, Bytes::of(&array)?.copied()?));
         Ok(Choices {
             roles: self.roles.into_iter().collect(),
             layouts: self.layouts.into_iter().collect(),
@@ -111,9 +111,13 @@ impl Program {
         Ok(Self { content: made.map_err(raised_from)? })
     }
 
-    /// Writes the program file.
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        std::fs::write(&path, self.content.to_bytes()).map_err(|error| in_file(&path, &error))
+    /// Writes the program file, in the place of one that is there. Where it cannot be written, that one stays as it was.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| {
+            let file = self.content.to_bytes();
+            write_whole(&path, |to| to.write_all(&file))
+        });
+        written.map_err(|error| in_file(&path, &error))
     }
 
     #[getter]
@@ -156,28 +160,28 @@ impl Program {
 
 /// A program in the memory of a device.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct LoadedProgram(pub(crate) Loaded);
+pub(crate) struct LoadedProgram(pub(crate) Held<Loaded>);
 
 #[pymethods]
 impl LoadedProgram {
     #[getter]
-    fn name(&self) -> &str {
-        self.0.program().name()
+    fn name(&self) -> PyResult<&str> {
+        Ok(self.0.get()?.program().name())
     }
 
     /// The program as it was loaded.
     #[getter]
-    fn program(&self) -> Program {
-        Program { content: self.0.program().clone() }
+    fn program(&self) -> PyResult<Program> {
+        Ok(Program { content: self.0.get()?.program().clone() })
     }
 
     /// The layout that the program needs of a tensor.
     fn layout(&self, tensor: &str) -> PyResult<String> {
-        let layout = self.0.input_layout(tensor).map_err(raised_from)?;
+        let layout = self.0.get()?.input_layout(tensor).map_err(raised_from)?;
         Ok(layout.to_string())
     }
 
     fn __repr__(&self) -> String {
-        format!("<LoadedProgram {}>", self.name())
+        format!("<LoadedProgram {}>", self.name().unwrap_or("of another process"))
     }
 }

@@ -12,52 +12,54 @@ use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
 use crate::array::Bytes;
 use crate::failure::{invalid, raised_from, unknown};
+use crate::held::Held;
 use crate::program::LoadedProgram;
-use crate::running::until_done;
+use crate::running::{unlocked, until_done};
 
 /// A tensor on the device. When nobody holds it any more, its memory goes to the next tensor of its stream.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Tensor(Arc<SharedTensor>);
+pub(crate) struct Tensor(Held<Arc<SharedTensor>>);
 
 #[pymethods]
 impl Tensor {
     #[getter]
     fn dtype(&self) -> PyResult<&'static str> {
-        Ok(self.0.dtype().map_err(raised_from)?.name())
+        Ok(self.0.get()?.dtype().map_err(raised_from)?.name())
     }
 
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.shape().map_err(raised_from)?)
+        PyTuple::new(py, self.0.get()?.shape().map_err(raised_from)?)
     }
 
     #[getter]
     fn layout(&self) -> PyResult<String> {
-        self.0.layout().map_err(raised_from)
+        self.0.get()?.layout().map_err(raised_from)
     }
 
     /// Bytes that it takes on the device.
     #[getter]
     fn nbytes(&self) -> PyResult<u64> {
-        self.0.bytes().map_err(raised_from)
+        self.0.get()?.bytes().map_err(raised_from)
     }
 
     /// Whether it should be on the chip, and found no room there.
     #[getter]
     fn is_bounced(&self) -> PyResult<bool> {
-        self.0.is_bounced().map_err(raised_from)
+        self.0.get()?.is_bounced().map_err(raised_from)
     }
 
     /// Whether it is there: no run was given it.
     #[getter]
-    fn is_here(&self) -> bool {
-        self.0.is_here()
+    fn is_here(&self) -> PyResult<bool> {
+        Ok(self.0.get()?.is_here())
     }
 
     fn __repr__(&self) -> String {
+        let Ok(tensor) = self.0.get() else { return "<Tensor of another process>".to_owned() };
         let told = || -> Result<String, Failure> {
-            let (dtype, shape) = (self.0.dtype()?, self.0.shape()?);
-            Ok(format!("<Tensor {dtype}{shape:?} ({})>", self.0.layout()?))
+            let (dtype, shape) = (tensor.dtype()?, tensor.shape()?);
+            Ok(format!("<Tensor {dtype}{shape:?} ({})>", tensor.layout()?))
         };
         told().unwrap_or_else(|gone| format!("<Tensor: {gone}>"))
     }
@@ -65,7 +67,7 @@ impl Tensor {
 
 /// A stream of a session that runs programs.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct ProgramStream(pub(crate) Arc<SharedStream>);
+pub(crate) struct ProgramStream(pub(crate) Held<Arc<SharedStream>>);
 
 /// The element type of an array, or the one that is asked for and takes as many bytes.
 fn dtype_of(array: &Bound<'_, PyAny>, asked: Option<&str>) -> PyResult<DType> {
@@ -139,13 +141,13 @@ impl ProgramStream {
     ) -> PyResult<Bound<'py, PyDict>> {
         let mut request = Request::default();
         for (name, tensor) in &tensors {
-            request.lend(name, Arc::clone(&tensor.get().0));
+            request.lend(name, Arc::clone(tensor.get().0.get()?));
         }
         for (name, tensor) in give.iter().flatten() {
             if tensors.contains_key(name) {
                 return Err(invalid(format!("{name} is lent and given; do one of them")));
             }
-            request.give(name, Arc::clone(&tensor.get().0));
+            request.give(name, Arc::clone(tensor.get().0.get()?));
         }
         for (name, value) in numbers.iter().flatten() {
             let number = match value.extract::<u64>() {
@@ -154,10 +156,12 @@ impl ProgramStream {
             };
             request.number(name, number);
         }
-        let ran = py.detach(|| self.0.run(&program.0, &request));
+        let (stream, program) = (self.0.get()?, program.0.get()?);
+        // The request may be the last to hold a tensor: it goes without the GIL as well.
+        let ran = unlocked(py, move || stream.run(program, &request))?;
         let outputs = PyDict::new(py);
-        for (name, tensor) in ran.map_err(raised_from)? {
-            outputs.set_item(name, Bound::new(py, Tensor(tensor))?)?;
+        for (name, tensor) in ran {
+            outputs.set_item(name, Bound::new(py, Tensor::new(tensor))?)?;
         }
         Ok(outputs)
     }
@@ -166,29 +170,37 @@ impl ProgramStream {
     #[pyo3(signature = (array, layout = "row-major", *, dtype = None))]
     fn to_device(
         &self,
+        py: Python<'_>,
         array: &Bound<'_, PyAny>,
         layout: &str,
         dtype: Option<&str>,
     ) -> PyResult<Tensor> {
-        // SAFETY: the array lives as long as the call, and with the GIL held nobody writes it.
-        let bytes = unsafe { Bytes::of(array)?.read() };
+        let stream = self.0.get()?;
+        let elements = Bytes::of(array)?.copied()?;
         let shape: Vec<u64> = array.getattr("shape")?.extract()?;
         let dtype = dtype_of(array, dtype)?;
-        let made = self.0.to_device((dtype, &shape), bytes, layout);
-        Ok(Tensor(made.map_err(raised_from)?))
+        let made = unlocked(py, || stream.to_device((dtype, &shape), elements, layout))?;
+        Ok(Tensor::new(made))
     }
 
     /// A tensor of zeros.
     #[pyo3(signature = (dtype, shape, layout = "row-major"))]
-    fn zeros(&self, dtype: &str, shape: Vec<u64>, layout: &str) -> PyResult<Tensor> {
-        let made = self.0.zeros((named(dtype)?, &shape), layout);
-        Ok(Tensor(made.map_err(raised_from)?))
+    fn zeros(
+        &self,
+        py: Python<'_>,
+        dtype: &str,
+        shape: Vec<u64>,
+        layout: &str,
+    ) -> PyResult<Tensor> {
+        let (stream, dtype) = (self.0.get()?, named(dtype)?);
+        Ok(Tensor::new(unlocked(py, || stream.zeros((dtype, &shape), layout))?))
     }
 
     /// Waits for a tensor, and gives its elements as a new array; bf16 as uint16.
     fn to_host<'py>(&self, py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
         self.await_end(py, None)?;
-        let read = py.detach(|| self.0.to_host(&tensor.0)).map_err(raised_from)?;
+        let (stream, tensor) = (self.0.get()?, tensor.0.get()?);
+        let read = unlocked(py, || stream.to_host(tensor))?;
         let elements = PyByteArray::new(py, read.bytes());
         let numpy = py.import("numpy")?;
         let flat = numpy.call_method1("frombuffer", (elements, numpy_name(read.dtype())))?;
@@ -196,23 +208,27 @@ impl ProgramStream {
     }
 
     /// The tensor in a layout: the same one where it has the layout, otherwise a new one that is converted on the device.
-    fn to_layout(&self, tensor: &Tensor, layout: &str) -> PyResult<Tensor> {
-        Ok(Tensor(self.0.to_layout(&tensor.0, layout).map_err(raised_from)?))
+    fn to_layout(&self, py: Python<'_>, tensor: &Tensor, layout: &str) -> PyResult<Tensor> {
+        let (stream, tensor) = (self.0.get()?, tensor.0.get()?);
+        Ok(Tensor::new(unlocked(py, || stream.to_layout(tensor, layout))?))
     }
 
     /// A new tensor of another element type.
-    fn to_dtype(&self, tensor: &Tensor, dtype: &str) -> PyResult<Tensor> {
-        Ok(Tensor(self.0.to_dtype(&tensor.0, named(dtype)?).map_err(raised_from)?))
+    fn to_dtype(&self, py: Python<'_>, tensor: &Tensor, dtype: &str) -> PyResult<Tensor> {
+        let (stream, tensor, dtype) = (self.0.get()?, tensor.0.get()?, named(dtype)?);
+        Ok(Tensor::new(unlocked(py, || stream.to_dtype(tensor, dtype))?))
     }
 
     /// Takes a tensor over from another stream: this one waits for what the other one was asked so far.
-    fn take_over(&self, tensor: &Tensor, source: &Self) -> PyResult<Tensor> {
-        Ok(Tensor(self.0.take_over(&tensor.0, &source.0).map_err(raised_from)?))
+    fn take_over(&self, py: Python<'_>, tensor: &Tensor, source: &Self) -> PyResult<Tensor> {
+        let (stream, tensor, source) = (self.0.get()?, tensor.0.get()?, source.0.get()?);
+        Ok(Tensor::new(unlocked(py, || stream.take_over(tensor, source))?))
     }
 
     /// Submits the runs that wait for others to share their launch.
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.0.flush()).map_err(raised_from)
+        let stream = self.0.get()?;
+        unlocked(py, || stream.flush())
     }
 
     /// Waits until everything is over that was asked, at most for `timeout` seconds.
@@ -223,25 +239,35 @@ impl ProgramStream {
     }
 
     /// Drops the runs that have not begun; whoever waits is told so.
-    fn abort(&self) {
-        self.0.abort();
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        let stream = self.0.get()?;
+        py.detach(|| stream.abort());
+        Ok(())
     }
 
     fn __repr__(&self) -> String {
-        format!("<ProgramStream {:?}>", self.0)
+        match self.0.get() {
+            Ok(stream) => format!("<ProgramStream {stream:?}>"),
+            Err(_) => "<ProgramStream of another process>".to_owned(),
+        }
     }
 }
 
 impl ProgramStream {
     /// Waits, and looks for signals meanwhile.
     fn await_end(&self, py: Python<'_>, limit: Option<Duration>) -> PyResult<()> {
-        until_done(py, |goes_on| self.0.synchronize_while(limit, goes_on))
+        let stream = self.0.get()?;
+        until_done(py, |goes_on| stream.synchronize_while(limit, goes_on))
     }
 }
 
 impl Tensor {
-    /// Where its first byte is.
-    pub(crate) fn address(&self) -> PyResult<u64> {
-        self.0.address().map_err(raised_from)
+    fn new(tensor: Arc<SharedTensor>) -> Self {
+        Self(Held::new(tensor))
+    }
+
+    /// What it shares with the device.
+    pub(crate) fn shared(&self) -> PyResult<&Arc<SharedTensor>> {
+        self.0.get()
     }
 }

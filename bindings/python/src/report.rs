@@ -1,12 +1,11 @@
 //! `Report` and `Trace`: what a run says of itself.
 
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::PathBuf;
 
 use pto_host::abi::CoreKind;
 use pto_host::abi::numbers::Counted;
 use pto_host::timeline::{Trace as Timeline, analysis::Analysis, file, html, report, svg};
+use pto_host::whole_file::write_whole;
 use pyo3::prelude::*;
 
 use crate::failure::invalid;
@@ -146,9 +145,8 @@ impl Trace {
     }
 
     /// Writes it for `pto view`, `pto analyze` and Perfetto.
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        let mut to = BufWriter::new(File::create(path)?);
-        Ok(file::write(&self.0, &mut to)?)
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| write_whole(&path, |to| file::write(&self.0, to)))?)
     }
 
     /// What the makespan was made of, as text.

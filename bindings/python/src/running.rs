@@ -8,7 +8,7 @@ use pto_host::RunControl;
 use pto_native::Failure;
 use pyo3::prelude::*;
 
-use crate::failure::raised;
+use crate::failure::{raised, raised_from};
 
 /// How often the caller's thread looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -54,6 +54,14 @@ pub(crate) fn interruptible<R: Send>(
         (None, Some(result)) => Ok(result),
         (None, None) => Err(crate::failure::invalid("the run's thread panicked")),
     }
+}
+
+/// Calls what may wait, such as for room in a ring; meanwhile other threads have the GIL.
+pub(crate) fn unlocked<R: Send, E: Into<Failure> + Send>(
+    py: Python<'_>,
+    call: impl FnOnce() -> Result<R, E> + Send,
+) -> PyResult<R> {
+    py.detach(call).map_err(raised_from)
 }
 
 /// Waits by `wait`; meanwhile other threads have the GIL. `wait` asks now and then whether to go on: an exception of a signal handler ends it, and is raised.

@@ -5,7 +5,6 @@
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::ptr::with_exposed_provenance_mut;
-use std::sync::Arc;
 
 use pto_field::{
     Call, CallOptions, Callable, EdgeRule, FieldDevice as Engine, Keeps, KernelCode, ObjectCode,
@@ -20,6 +19,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyDict;
 
 use crate::failure::{invalid, raised, raised_from, unknown};
+use crate::held::Held;
 use crate::options::Asked;
 use crate::running::interruptible;
 use crate::scene_outcome::FieldOutcome;
@@ -36,11 +36,11 @@ type GivenRings = (u32, u64, u64);
 
 /// A device of 8 clusters that runs programs of the field.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct FieldDevice(Arc<Engine>);
+pub(crate) struct FieldDevice(Held<Engine>);
 
 /// A program that is loaded.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct FieldCallable(Callable);
+pub(crate) struct FieldCallable(Held<Callable>);
 
 #[pymethods]
 impl FieldDevice {
@@ -57,7 +57,7 @@ impl FieldDevice {
                 let (firmware, kernels) = (Image::read(&images.0), Image::read(&images.1));
                 Engine::open_virt(&Engine::machine(), &firmware?, &kernels?)
             });
-            return Ok(Self(Arc::new(opened.map_err(raised_from)?)));
+            return Ok(Self(Held::new(opened.map_err(raised_from)?)));
         }
         let hosting = match hosting {
             "threads" => Hosting::Threads,
@@ -70,7 +70,7 @@ impl FieldDevice {
             }
         };
         let opened = py.detach(|| Engine::open(Engine::options(hosting)));
-        Ok(Self(Arc::new(opened.map_err(raised_from)?)))
+        Ok(Self(Held::new(opened.map_err(raised_from)?)))
     }
 
     /// Loads an orchestration and its kernels.
@@ -85,7 +85,7 @@ impl FieldDevice {
         let kernels: Vec<KernelCode<'_>> = kernels.iter().map(kernel).collect::<PyResult<_>>()?;
         let orchestration = ObjectCode::Bytes(orchestration);
         let source = Source { orchestration, entry, config, kernels: &kernels };
-        Ok(FieldCallable(Callable::load(&source).map_err(raised_from)?))
+        Ok(FieldCallable(Held::new(Callable::load(&source).map_err(raised_from)?)))
     }
 
     /// Runs a program; other threads of Python go on meanwhile. `edges` is "ours" or "theirs"; `their_limits` are the tasks of a ring and
@@ -124,12 +124,13 @@ impl FieldDevice {
             their_limits: their_limits.map(|(window, dep_pool)| TheirLimits { window, dep_pool }),
             ..CallOptions::default()
         };
+        let (engine, callable) = (self.0.get()?, callable.0.get()?);
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let tensors: Vec<Tensor<'_>> =
                 tensors.iter().zip(&roles).map(|(given, role)| tensor(given, *role)).collect();
             let call = Call { tensors: &tensors, scalars: &scalars };
             // SAFETY: the package keeps what the addresses are of alive, and nobody else writes it during the run.
-            unsafe { self.0.run(&callable.0, &call, &options, control) }
+            unsafe { engine.run(callable, &call, &options, control) }
         })?;
         Ok(FieldOutcome::new(ended.map_err(|failure| raised(&failure))?))
     }

@@ -8,25 +8,27 @@ use pto_native::{Failure, FailureKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::failure::{raised, raised_from};
+use crate::failure::raised_from;
+use crate::held::{Held, Unlocked};
 use crate::kernel_stream::{Event, KernelStream, Notify};
 use crate::program::{LoadedProgram, Program, read};
 use crate::program_stream::ProgramStream;
+use crate::running::unlocked;
 
 /// A device that stays up.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Session(Mutex<Option<Arc<SharedSession>>>);
+pub(crate) struct Session(Mutex<Option<Held<Arc<SharedSession>>>>);
 
 impl Session {
     pub(crate) fn new(session: Arc<SharedSession>) -> Self {
-        Self(Mutex::new(Some(session)))
+        Self(Mutex::new(Some(Held::new(session))))
     }
 
-    fn open_one(&self) -> PyResult<Arc<SharedSession>> {
+    fn open_one(&self) -> PyResult<Unlocked<Arc<SharedSession>>> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clone().ok_or_else(|| {
-            raised(&Failure::new(FailureKind::INVALID_HANDLE, "the session is closed"))
-        })
+        let closed =
+            || raised_from(Failure::new(FailureKind::INVALID_HANDLE, "the session is closed"));
+        held.as_ref().ok_or_else(closed)?.share()
     }
 }
 
@@ -39,33 +41,32 @@ impl Session {
             Ok(program) => program.get().content.clone(),
             Err(_) => read(&program.extract::<PathBuf>()?)?,
         };
-        let loaded = py.detach(|| session.load(content));
-        Ok(LoadedProgram(loaded.map_err(raised_from)?))
+        Ok(LoadedProgram(Held::new(unlocked(py, || session.load(content))?)))
     }
 
     /// Opens a stream in which up to `overlap` programs overlap task by task.
     #[pyo3(signature = (*, overlap = 1))]
     fn stream(&self, py: Python<'_>, overlap: usize) -> PyResult<ProgramStream> {
         let session = self.open_one()?;
-        let stream = py.detach(|| session.stream(overlap));
-        Ok(ProgramStream(stream.map_err(raised_from)?))
+        Ok(ProgramStream(Held::new(unlocked(py, || session.stream(overlap))?)))
     }
 
     /// Opens a stream that launches kernels.
     fn kernel_stream(&self, py: Python<'_>) -> PyResult<KernelStream> {
         let session = self.open_one()?;
-        let stream = py.detach(|| session.kernel_stream());
-        Ok(KernelStream(stream.map_err(raised_from)?))
+        Ok(KernelStream(Held::new(unlocked(py, || session.kernel_stream())?)))
     }
 
     /// An event that was never recorded.
-    fn event(&self) -> PyResult<Event> {
-        Ok(Event(self.open_one()?.event().map_err(raised_from)?))
+    fn event(&self, py: Python<'_>) -> PyResult<Event> {
+        let session = self.open_one()?;
+        Ok(Event(Held::new(unlocked(py, || session.event())?)))
     }
 
     /// A flag on the device, which is not raised.
-    fn notify(&self) -> PyResult<Notify> {
-        Ok(Notify(self.open_one()?.notify().map_err(raised_from)?))
+    fn notify(&self, py: Python<'_>) -> PyResult<Notify> {
+        let session = self.open_one()?;
+        Ok(Notify(Held::new(unlocked(py, || session.notify())?)))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened, by name.
@@ -81,14 +82,15 @@ impl Session {
     /// Drops what has not begun, forgets failures, and makes streams that have stopped take programs again.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let session = self.open_one()?;
-        py.detach(|| session.reset()).map_err(raised_from)
+        unlocked(py, || session.reset())
     }
 
     /// Waits for what was submitted, and closes the session. Streams that are held keep the device.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let ended = py.detach(|| held.map_or(Ok(()), |session| session.synchronize()));
-        ended.map_err(raised_from)
+        let Some(held) = held else { return Ok(()) };
+        let session = held.into_inner()?;
+        unlocked(py, move || session.synchronize())
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -103,7 +105,7 @@ impl Session {
         _trace: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         match self.close(py) {
-            // The exception that is on its way says more.
+            // The exception that is on its way says more; the end of a child of fork is one.
             Err(_) if !kind.is_none() => Ok(()),
             closed => closed,
         }
@@ -111,7 +113,7 @@ impl Session {
 
     fn __repr__(&self) -> String {
         match self.open_one() {
-            Ok(session) => format!("<{session:?}>"),
+            Ok(session) => format!("<{:?}>", **session),
             Err(_) => "<Session, closed>".to_owned(),
         }
     }

@@ -1,9 +1,14 @@
 """Kernel streams from Python: what is captured of them is launched again, and on other tensors."""
 
+import subprocess
+import sys
+import threading
+import types
+
 import numpy as np
 import pytest
 
-from pto_runtime import Device, HostBuffer, HostError
+from pto_runtime import Device, HostBuffer, HostError, KernelStream
 
 # Func ids of the library.
 ADD, MUL = 0, 2
@@ -174,3 +179,143 @@ def test_streams_wait_for_values_and_flags_and_are_asked_and_aborted(session):
     with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as another:
         with pytest.raises(HostError, match="another session"):
             another.kernel_stream().notify(flag)
+
+
+# Every method that submits a command; more of them than the ring of a stream has entries wait for room.
+SUBMITS = {
+    "launch": lambda parts: parts.stream.launch(NOP, []),
+    "copy_to_device": lambda parts: parts.stream.copy_to_device(parts.x, parts.buffer),
+    "copy_from_device": lambda parts: parts.stream.copy_from_device(parts.x, parts.buffer),
+    "copy": lambda parts: parts.stream.copy(parts.x, parts.y, 8),
+    "fill": lambda parts: parts.stream.fill(parts.x, 0, 8),
+    "reduce": lambda parts: parts.stream.reduce("sum", "f32", parts.x, parts.y, 8),
+    "call": lambda parts: parts.stream.call(int),
+    "write_value": lambda parts: parts.stream.write_value(parts.x, 0),
+    "wait_value": lambda parts: parts.stream.wait_value(parts.y, 0),
+    "notify": lambda parts: parts.stream.notify(parts.notify),
+    "wait_notify": lambda parts: (parts.stream.notify(parts.notify), parts.stream.wait_notify(parts.notify)),
+    "reset": lambda parts: parts.stream.reset(parts.event),
+    "record": lambda parts: parts.stream.record(parts.event),
+    "wait": lambda parts: parts.stream.wait(parts.event),
+    "launch_recording": lambda parts: parts.stream.launch_recording(parts.recording),
+}
+# Those that submit none.
+OTHERS = {"query", "abort", "begin_capture", "end_capture", "synchronize"}
+NOP, RING = 14, 1024
+
+
+def test_every_method_of_a_stream_is_tried_or_submits_nothing():
+    assert {name for name in dir(KernelStream) if not name.startswith("_")} == SUBMITS.keys() | OTHERS
+
+
+@pytest.mark.parametrize("name", SUBMITS)
+def test_who_waits_for_room_lets_other_threads_go_on(session, name):
+    programs = session.stream()
+    parts = types.SimpleNamespace(stream=session.kernel_stream(), x=full(programs, 0), y=full(programs, 0))
+    parts.buffer, parts.event, parts.notify = HostBuffer(8), session.event(), session.notify()
+    programs.synchronize()
+    other = session.kernel_stream()
+    other.begin_capture()
+    other.launch(NOP, [])
+    parts.recording = other.end_capture()
+
+    # The function returns when another thread of Python has run, for which nobody has the GIL.
+    gate = threading.Event()
+    parts.stream.call(gate.wait)
+    opener = threading.Timer(0.1, gate.set)
+    opener.start()
+    for _ in range(RING + 1):
+        SUBMITS[name](parts)
+    opener.join()
+    parts.stream.synchronize(timeout=60)
+
+
+LETS_GO = """
+import sys, threading, time
+from pto_runtime import Device
+
+def run():
+    session = Device(aic=2, aiv=4, gm_bytes=64 << 20).session()
+    stream, begun, other = session.kernel_stream(), threading.Event(), session.kernel_stream()
+    stream.call(lambda: (begun.set(), time.sleep(0.3), print("returned", flush=True)))
+    begun.wait()
+    if sys.argv[1] == "exit":
+        globals().update(kept=(session, stream, other))
+        return
+    if sys.argv[1] == "raise":
+        raise ValueError("of the program")
+    if sys.argv[1] == "close":
+        session.close()
+
+try:
+    run()
+except ValueError as error:
+    print(error, flush=True)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way, says", [
+    ("raise", "of the program\nreturned\ngoes on\n"), ("return", "returned\ngoes on\n"), ("close", "returned\ngoes on\n"),
+    ("exit", "goes on\nreturned\n"),
+])
+def test_a_session_goes_while_a_function_of_python_runs(way, says):
+    ended = subprocess.run([sys.executable, "-c", LETS_GO, way], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, says), ended.stderr
+
+
+def test_a_recording_holds_its_tensors(session):
+    programs, stream, inner = session.stream(), session.kernel_stream(), session.kernel_stream()
+    x, y = full(programs, 3), full(programs, 0)
+    programs.synchronize()
+    stream.begin_capture()
+    stream.launch(ADD, [x, x, y, COUNT])
+    stream.fill(y, 0, 4)
+    recording = stream.end_capture()
+    inner.begin_capture()
+    inner.launch_recording(recording)
+    nested = inner.end_capture()
+    del x, y, recording
+    later = [full(programs, 9) for _ in range(4)]
+    programs.synchronize()
+    stream.launch_recording(nested)
+    stream.synchronize(timeout=60)
+    assert all((programs.to_host(tensor) == 9).all() for tensor in later)
+
+
+def test_a_recording_of_a_tensor_that_was_given_away_is_refused(session):
+    programs, other, stream = session.stream(), session.stream(), session.kernel_stream()
+    x, y, z = full(programs, 3), full(programs, 0), full(programs, 0)
+    programs.synchronize()
+    stream.begin_capture()
+    stream.launch(ADD, [x, x, y, COUNT])
+    recording = stream.end_capture()
+    taken = other.take_over(y, programs)
+    with pytest.raises(HostError, match="given to stream") as caught:
+        stream.launch_recording(recording)
+    assert caught.value.name == "TENSOR_MOVED"
+    stream.launch_recording(recording, [(y, z)])
+    stream.synchronize(timeout=60)
+    assert (programs.to_host(z) == 6).all() and not other.to_host(taken).any()
+
+
+@pytest.mark.parametrize("name", ["launch", "copy_to_device", "copy_from_device", "copy", "fill", "reduce", "write_value", "wait_value"])
+def test_a_tensor_of_another_session_is_refused(session, name):
+    programs = session.stream()
+    own = full(programs, 0)
+    with Device(aic=2, aiv=4, gm_bytes=64 << 20).session() as another:
+        strange = full(another.stream(), 3)
+        stream, buffer = session.kernel_stream(), HostBuffer(8)
+        calls = {
+            "launch": lambda: stream.launch(ADD, [own, strange, own, COUNT]),
+            "copy_to_device": lambda: stream.copy_to_device(strange, buffer),
+            "copy_from_device": lambda: stream.copy_from_device(strange, buffer),
+            "copy": lambda: stream.copy(own, strange, 8),
+            "fill": lambda: stream.fill(strange, 0, 8),
+            "reduce": lambda: stream.reduce("sum", "f32", strange, own, 8),
+            "write_value": lambda: stream.write_value(strange, 1),
+            "wait_value": lambda: stream.wait_value(strange, 1),
+        }
+        with pytest.raises(HostError, match="another session") as caught:
+            calls[name]()
+        assert caught.value.name == "OTHER_SESSION"

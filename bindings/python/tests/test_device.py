@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pto_runtime
-from pto_runtime import Device, FaultError, Graph, HostError, ProgressBar, PtoError, download, upload
+from pto_runtime import Device, FaultError, Graph, HostBuffer, HostError, ProgressBar, PtoError, download, upload
 
 ADD = 0
 
@@ -307,6 +307,73 @@ def test_two_devices_and_many_threads_do_not_disturb_each_other():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+@pytest.mark.parametrize("given, says", [
+    ({"seed": 3}, "seed is an option of hosting=\"virtual\", and the hosting is \"pool\""),
+    ({"hosting": "threads", "kernel_cost": "5us"}, "kernel_cost is an option of hosting=\"virtual\""),
+    ({"hosting": "virtual", "os_threads": 2}, "os_threads is an option of hosting=\"pool\""),
+    ({"os_threads": 0}, "os_threads is 0: give at least 1"),
+    ({"gm_bytes": 2**63}, ""), ({"gm_bytes": 2**64 - 1}, ""), ({"gm_bytes": 0}, ""), ({"aic": 2**32 - 1}, ""), ({"aic": 0, "aiv": 0}, ""),
+])
+def test_options_that_a_device_has_not_are_refused(given, says):
+    with pytest.raises(HostError) as caught:
+        Device(**given)
+    assert says in caught.value.message
+
+
+@pytest.mark.parametrize("nbytes", [2**60, 2**63, 2**64 - 1])
+def test_memory_of_the_host_that_nobody_has_is_an_error(nbytes):
+    with pytest.raises(HostError, match="host buffer of"):
+        HostBuffer(nbytes)
+
+
+def test_numbers_and_texts_that_cannot_be_are_errors(device, tmp_path):
+    class Endless:
+        __array_interface__ = {"shape": (2**40, 2**40), "typestr": "<f4", "data": (64, False), "version": 3}
+
+    session = Device(aic=2, aiv=4, gm_bytes=64 << 20).session()
+    programs, kernels = session.stream(), session.kernel_stream()
+    for call in [
+        lambda: HostBuffer(-1), lambda: device.malloc(-1), lambda: kernels.fill(0, -1, 8), lambda: kernels.fill(0, 256, 8),
+        lambda: kernels.launch(-1, []), lambda: kernels.launch(0, [], blocks=-1),
+        lambda: programs.zeros("f32", [-1]), lambda: session.stream(overlap=-1),
+    ]:
+        with pytest.raises(OverflowError):
+            call()
+    for call in [
+        lambda: device.malloc(0), lambda: device.malloc(2**64 - 1), lambda: device.copy_to_device(0, Endless()),
+        lambda: device.register_kernel(3, "aiv", str(tmp_path / "no.so")), lambda: device.register_library_kernel(3, "a\0b"),
+        lambda: device.register_kernel(3, "aiv", "a\0b.so"), lambda: Device("a2a3sim\0"), lambda: kernels.launch(14, [2**64]),
+        lambda: kernels.launch(14, [-1]), lambda: kernels.reduce("sum\0", "f32", 0, 0, 8), lambda: kernels.launch(14, [], blocks=0),
+        lambda: programs.zeros("f32", [2**40, 2**40]), lambda: programs.zeros("f32", [2**60]), lambda: programs.zeros("f\0", [1]),
+        lambda: programs.zeros("f32", [1] * 100),
+        lambda: programs.synchronize(-1.0), lambda: programs.synchronize(float("nan")), lambda: session.load("a\0b"),
+        lambda: Device(aic=2, aiv=4, gm_bytes=64 << 20).session(on_chip_bytes=2**63),
+    ]:
+        with pytest.raises((HostError, ValueError)):
+            call()
+    assert programs.to_host(programs.zeros("f32", [3])).shape == (3,)
+
+
+def test_a_part_of_a_shared_object_is_refused(device, tmp_path):
+    import pto_runtime._native as native
+
+    with open(native.__file__, "rb") as file:
+        part = file.read(9000)
+    (tmp_path / "part.so").write_bytes(part)
+    for source in [tmp_path / "part.so", part]:
+        with pytest.raises(HostError, match="is no shared object") as caught:
+            device.register_kernel(900, "aiv", source, symbol="x")
+        assert caught.value.name == "LOAD_FAILED"
+
+
+def test_a_trace_that_cannot_be_written_is_an_error(device):
+    graph = Graph()
+    graph.add_task(14, "aiv", [])
+    trace = device.run(graph, trace=True).trace
+    with pytest.raises(OSError, match="No space left"):
+        trace.save("/dev/full")
 
 
 def test_the_package_says_its_version():

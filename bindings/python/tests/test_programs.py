@@ -2,6 +2,8 @@
 
 import gc
 import importlib.util
+import resource
+import signal
 import subprocess
 from pathlib import Path
 
@@ -211,6 +213,23 @@ def test_program_files_are_read_without_trust(tmp_path):
         program_of(TWICE, roles={"X": "output"})
     with pytest.raises(HostError, match="line"):
         program_of("workload {")
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):
+    program, path = program_of(TWICE), tmp_path / "twice.ptop"
+    program.save(path)
+    good = path.read_bytes()
+    with pytest.raises(HostError, match="No space left"):
+        program.save("/dev/full")
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(good) // 2, before[1]))
+        with pytest.raises(HostError, match="File too large"):
+            program.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == good and list(tmp_path.iterdir()) == [path]
 
 
 def test_a_program_of_pto_wsp_is_saved_and_runs_in_a_session(tmp_path, session, x):

@@ -43,6 +43,24 @@ def test_a_dynamic_axis_needs_no_other_program():
         program.set_axis_sizes({"c": 1})
 
 
+def test_loops_are_named_in_their_order_or_as_the_program_says():
+    array, y = marks()
+
+    @workload
+    def loop():
+        for one, two in P(DenseDyn(2), DenseDyn(1)):
+            for other in P(DenseDyn(1), names=["t"]):
+                for last in P(DenseDyn(1)):
+                    mark[one, two, other, last](y[one])
+
+    program = loop().compile()
+    program.set_axis_sizes({"b": 5, "h": 1, "t": 1, "s": 1})
+    assert marked(program, array) == [1] * 5 + [0] * 3
+    with pytest.raises(ValueError, match=r"no dynamic axis 'one'. It has: b, h, t, s. A loop is named by"):
+        program.set_axis_sizes({"one": 5})
+    assert "b, h, s, d, i, j, k, l, m, n in the order" in DenseDyn.__doc__
+
+
 @pytest.mark.parametrize("order", ["lambda", "cond", "loop"])
 def test_a_dynamic_axis_works_everywhere(order):
     array, y = marks()

@@ -8,6 +8,7 @@
 //! A recording is a graph of launches and other commands ([`CapturedCommand`]). It is launched again and again: as one command if it has launches only, and piece by piece
 //! otherwise (`replay.rs`).
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -124,6 +125,8 @@ pub(super) struct Draft {
     ends: BTreeMap<StreamId, Vec<usize>>,
     /// The origin has ended it: events that were recorded in it are as if they had not been.
     is_over: bool,
+    /// What lives until the capture ends, because its commands name it.
+    holds: Vec<Arc<dyn Any + Send + Sync>>,
 }
 
 /// The capture that a stream takes part in.
@@ -158,6 +161,20 @@ impl Capture {
         let node = draft.nodes.len();
         let after = draft.ends.insert(stream, vec![node]).unwrap_or_default();
         draft.nodes.push(Node { what, after });
+    }
+
+    /// Keeps this until the capture ends.
+    pub(super) fn hold(&self, held: Arc<dyn Any + Send + Sync>) {
+        let place = |one: &Arc<dyn Any + Send + Sync>| Arc::as_ptr(one).cast::<()>();
+        let mut draft = self.draft();
+        if !draft.holds.iter().any(|known| place(known) == place(&held)) {
+            draft.holds.push(held);
+        }
+    }
+
+    /// What it keeps.
+    pub(super) fn holds(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        self.draft().holds.clone()
     }
 
     /// A recording on `stream`: its commands become commands of this capture.
@@ -195,8 +212,11 @@ impl Capture {
 
     /// The origin ends it: the recording, or a stream that takes part and that the origin has not waited for.
     pub(super) fn end(&self, origin: StreamId) -> Result<Recording, StreamId> {
+        // Dropped behind the lock.
+        let _holds;
         let mut draft = self.draft();
         draft.is_over = true;
+        _holds = std::mem::take(&mut draft.holds);
         let followed = draft.followed_by(origin);
         let is_followed = |nodes: &[usize]| nodes.iter().all(|node| followed[*node]);
         match draft.ends.iter().find(|(_, nodes)| !is_followed(nodes)) {

@@ -1,5 +1,6 @@
 //! A stream: commands in order, independent of other streams but for events.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -787,6 +788,20 @@ impl Stream {
             why: "finds launches of this stream that the captured stream has not waited for; record an event behind them \
                   and wait for it",
         })
+    }
+
+    /// While the stream is captured, keeps the owner of what its commands name until the capture ends. Without a capture nothing is kept.
+    pub fn hold<T: Any + Send + Sync>(&self, owner: &Arc<T>) {
+        if let Some(capture) = &self.core.submitting().capture {
+            capture.hold(Arc::<T>::clone(owner));
+        }
+    }
+
+    /// What [`hold`](Self::hold) was given in the capture that this stream takes part in, on any stream.
+    #[must_use]
+    pub fn holds(&self) -> Vec<Arc<dyn Any + Send + Sync>> {
+        let side = self.core.submitting();
+        side.capture.as_ref().map(Capture::holds).unwrap_or_default()
     }
 
     /// Whether it is captured.

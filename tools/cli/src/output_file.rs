@@ -1,14 +1,13 @@
-//! The files that commands write: whole or not at all. A file is written beside its place and renamed, so that what
-//! was there before stays until the new one is complete. What can be checked is checked before anything runs.
+//! The files that commands write: whole or not at all, by [`write_whole`]. What can be checked is checked before anything runs.
 //!
 //! [`check`] asks, [`check_form`] also for a name of the right form, [`check_folder`] for a folder, [`write()`] writes, [`form_of`] says
 //! what a file's name asks for.
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Error, ErrorKind, Result as IoResult, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{BufWriter, Error, ErrorKind, Result as IoResult};
+use std::path::Path;
 
-use tempfile::{Builder, NamedTempFile};
+use pto_host::whole_file::{check_whole, folder_of, target_of, write_whole};
 
 use crate::errors::Failure;
 
@@ -27,15 +26,10 @@ pub(crate) fn check(path: &Path) -> Result<(), Failure> {
             "'-' means standard output, which already gets the report; name a file (a file called '-' is './-')",
         ));
     }
-    let target = target_of(path);
-    if target.is_dir() {
+    if path.is_dir() {
         return Err(cannot("write", path, &"it is a folder; name a file in it"));
     }
-    if is_special(&target) {
-        return Ok(());
-    }
-    // Removed again at once.
-    beside(&target).map(drop).map_err(|error| refused(path, &target, &error))
+    check_whole(path).map_err(|error| refused(path, &error))
 }
 
 /// Endings that promise a form which programs know. A file that is written in another form does not get one of them.
@@ -68,65 +62,12 @@ pub(crate) fn write(
     path: &Path,
     body: impl FnOnce(&mut BufWriter<&mut File>) -> IoResult<()>,
 ) -> Result<(), Failure> {
+    write_whole(path, body).map_err(|error| refused(path, &error))
+}
+
+fn refused(path: &Path, error: &Error) -> Failure {
     let target = target_of(path);
-    let written = match is_special(&target) {
-        // A device or a pipe is not replaced.
-        true => {
-            File::options().write(true).open(&target).and_then(|mut file| fill(&mut file, body))
-        }
-        false => replace(&target, body),
-    };
-    written.map_err(|error| refused(path, &target, &error))
-}
-
-fn replace(
-    target: &Path,
-    body: impl FnOnce(&mut BufWriter<&mut File>) -> IoResult<()>,
-) -> IoResult<()> {
-    let mut file = beside(target)?;
-    fill(file.as_file_mut(), body)?;
-    // A file that is there keeps who may read it.
-    if let Ok(there) = fs::metadata(target) {
-        fs::set_permissions(file.path(), there.permissions())?;
-    }
-    file.persist(target).map(drop).map_err(|error| error.error)
-}
-
-fn fill(
-    file: &mut File,
-    body: impl FnOnce(&mut BufWriter<&mut File>) -> IoResult<()>,
-) -> IoResult<()> {
-    let mut to = BufWriter::new(file);
-    body(&mut to)?;
-    to.flush()
-}
-
-/// A file in the same folder, with the rights of a file that is simply created.
-fn beside(target: &Path) -> IoResult<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".pto-").suffix(".new");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder_of(target))
-}
-
-fn folder_of(target: &Path) -> &Path {
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
-}
-
-/// The file itself, where the name is a link to it.
-fn target_of(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
-}
-
-/// Whether something is there that is neither a file nor a folder.
-fn is_special(target: &Path) -> bool {
-    fs::metadata(target).is_ok_and(|there| !there.is_file() && !there.is_dir())
-}
-
-fn refused(path: &Path, target: &Path, error: &Error) -> Failure {
-    let folder = folder_of(target);
+    let folder = folder_of(&target);
     match error.kind() {
         ErrorKind::NotFound if !folder.is_dir() => {
             let missing = format!("there is no folder '{}'; make it first", folder.display());
@@ -178,35 +119,13 @@ fn alternatives(names: &[String]) -> String {
 mod tests {
     use super::{check, check_folder, check_form, form_of, write};
     use std::fs;
-    use std::io::{Error, ErrorKind, Write};
+    use std::io::Write;
     use std::path::Path;
 
     #[test]
-    fn a_file_is_there_whole_or_as_it_was() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("x");
-        write(&path, |to| to.write_all(b"first")).expect("it is written");
-        let failed = write(&path, |to| {
-            to.write_all(b"second")?;
-            to.flush()?;
-            Err(Error::from(ErrorKind::StorageFull))
-        });
-        assert!(failed.unwrap_err().message().contains("cannot write"));
-        assert_eq!(fs::read(&path).expect("it is there"), b"first");
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
-        write(&path, |to| to.write_all(b"third")).expect("it is written");
-        assert_eq!(fs::read(&path).expect("it is there"), b"third");
-    }
-
-    #[test]
-    fn a_link_stays_one() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
-        fs::write(&file, "old").expect("a file");
-        std::os::unix::fs::symlink(&file, &link).expect("a link");
-        write(&link, |to| to.write_all(b"new")).expect("it is written");
-        assert_eq!(fs::read(&file).expect("it is there"), b"new");
-        assert!(fs::symlink_metadata(&link).expect("it is there").is_symlink());
+    fn what_cannot_be_written_is_told() {
+        let full = write(Path::new("/dev/full"), |to| to.write_all(b"bytes")).unwrap_err();
+        assert!(full.message().starts_with("cannot write '/dev/full': "), "{}", full.message());
     }
 
     #[test]

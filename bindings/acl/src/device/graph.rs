@@ -2,10 +2,13 @@
 //! lanes of the graph's own, and the events of the capture become events of the session.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pto_host::session::Event as Point;
+use pto_host::whole_file::write_whole;
 
 use super::capture::{Capture, Captured, Mode, Step};
 use super::lane::{Lane, NO_STREAM};
@@ -88,7 +91,7 @@ impl Graph {
 
     /// Writes its steps into a file, as JSON.
     pub(crate) fn write_json(&self, path: &str) -> Answer {
-        std::fs::write(path, self.json()).map_err(|error| {
+        write_whole(Path::new(path), |to| to.write_all(self.json().as_bytes())).map_err(|error| {
             Refusal::new(codes::FILE_OPEN, format!("{path} cannot be written: {error}"))
         })
     }

@@ -1,11 +1,10 @@
 //! A record as a timeline that `pto view` shows: a row for each thread of the host, its ranges, and each stream.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
 use pto_host::abi::CoreKind;
+use pto_host::whole_file::write_whole;
 use pto_timeline::{Edge, Moments, Names, Task, Trace, file};
 
 use super::profile::Record;
@@ -28,12 +27,8 @@ pub(crate) fn write(path: &Path, record: &Record, asked: &str) -> Answer {
         let most = file::MAX_ROWS;
         refused(path, &format!("{rows} streams and threads, and a timeline has {most} rows"))
     })?;
-    let written = File::create(path).and_then(|made| {
-        let mut to = BufWriter::new(made);
-        file::write(&trace, &mut to)?;
-        to.flush()
-    });
-    written.map_err(|error| refused(path, &error.to_string()))
+    write_whole(path, |to| file::write(&trace, to))
+        .map_err(|error| refused(path, &error.to_string()))
 }
 
 fn refused(path: &Path, why: &str) -> Refusal {

@@ -2,6 +2,10 @@
 #include "check.h"
 #include "pto_abi.h"
 
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 static void nothing(int64_t *args) { (void)args; }
 
 static void handles(void) {
@@ -151,7 +155,47 @@ static void images(void) {
     FAILS(PTO_ERROR_IMAGE, pto_device_open("virt", NULL, &device));
 }
 
+static const char TWICE[] =
+    "workload twice {\n  schedule round_robin workers 1 window 8192 stall\n  tensor X : f32[32, 32]\n  tensor Y : f32[32, 32]\n"
+    "  kernel double(x: in f32[32, 32], y: out f32[32, 32]) {\n    %0 = load x : f32[32, 32]\n    %1 = add %0, %0 : f32[32, 32]\n"
+    "    store y, %1\n  }\n  do parallel i in dense 1 {\n    double[i](x = X, y = Y)\n  }\n}";
+
+/* What cannot be written is told, and what was there before stays. */
+static void files(void) {
+    pto_program *program = NULL, *read = NULL;
+    char path[] = "/tmp/pto-file-XXXXXX";
+    const int file = mkstemp(path);
+    struct rlimit limit;
+    CHECK(file >= 0 && close(file) == 0 && getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    const struct rlimit small = {16, limit.rlim_max};
+    OK(pto_program_of_text(TWICE, &program));
+    OK(pto_program_save(program, path));
+    FAILS(PTO_ERROR_PROGRAM, pto_program_save(program, "/dev/full"));
+    FAILS(PTO_ERROR_PROGRAM, pto_program_save(program, "/no/such/folder/file"));
+    CHECK(signal(SIGXFSZ, SIG_IGN) != SIG_ERR && setrlimit(RLIMIT_FSIZE, &small) == 0);
+    FAILS(PTO_ERROR_PROGRAM, pto_program_save(program, path));
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    OK(pto_program_read(path, &read));
+    CHECK(unlink(path) == 0);
+
+    pto_device *device = open_device();
+    pto_graph *graph = NULL;
+    pto_run_options options;
+    int32_t task;
+    OK(pto_register_kernel_function(device, 0, 1, "k", nothing));
+    OK(pto_graph_create(&graph));
+    OK(pto_graph_add_task(graph, 0, 1, NULL, 0, &task));
+    OK(pto_run_options_init(&options));
+    options.trace_file = "/dev/full";
+    FAILS(PTO_ERROR_INVALID_ARGUMENT, pto_run_graph(device, graph, &options, NULL));
+    OK(pto_graph_destroy(graph));
+    OK(pto_device_close(device));
+    OK(pto_program_destroy(program));
+    OK(pto_program_destroy(read));
+}
+
 int main(void) {
+    files();
     handles();
     opening();
     memory();

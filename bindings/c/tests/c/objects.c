@@ -2,6 +2,8 @@
  * Arguments: kernel.so kernel.o other.so constructor.o. */
 #include "check.h"
 
+#include <unistd.h>
+
 enum { AIV = 1 };
 
 static char *bytes_of(const char *path, uint64_t *bytes) {
@@ -64,6 +66,17 @@ int main(int argc, char **argv) {
         }
         object[at] = held;
     }
+    free(object);
+    /* A part of a shared object: the system's loader would end the program with SIGBUS. */
+    object = bytes_of(argv[1], &bytes);
+    for (uint64_t kept = 0; kept < bytes; kept += 397) {
+        FAILS(PTO_ERROR_LOAD_FAILED, pto_register_kernel_object(device, 6, AIV, "cut", object, kept, NULL));
+    }
+    char path[] = "/tmp/pto-cut-XXXXXX";
+    const int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, object, bytes / 2) == (ssize_t)(bytes / 2) && close(file) == 0);
+    FAILS(PTO_ERROR_LOAD_FAILED, pto_register_kernel_file(device, 6, AIV, "cut", path, NULL));
+    CHECK(unlink(path) == 0);
     free(object);
     OK(pto_device_close(device));
     return 0;

@@ -2,8 +2,20 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 enum { THREADS = 4, ROUNDS = 20, N = 64, AIV = 1 };
+static atomic_int has_begun, may_end;
+
+/* A kernel that goes on until it may end. */
+static void held(int64_t *args) {
+    (void)args;
+    atomic_store(&has_begun, 1);
+    while (!atomic_load(&may_end)) {
+        sched_yield();
+    }
+}
 
 static void add_one(int64_t *args) {
     uint32_t *values = (uint32_t *)args[0];
@@ -90,6 +102,40 @@ static void with_threads(void *(*body)(void *), void *shared, void (*meanwhile)(
     }
 }
 
+static void *run_held(void *device) {
+    pto_graph *graph;
+    int32_t task;
+    OK(pto_graph_create(&graph));
+    OK(pto_graph_add_task(graph, 1, AIV, NULL, 0, &task));
+    OK(pto_run_graph(device, graph, NULL, NULL));
+    OK(pto_graph_destroy(graph));
+    return NULL;
+}
+
+static void *use_until_end(void *device) {
+    while (!atomic_load(&may_end)) {
+        uint64_t address;
+        OK(pto_device_malloc(device, 64, &address));
+        OK(pto_device_free(device, address));
+    }
+    return NULL;
+}
+
+/* A session that cannot have the device leaves it to the calls of others, at every moment. */
+static void try_sessions(void *device) {
+    pthread_t runs;
+    CHECK(pthread_create(&runs, NULL, run_held, device) == 0);
+    while (!atomic_load(&has_begun)) {
+        sched_yield();
+    }
+    for (int i = 0; i < 20000; i++) {
+        pto_session *session = NULL;
+        FAILS(PTO_ERROR_BUSY, pto_session_open(device, 0, &session));
+    }
+    atomic_store(&may_end, 1);
+    CHECK(pthread_join(runs, NULL) == 0);
+}
+
 static void close_device(void *device) { OK(pto_device_close(device)); }
 
 int main(void) {
@@ -97,6 +143,8 @@ int main(void) {
     OK(pto_register_kernel_function(device, 0, AIV, "add_one", add_one));
     with_threads(use, device, NULL);
     with_threads(use_own, NULL, NULL);
+    OK(pto_register_kernel_function(device, 1, AIV, "held", held));
+    with_threads(use_until_end, device, try_sessions);
     with_threads(use_until_closed, device, close_device);
     return 0;
 }

@@ -11,9 +11,10 @@ use pto_host::session::{
 };
 use pto_host::workloads::tile::DType;
 
+use super::tensor::SharedTensor;
 use crate::failure::{Failure, FailureKind};
 
-/// A stream of kernels. It keeps the session open.
+/// A stream of kernels. It keeps the session open. A capture that was begun on it and not ended goes with it.
 pub struct SharedKernelStream {
     stream: Stream,
     // Behind the stream: the session ends after it.
@@ -35,6 +36,8 @@ pub struct SharedNotify {
 /// What was captured of one or several streams: a graph of launches and other commands, which is launched again and again.
 pub struct SharedRecording {
     recording: Recording,
+    /// The tensors that its commands name.
+    tensors: Vec<Arc<SharedTensor>>,
     _session: Arc<Session>,
 }
 
@@ -74,6 +77,17 @@ impl SharedKernelStream {
     pub(super) fn new(session: &Arc<Session>) -> Result<Arc<Self>, Failure> {
         let stream = session.stream()?;
         Ok(Arc::new(Self { stream, _session: Arc::clone(session) }))
+    }
+
+    /// The address of a tensor, for a command of this stream. While the stream is captured, the recording will hold the tensor.
+    ///
+    /// # Errors
+    /// `OTHER_SESSION`, `TENSOR_MOVED`.
+    pub fn address_of(&self, tensor: &Arc<SharedTensor>) -> Result<u64, Failure> {
+        tensor.check_session(&self._session)?;
+        let address = tensor.address()?;
+        self.stream.hold(tensor);
+        Ok(address)
     }
 
     /// Launches a kernel that the device has, in so many blocks.
@@ -259,14 +273,17 @@ impl SharedKernelStream {
     /// # Errors
     /// Those of [`Stream::end_capture`].
     pub fn end_capture(&self) -> Result<Arc<SharedRecording>, Failure> {
+        let holds = self.stream.holds();
         let recording = self.stream.end_capture()?;
-        Ok(Arc::new(SharedRecording { recording, _session: Arc::clone(&self._session) }))
+        let tensors = holds.into_iter().filter_map(|one| one.downcast().ok()).collect();
+        Ok(Arc::new(SharedRecording { recording, tensors, _session: Arc::clone(&self._session) }))
     }
 
     /// Launches what was captured, with other addresses in the place of some.
     ///
     /// # Errors
-    /// `OTHER_SESSION`; those of [`Stream::launch_recording`].
+    /// `OTHER_SESSION`; `TENSOR_MOVED`: a tensor that the recording names was given to a call since, and nothing stands in its place; those of
+    /// [`Stream::launch_recording`].
     pub fn launch_recording(
         &self,
         recording: &SharedRecording,
@@ -275,6 +292,14 @@ impl SharedKernelStream {
         if !Arc::ptr_eq(&recording._session, &self._session) {
             let what = "the recording".to_owned();
             return Err(SessionError::OtherSession { what }.into());
+        }
+        for tensor in &recording.tensors {
+            let address = tensor.first_byte();
+            let is_bound = bindings.iter().any(|(from, _)| *from == address);
+            if !is_bound && recording.recording.has_argument(GmAddr(address)) {
+                tensor.address()?;
+                self.stream.hold(tensor);
+            }
         }
         let bindings: Vec<_> =
             bindings.iter().map(|(from, to)| (GmAddr(*from), GmAddr(*to))).collect();
@@ -303,6 +328,15 @@ impl SharedKernelStream {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), Failure> {
         Ok(self.stream.synchronize_while(limit, goes_on)?)
+    }
+}
+
+impl Drop for SharedKernelStream {
+    fn drop(&mut self) {
+        if self.stream.is_captured() {
+            // Refused where the capture was begun on another stream, with which it goes.
+            let _ = self.stream.end_capture();
+        }
     }
 }
 

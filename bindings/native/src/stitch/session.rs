@@ -48,7 +48,7 @@ impl SharedSession {
     /// # Errors
     /// Those of [`Stitcher::overlapping_stream`].
     pub fn stream(&self, overlap: usize) -> Result<Arc<SharedStream>, Failure> {
-        Ok(SharedStream::new(self.stitcher.overlapping_stream(overlap)?))
+        Ok(SharedStream::new(self.stitcher.overlapping_stream(overlap)?, &self.session))
     }
 
     /// Opens a stream that launches kernels.

@@ -1,10 +1,11 @@
 //! A stream that runs programs on tensors that others hold.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream};
+use pto_host::Session;
+use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Tensor};
 use pto_host::workloads::program::Layout;
 use pto_host::workloads::tile::DType;
 
@@ -13,11 +14,18 @@ use super::tensor::SharedTensor;
 use crate::failure::{Failure, FailureKind};
 
 /// A stream of a session. It keeps the session open.
-pub struct SharedStream(ProgramStream<'static>);
+pub struct SharedStream {
+    stream: ProgramStream<'static>,
+    session: Weak<Session>,
+}
 
 impl SharedStream {
-    pub(super) fn new(stream: ProgramStream<'static>) -> Arc<Self> {
-        Arc::new(Self(stream))
+    pub(super) fn new(stream: ProgramStream<'static>, session: &Arc<Session>) -> Arc<Self> {
+        Arc::new(Self { stream, session: Arc::downgrade(session) })
+    }
+
+    fn tensor(&self, tensor: Tensor) -> Arc<SharedTensor> {
+        SharedTensor::new(tensor, &self.session)
     }
 
     /// Runs a program, and returns at once: the outputs by name, which may be given to the next run, and the tensors that were given and
@@ -37,20 +45,20 @@ impl SharedStream {
             inputs = one.lend(described, inputs)?;
         }
         let inputs = request.numbered(described, inputs)?;
-        let mut outputs = self.0.run(program, inputs)?;
+        let mut outputs = self.stream.run(program, inputs)?;
         drop(uses);
         let names: Vec<String> = outputs.names().into_iter().map(str::to_owned).collect();
         let mut results = Vec::new();
         for name in names {
             let tensor = outputs.take(&name)?;
-            results.push((name, SharedTensor::new(tensor)));
+            results.push((name, self.tensor(tensor)));
         }
         let call = format!("program {}", described.name());
         for (name, tensor, is_updated) in request.given(described) {
             // The same tensor may be given under two names.
             let taken = tensor.write().take(name, &call);
             if let (Ok(taken), true) = (taken, is_updated) {
-                results.push((name.to_owned(), SharedTensor::new(taken)));
+                results.push((name.to_owned(), self.tensor(taken)));
             }
         }
         Ok(results)
@@ -63,12 +71,12 @@ impl SharedStream {
     pub fn to_device(
         &self,
         (dtype, shape): (DType, &[u64]),
-        elements: &[u8],
+        elements: Vec<u8>,
         layout: &str,
     ) -> Result<Arc<SharedTensor>, Failure> {
         let layout = parsed(layout, dtype, shape)?;
-        let tensor = HostTensor::new(dtype, shape, elements.to_vec())?;
-        Ok(SharedTensor::new(self.0.to_device(&tensor, &layout)?))
+        let tensor = HostTensor::new(dtype, shape, elements)?;
+        Ok(self.tensor(self.stream.to_device(&tensor, &layout)?))
     }
 
     /// A tensor of zeros.
@@ -81,7 +89,7 @@ impl SharedStream {
         layout: &str,
     ) -> Result<Arc<SharedTensor>, Failure> {
         let layout = parsed(layout, dtype, shape)?;
-        Ok(SharedTensor::new(self.0.zeros(dtype, shape, &layout)?))
+        Ok(self.tensor(self.stream.zeros(dtype, shape, &layout)?))
     }
 
     /// Waits for a tensor and copies its elements to the host, row-major.
@@ -89,7 +97,7 @@ impl SharedStream {
     /// # Errors
     /// Those of [`ProgramStream::to_host`]; `TENSOR_MOVED`.
     pub fn to_host(&self, tensor: &SharedTensor) -> Result<HostTensor, Failure> {
-        Ok(self.0.to_host(tensor.read().tensor("the tensor")?)?)
+        Ok(self.stream.to_host(tensor.read().tensor("the tensor")?)?)
     }
 
     /// The tensor in a layout: the same one where it has the layout, otherwise a new one beside it.
@@ -107,7 +115,7 @@ impl SharedStream {
         if found.has_layout(&layout) {
             return Ok(Arc::clone(tensor));
         }
-        Ok(SharedTensor::new(self.0.converted(found, &layout)?))
+        Ok(self.tensor(self.stream.converted(found, &layout)?))
     }
 
     /// A new tensor of another element type.
@@ -119,8 +127,8 @@ impl SharedStream {
         tensor: &SharedTensor,
         dtype: DType,
     ) -> Result<Arc<SharedTensor>, Failure> {
-        let converted = self.0.to_dtype(tensor.read().tensor("the tensor")?, dtype)?;
-        Ok(SharedTensor::new(converted))
+        let converted = self.stream.to_dtype(tensor.read().tensor("the tensor")?, dtype)?;
+        Ok(self.tensor(converted))
     }
 
     /// Takes a tensor over from another stream: this stream waits for what the other one was asked so far.
@@ -134,12 +142,12 @@ impl SharedStream {
     ) -> Result<Arc<SharedTensor>, Failure> {
         let mut state = tensor.write();
         let owner = state.tensor("the tensor")?.stream();
-        if owner != from.0.id() {
-            let message = format!("the tensor belongs to {owner}, and not to {}", from.0.id());
+        if owner != from.stream.id() {
+            let message = format!("the tensor belongs to {owner}, and not to {}", from.stream.id());
             return Err(Failure::new(FailureKind::OTHER_STREAM, message));
         }
-        let taken = state.take("the tensor", &format!("{}", self.0.id()))?;
-        Ok(SharedTensor::new(self.0.take_over(taken, &from.0)?))
+        let taken = state.take("the tensor", &format!("{}", self.stream.id()))?;
+        Ok(self.tensor(self.stream.take_over(taken, &from.stream)?))
     }
 
     /// Submits the runs that wait for others to share their launch.
@@ -147,7 +155,7 @@ impl SharedStream {
     /// # Errors
     /// Those of [`ProgramStream::flush`].
     pub fn flush(&self) -> Result<(), Failure> {
-        Ok(self.0.flush()?)
+        Ok(self.stream.flush()?)
     }
 
     /// Waits until everything that was asked is over, at most for `limit`.
@@ -156,8 +164,8 @@ impl SharedStream {
     /// Those of [`ProgramStream::synchronize_within`].
     pub fn synchronize(&self, limit: Option<Duration>) -> Result<(), Failure> {
         match limit {
-            None => Ok(self.0.synchronize()?),
-            Some(limit) => Ok(self.0.synchronize_within(limit)?),
+            None => Ok(self.stream.synchronize()?),
+            Some(limit) => Ok(self.stream.synchronize_within(limit)?),
         }
     }
 
@@ -175,7 +183,7 @@ impl SharedStream {
 
     /// Drops the runs that have not begun.
     pub fn abort(&self) {
-        self.0.abort();
+        self.stream.abort();
     }
 }
 
@@ -186,6 +194,6 @@ fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<Layout, Failure> 
 
 impl fmt::Debug for SharedStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.id())
+        write!(f, "{}", self.stream.id())
     }
 }

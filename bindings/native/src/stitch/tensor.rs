@@ -4,8 +4,10 @@
 //! Here --a run or a take-over takes it--> Gone(which call), for good
 //! ```
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
+use pto_host::Session;
+use pto_host::session::SessionError;
 use pto_host::stitch::Tensor;
 use pto_host::workloads::tile::DType;
 
@@ -13,7 +15,11 @@ use crate::failure::{Failure, FailureKind};
 
 /// A tensor on the device.
 #[derive(Debug)]
-pub struct SharedTensor(RwLock<State>);
+pub struct SharedTensor {
+    state: RwLock<State>,
+    address: u64,
+    session: Weak<Session>,
+}
 
 /// Whether the tensor is there.
 #[derive(Debug)]
@@ -59,16 +65,34 @@ fn gone(what: &str, call: &str) -> Failure {
 }
 
 impl SharedTensor {
-    pub(super) fn new(tensor: Tensor) -> Arc<Self> {
-        Arc::new(Self(RwLock::new(State::Here(tensor))))
+    pub(super) fn new(tensor: Tensor, session: &Weak<Session>) -> Arc<Self> {
+        let (address, session) = (tensor.address().0, Weak::clone(session));
+        Arc::new(Self { state: RwLock::new(State::Here(tensor)), address, session })
+    }
+
+    /// Where its first byte is, or was when a call took the tensor.
+    #[must_use]
+    pub const fn first_byte(&self) -> u64 {
+        self.address
+    }
+
+    /// That it is one of this session.
+    ///
+    /// # Errors
+    /// `OTHER_SESSION`.
+    pub(super) fn check_session(&self, session: &Arc<Session>) -> Result<(), Failure> {
+        if self.session.as_ptr() == Arc::as_ptr(session) {
+            return Ok(());
+        }
+        Err(SessionError::OtherSession { what: "the tensor".to_owned() }.into())
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look<R>(&self, look: impl FnOnce(&Tensor) -> R) -> Result<R, Failure> {

@@ -1,0 +1,79 @@
+//! `Held`: what an object of Python holds of a device. Letting it go may wait for a thread that calls Python, so it is let go without the GIL; and
+//! a child of `fork` has none of those threads, so there nobody uses it, and it is not let go at all.
+
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+
+use pto_host::OfProcess;
+use pyo3::prelude::*;
+
+use crate::failure::raised_from;
+
+/// A value that is dropped while other threads have the GIL.
+pub(crate) struct Unlocked<T: Send>(ManuallyDrop<T>);
+
+impl<T: Send> Unlocked<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+
+    fn into_inner(self) -> T {
+        let mut whole = ManuallyDrop::new(self);
+        // SAFETY: the whole is not dropped, so nothing uses the value behind this.
+        unsafe { ManuallyDrop::take(&mut whole.0) }
+    }
+}
+
+impl<T: Send> Deref for Unlocked<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Send> DerefMut for Unlocked<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T: Send> Drop for Unlocked<T> {
+    fn drop(&mut self) {
+        // SAFETY: this is the only drop, and nothing uses the value behind it.
+        let value = unsafe { ManuallyDrop::take(&mut self.0) };
+        // Where the interpreter has ended, the value goes with the function that is not called.
+        Python::try_attach(|py| py.detach(|| drop(value)));
+    }
+}
+
+/// What an object of Python holds, in the process that opened it.
+pub(crate) struct Held<T: Send>(Unlocked<OfProcess<T>>);
+
+impl<T: Send> Held<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(Unlocked::new(OfProcess::new(value)))
+    }
+
+    /// The value.
+    pub(crate) fn get(&self) -> PyResult<&T> {
+        self.0.get().map_err(raised_from)
+    }
+
+    /// The value, to be changed.
+    pub(crate) fn get_mut(&mut self) -> PyResult<&mut T> {
+        self.0.get_mut().map_err(raised_from)
+    }
+
+    /// The value alone.
+    pub(crate) fn into_inner(self) -> PyResult<T> {
+        self.0.into_inner().into_inner().map_err(raised_from)
+    }
+}
+
+impl<T: Clone + Send> Held<T> {
+    /// Another owner of the same value, for a call.
+    pub(crate) fn share(&self) -> PyResult<Unlocked<T>> {
+        Ok(Unlocked::new(self.get()?.clone()))
+    }
+}
