@@ -108,6 +108,30 @@ fn kernels_declare_their_parameters() {
     }
 }
 
+/// A shared object that is cut off is refused when it is loaded, and a relocatable one by then or when its kernel is looked for.
+#[test]
+fn code_that_is_cut_off_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let (program, whole) = (folder.path().join("cut"), folder.path().join("kernels"));
+    build(&["cut.c"], &program);
+    let source = here().join("tests/c/conformance/object.c");
+    for (options, refusals) in [(["-shared", "-fPIC"], "r"), (["-c", "-fPIC"], "rn")] {
+        run(compiler("cc", "-std=c11").args(options).arg(&source).arg("-o").arg(&whole));
+        let bytes = std::fs::read(&whole).expect("an object");
+        let parts = (0..16).map(|part| part * bytes.len() / 16).chain([1, 5, 20, 63, 64, 65]);
+        let files = parts.map(|length| {
+            let file = folder.path().join(format!("cut-{length}"));
+            std::fs::write(&file, &bytes[..length]).expect("a file");
+            file
+        });
+        let said = run(start(&program).arg("fill").args(files).arg(&whole));
+        let (last, cut) =
+            said.chars().next_back().zip(Some(&said[..said.len() - 1])).expect("letters");
+        assert_eq!((last, cut.len()), ('k', 22), "{options:?}: {said}");
+        assert!(cut.chars().all(|letter| refusals.contains(letter)), "{options:?}: {said}");
+    }
+}
+
 #[test]
 fn a_pool_with_streams_events_and_a_graph_works() {
     let folder = tempfile::tempdir().expect("a folder for programs");

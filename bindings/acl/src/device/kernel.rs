@@ -69,6 +69,7 @@ impl Object {
     /// Takes bytes that are code; `name` is what messages call it.
     pub(crate) fn of(bytes: Vec<u8>, name: String) -> Answer<Self> {
         if bytes.starts_with(b"\x7FELF") {
+            check_object(&bytes, &name)?;
             return Ok(Self { bytes, name, form: Form::Machine });
         }
         let kernels = tile::read(&bytes, &name)?.ok_or_else(|| {
@@ -88,6 +89,18 @@ impl Object {
         })?;
         Self::of(bytes, path)
     }
+}
+
+/// Refuses a shared object that is cut off: whoever loads it would crash. What is loaded onto a machine is not code of this process.
+fn check_object(bytes: &[u8], name: &str) -> Answer {
+    const KIND: usize = 16;
+    const SHARED: [u8; 2] = 3_u16.to_ne_bytes();
+    let is_shared = bytes.get(KIND..KIND + 2).is_none_or(|kind| kind == SHARED);
+    if settings().machine == Machine::Virt || !is_shared {
+        return Ok(());
+    }
+    pto_host::check_shared_object(bytes)
+        .map_err(|why| Refusal::new(codes::INVALID_FILE, format!("{name} {why}")))
 }
 
 /// Takes code with kernels for these cores.
