@@ -415,12 +415,8 @@ fn fuzz(folder: &Path, (seed, rounds): (u64, u64), seconds: u64) -> Command {
 fn no_handle_and_no_argument_crashes_a_call() {
     let folder = tempfile::tempdir().expect("a folder for programs");
     build_fuzz(folder.path());
-    let asked = |variable, otherwise: u64| {
-        let text = std::env::var(variable).unwrap_or_else(|_| otherwise.to_string());
-        text.parse::<u64>().unwrap_or_else(|_| panic!("{variable} is {text}, and no number"))
-    };
-    let rounds = asked("PTO_ACL_FUZZ_ROUNDS", 150);
-    for seed in 1..=asked("PTO_ACL_FUZZ_SEEDS", 4) {
+    let rounds = number_in("PTO_ACL_FUZZ_ROUNDS", 150);
+    for seed in 1..=number_in("PTO_ACL_FUZZ_SEEDS", 4) {
         // In virtual time, a wait that nobody ends fails at once. A call that hangs would be a defect.
         let output = output(&mut fuzz(folder.path(), (seed, rounds), 60 + rounds));
         let [said, errors] =
@@ -432,6 +428,44 @@ fn no_handle_and_no_argument_crashes_a_call() {
         );
         assert!(!errors.contains("panicked"), "seed {seed}: {errors}");
     }
+}
+
+/// Random calls from three threads, with captures, resets, and functions that make calls themselves.
+///
+/// `PTO_ACL_STORM_CALLS=100000 PTO_ACL_STORM_SEEDS=100` makes a long run; a seed makes so many calls.
+#[test]
+fn no_order_of_calls_crashes_or_hangs() {
+    let folder = tempfile::tempdir().expect("a folder for programs");
+    let program = folder.path().join("storm");
+    build(&["storm.c"], &program);
+    let calls = number_in("PTO_ACL_STORM_CALLS", 4000);
+    for seed in 1..=number_in("PTO_ACL_STORM_SEEDS", 4) {
+        for (way, check) in [("virtual", "off"), ("virtual", "report"), ("real", "off")] {
+            let mut command = start(Path::new("timeout"));
+            command.arg((60 + calls / 50).to_string()).arg(&program);
+            command.args([seed, calls].map(|number| number.to_string()));
+            command.env("PTO_ACL_CHECK", check);
+            if way == "virtual" {
+                command.env("PTO_ACL_SEED", seed.to_string());
+            } else {
+                command.arg("free");
+            }
+            let output = output(&mut command);
+            let [said, errors] =
+                [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+            assert!(
+                output.status.success() && said == "storm: ok\n" && !errors.contains("panicked"),
+                "seed {seed}, {way}, check {check}, {}: {said}\n{errors}",
+                output.status
+            );
+        }
+    }
+}
+
+/// What a variable asks for.
+fn number_in(variable: &str, otherwise: u64) -> u64 {
+    let text = std::env::var(variable).unwrap_or_else(|_| otherwise.to_string());
+    text.parse().unwrap_or_else(|_| panic!("{variable} is {text}, and no number"))
 }
 
 /// Arguments that name more memory than there is: the record holds the beginning, and a replay says what it lacks.

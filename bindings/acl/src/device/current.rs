@@ -182,8 +182,7 @@ pub(crate) fn reset_device_by_force(device: i32) -> Answer {
     })?;
     let open = fleet::opened(device);
     if let Some(open) = &open {
-        open.session.reset()?;
-        open.damage.heal();
+        open.reset()?;
     }
     for (_, context) in CONTEXTS.all() {
         if context.open.index == device {

@@ -7,8 +7,10 @@
 //! CreateEventExWithFlag complete       goes on
 //! ```
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use pto_host::session::{Event as Point, Stream as Commands, StreamMark, ValueTest};
@@ -20,7 +22,7 @@ use super::profile;
 use super::stream::Stream;
 use super::struck::{self, Stuck};
 use super::waits;
-use super::word::{Words, wait_on_host};
+use super::word::{Words, timed_out, wait_on_host};
 use crate::common::codes;
 use crate::common::races;
 use crate::common::refusal::{Answer, Refusal, require};
@@ -264,8 +266,8 @@ impl Event {
             let record = words.at(0).cell().load(Ordering::Acquire);
             words.at(1).wait(lane, ValueTest::AT_LEAST, record, limit)?;
         } else if lane.open.index != self.open.index {
-            let point = self.point.clone();
-            lane.call(move || wait_for(&point, limit))?;
+            let (point, is_dropped) = (self.point.clone(), lane.drops());
+            lane.call(move || wait_for(&point, limit, is_dropped))?;
         } else if !self.was_recorded() && self.style == Style::Flagged {
             match limit {
                 Some(limit) => lane.stream().wait_next_within(&self.point, limit)?,
@@ -335,7 +337,8 @@ impl Event {
         if let Some(words) = &self.words {
             // Acquire: pairs with the addition in `record_in`.
             let record = words.at(0).cell().load(Ordering::Acquire);
-            return wait_on_host(words.at(1).cell(), ValueTest::AT_LEAST, record, limit)
+            let test = (ValueTest::AT_LEAST, record);
+            return wait_on_host(words.at(1).cell(), test, limit, || false)
                 .map_err(|refusal| refusal.with_code(codes::EVENT_TIMEOUT));
         }
         if !self.was_recorded() {
@@ -374,9 +377,12 @@ fn asked_for(is_over: bool) -> bool {
     is_over
 }
 
-fn wait_for(point: &Point, limit: Option<Duration>) -> Answer {
-    let Some(limit) = limit else { return Ok(point.synchronize()?) };
-    point
-        .synchronize_within(limit)
-        .map_err(|error| Refusal::new(codes::WAIT_TIMEOUT, error.to_string()))
+/// Waits for the record that is the last one now, unless nobody needs the wait any more.
+fn wait_for(point: &Point, limit: Option<Duration>, is_dropped: impl Fn() -> bool) -> Answer {
+    let mut record = point.completed();
+    let mut is_over = || {
+        let mut context = Context::from_waker(Waker::noop());
+        is_dropped() || Pin::new(&mut record).poll(&mut context).is_ready()
+    };
+    waits::wait_until(limit, &mut is_over).map_err(timed_out)
 }

@@ -37,6 +37,8 @@ pub(crate) struct Lane {
     stopping: OnceLock<Stream>,
     /// How long its kernels may take, in microseconds, as its streams have been told.
     operator_us: AtomicU64,
+    /// How often its commands were dropped.
+    aborts: Arc<AtomicU64>,
     /// Words that it waits for without a limit.
     awaited: Mutex<Vec<Awaited>>,
     /// What it is stuck at, or was: by itself, or because it waits for a record behind that.
@@ -132,6 +134,7 @@ impl Lane {
             normal,
             stopping: OnceLock::new(),
             operator_us: AtomicU64::new(NOT_TOLD),
+            aborts: Arc::default(),
             awaited: Mutex::default(),
             stuck: Mutex::default(),
         })
@@ -376,8 +379,19 @@ impl Lane {
         Ok(is_idle)
     }
 
+    /// Whether what is submitted now has been dropped, for a function of the host that waits for something in its turn.
+    pub(crate) fn drops(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (aborts, open) = (Arc::clone(&self.aborts), Arc::clone(&self.open));
+        // Relaxed: who waits looks again and again.
+        let now = move || (aborts.load(Ordering::Relaxed), open.resets());
+        let before = now();
+        move || now() != before
+    }
+
     /// Drops what has not begun.
     pub(crate) fn abort(&self) {
+        // Relaxed: as for `drops`.
+        self.aborts.fetch_add(1, Ordering::Relaxed);
         self.stream().abort();
         self.normal.abort();
         *self.held_stuck() = None;

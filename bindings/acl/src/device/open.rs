@@ -46,6 +46,8 @@ pub(crate) struct Open {
     used: AtomicU64,
     peak: AtomicU64,
     streams: AtomicU32,
+    /// How often the commands of all streams were dropped.
+    resets: AtomicU64,
     /// The kernels of functions that were launched here.
     kernels: Mutex<BTreeMap<Handle, FuncId>>,
     cores: [u32; 2],
@@ -82,6 +84,7 @@ impl Open {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             streams: AtomicU32::new(0),
+            resets: AtomicU64::new(0),
             kernels: Mutex::default(),
             cores,
             damage: Damage::default(),
@@ -106,6 +109,21 @@ impl Open {
     /// A number for a new stream.
     pub(crate) fn next_stream(&self) -> i32 {
         i32::try_from(self.streams.fetch_add(1, Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// How often the commands of all streams were dropped.
+    pub(crate) fn resets(&self) -> u64 {
+        // Relaxed: who waits looks again and again.
+        self.resets.load(Ordering::Relaxed)
+    }
+
+    /// Drops the commands of all streams: the device is as new.
+    pub(crate) fn reset(&self) -> Answer {
+        // Relaxed: as for `resets`.
+        self.resets.fetch_add(1, Ordering::Relaxed);
+        self.session.reset()?;
+        self.damage.heal();
+        Ok(())
     }
 
     /// Counts memory as used.
@@ -171,7 +189,10 @@ impl Open {
 
     /// As [`Open::wait`]. Where a stream is stuck, what waits on the device is dropped.
     pub(crate) fn drain(&self) -> Answer {
-        self.damage.release(&self.session);
+        if self.damage.release(&self.session) {
+            // Relaxed: as for `resets`.
+            self.resets.fetch_add(1, Ordering::Relaxed);
+        }
         self.wait()
     }
 }

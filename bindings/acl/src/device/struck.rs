@@ -102,12 +102,14 @@ impl Damage {
         self.stuck().iter().find(|stuck| !stuck.is_over() && stuck.writes(address)).cloned()
     }
 
-    /// Where a stream is stuck, drops what waits on the device: the memory that it would use may be gone.
-    pub(crate) fn release(&self, session: &Session) {
+    /// Where a stream is stuck, drops what waits on the device: the memory that it would use may be gone. Whether one was.
+    pub(crate) fn release(&self, session: &Session) -> bool {
         let stuck = std::mem::take(&mut *self.stuck());
-        if stuck.iter().any(|stuck| !stuck.is_over()) {
+        let is_stuck = stuck.iter().any(|stuck| !stuck.is_over());
+        if is_stuck {
             session.abort();
         }
+        is_stuck
     }
 
     /// From now on the device does nothing.

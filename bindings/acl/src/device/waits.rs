@@ -29,7 +29,7 @@ pub(crate) fn query_takes_time() {
 /// nobody can act any more.
 pub(crate) fn wait_until(
     limit: Option<Duration>,
-    is_met: impl Fn() -> bool,
+    mut is_met: impl FnMut() -> bool,
 ) -> Result<(), Duration> {
     let start = Instant::now();
     let mut quiet: Option<Instant> = None;

@@ -93,8 +93,8 @@ impl Word {
         if lane.open.index == self.words.open.index {
             return wait_at(lane, self.address, (test, value), limit);
         }
-        let word = self.clone();
-        lane.call(move || wait_on_host(word.cell(), test, value, limit))
+        let (word, is_dropped) = (self.clone(), lane.drops());
+        lane.call(move || wait_on_host(word.cell(), (test, value), limit, is_dropped))
     }
 }
 
@@ -135,17 +135,20 @@ pub(crate) fn cell<'a>(address: usize) -> &'a AtomicU64 {
     unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(address)) }
 }
 
-/// Waits on a thread of the host.
+/// Waits on a thread of the host, unless nobody needs the wait any more.
 pub(crate) fn wait_on_host(
     cell: &AtomicU64,
-    test: ValueTest,
-    value: u64,
+    (test, value): (ValueTest, u64),
     limit: Option<Duration>,
+    is_dropped: impl Fn() -> bool,
 ) -> Answer {
     // Acquire: pairs with the Release store in `Word::write`.
-    let is_met = || test.is_met(cell.load(Ordering::Acquire), value);
-    waits::wait_until(limit, is_met).map_err(|waited| {
-        let text = format!("a wait was not over after {waited:?}; look at who was to end it");
-        Refusal::new(codes::WAIT_TIMEOUT, text)
-    })
+    let is_met = || test.is_met(cell.load(Ordering::Acquire), value) || is_dropped();
+    waits::wait_until(limit, is_met).map_err(timed_out)
+}
+
+/// A wait of the host was in vain.
+pub(crate) fn timed_out(waited: Duration) -> Refusal {
+    let text = format!("a wait was not over after {waited:?}; look at who was to end it");
+    Refusal::new(codes::WAIT_TIMEOUT, text)
 }
