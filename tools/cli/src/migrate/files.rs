@@ -1,12 +1,12 @@
 //! Programs of a folder: Python files, each with the sources in C++ that stand in folders below it.
 //!
-//! A source that belongs to no Python file is a program of its own.
+//! Sources that belong to no Python file are a program as well: those in one folder `kernels` together, any other one by itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{reach, rules};
+use super::{names, reach, rules};
 use crate::errors::Failure;
 
 /// Words by which a Python file is known as a program of the field.
@@ -79,18 +79,16 @@ pub(super) fn programs(path: &Path) -> Result<Vec<Program>, Failure> {
             programs.push(python_program(file, &text, &files, &mut claimed)?);
         }
     }
+    let mut of_sources: BTreeMap<PathBuf, Vec<Reason>> = BTreeMap::new();
     for file in files.iter().filter(|file| is_source(file) && !claimed.contains(*file)) {
         let text = read(file)?;
         if text.contains("pto_orchestration_api.h") || text.contains("kernel_entry") {
-            let reasons = reasons(file, &text);
-            programs.push(Program {
-                path: file.clone(),
-                names_simulator: true,
-                spares_some: false,
-                reasons,
-            });
+            of_sources.entry(program_of(file)).or_default().extend(reasons(file, &text));
         }
     }
+    let program =
+        |(path, reasons)| Program { path, names_simulator: true, spares_some: false, reasons };
+    programs.extend(of_sources.into_iter().map(program));
     if programs.is_empty() {
         return Err(Failure::usage(format!(
             "{} has no programs of the field's runtime: no scene tests, no scripts with simpler.worker, no orchestrations",
@@ -119,6 +117,13 @@ fn python_program(
     let names_platforms = PLATFORMS.iter().any(|word| text.contains(word));
     let names_simulator = SIMULATORS.iter().any(|name| text.contains(name)) || !names_platforms;
     Ok(Program { path: file.to_path_buf(), names_simulator, spares_some, reasons: found })
+}
+
+/// The program that a source in C++ is of: the folder that has its folder `kernels`, or the source.
+fn program_of(source: &Path) -> PathBuf {
+    let mut folders = source.ancestors().skip(1);
+    let kernels = folders.find(|folder| folder.file_name().is_some_and(|name| name == "kernels"));
+    kernels.and_then(Path::parent).unwrap_or(source).to_path_buf()
 }
 
 /// What pytest and the programs beside it import.
@@ -169,12 +174,15 @@ fn reasons(path: &Path, text: &str) -> Vec<Reason> {
         let broken = rules::broken(line, rules::of(is_python)).map(|rule| rule.sentence.to_owned());
         broken.or_else(|| if is_python { None } else { missing_header(path, line) })
     };
-    lines
-        .filter_map(|(at, line)| {
-            let sentence = sentence(line)?;
-            Some(Reason { path: path.to_path_buf(), line: at + 1, sentence })
-        })
-        .collect()
+    let of_lines = lines.filter_map(|(at, line)| Some((at + 1, sentence(line)?)));
+    let mut found: BTreeMap<usize, String> = of_lines.collect();
+    if is_python {
+        for (line, sentence) in names::missing(text) {
+            found.entry(line).or_insert(sentence);
+        }
+    }
+    let reason = |(line, sentence)| Reason { path: path.to_path_buf(), line, sentence };
+    found.into_iter().map(reason).collect()
 }
 
 /// A header that is neither ours, nor PTO-ISA's, nor beside the source.

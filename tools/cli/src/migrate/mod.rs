@@ -1,9 +1,11 @@
 //! `pto migrate`: says of programs of the field's runtime which run here, which do not, and in which lines the reason stands.
 //!
-//! Nothing is compiled or run: [`rules`] are about words in lines, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
+//! Nothing is compiled or run: [`rules`] are about words in lines, [`names`] about what is imported, [`files`] finds programs and what belongs to them, [`reach`] says which tests of a
 //! file run all the same.
 
 mod files;
+mod names;
+mod python;
 mod reach;
 mod rules;
 
@@ -47,7 +49,7 @@ fn text(programs: &[Program]) -> String {
     let try_them = if hardware == 0 { "" } else { " (--hardware tries them)" };
     text + &format!(
         "{}. Run here: {runs}{partly}; do not: {stops}; name no simulator: {hardware}. \
-         To run them: python -m simpler_setup.folder PATH --pto-isa DIR{try_them}\n",
+         To run them: python -m simpler_setup.folder PATH --pto-isa DIR{try_them}; that needs pytest\n",
         counted(programs.len() as u64, "program")
     )
 }

@@ -65,6 +65,31 @@ fn tests_beside_the_one_that_stops_run() {
     assert!(text.contains("Run here: 0; in part: 1; do not: 0; name no simulator: 1."), "{text}");
 }
 
+/// A program that cannot import what it names does not run, and says at which line; kernels and orchestrations of a folder are one program.
+#[test]
+fn names_that_are_imported_are_looked_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = "from simpler.worker import Worker\nfrom simpler.task_interface import NoSuchThing\nWorker()\n";
+    write(&folder, "stops.py", program);
+    write(&folder, "runs.py", "from simpler.worker import Worker\nWorker()\n");
+    let sources = ["kernels/orchestration/o.cpp", "kernels/aiv/a.cpp", "kernels/aic/b.cpp"];
+    for source in sources {
+        write(&folder, &format!("cpp/{source}"), "kernel_entry\n");
+    }
+    let path = folder.path().to_str().expect("a path");
+    let answer = answers("migrate", &["migrate", path]);
+    let programs = answer["programs"].as_array().expect("a list");
+    let verdicts: Vec<&str> = programs.iter().filter_map(|one| one["verdict"].as_str()).collect();
+    assert_eq!(verdicts, ["runs", "does not run", "runs"]);
+    let reasons = programs[1]["reasons"].as_array().expect("a list");
+    assert_eq!((reasons.len(), &reasons[0]["line"]), (1, &2.into()));
+    assert!(
+        reasons[0]["reason"].as_str().is_some_and(|why| why.contains("NoSuchThing")),
+        "{reasons:?}"
+    );
+    assert!(programs[2]["program"].as_str().is_some_and(|program| program.ends_with("cpp")));
+}
+
 #[test]
 fn a_folder_without_programs_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
