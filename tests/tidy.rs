@@ -46,6 +46,8 @@ fn every_link_in_the_documentation_leads_somewhere() {
     let exists = |path: &str| root.join(path).exists();
     let findings: Vec<_> = pages.iter().flat_map(|page| links::broken(page, exists)).collect();
     assert_tidy(&findings);
+    let findings: Vec<_> = pages.iter().flat_map(links::unreplaced).collect();
+    assert_tidy(&findings);
 }
 
 #[test]

@@ -27,6 +27,21 @@ pub fn broken(page: &Source, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     findings
 }
 
+/// Marks of a template that nobody has replaced: `@@NAME@@`.
+pub fn unreplaced(page: &Source) -> Vec<Finding> {
+    let lines = (1..).zip(page.text.lines());
+    let marked = lines.filter(|(_, line)| line.split("@@").nth(1).is_some_and(is_mark));
+    let finding = |(number, line): (usize, &str)| Finding {
+        place: format!("{}:{number}", page.path),
+        message: format!("the mark in '{line}' stands for something that nobody has written"),
+    };
+    marked.map(finding).collect()
+}
+
+fn is_mark(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_')
+}
+
 fn is_elsewhere(target: &str) -> bool {
     target.contains("://") || target.starts_with("mailto:")
 }
@@ -70,6 +85,13 @@ mod tests {
         let page = Source::new("docs/page.md", text);
         let exists = |path: &str| path == "docs/there.md" || path == "docs/../README.md";
         broken(&page, exists).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn marks_of_templates_are_found() {
+        let found = |text: &str| super::unreplaced(&Source::new("docs/page.md", text)).len();
+        assert_eq!(found("a\n\n@@TABLE@@\n"), 1);
+        assert_eq!(found("a@@b.c, @@ -1,2 +1,2 @@, @DATA@\n"), 0);
     }
 
     #[test]
