@@ -319,7 +319,7 @@ faults! {
         0x03 STREAM_HEAP_SIZE: "The heap has no ring, more than 8, or rings of a size that is no multiple of 64.",
             "Use 1 to 8 rings of a multiple of 64 bytes.";
         0x04 STREAM_RING_SIZE: "The ring of argument words or that of edges is zero or larger than its region.",
-            "Raise arg_words and edges of the capacities.";
+            "Raise arg_words and edges of the capacities (--arg-words, --edge-chunks).";
         0x10 STREAM_VIEW_RANK: "An argument's view has more than 5 dimensions, or uses one that it does not have.",
             "Merge dimensions, or make one task for each index of the outermost one.";
         0x11 STREAM_VIEW_RANGE: "An argument's view has an element outside of its tensor, or none at all.",
@@ -335,7 +335,7 @@ faults! {
         0x18 STREAM_ARG_KIND: "An argument is of no known kind.",
             "Use In, Out, InOut, NoDep or Scalar.";
         0x20 STREAM_SCOPE_DEPTH: "A scope is opened deeper than there are heap rings.",
-            "Raise heap_rings, or nest less.";
+            "Raise heap_rings (--heap-rings), or nest less.";
         0x21 STREAM_SCOPE_NOT_OPEN: "A scope is closed that is not the innermost open one, or is closed already.",
             "Close each scope once, in the reverse order of opening.";
         0x22 STREAM_SCOPE_LEFT_OPEN: "The program returned, and a scope is open.",
@@ -345,17 +345,17 @@ faults! {
         0x30 STREAM_WINDOW_RING: "The window is full, and nothing in it can retire.",
             "Raise the window to the size that the report names, publish the task that it names earlier, or let the schedulers run while the program does (concurrent build mode).";
         0x31 STREAM_ARGS_RING: "The ring of arguments is full, and nothing in it can retire.",
-            "Raise arg_words to the size that the report names.";
+            "Raise arg_words (--arg-words) to the size that the report names.";
         0x32 STREAM_EDGES_RING: "The ring of edges is full, and nothing in it can retire.",
-            "Raise edges to the size that the report names.";
+            "Raise edges (--edge-chunks) to the size that the report names.";
         0x33 STREAM_MAP_RING: "The tensor map is full, and nothing in it can retire.",
-            "Raise map_entries to the size that the report names.";
+            "Raise map_entries (--map-entries) to the size that the report names.";
         0x34 STREAM_HEAP_RING: "A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete.",
-            "Raise heap_bytes to the size that the report names, or close the scope, or publish the task, earlier.";
+            "Raise heap_bytes (--heap-bytes) to the size that the report names, or close the scope, or publish the task, earlier.";
         0x35 STREAM_WAIT_FOREVER: "The program waits for a task that cannot complete before the program goes on.",
             "Publish the task that the report names before you wait, or let the schedulers run while the program does (concurrent build mode).";
         0x40 STREAM_BLOCKS: "A task has no block, or more than 16,777,215.",
-            "Give each block more to do.";
+            "Ask for one block at least; where there are too many, give each of them more to do.";
         0x41 STREAM_SYNC_BLOCKS: "A task that starts all of its blocks at once has more of them than the device has cores.",
             "Use no more blocks than there are cores of the kind, for a MIX task clusters; or let the blocks spread.";
         0x42 STREAM_MIX: "A task mixes kernels for which no cluster of the device has cores.",

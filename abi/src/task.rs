@@ -153,3 +153,9 @@ shared_struct! {
 pub const fn chunks_for(edges: u64) -> u64 {
     edges.div_ceil(INLINE_CONSUMERS as u64 + 1)
 }
+
+/// The most edges for which so many chunks are enough.
+#[must_use]
+pub const fn edges_for(chunks: u64) -> u64 {
+    chunks.saturating_mul(INLINE_CONSUMERS as u64 + 1)
+}

@@ -389,7 +389,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_MAP_SIZE UINT32_C(0x000a0002)
 /* The heap has no ring, more than 8, or rings of a size that is no multiple of 64. Use 1 to 8 rings of a multiple of 64 bytes. */
 #define PTO_FAULT_STREAM_HEAP_SIZE UINT32_C(0x000a0003)
-/* The ring of argument words or that of edges is zero or larger than its region. Raise arg_words and edges of the capacities. */
+/* The ring of argument words or that of edges is zero or larger than its region. Raise arg_words and edges of the capacities (--arg-words, --edge-chunks). */
 #define PTO_FAULT_STREAM_RING_SIZE UINT32_C(0x000a0004)
 /* An argument's view has more than 5 dimensions, or uses one that it does not have. Merge dimensions, or make one task for each index of the outermost one. */
 #define PTO_FAULT_STREAM_VIEW_RANK UINT32_C(0x000a0010)
@@ -405,7 +405,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_STALE_TENSOR UINT32_C(0x000a0015)
 /* An argument is of no known kind. Use In, Out, InOut, NoDep or Scalar. */
 #define PTO_FAULT_STREAM_ARG_KIND UINT32_C(0x000a0018)
-/* A scope is opened deeper than there are heap rings. Raise heap_rings, or nest less. */
+/* A scope is opened deeper than there are heap rings. Raise heap_rings (--heap-rings), or nest less. */
 #define PTO_FAULT_STREAM_SCOPE_DEPTH UINT32_C(0x000a0020)
 /* A scope is closed that is not the innermost open one, or is closed already. Close each scope once, in the reverse order of opening. */
 #define PTO_FAULT_STREAM_SCOPE_NOT_OPEN UINT32_C(0x000a0021)
@@ -415,17 +415,17 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_SCOPE_MODE UINT32_C(0x000a0028)
 /* The window is full, and nothing in it can retire. Raise the window to the size that the report names, publish the task that it names earlier, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
-/* The ring of arguments is full, and nothing in it can retire. Raise arg_words to the size that the report names. */
+/* The ring of arguments is full, and nothing in it can retire. Raise arg_words (--arg-words) to the size that the report names. */
 #define PTO_FAULT_STREAM_ARGS_RING UINT32_C(0x000a0031)
-/* The ring of edges is full, and nothing in it can retire. Raise edges to the size that the report names. */
+/* The ring of edges is full, and nothing in it can retire. Raise edges (--edge-chunks) to the size that the report names. */
 #define PTO_FAULT_STREAM_EDGES_RING UINT32_C(0x000a0032)
-/* The tensor map is full, and nothing in it can retire. Raise map_entries to the size that the report names. */
+/* The tensor map is full, and nothing in it can retire. Raise map_entries (--map-entries) to the size that the report names. */
 #define PTO_FAULT_STREAM_MAP_RING UINT32_C(0x000a0033)
-/* A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete. Raise heap_bytes to the size that the report names, or close the scope, or publish the task, earlier. */
+/* A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete. Raise heap_bytes (--heap-bytes) to the size that the report names, or close the scope, or publish the task, earlier. */
 #define PTO_FAULT_STREAM_HEAP_RING UINT32_C(0x000a0034)
 /* The program waits for a task that cannot complete before the program goes on. Publish the task that the report names before you wait, or let the schedulers run while the program does (concurrent build mode). */
 #define PTO_FAULT_STREAM_WAIT_FOREVER UINT32_C(0x000a0035)
-/* A task has no block, or more than 16,777,215. Give each block more to do. */
+/* A task has no block, or more than 16,777,215. Ask for one block at least; where there are too many, give each of them more to do. */
 #define PTO_FAULT_STREAM_BLOCKS UINT32_C(0x000a0040)
 /* A task that starts all of its blocks at once has more of them than the device has cores. Use no more blocks than there are cores of the kind, for a MIX task clusters; or let the blocks spread. */
 #define PTO_FAULT_STREAM_SYNC_BLOCKS UINT32_C(0x000a0041)

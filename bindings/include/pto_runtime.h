@@ -640,7 +640,7 @@ typedef struct pto_program_task {
  */
 typedef struct pto_run_report {
   /*
-   Tasks completed.
+   Tasks that the program submitted: a chain is one.
    */
   uint64_t tasks;
   /*
@@ -660,7 +660,7 @@ typedef struct pto_run_report {
    */
   uint64_t busy_ns[2];
   /*
-   Tasks run by the cores of a kind.
+   Parts run by the cores of a kind: kernels of chains, and of each block of other tasks.
    */
   uint64_t tasks_run[2];
   /*

@@ -43,8 +43,13 @@ fn run(example: &dyn Example, size: u32) -> Vec<Tensor> {
         let verdict = rank.verify().unwrap();
         assert!(verdict.passed(), "{} on {size}: {verdict:?}", example.name());
         let foreseen = rank.size().tasks;
-        assert!(ran.run.tasks <= foreseen, "{}: {} > {foreseen}", example.name(), ran.run.tasks);
-        assert!(size > 1 || ran.run.tasks == foreseen, "{} alone", example.name());
+        assert!(
+            ran.run.kernels <= foreseen,
+            "{}: {} > {foreseen}",
+            example.name(),
+            ran.run.kernels
+        );
+        assert!(size > 1 || ran.run.kernels == foreseen, "{} alone", example.name());
     }
     prepared.iter().map(|one| one.outputs().unwrap().remove(0).1).collect()
 }

@@ -86,7 +86,7 @@ fn run_once(
     let work = prepared.work(RuntimeVariant::TENSORMAP_AND_RINGBUFFER);
     let report = device.run(work, &options);
     let report = report.unwrap_or_else(|error| panic!("{name}: {error} {:?}", prepared.explain()));
-    assert_eq!(report.tasks, prepared.size().tasks, "{name}");
+    assert_eq!(report.kernels, prepared.size().tasks, "{name}");
     let verdict = prepared.verify().expect("the outputs are read");
     assert!(verdict.passed(), "{name}: {verdict:?}");
     report
@@ -448,7 +448,7 @@ fn makespans_of_grains(text: &str) -> [Duration; 2] {
                 small(Hosting::Virtual(VirtualOptions { seed, ..VirtualOptions::default() }));
             let mut prepared = case.prepare(&device);
             let report = run_once(&case, &mut prepared, &mut device, &RunOptions::default());
-            assert_eq!(report.tasks, 900);
+            assert_eq!(report.kernels, 900);
             if seed == 0 {
                 makespans.push(report.makespan);
             }

@@ -240,7 +240,10 @@ pub enum Error {
     },
 
     /// More memory than an emulated machine has.
-    #[error("virt cannot have {bytes} bytes of GM: ask for at most 8 GiB less 12 MiB")]
+    #[error(
+        "virt cannot have {bytes} bytes of GM: ask for at most {most} (8 GiB less 36 MiB)",
+        most = crate::backend::MAX_VIRT_GM_BYTES
+    )]
     VirtGm {
         /// Size asked for.
         bytes: u64,

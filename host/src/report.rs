@@ -17,9 +17,11 @@ use crate::stream_report::StreamReport;
 pub struct RunReport {
     /// Who built the graph.
     pub variant: RuntimeVariant,
-    /// Tasks completed.
+    /// Tasks that the program submitted, and that were completed or skipped.
     pub tasks: u64,
-    /// Edges of the graph: those that were waited for and those that were satisfied already.
+    /// Kernels of these tasks: as many as its chain has, or one.
+    pub kernels: u64,
+    /// Pairs of tasks of which one had to wait for the other: those that it did wait for, and those that were satisfied already.
     pub edges: u64,
     /// Edges whose producer had completed when they were added.
     pub edges_satisfied: u64,
@@ -29,8 +31,8 @@ pub struct RunReport {
     pub cores: [u32; CoreKind::COUNT],
     /// Time in kernels, summed over the cores of a kind; zero when it was not measured.
     pub busy: [Duration; CoreKind::COUNT],
-    /// Tasks run by the cores of a kind.
-    pub tasks_run: [u64; CoreKind::COUNT],
+    /// Parts that the cores of a kind ran: kernels of chains, and of each block of other tasks.
+    pub parts_run: [u64; CoreKind::COUNT],
     /// What the firmware logged, in the order of its clocks.
     pub logs: Vec<LogMessage>,
     /// Log entries that were overwritten before the host read them.
@@ -53,11 +55,12 @@ impl RunReport {
         };
         Self {
             tasks: self.tasks + later.tasks,
+            kernels: self.kernels + later.kernels,
             edges: self.edges + later.edges,
             edges_satisfied: self.edges_satisfied + later.edges_satisfied,
             makespan: self.makespan + later.makespan,
             busy: std::array::from_fn(|at| self.busy[at] + later.busy[at]),
-            tasks_run: sum(self.tasks_run, later.tasks_run),
+            parts_run: sum(self.parts_run, later.parts_run),
             logs: self.logs.into_iter().chain(later.logs).collect(),
             logs_dropped: self.logs_dropped + later.logs_dropped,
             trace: None,
@@ -67,9 +70,25 @@ impl RunReport {
 
     /// The part of the makespan, 0 to 1, that the cores of `kind` spent in kernels, on average.
     #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn utilisation(&self, kind: CoreKind) -> f64 {
-        let capacity = self.makespan.as_secs_f64() * f64::from(self.cores[kind.index()]);
-        if capacity > 0.0 { self.busy[kind.index()].as_secs_f64() / capacity } else { 0.0 }
+        let capacity = self.makespan.as_nanos() * u128::from(self.cores[kind.index()]);
+        if capacity == 0 {
+            0.0
+        } else {
+            self.busy[kind.index()].as_nanos() as f64 / capacity as f64
+        }
+    }
+
+    /// From the first ready task to the last completion, or to the fault: as the machine in virtual time or the timeline says; `None`: neither
+    /// does.
+    #[must_use]
+    pub fn graph(&self) -> Option<Duration> {
+        #[cfg(feature = "sim")]
+        if let Some(report) = &self.virtual_report {
+            return Some(Duration::from_nanos(report.graph_ns));
+        }
+        self.trace.as_ref().map(|trace| Duration::from_nanos(trace.graph_ns()))
     }
 
     /// Tasks completed per second of makespan.
@@ -95,8 +114,9 @@ impl RunReport {
 /// What the AICPU instances say of a run, summed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InstanceTotals {
-    /// Kernels of chains by themselves.
     pub(crate) completed: u64,
+    /// Kernels of chains, without the first of each.
+    pub(crate) chained: u64,
     pub(crate) edges: u64,
     pub(crate) edges_satisfied: u64,
 }
@@ -107,7 +127,7 @@ impl InstanceTotals {
         let mut totals = Self::default();
         for line in arena.instances() {
             totals.completed += line.completed.load(Ordering::Relaxed);
-            totals.completed += line.chained.load(Ordering::Relaxed);
+            totals.chained += line.chained.load(Ordering::Relaxed);
             totals.edges += line.edges.load(Ordering::Relaxed);
             totals.edges_satisfied += line.edges_satisfied.load(Ordering::Relaxed);
         }
@@ -160,12 +180,13 @@ mod tests {
         let mut report = RunReport {
             variant: RuntimeVariant::HOST_BUILD_GRAPH,
             tasks: 500,
+            kernels: 500,
             edges: 0,
             edges_satisfied: 0,
             makespan: Duration::from_millis(10),
             cores: [0, 4],
             busy: [Duration::ZERO, Duration::from_millis(30)],
-            tasks_run: [0, 500],
+            parts_run: [0, 500],
             logs: Vec::new(),
             logs_dropped: 0,
             trace: None,

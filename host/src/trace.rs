@@ -176,7 +176,8 @@ pub(crate) fn timeline(arena: &Arena<'static>, read: Vec<Ring>, known: Known<'_>
         collector.lane(ring.owner, read, missing);
     }
     if let Some((fault, epitaph)) = fault {
-        collector.fault(end_of(fault, epitaph, &collector));
+        let time_ns = epitaph.map(|epitaph| epitaph.time_ns);
+        collector.fault(end_of(fault, epitaph, &collector), time_ns);
     }
     Some(collector.finish(kernels, run))
 }

@@ -86,7 +86,7 @@ fn main() {
                 core_time_lost(&report, CoreKind::AIV),
                 100.0 * report.utilisation(CoreKind::AIC),
                 100.0 * report.utilisation(CoreKind::AIV),
-                report.aicpu_ns_per_task(1),
+                report.aicpu_ns_per_kernel(1),
                 report.waits.dispatch_ns / report.tasks,
                 report.waits.start_ns / report.tasks,
                 report.waits.report_ns / report.tasks,

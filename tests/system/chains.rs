@@ -83,11 +83,11 @@ fn every_kernel_of_a_chain_has_a_start_and_an_end_of_its_own_in_every_hosting_mo
             let report = run(&mut device, &mut prepared, fanout).expect("the run passes");
             assert!(prepared.verify().expect("the outputs are read").passed(), "{way}");
             let [aic, aiv] =
-                [CoreKind::AIC, CoreKind::AIV].map(|kind| report.tasks_run[kind.index()]);
-            assert_eq!((aic, aic + aiv), (aiv, report.tasks), "{way}");
+                [CoreKind::AIC, CoreKind::AIV].map(|kind| report.parts_run[kind.index()]);
+            assert_eq!((aic, aic + aiv), (aiv, report.kernels), "{way}");
             let trace = report.trace.expect("it was recorded");
             let counts = counted(&trace, &way);
-            let each = usize::try_from(report.tasks).expect("few") / KERNELS.len();
+            let each = usize::try_from(report.kernels).expect("few") / KERNELS.len();
             assert!(
                 each > 200 && trace.tasks.len() < each,
                 "{way}: {each} units in fewer dispatches"
@@ -95,7 +95,7 @@ fn every_kernel_of_a_chain_has_a_start_and_an_end_of_its_own_in_every_hosting_mo
             assert_eq!(counts, KERNELS.map(|name| (name.to_owned(), each)).into(), "{way}");
             if let Some(report) = report.virtual_report {
                 assert_eq!(report.violation_count, 0, "{way}: {:?}", report.violations);
-                assert_eq!(report.tasks, each as u64 * 4, "{way}");
+                assert_eq!(report.kernels, each as u64 * 4, "{way}");
             }
         }
     }

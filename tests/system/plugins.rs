@@ -457,7 +457,7 @@ fn a_plugin_with_shapes_and_recordings_runs_on_the_simulator() {
             .unwrap_or_else(|failure| panic!("{failure}"));
         let streaming = RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         let report = runtime.run(streaming, &options, &RunControl::default());
-        report.unwrap_or_else(|failure| panic!("{failure}")).tasks
+        report.unwrap_or_else(|failure| panic!("{failure}")).kernels
     });
     assert!(cells == shapes_in_rust(), "other bits than in Rust");
 }

@@ -86,10 +86,10 @@ fn judge(graph: &Graph, seed: u64) {
     let overhead = kinds.map(|kind| report.overhead(kind));
     let blocked = kinds.map(|kind| report.kinds[kind.index()].time.all_idle_ns as f64);
     let over_bound = report.graph_ns as f64 / report.lower_bound_ns() as f64;
-    let aicpu_ns = report.aicpu_ns_per_task(1);
+    let aicpu_ns = report.aicpu_ns_per_kernel(1);
     println!(
         "{} tasks, seed {seed}:  overhead AIC {:.1} %, AIV {:.1} % (every core blocked {:.1} %, {:.1} %), \
-         makespan {:.0} us = {over_bound:.3} of the bound, AICPU {aicpu_ns:.0} ns a task",
+         makespan {:.0} us = {over_bound:.3} of the bound, AICPU {aicpu_ns:.0} ns a kernel",
         report.tasks,
         100.0 * overhead[0],
         100.0 * overhead[1],
@@ -200,7 +200,7 @@ fn tasks_with_shapes_stay_below_their_ceilings() {
             100.0 * core_ns as f64 / (cores * report.graph_ns) as f64
         };
         let over_bound = report.graph_ns as f64 / report.lower_bound_ns() as f64;
-        print!("{}, {} tasks, seed {seed}: ", program.example, report.tasks);
+        print!("{}, {} kernels, seed {seed}: ", program.example, report.kernels);
         for kind in [CoreKind::AIC, CoreKind::AIV] {
             let time = &report.kinds[kind.index()].time;
             let [lost, unfit] =
@@ -211,12 +211,12 @@ fn tasks_with_shapes_stay_below_their_ceilings() {
             );
         }
         println!(
-            "makespan {:.0} us = {over_bound:.3} of the bound, AICPU {:.0} ns a task",
+            "makespan {:.0} us = {over_bound:.3} of the bound, AICPU {:.0} ns a kernel",
             report.graph_ns as f64 / 1e3,
-            report.aicpu_ns_per_task(1)
+            report.aicpu_ns_per_kernel(1)
         );
         let Shaped { tasks, overhead, over_bound: times, .. } = program;
-        assert_eq!(report.tasks, *tasks);
+        assert_eq!(report.kernels, *tasks);
         for kind in [CoreKind::AIC, CoreKind::AIV] {
             assert!(report.overhead(kind) <= overhead[kind.index()], "{kind}");
         }

@@ -119,7 +119,7 @@ fn workloads_give_the_bits_of_program_order() {
             let report = way.run(&mut device, &mut prepared, &RunOptions::default());
             let report =
                 report.unwrap_or_else(|error| panic!("{told}: {error} {:?}", prepared.explain()));
-            assert_eq!(report.tasks, prepared.size().tasks, "{told}");
+            assert_eq!(report.kernels, prepared.size().tasks, "{told}");
             let verdict = prepared.verify().expect("the outputs are read");
             assert!(verdict.passed(), "{told}: {verdict:?}");
         }

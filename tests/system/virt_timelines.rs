@@ -145,7 +145,7 @@ fn a_stream_longer_than_its_window_is_traced_as_a_whole() {
         assert!(own.iter().all(Option::is_some) || own.iter().all(Option::is_none), "{task:?}");
         assert!(own.is_sorted() && own[2].is_none_or(|end| Some(end) <= at.completed), "{task:?}");
     }
-    let cells: u64 = report.tasks_run.iter().sum();
+    let cells: u64 = report.parts_run.iter().sum();
     assert_eq!(trace.runs().filter(|run| run.run.at.started.is_some()).count() as u64, cells);
     assert!(trace.edges.iter().all(|edge| edge.producer < edge.consumer));
 }

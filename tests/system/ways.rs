@@ -35,9 +35,9 @@ fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, 
     let (program, size) = (example.program(), prepared.size());
     // What a program submits that waits for values is known when it has ended.
     if program == Program::TensorsAndValues {
-        assert!((1..=size.tasks).contains(&report.tasks), "{way}");
+        assert!((1..=size.tasks).contains(&report.kernels), "{way}");
     } else {
-        assert_eq!(report.tasks, size.tasks, "{way}");
+        assert_eq!(report.kernels, size.tasks, "{way}");
     }
     // A streaming program derives its edges, and has none from tasks that are retired.
     let derives = Builders.stream_names().contains(&example.name());
@@ -49,7 +49,7 @@ fn check_report(example: &dyn Example, prepared: &Prepared, report: &RunReport, 
     }
     // A task that needs several cores may run on several, or not at all.
     if program == Program::Graph {
-        assert_eq!(report.tasks_run.iter().sum::<u64>(), report.tasks, "{way}");
+        assert_eq!(report.parts_run.iter().sum::<u64>(), report.kernels, "{way}");
     }
 }
 

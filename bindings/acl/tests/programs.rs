@@ -313,7 +313,7 @@ fn check_profile(trace: &Trace, is_virtual: bool) {
     assert!(trace.edges.contains(&Edge { producer: record.0, consumer: wait.0 }));
     let time = |(_, span): (u32, Option<(u64, u64)>)| span.expect("a command that ran");
     assert!(time(fill).1 <= time(record).1 && time(record).1 <= time(wait).1);
-    assert!(time(wait).1 <= time(copy).1 && time(copy).1 <= trace.makespan_ns);
+    assert!(time(wait).1 <= time(copy).1 && time(copy).1 <= trace.end_ns);
     let [outer, inner] = ["the whole step", "inner"].map(|name| called(trace, name)[0].1.span());
     let (outer, inner) = (outer.expect("a range"), inner.expect("a range"));
     assert!(outer.0 <= inner.0 && inner.1 <= outer.1 && time(copy).1 <= outer.1);

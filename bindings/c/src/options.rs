@@ -65,7 +65,7 @@ pub struct RunOptions {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunReport {
-    /// Tasks completed.
+    /// Tasks that the program submitted: a chain is one.
     pub tasks: u64,
     /// Edges of the graph.
     pub edges: u64,
@@ -75,7 +75,7 @@ pub struct RunReport {
     pub makespan_ns: u64,
     /// Time in kernels, summed over the cores of a kind (0 AIC, 1 AIV).
     pub busy_ns: [u64; 2],
-    /// Tasks run by the cores of a kind.
+    /// Parts run by the cores of a kind: kernels of chains, and of each block of other tasks.
     pub tasks_run: [u64; 2],
     /// Log entries that were overwritten before they were read.
     pub logs_dropped: u64,
@@ -201,7 +201,7 @@ impl RunReport {
             edges_satisfied: report.edges_satisfied,
             makespan_ns: nanoseconds(report.makespan),
             busy_ns: kinds.map(|kind| nanoseconds(report.busy[kind])),
-            tasks_run: kinds.map(|kind| report.tasks_run[kind]),
+            tasks_run: kinds.map(|kind| report.parts_run[kind]),
             logs_dropped: report.logs_dropped,
         }
     }

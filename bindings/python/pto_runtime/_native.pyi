@@ -237,14 +237,17 @@ class Report:
     edges: int
     edges_satisfied: int
     makespan: float
-    tasks_run: Tuple[int, int]
+    graph: Optional[float]
+    kernels: int
+    parts_run: Tuple[int, int]
     utilisation: Tuple[float, float]
     tasks_per_second: float
     logs: List[str]
     trace: Optional["Trace"]
 
 class Trace:
-    duration: float
+    makespan: Optional[float]
+    graph: float
     tasks: List[Tuple[int, str, Optional[str], Optional[float], Optional[float]]]
     kernels: List[Tuple[int, str, Optional[str], Optional[float], Optional[float]]]
     edges: List[Tuple[int, int]]

@@ -134,9 +134,9 @@ class ExecutionTrace:
         known = [[kernels[e.kernel], _AIV, e.lane, 0, -1, -1, -1, e.start, e.start, e.end, e.end] for e in self.events]
         return {
             "schema": "pto-timeline",
-            "version": 2,
+            "version": 3,
             "run": {"clock": "v9 cycles, shown as nanoseconds", "program": "pto_wsp"},
-            "makespan_ns": self.total_cycles,
+            "end_ns": self.total_cycles,
             "instances": 1,
             "cores": ["aiv"] * lanes,
             "kernels": {str(number): name for name, number in kernels.items()},

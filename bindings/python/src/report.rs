@@ -48,10 +48,22 @@ impl Report {
         self.0.variant.name()
     }
 
-    /// Tasks run by the cores of a kind: (aic, aiv).
+    /// Kernels of the tasks: as many as a chain has, or one.
     #[getter]
-    fn tasks_run(&self) -> (u64, u64) {
-        (self.0.tasks_run[0], self.0.tasks_run[1])
+    fn kernels(&self) -> u64 {
+        self.0.kernels
+    }
+
+    /// Parts run by the cores of a kind: (aic, aiv).
+    #[getter]
+    fn parts_run(&self) -> (u64, u64) {
+        (self.0.parts_run[0], self.0.parts_run[1])
+    }
+
+    /// Seconds from the first ready task to the last completion; None if the run was neither traced nor hosted in virtual time.
+    #[getter]
+    fn graph(&self) -> Option<f64> {
+        self.0.graph().map(|time| time.as_secs_f64())
     }
 
     /// Part of the makespan that the cores of a kind spent in kernels: (aic, aiv).
@@ -106,11 +118,18 @@ impl Trace {
 
 #[pymethods]
 impl Trace {
-    /// From the first event to the last, in seconds.
+    /// From the first ready task to the last completion, or to the fault that ended the run, in seconds.
     #[getter]
     #[expect(clippy::cast_precision_loss, reason = "a time for people")]
-    fn duration(&self) -> f64 {
-        self.0.makespan_ns as f64 / 1e9
+    fn graph(&self) -> f64 {
+        self.0.graph_ns() as f64 / 1e9
+    }
+
+    /// From the launch to the last instance's return, in seconds.
+    #[getter]
+    #[expect(clippy::cast_precision_loss, reason = "a time for people")]
+    fn makespan(&self) -> Option<f64> {
+        self.0.makespan_ns.map(|makespan_ns| makespan_ns as f64 / 1e9)
     }
 
     /// One row a task: (slot, kernel, core, start, end); times in seconds, None where they were not recorded.

@@ -36,7 +36,7 @@ def test_a_graph_computes(device):
     assert (second, graph.task_count, graph.edge_count) == (1, 2, 1)
     report = device.run(graph, build_mode="sequential", fanout="locked", aicpu_instances=2)
     assert np.array_equal(download(device, addresses[2], 100, np.float32), a + 2)
-    assert (report.tasks, report.edges, report.tasks_run, report.runtime) == (2, 1, (0, 2), "host_build_graph")
+    assert (report.tasks, report.edges, report.parts_run, report.runtime) == (2, 1, (0, 2), "host_build_graph")
     assert report.makespan > 0 and report.trace is None and "2 tasks" in repr(report)
     for address in addresses:
         device.free(address)
@@ -189,10 +189,12 @@ def test_the_environment_chooses_the_build_mode(device, monkeypatch):
 
 def test_a_trace_is_an_object_and_a_picture(device, tmp_path):
     graph, _ = sum_graph(device, np.ones(4, np.float32), np.ones(4, np.float32))
-    trace = device.run(graph, trace=True).trace
+    report = device.run(graph, trace=True)
+    trace = report.trace
     (slot, name, core, start, end), = trace.tasks
     assert (slot, name) == (0, "add") and core.startswith("aiv") and end >= start
-    assert trace.duration > 0 and trace.dropped == 0 and dict(trace.run)["runtime"] == "host_build_graph"
+    assert 0 < trace.graph == report.graph <= trace.makespan == report.makespan
+    assert trace.dropped == 0 and dict(trace.run)["runtime"] == "host_build_graph"
     assert "<svg" in trace._repr_svg_() and "<html" in trace.html().lower() and "makespan" in trace.analyze()
     trace.save(tmp_path / "t.json")
     assert (tmp_path / "t.json").stat().st_size > 0

@@ -465,7 +465,7 @@ def test_traces_and_statistics():
     assert program.trace.summary()["kernels"] == {"copy": {"tasks": 4, "cycles": 128}}
     chrome = program.trace.to_chrome_trace()
     assert len(chrome["traceEvents"]) == 4
-    assert chrome["pto"]["kernels"] == {"0": "copy"} and chrome["pto"]["makespan_ns"] == 64
+    assert chrome["pto"]["kernels"] == {"0": "copy"} and chrome["pto"]["end_ns"] == 64
     assert all(len(row) == len(chrome["pto"]["task_columns"]) for row in chrome["pto"]["tasks"])
     assert program.tasks_done == 4
     program.disable_tracing()

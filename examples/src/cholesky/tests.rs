@@ -35,7 +35,7 @@ fn factors(of: (Hosting, RuntimeVariant), (n, tile): (u64, u64), part: u64) {
     let (report, mut prepared, device) =
         attempt_in(of, &Cholesky, &params, &Inputs::default()).unwrap();
     assert_eq!(chained(&device, Size::new(tile).unwrap()).get(), part, "{context}");
-    assert_eq!(report.tasks, graph_size(n.div_ceil(tile), part).tasks, "{context}");
+    assert_eq!(report.kernels, graph_size(n.div_ceil(tile), part).tasks, "{context}");
     assert!(prepared.verify().unwrap().passed(), "{context}");
 }
 

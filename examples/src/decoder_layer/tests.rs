@@ -49,10 +49,10 @@ fn layers_of_many_shapes() {
         );
         let (_, prepared, _device) =
             attempt(&DecoderLayer, &params(given), &Inputs::default()).unwrap();
-        assert_eq!(report.tasks, prepared.size().tasks, "{given:?}");
+        assert_eq!(report.kernels, prepared.size().tasks, "{given:?}");
         // One task of three cores for each head of the cache.
-        let cores: u64 = report.tasks_run.iter().sum();
-        assert_eq!(cores, report.tasks + 2 * params(given).get("kv_heads"), "{given:?}");
+        let parts: u64 = report.parts_run.iter().sum();
+        assert_eq!(parts, report.kernels + 2 * params(given).get("kv_heads"), "{given:?}");
     }
 }
 

@@ -31,7 +31,7 @@ fn params(given: &[(&str, &str)]) -> Params {
 /// Runs a layer, which must be right; how often each expert ran.
 fn ran(given: &[(&str, &str)], inputs: &Inputs) -> Vec<i32> {
     let (report, mut prepared, _device) = attempt(&MoeLayer, &params(given), inputs).unwrap();
-    assert_eq!(report.tasks, prepared.size().tasks, "{given:?}");
+    assert_eq!(report.kernels, prepared.size().tasks, "{given:?}");
     let verdict = prepared.verify().unwrap();
     assert!(verdict.passed(), "{given:?}: {verdict:?}");
     let outputs = prepared.outputs().unwrap();
@@ -44,8 +44,8 @@ fn ran(given: &[(&str, &str)], inputs: &Inputs) -> Vec<i32> {
     let cut = |name| u64::div_ceil(params.get(name), params.get("tile_n"));
     let guarded = 1 + 3 * cut("intermediate") + cut("hidden");
     let silent = ran.iter().filter(|ran| **ran == 0).count() as u64;
-    let tasks_run: u64 = report.tasks_run.iter().sum();
-    assert_eq!(report.tasks - tasks_run, silent * guarded, "{given:?}");
+    let parts_run: u64 = report.parts_run.iter().sum();
+    assert_eq!(report.kernels - parts_run, silent * guarded, "{given:?}");
     ran
 }
 

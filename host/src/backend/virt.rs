@@ -48,7 +48,7 @@ pub struct VirtDeviceOptions {
     pub aic: u32,
     /// Vector cores.
     pub aiv: u32,
-    /// Size of GM in bytes, rounded up to 2 MiB; up to 8 GiB less 12 MiB. Memory is used as it is touched.
+    /// Size of GM in bytes, rounded up to 2 MiB; up to 8 GiB less 36 MiB. Memory is used as it is touched.
     pub gm_bytes: u64,
     /// How long the machine may take to boot.
     pub boot_budget: Duration,
@@ -84,7 +84,22 @@ impl Default for VirtDeviceOptions {
     }
 }
 
+/// RAM of the machine that is no GM.
+const BESIDE_GM: u64 = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+/// The largest GM of the machine.
+pub(crate) const MAX_GM_BYTES: u64 = virt::MAX_RAM_BYTES - BESIDE_GM;
+
 impl VirtDeviceOptions {
+    /// The size of GM that the machine gets: what is asked for, rounded up.
+    ///
+    /// # Errors
+    /// `VirtGm`: no machine has so much.
+    pub fn given_gm_bytes(&self) -> Result<u64, Error> {
+        let bytes = self.gm_bytes.max(1).checked_next_multiple_of(virt::RAM_GRANULE);
+        let bytes = bytes.filter(|bytes| *bytes <= MAX_GM_BYTES);
+        bytes.ok_or(Error::VirtGm { bytes: self.gm_bytes })
+    }
+
     /// The machine for it, which boots `image`.
     fn machine(&self, image: &Image) -> Result<VirtOptions, Error> {
         let vcpus = [self.aic, self.aiv].iter().try_fold(self.aicpu, |sum, n| sum.checked_add(*n));
@@ -94,15 +109,11 @@ impl VirtDeviceOptions {
         let vcpus = vcpus.ok_or(Error::VirtCores { aicpu, aic, aiv })?;
         let image_file = nameless_file("pto-virt-image", image.bytes())
             .map_err(|source| VirtError::Io { what: "keeping the image", source })?;
-        let beside_gm = virt::GM_ADDRESS - virt::RAM_ADDRESS;
-        let ram_bytes = self.gm_bytes.max(1).checked_next_multiple_of(virt::RAM_GRANULE);
-        let ram_bytes = ram_bytes.and_then(|gm_bytes| gm_bytes.checked_add(beside_gm));
-        let ram_bytes = ram_bytes.filter(|bytes| *bytes <= virt::MAX_RAM_BYTES);
         Ok(VirtOptions {
             image: PathBuf::from(&image.name),
             image_file: Some(Arc::new(image_file)),
             vcpus,
-            ram_bytes: ram_bytes.ok_or(Error::VirtGm { bytes: self.gm_bytes })?,
+            ram_bytes: self.given_gm_bytes()? + BESIDE_GM,
             boot_budget: self.boot_budget,
             execution: Execution::Parallel,
             qemu: self.qemu.clone(),
@@ -301,5 +312,22 @@ impl Backend for Virt {
 
     fn start_times(&self) -> Option<StartTimes> {
         Some(self.times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_GM_BYTES, VirtDeviceOptions};
+
+    #[test]
+    fn the_limit_that_is_told_is_one_that_is_taken() {
+        let of = |gm_bytes| {
+            VirtDeviceOptions { gm_bytes, ..VirtDeviceOptions::default() }.given_gm_bytes()
+        };
+        assert_eq!(of(MAX_GM_BYTES).unwrap(), MAX_GM_BYTES);
+        assert_eq!(MAX_GM_BYTES, (8 << 30) - (36 << 20), "as the message says it");
+        let refused = of(MAX_GM_BYTES + 1).unwrap_err().to_string();
+        assert!(refused.contains(&MAX_GM_BYTES.to_string()), "{refused}");
+        assert_eq!(of(1000).unwrap(), 2 << 20, "rounded up");
     }
 }

@@ -523,8 +523,7 @@ impl Device {
         if stands && asked.is_some() && asked == standing && options.trace.is_none() {
             launch.again();
         }
-        let Landed { landing, read, before } = match self.land(&launch, &arena, options, land)
-        {
+        let Landed { landing, read, before } = match self.land(&launch, &arena, options, land) {
             Ok(landed) => landed,
             Err(error) => {
                 // Nothing has run, and cores may be in service on the arena: it stays where they look.
@@ -536,7 +535,7 @@ impl Device {
             None => {
                 self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
                 let mut report = self.report(work, &mut arena, landing, &before);
-                report.trace = self.timeline(work, options, &arena, (read, None));
+                report.trace = self.timeline(work, options, &arena, (read, landing, None));
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -547,7 +546,7 @@ impl Device {
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
                 let ended = Some((fault, report.epitaph.as_ref()));
-                report.trace = self.timeline(work, options, &arena, (read, ended));
+                report.trace = self.timeline(work, options, &arena, (read, landing, ended));
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -638,17 +637,18 @@ impl Device {
     ) -> RunReport {
         let view = arena.view();
         let totals = InstanceTotals::read(&view);
-        let (tasks_run, busy) = CoreTotals::read(&view, self.cores).since(before);
+        let (parts_run, busy) = CoreTotals::read(&view, self.cores).since(before);
         let logs = arena.logs.drain(&view);
         RunReport {
             variant: work.variant(),
             tasks: totals.completed,
+            kernels: totals.completed + totals.chained,
             edges: totals.edges + totals.edges_satisfied,
             edges_satisfied: totals.edges_satisfied,
             makespan: landing.makespan,
             cores: self.cores,
             busy,
-            tasks_run,
+            parts_run,
             logs: logs.messages,
             logs_dropped: logs.dropped,
             trace: None,
@@ -666,7 +666,11 @@ impl Device {
         work: Work<'_>,
         options: &RunOptions,
         arena: &RuntimeArena,
-        (read, fault): (Vec<trace::Ring>, Option<(pto_abi::Fault, Option<&Epitaph>)>),
+        (read, landing, fault): (
+            Vec<trace::Ring>,
+            Landing,
+            Option<(pto_abi::Fault, Option<&Epitaph>)>,
+        ),
     ) -> Option<Box<Trace>> {
         options.trace?;
         let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
@@ -688,7 +692,8 @@ impl Device {
         let trace = trace::timeline(&arena.view(), read, known);
         // The timeline of a device alone begins with its first event. Those of a group have one clock.
         let began = |trace: &Trace| if self.has_transfers { trace.began_ns } else { 0 };
-        trace.map(|trace| Box::new(Trace { began_ns: began(&trace), ..trace }))
+        let makespan_ns = u64::try_from(landing.makespan.as_nanos()).ok();
+        trace.map(|trace| Box::new(Trace { began_ns: began(&trace), makespan_ns, ..trace }))
     }
 
     fn fault_report(

@@ -200,7 +200,7 @@ fn the_report_counts_this_run_only() {
     for _ in 0..3 {
         let report = device.run(BUILDER, &RunOptions::default()).unwrap();
         assert_eq!((report.tasks, report.edges, report.edges_satisfied), (7, 5, 2));
-        assert_eq!((report.cores, report.tasks_run), ([1, 2], [1, 1]));
+        assert_eq!((report.cores, report.parts_run), ([1, 2], [1, 1]));
         assert_eq!(report.busy, [Duration::from_micros(1), Duration::from_micros(500)]);
         assert!((report.utilisation(CoreKind::AIV) - 0.125).abs() < 1e-9);
         let texts: Vec<_> = report.logs.iter().map(|message| message.text.as_str()).collect();

@@ -213,7 +213,7 @@ fn run(
     let out = device.zeroed::<f32>(16_384)?;
     let orch_args = [a.address().0, b.address().0, out.address().0];
     let report = device.run(work(&orch_args), &RunOptions::default())?;
-    Ok((report.tasks, report.tasks_run, out.read()?))
+    Ok((report.kernels, report.parts_run, out.read()?))
 }
 
 #[test]
@@ -243,13 +243,13 @@ fn a_builder_without_chains_makes_a_task_of_each_kernel() -> Result<(), Box<dyn 
     let mut graph = HostGraph::new(&device, &[a.address().0, b.address().0, out.address().0]);
     build(&mut graph).map_err(|error| format!("{error:?}"))?;
     let report = device.run(Work::HostGraph(&graph.finish()?), &RunOptions::default())?;
-    assert_eq!((report.tasks, report.edges), (64, 56));
+    assert_eq!((report.kernels, report.edges), (64, 56));
     assert_eq!(out.read()?, [5.0; 16_384]);
     // And of each kernel of a template: a + out = 7.
     let mut graph = HostGraph::new(&device, &[a.address().0, out.address().0, out.address().0]);
     alike(&mut graph).map_err(|error| format!("{error:?}"))?;
     let report = device.run(Work::HostGraph(&graph.finish()?), &RunOptions::default())?;
-    assert_eq!((report.tasks, report.edges), (64, 56));
+    assert_eq!((report.kernels, report.edges), (64, 56));
     assert_eq!(out.read()?, [7.0; 16_384]);
     Ok(())
 }
@@ -277,7 +277,7 @@ fn a_chain_waits_for_what_its_tensors_say() -> Result<(), pto_host::Error> {
         let orch_args = [a.address().0, b.address().0, out.address().0];
         let work = Work::Stream { builder: "derived", orch_args: &orch_args };
         let report = device.run(work, &RunOptions::default())?;
-        assert_eq!(report.tasks, 64 + 64 + 1, "{hosting}");
+        assert_eq!(report.kernels, 64 + 64 + 1, "{hosting}");
         assert_eq!((out.read()?, a.read()?), (vec![10.0; 16_384], vec![20.0; 16_384]), "{hosting}");
     }
     Ok(())

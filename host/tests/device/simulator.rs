@@ -50,7 +50,7 @@ fn both_variants_compute_and_report() {
             out.write(&[0.0; 256]).unwrap();
             let report = device.run(work, &options()).unwrap();
             assert_eq!(out.read().unwrap(), [7.0; 256], "{hosting}");
-            assert_eq!((report.tasks, report.edges, report.tasks_run), (2, 1, [0, 2]));
+            assert_eq!((report.tasks, report.edges, report.parts_run), (2, 1, [0, 2]));
             assert!(report.makespan > Duration::ZERO && report.cores == [2, 4]);
         }
     }
@@ -75,7 +75,7 @@ fn a_graph_runs_again_and_again() {
         let image = image.unwrap();
         for run in 1..=5_u8 {
             let report = device.run(Work::HostGraph(&image), &options()).unwrap();
-            assert_eq!((report.tasks, report.edges, report.tasks_run), (40, 39, [0, 40]));
+            assert_eq!((report.tasks, report.edges, report.parts_run), (40, 39, [0, 40]));
             assert_eq!(sum.read().unwrap(), [40.0 * f32::from(run); 64], "{hosting}, run {run}");
         }
         // Without its kernel it does not run, and what stood before does not either.
@@ -173,6 +173,6 @@ fn a_core_that_does_not_come_back_costs_its_arena_only() {
             Ok(graph.submit(task, &[]).map(drop)?)
         });
         let report = device.run(Work::HostGraph(&empty.unwrap()), &options()).unwrap();
-        assert_eq!(report.tasks_run, [1, 0], "{hosting}");
+        assert_eq!(report.parts_run, [1, 0], "{hosting}");
     }
 }

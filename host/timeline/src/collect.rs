@@ -257,9 +257,10 @@ impl Collector {
         }
     }
 
-    /// The run ended with this fault.
-    pub fn fault(&mut self, fault: EndFault) {
+    /// The run ended with this fault, at this time if that is known.
+    pub fn fault(&mut self, fault: EndFault, time_ns: Option<u64>) {
         self.trace.fault = Some(fault);
+        self.last_ns = self.last_ns.max(time_ns.unwrap_or(0));
     }
 
     /// The timeline. `kernels` knows at least the func ids of its tasks; others are left out.
@@ -273,7 +274,7 @@ impl Collector {
         let mut trace = self.trace;
         let origin = self.first_ns.unwrap_or(0);
         trace.began_ns = origin;
-        trace.makespan_ns = self.last_ns.saturating_sub(origin);
+        trace.end_ns = self.last_ns.saturating_sub(origin);
         for task in &mut trace.tasks {
             task.at.shift(origin);
             if let Some(name) = kernels.get(&task.func_id) {
@@ -398,7 +399,7 @@ mod tests {
         collector.lane(builder, 4, 9);
         let kernels = BTreeMap::from([(4, "add".to_owned()), (9, "mul".to_owned())]);
         let trace = collector.finish(&kernels, BTreeMap::new());
-        assert_eq!(trace.makespan_ns, 100);
+        assert_eq!(trace.end_ns, 100);
         let task = trace.task(1).unwrap();
         assert_eq!((task.core, task.scheduler, task.span()), (Some(1), Some(1), Some((70, 90))));
         assert_eq!((task.at.ready, task.at.dispatched), (Some(50), Some(60)));

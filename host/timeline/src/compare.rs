@@ -21,7 +21,7 @@ pub struct Pair {
 /// The figures of two runs, in nanoseconds unless the field says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Comparison {
-    /// Of the whole run: makespan, bounds, scheduler overhead, the chain that the last task waited for.
+    /// Of the whole run: makespan, time of the graph, bounds, scheduler overhead, the chain that the last task waited for.
     pub whole_ns: Vec<Pair>,
     /// Where the time of the cores of each kind went: core time.
     pub cores_ns: Vec<Pair>,
@@ -65,9 +65,12 @@ fn whole(run: &Analysis) -> Figures {
     let work =
         run.bounds.work.iter().map(|work| (format!("{} work bound", work.kind), work.bound_ns));
     let mut figures = vec![
-        ("makespan".to_owned(), run.makespan_ns),
+        ("graph".to_owned(), run.graph_ns),
         ("critical path".to_owned(), run.bounds.critical_path_ns),
     ];
+    if let Some(makespan_ns) = run.makespan_ns {
+        figures.insert(0, ("makespan".to_owned(), makespan_ns));
+    }
     figures.extend(work);
     let chained = [
         ("scheduler overhead", run.overhead_ns),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Edge, EndFault, Lane, Moments, Names, Part, Run, Task, Trace};
 
 /// The version of the section `pto` that is written, and the only one that is read.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// The name of the schema.
 pub const SCHEMA: &str = "pto-timeline";
 
@@ -63,7 +63,10 @@ struct Section {
     schema: String,
     version: u32,
     run: BTreeMap<String, String>,
-    makespan_ns: u64,
+    end_ns: u64,
+    /// Absent: it was not launched as a graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    makespan_ns: Option<u64>,
     instances: u32,
     cores: Vec<String>,
     kernels: BTreeMap<u16, String>,
@@ -162,6 +165,7 @@ impl Section {
             schema: SCHEMA.to_owned(),
             version: VERSION,
             run: trace.run.clone(),
+            end_ns: trace.end_ns,
             makespan_ns: trace.makespan_ns,
             critical_path_ns: trace.critical_path_ns,
             instances: trace.instances,
@@ -224,6 +228,7 @@ impl Section {
             kernels: self.kernels,
             edges: edges(&self.edges, tasks.len())?,
             lanes: self.lanes.iter().map(lane).collect::<Result<_, _>>()?,
+            end_ns: self.end_ns,
             makespan_ns: self.makespan_ns,
             critical_path_ns: self.critical_path_ns,
             cores,
@@ -314,7 +319,8 @@ impl Section {
             None => self.check_machine()?,
         }
         let lengths = [
-            ("makespan_ns", self.makespan_ns),
+            ("end_ns", self.end_ns),
+            ("makespan_ns", self.makespan_ns.unwrap_or(0)),
             ("critical_path_ns", self.critical_path_ns.unwrap_or(0)),
             ("rank.began_ns", self.rank.as_ref().map_or(0, |rank| rank.began_ns)),
         ];
@@ -396,9 +402,9 @@ impl Section {
     /// A moment of the run; -1: it is not known.
     fn moment(&self, moment: i64) -> Result<Option<u64>, String> {
         match u64::try_from(moment) {
-            Ok(at) if at <= self.makespan_ns => Ok(Some(at)),
+            Ok(at) if at <= self.end_ns => Ok(Some(at)),
             Err(_) if moment == UNKNOWN => Ok(None),
-            _ => Err(format!("{moment} ns is not between 0 and makespan_ns, {}", self.makespan_ns)),
+            _ => Err(format!("{moment} ns is not between 0 and end_ns, {}", self.end_ns)),
         }
     }
 }

@@ -13,7 +13,7 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 #[must_use]
 pub fn chart(trace: &Trace, columns: usize) -> String {
     let columns = columns.max(10);
-    let span = trace.makespan_ns.max(1);
+    let span = trace.end_ns.max(1);
     let mut text = String::new();
     let mut label_width = 0;
     let mut lines = Vec::new();

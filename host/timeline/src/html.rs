@@ -51,7 +51,9 @@ struct RunData<'a> {
     name: &'a str,
     run: &'a BTreeMap<String, String>,
     summary: String,
-    makespan_ns: u64,
+    end_ns: u64,
+    makespan_ns: Option<u64>,
+    graph: [u64; 2],
     instances: u32,
     cores: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +108,9 @@ impl<'a> RunData<'a> {
             name,
             run: &trace.run,
             summary: summary(analysis),
+            end_ns: trace.end_ns,
             makespan_ns: trace.makespan_ns,
+            graph: trace.graph().into(),
             instances: trace.instances,
             cores: trace.cores.iter().map(|kind| trace.kind_name(*kind)).collect(),
             rows: trace.names.as_ref().map(|names| &names.rows[..]),
@@ -130,6 +134,6 @@ fn fault(trace: &Trace) -> Option<FaultNote<'_>> {
 }
 
 fn summary(analysis: &Analysis) -> String {
-    let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
+    let overhead = percent(analysis.overhead_ns, analysis.graph_ns);
     format!("{:.2} x the lower bound, scheduler overhead {overhead}", analysis.over_bound())
 }

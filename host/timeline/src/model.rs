@@ -26,8 +26,10 @@ pub struct Trace {
     pub edges: Vec<Edge>,
     /// What was recorded, and what was not.
     pub lanes: Vec<Lane>,
-    /// From the first event to the last one.
-    pub makespan_ns: u64,
+    /// The end of the timeline: the last event, or the fault that ended the run.
+    pub end_ns: u64,
+    /// From the launch to the return of the last instance; `None`: the timeline is of something that was not launched as a graph.
+    pub makespan_ns: Option<u64>,
     /// The longest path of kernels along all dependencies, where the machine that ran them knows it: edges from tasks that had
     /// retired are not among `edges`.
     pub critical_path_ns: Option<u64>,
@@ -132,6 +134,22 @@ pub struct Moments {
 }
 
 impl Task {
+    /// When it was ready, or as soon after that as anybody knows.
+    fn began(&self) -> Option<u64> {
+        let Moments { ready, skipped, dispatched, started, .. } = self.at;
+        ready.or(skipped).or(dispatched).or(started)
+    }
+
+    /// When it was completed; where nobody knows that, when its core had finished it.
+    fn ended(&self) -> Option<u64> {
+        self.at.completed.max(self.at.finished)
+    }
+
+    /// Whether a core had begun it, and not ended, when the run ended.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.at.started.is_some() && self.at.finished.is_none()
+    }
+
     /// When the core worked on it.
     #[must_use]
     pub fn span(&self) -> Option<(u64, u64)> {
@@ -171,6 +189,25 @@ impl Trace {
     #[must_use]
     pub fn task(&self, slot: u32) -> Option<&Task> {
         self.tasks.get(slot as usize)
+    }
+
+    /// The time of the graph: from its first ready task to its last completion, or to the end of the timeline where something
+    /// did not complete.
+    #[must_use]
+    pub fn graph(&self) -> (u64, u64) {
+        let began = self.tasks.iter().filter_map(Task::began).min().unwrap_or(0);
+        let runs_on =
+            self.tasks.iter().any(|task| task.ended().is_none() && task.at.started.is_some());
+        let ended = self.tasks.iter().filter_map(Task::ended).max();
+        let ended = ended.filter(|_| self.fault.is_none() && !runs_on);
+        (began, ended.unwrap_or(self.end_ns).max(began))
+    }
+
+    /// How long that is.
+    #[must_use]
+    pub fn graph_ns(&self) -> u64 {
+        let (began, ended) = self.graph();
+        ended - began
     }
 
     /// What cores were given, or would have been: each task that has no parts and was not skipped, then each part.

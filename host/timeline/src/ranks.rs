@@ -120,7 +120,8 @@ impl Merged {
             TraceOwner::Core(core) => Lane { owner: TraceOwner::Core(rows + core), ..*lane },
             TraceOwner::Instance(_) => *lane,
         }));
-        self.trace.makespan_ns = self.trace.makespan_ns.max(late_ns + of.makespan_ns);
+        self.trace.end_ns = self.trace.end_ns.max(late_ns + of.end_ns);
+        self.trace.makespan_ns = self.trace.makespan_ns.max(of.makespan_ns);
         if let Some(fault) = &of.fault
             && self.trace.fault.is_none()
         {
@@ -263,7 +264,8 @@ mod tests {
             kernels: [(1, "add".to_owned()), (42, "transfer".to_owned())].into(),
             edges: (1..=transfers).map(|consumer| Edge { producer: 0, consumer }).collect(),
             tasks,
-            makespan_ns: 50,
+            end_ns: 50,
+            makespan_ns: Some(60),
             ..Trace::default()
         }
     }
@@ -288,7 +290,7 @@ mod tests {
             spans,
             [(1, (10, 20)), (2, (20, 50)), (3, (20, 50)), (5, (17, 27)), (6, (27, 57))]
         );
-        assert_eq!((merged.makespan_ns, merged.skipped()), (57, 0));
+        assert_eq!((merged.end_ns, merged.makespan_ns, merged.skipped()), (57, Some(60), 0));
         assert_eq!(merged.edges.last(), Some(&Edge { producer: 3, consumer: 4 }));
         Analysis::of(&merged).unwrap();
         let mut written = Vec::new();

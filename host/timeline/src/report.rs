@@ -24,12 +24,12 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
         let _ = writeln!(text, "  {:<12}  {}", "", fault.remedy);
     }
     text += &head(trace, analysis);
-    text += "\nwhere the time of the cores went, of cores x makespan\n";
+    text += "\nwhere the time of the cores went, of cores x graph\n";
     text += &kinds(trace, analysis);
-    let overhead = percent(analysis.overhead_ns, analysis.makespan_ns);
+    let overhead = percent(analysis.overhead_ns, analysis.graph_ns);
     let _ = writeln!(
         text,
-        "\n  scheduler overhead: an idle core and a ready task of its kind at once for {}, {overhead} of the makespan{}",
+        "\n  scheduler overhead: an idle core and a ready task of its kind at once for {}, {overhead} of the graph{}",
         time(analysis.overhead_ns),
         overhead_by_kind(trace, analysis)
     );
@@ -47,7 +47,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
 /// The overhead of each kind, as a run in virtual time tells it; nothing if there is one kind alone.
 fn overhead_by_kind(trace: &Trace, analysis: &Analysis) -> String {
     let kind = |kind: &KindTime| {
-        let share = percent(kind.overhead_span_ns, analysis.makespan_ns);
+        let share = percent(kind.overhead_span_ns, analysis.graph_ns);
         format!("{} {share}", trace.kind_name(kind.kind))
     };
     match &analysis.kinds[..] {
@@ -61,17 +61,19 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12}  {value}");
     };
-    let parts = match analysis.parts {
-        0 => String::new(),
-        parts => format!(", {} of tasks with several", counted(parts as u64, "part")),
-    };
     let skipped = match analysis.tasks_skipped {
         0 => String::new(),
         skipped => format!(", {skipped} skipped by their predicates"),
     };
     let [tasks, edges] = [analysis.tasks, analysis.edges].map(|count| count as u64);
     let edges = counted(edges, "edge");
-    line("tasks", format!("{}{skipped}, {edges}{parts}", grouped(tasks)));
+    let unfinished = match analysis.parts_unfinished {
+        0 => String::new(),
+        unfinished => format!(", {unfinished} more did not end"),
+    };
+    let parts = grouped(analysis.parts_run as u64);
+    line("tasks", format!("{}{skipped}, {edges}", grouped(tasks)));
+    line("parts", format!("{parts}{unfinished}"));
     let known = analysis.tasks_timed + analysis.tasks_skipped;
     if known < analysis.tasks {
         let left = counted((analysis.tasks - known) as u64, "task");
@@ -81,10 +83,13 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
         let dropped = counted(analysis.events_dropped, "event");
         line("INCOMPLETE", format!("{dropped} dropped: record with larger --trace-events"));
     }
-    line("makespan", time(analysis.makespan_ns));
+    if let Some(makespan) = analysis.makespan_ns {
+        line("makespan", time(makespan));
+    }
+    line("graph", time(analysis.graph_ns));
     let tasks = counted(analysis.critical_path.len() as u64, "task");
     let bounds = &analysis.bounds;
-    let path = percent(bounds.critical_path_ns, analysis.makespan_ns);
+    let path = percent(bounds.critical_path_ns, analysis.graph_ns);
     let critical = time(bounds.critical_path_ns);
     if bounds.traced_path_ns < bounds.critical_path_ns {
         // The edges from tasks that had retired are not in the trace.
@@ -95,15 +100,15 @@ fn head(trace: &Trace, analysis: &Analysis) -> String {
         line("lower bounds", format!("critical path {critical}, {path}: {tasks}"));
     }
     for work in &bounds.work {
-        let share = percent(work.bound_ns, analysis.makespan_ns);
+        let share = percent(work.bound_ns, analysis.graph_ns);
         let (bound, sum) = (time(work.bound_ns), time(work.work_ns));
         let (kind, cores) = (trace.kind_name(work.kind), counted(work.cores as u64, "core"));
         line("", format!("{kind} work {bound}, {share}: {sum} on {cores}"));
     }
     let ratio = analysis.over_bound();
-    line("", format!("the makespan is {ratio:.2} times the largest of them"));
+    line("", format!("the graph takes {ratio:.2} times the largest of them"));
     if let Some(Limit { name, ns, change }) = Limit::of(trace, analysis) {
-        let share = percent(ns, analysis.makespan_ns);
+        let share = percent(ns, analysis.graph_ns);
         line("bound by", format!("{name}, {share}: {change}"));
     }
     text
@@ -122,12 +127,12 @@ fn kinds(trace: &Trace, analysis: &Analysis) -> String {
         "nothing left",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(analysis.kinds.iter().map(|kind| kind_row(trace, kind, analysis.makespan_ns)));
+    rows.extend(analysis.kinds.iter().map(|kind| kind_row(trace, kind, analysis.graph_ns)));
     table(&rows, &[])
 }
 
-fn kind_row(trace: &Trace, kind: &KindTime, makespan_ns: u64) -> Vec<String> {
-    let whole = kind.cores as u64 * makespan_ns;
+fn kind_row(trace: &Trace, kind: &KindTime, graph_ns: u64) -> Vec<String> {
+    let whole = kind.cores as u64 * graph_ns;
     let parts = [
         kind.busy_ns,
         kind.staged_ns,

@@ -73,7 +73,7 @@ pub fn picture(trace: &Trace, analysis: &Analysis) -> String {
 fn header(trace: &Trace) -> Vec<String> {
     let ended = trace.fault_text().map(|fault| format!(", ended by the fault {fault}"));
     let size =
-        format!("{} in {}", counted(trace.tasks.len() as u64, "task"), time(trace.makespan_ns));
+        format!("{} in {}", counted(trace.tasks.len() as u64, "task"), time(trace.graph_ns()));
     let mut lines = vec![size + &ended.unwrap_or_default()];
     let mut gap = "; ";
     for (name, fact) in &trace.run {
@@ -106,7 +106,7 @@ fn fault(trace: &Trace, svg: &mut String) {
     let runs = trace.runs().filter(|run| Some(run.task) == fault.task).map(|run| run.run);
     for (core, start, end) in runs.filter_map(|run| {
         let start = run.at.started.or(run.at.dispatched)?;
-        Some((run.core?, start, run.at.finished.unwrap_or(trace.makespan_ns)))
+        Some((run.core?, start, run.at.finished.unwrap_or(trace.end_ns)))
     }) {
         let (left, right) = (x_of(trace, start), x_of(trace, end));
         outline(left, lane_top(core), (right - left).max(3.0));
@@ -119,12 +119,12 @@ fn lane_top(worker: u32) -> f64 {
 
 #[expect(clippy::cast_precision_loss, reason = "a pixel has room for it")]
 fn x_of(trace: &Trace, at: u64) -> f64 {
-    LEFT + (WIDTH - LEFT - 10.0) * at as f64 / trace.makespan_ns.max(1) as f64
+    LEFT + (WIDTH - LEFT - 10.0) * at as f64 / trace.end_ns.max(1) as f64
 }
 
 fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
     for tenth in 0..=10 {
-        let at = trace.makespan_ns / 10 * tenth;
+        let at = trace.end_ns / 10 * tenth;
         let x = x_of(trace, at);
         let anchor = if tenth == 10 { "end" } else { "middle" };
         let _ = writeln!(

@@ -525,11 +525,11 @@ impl World {
             Note::Edge { producer, generation, consumer, outcome } => {
                 let mut kind = TraceKind::EDGE;
                 if outcome == EdgeOutcome::AlreadySatisfied {
-                    // A producer that is retired has given its slot to another task.
+                    // A producer that is retired has given its slot back.
                     let task = self.launch.state.task(producer);
                     if task.is_none_or(|task| task.generation.load(Relaxed) != generation) {
                         self.ledger.after_retired(consumer, (producer, generation));
-                        return;
+                        return self.tell_after(consumer, (producer, generation), now_ns);
                     }
                     self.ledger.satisfied(producer, consumer, now_ns);
                     kind = TraceKind::EDGE_SATISFIED;
@@ -539,6 +539,7 @@ impl World {
             Note::Access { slot, access } => self.ledger.accessed(slot, &access),
             Note::After { slot, producer: TaskId { slot: producer, generation } } => {
                 self.ledger.after_retired(slot, (producer, generation));
+                self.tell_after(slot, (producer, generation), now_ns);
             }
             Note::Publish(slot) => self.published(slot, 0, now_ns),
             Note::Collective => {
@@ -547,6 +548,16 @@ impl World {
                 }
             }
             Note::Template { .. } | Note::Read => {}
+        }
+    }
+
+    /// Tells the timeline that a task of a streaming program comes after another one. An event names the slot of a producer: where that is another
+    /// task's by now, nothing can be told.
+    fn tell_after(&mut self, consumer: u32, (producer, generation): (u32, u32), now_ns: u64) {
+        if self.ledger.was_last_in(producer, generation) {
+            let is_over = self.ledger.is_completed(producer);
+            let kind = if is_over { TraceKind::EDGE_SATISFIED } else { TraceKind::EDGE };
+            self.tracer.instance(0, now_ns, kind, (consumer, producer));
         }
     }
 

@@ -82,7 +82,7 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
     let times = world.account.finish();
     let kind = |kind: CoreKind| KindReport {
         cores: u32::try_from(world.launch.workers.count(kind)).unwrap_or(u32::MAX),
-        tasks: world.tasks_run[kind.index()],
+        parts: world.tasks_run[kind.index()],
         busy_ns: world.busy_ns[kind.index()],
         time: times[kind.index()],
     };
@@ -93,7 +93,8 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
     let report = VirtualReport {
         makespan_ns,
         graph_ns: world.ledger.last_completed_ns.saturating_sub(first_ns),
-        tasks: world.ledger.completed + world.ledger.chained,
+        tasks: world.ledger.completed,
+        kernels: world.ledger.completed + world.ledger.chained,
         trace_hash: world.trace.hash(),
         choices: world.chooser.count(),
         injections: world.trace.injections(),

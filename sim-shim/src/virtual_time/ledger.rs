@@ -200,6 +200,16 @@ impl Ledger {
         }
     }
 
+    /// Whether no other task was added to the slot after the one of this generation; only a streaming program is asked.
+    pub(super) fn was_last_in(&self, slot: u32, generation: u32) -> bool {
+        self.paths.as_ref().is_some_and(|paths| paths.was_last_in(slot, generation))
+    }
+
+    /// Whether the task in this slot is completed.
+    pub(super) fn is_completed(&mut self, slot: u32) -> bool {
+        self.page(slot).place == Place::Completed
+    }
+
     /// A task that is not published yet accesses a tensor: it comes after those that it conflicts with.
     pub(super) fn accessed(&mut self, slot: u32, access: &Access) {
         let Some(paths) = &mut self.paths else { return };

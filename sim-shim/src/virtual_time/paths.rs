@@ -98,6 +98,12 @@ impl Paths {
         }
     }
 
+    /// Whether no other task was added to the slot after the one of this generation.
+    pub(super) fn was_last_in(&self, slot: u32, generation: u32) -> bool {
+        let number = self.numbers.get(&(slot, generation));
+        number.is_some() && number == self.standing.get(&slot)
+    }
+
     /// The path up to the end of a task that may have retired; 0: it has not ended, or is not known.
     pub(super) fn after(&self, slot: u32, generation: u32) -> u64 {
         self.numbers.get(&(slot, generation)).map_or(0, |number| ended(&self.ends, *number))

@@ -11,8 +11,8 @@ use super::trace::Event;
 pub struct KindReport {
     /// Cores of the kind.
     pub cores: u32,
-    /// Tasks that they ran.
-    pub tasks: u64,
+    /// Parts that they ran.
+    pub parts: u64,
     /// Time in kernels, over all of them, in nanoseconds.
     pub busy_ns: u64,
     /// Where their time went.
@@ -50,6 +50,8 @@ pub struct VirtualReport {
     pub graph_ns: u64,
     /// Tasks that were completed.
     pub tasks: u64,
+    /// Kernels of these tasks: as many as its chain has, or one.
+    pub kernels: u64,
     /// The hash of the trace.
     pub trace_hash: u64,
     /// Choices that had more than one alternative.
@@ -82,26 +84,26 @@ impl VirtualReport {
         work.fold(self.critical_path_ns, u64::max)
     }
 
-    /// Time in kernels over core time, from the first ready task to the last completion, 0 to 1.
+    /// The part of the makespan, 0 to 1, that the cores of `kind` spent in kernels, on average.
     #[must_use]
     pub fn utilisation(&self, kind: CoreKind) -> f64 {
         let KindReport { cores, busy_ns, .. } = self.kinds[kind.index()];
-        ratio(busy_ns, u64::from(cores) * self.graph_ns)
+        ratio(busy_ns, u64::from(cores) * self.makespan_ns)
     }
 
-    /// Scheduler overhead: the part of the makespan of the graph in which a core of the kind was idle while a
+    /// Scheduler overhead: the part of the time of the graph in which a core of the kind was idle while a
     /// task of the kind was ready and undispatched, 0 to 1.
     #[must_use]
     pub fn overhead(&self, kind: CoreKind) -> f64 {
         ratio(self.kinds[kind.index()].time.overhead_ns, self.graph_ns)
     }
 
-    /// Time of all AICPU instances in steps that moved something, over the tasks, in nanoseconds. `builders`:
+    /// Time of all AICPU instances in steps that moved something, over the kernels, in nanoseconds. `builders`:
     /// how many of the first instances only build, and are left out.
     #[must_use]
-    pub fn aicpu_ns_per_task(&self, builders: usize) -> f64 {
+    pub fn aicpu_ns_per_kernel(&self, builders: usize) -> f64 {
         let worked = self.instances.iter().skip(builders).map(|instance| instance.worked_ns).sum();
-        ratio(worked, self.tasks)
+        ratio(worked, self.kernels)
     }
 }
 

@@ -140,7 +140,7 @@ fn point<E>(ns: u64, on: On, path: u64, run: Run<'_, E>) -> Result<Point, E> {
 }
 
 fn kernels_of(report: &VirtualReport) -> u64 {
-    report.kinds.iter().map(|kind| kind.tasks).sum()
+    report.kinds.iter().map(|kind| kind.parts).sum()
 }
 
 fn aicpu_us_of(report: &VirtualReport) -> f64 {
@@ -151,7 +151,7 @@ fn aicpu_us_of(report: &VirtualReport) -> f64 {
 /// The bound of a run whose kernels take `ns` each: its longest path of so many kernels, or the work of those that ran.
 fn bound_ns(report: &VirtualReport, path: u64, ns: u64) -> u64 {
     let cores = report.kinds.iter().filter(|kind| kind.cores > 0);
-    let work = cores.map(|kind| (kind.tasks * ns).div_ceil(kind.cores.into()));
+    let work = cores.map(|kind| (kind.parts * ns).div_ceil(kind.cores.into()));
     work.fold(path * ns, u64::max)
 }
 
@@ -232,7 +232,7 @@ mod tests {
     /// Three tasks after one another, one of them a chain of eight kernels: ten kernels of work on two cores.
     #[test]
     fn the_bound_is_work_or_the_path_that_data_demand() {
-        let kind = KindReport { cores: 2, tasks: 10, busy_ns: 10 * 7, ..KindReport::default() };
+        let kind = KindReport { cores: 2, parts: 10, busy_ns: 10 * 7, ..KindReport::default() };
         let report = VirtualReport { kinds: [kind; 2], ..VirtualReport::default() };
         assert_eq!([3, 9].map(|path| bound_ns(&report, path, 7)), [35, 63]);
     }

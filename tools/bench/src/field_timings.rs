@@ -232,7 +232,7 @@ pub fn measure(die: Die, say: &mut dyn FnMut(&str)) -> Result<Vec<FieldTiming>, 
         let bound = report.kinds.iter().map(|kind| kind.work_bound_ns()).max().unwrap_or(0);
         rows.push(FieldTiming {
             program: name.to_owned(),
-            tasks: report.kinds.iter().map(|kind| kind.tasks).sum(),
+            tasks: report.kinds.iter().map(|kind| kind.parts).sum(),
             published_us: us.to_vec(),
             theirs_us: median_us(builder, die, (theirs, costs))?,
             ours_us: median_us(builder, die, (Profile::a2a3(), costs))?,

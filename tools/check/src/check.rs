@@ -35,8 +35,10 @@ pub struct Report {
     pub name: String,
     /// The runtime variant that it is for.
     pub variant: &'static str,
-    /// Tasks, those of replays and the kernels of chains included.
+    /// Tasks that it submits, those of replays included.
     pub tasks: usize,
+    /// Kernels of these tasks: as many as its chain has, or one.
+    pub kernels: usize,
     /// Edges that the program states, and those that are derived.
     pub stated_edges: usize,
     /// See `stated_edges`.
@@ -107,7 +109,8 @@ pub fn check(program: &Program, options: &Options) -> Report {
     check.found.warnings.extend(narrow);
     let used = check.derived(&layout);
     let derived = std::mem::take(&mut check.found.derived);
-    let derived_edges = derived.len();
+    let is_task = |node: u32| layout.task(node).is_some();
+    let derived_edges = derived.iter().filter(|edge| is_task(edge.0) && is_task(edge.1)).count();
     let edges = layout.edges.iter().copied().chain(derived).collect();
     let graph = Graph::new(layout.nodes.len(), edges);
     let races = match graph.order() {
@@ -135,14 +138,12 @@ pub fn check(program: &Program, options: &Options) -> Report {
     tell::aliases(program, &addresses, &mut check.found.warnings);
     let rings = used.map_or_else(Vec::new, |used| check.rings(&used));
     let Found { findings, warnings, notes, .. } = check.found;
+    let tasks = || (0_u32..).zip(&layout.nodes).filter_map(|(node, _)| layout.task(node));
     Report {
         name: program.name.clone(),
         variant: program.variant.name(),
-        tasks: (0_u32..)
-            .zip(&layout.nodes)
-            .filter_map(|(node, _)| layout.task(node))
-            .map(|task| program.tasks[task].kernel_count())
-            .sum(),
+        tasks: tasks().count(),
+        kernels: tasks().map(|task| program.tasks[task].kernel_count()).sum(),
         stated_edges: program.tasks.iter().map(|task| task.after.len()).sum::<usize>()
             + layout.single_edges,
         derived_edges,

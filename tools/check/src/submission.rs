@@ -87,6 +87,11 @@ impl Submission {
                 "{task} has addresses of the process that recorded it instead of tensors; record it again with kernels of the library"
             ));
         }
+        if task.after.contains(&task.id) {
+            return Some(format!(
+                "{task} waits for itself, so that it never starts; take the edge out"
+            ));
+        }
         let later = task.after.iter().find(|id| self.program.streams() && !known.contains(id))?;
         Some(format!("{task} waits for task {later}, which is not known here; put that task above"))
     }

@@ -84,7 +84,7 @@ const fn cores(args: &CheckArgs) -> Cores {
 
 /// The rings of a run with these options: those that `pto run` would have.
 fn rings(args: &CheckArgs, program: &Program) -> Result<Rings, Failure> {
-    let window = match args.window {
+    let window = match args.rings.window {
         Some(window) => window,
         None if args.build_mode == BuildMode::SEQUENTIAL => {
             u32::try_from(program.task_count()).unwrap_or(u32::MAX)
@@ -94,15 +94,15 @@ fn rings(args: &CheckArgs, program: &Program) -> Result<Rings, Failure> {
     let none = Capacities { tasks: window, arg_words: 0, edges: 0, ..Capacities::default() };
     let mut capacities = none.streamed_whole();
     let stream = &mut capacities.stream;
-    stream.window = args.window.unwrap_or(stream.window);
-    stream.heap_bytes = args.heap_bytes.unwrap_or(stream.heap_bytes);
-    stream.heap_rings = args.heap_rings.unwrap_or(stream.heap_rings);
-    stream.map_entries = args.map_entries.unwrap_or(stream.map_entries);
+    stream.window = args.rings.window.unwrap_or(stream.window);
+    stream.heap_bytes = args.rings.heap_bytes.unwrap_or(stream.heap_bytes);
+    stream.heap_rings = args.rings.heap_rings.unwrap_or(stream.heap_rings);
+    stream.map_entries = args.rings.map_entries.unwrap_or(stream.map_entries);
     let rings = Rings::of(&capacities, args.build_mode)
         .ok_or_else(|| Failure::usage("the heaps have more than 16 EiB together"))?;
     let rings = Rings {
-        arg_words: args.arg_words.unwrap_or(rings.arg_words),
-        edge_chunks: args.edge_chunks.unwrap_or(rings.edge_chunks),
+        arg_words: args.rings.arg_words.unwrap_or(rings.arg_words),
+        edge_chunks: args.rings.edge_chunks.unwrap_or(rings.edge_chunks),
         ..rings
     };
     match rings.defect() {
@@ -121,7 +121,10 @@ fn text(report: &Report, how: How, args: &CheckArgs) -> String {
     let count = |count: usize| grouped(count as u64);
     row("program", how.text().to_owned());
     row("runtime", report.variant.to_owned());
-    row("tasks", count(report.tasks));
+    row(
+        "tasks",
+        format!("{}, of {}", count(report.tasks), counted(report.kernels as u64, "kernel")),
+    );
     let (stated, derived) = (count(report.stated_edges), count(report.derived_edges));
     row("edges", format!("{stated} stated, {derived} derived"));
     let accesses = count(report.accesses);

@@ -107,7 +107,7 @@ impl Wanted {
     pub(crate) fn gm_bytes(&self) -> u64 {
         match self {
             Self::Simulator(options) => options.gm_bytes,
-            Self::Virt(options, _) => options.gm_bytes,
+            Self::Virt(options, _) => options.given_gm_bytes().unwrap_or(options.gm_bytes),
             Self::A2a3(options) => options.gm_bytes,
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
         output_file::check(path)?;
     }
     let graph = match host::find(&args.target) {
-        Ok(example) if is_built(example, args) => built(example, args)?,
+        Ok(example) if is_built(example, args)? => built(example, args)?,
         _ => submitted(args)?,
     };
     let text = match form {
@@ -77,10 +77,9 @@ fn form(args: &GraphArgs) -> Result<GraphForm, Failure> {
     }
 }
 
-/// Whether the host can build the graph, and that is what is wanted.
-fn is_built(example: &dyn Example, args: &GraphArgs) -> bool {
-    example.program().variants().contains(&RuntimeVariant::HOST_BUILD_GRAPH)
-        && args.runtime != Some(RuntimeVariant::TENSORMAP_AND_RINGBUFFER)
+/// Whether the host builds the graph of the runtime that is wanted.
+fn is_built(example: &dyn Example, args: &GraphArgs) -> Result<bool, Failure> {
+    Ok(request::variant_of(example, args.runtime)? == RuntimeVariant::HOST_BUILD_GRAPH)
 }
 
 /// The graph, built on the host as `host_build_graph` does.

@@ -15,14 +15,29 @@ pub(crate) fn answer(
     text: impl FnOnce() -> String,
     json: impl FnOnce() -> Value,
 ) -> Result<Exit, Failure> {
+    answer_beside(form, exit, &[], text, json)
+}
+
+/// The same, where something went wrong beside what was asked for, such as a file that could not be written: standard error says so, and every JSON
+/// object.
+pub(crate) fn answer_beside(
+    form: Form,
+    exit: Exit,
+    failures: &[&Failure],
+    text: impl FnOnce() -> String,
+    json: impl FnOnce() -> Value,
+) -> Result<Exit, Failure> {
+    let told = || failures.iter().map(|failure| failure.message()).collect::<Vec<_>>().join("\n");
+    let error = (!failures.is_empty()).then(told);
     let mut answer = match form {
         Form::Text => plain(&text()),
-        Form::Json => plain_json(&format!("{:#}", with_exit(json(), exit))),
+        Form::Json => plain_json(&format!("{:#}", with_exit(json(), exit, error))),
     };
     if !answer.ends_with('\n') {
         answer.push('\n');
     }
     write(&mut io::stdout().lock(), answer.as_bytes())?;
+    failures.iter().for_each(|failure| failure.tell());
     Ok(exit)
 }
 
@@ -31,9 +46,9 @@ pub(crate) fn say(text: String) -> Result<Exit, Failure> {
     answer(Form::Text, Exit::Pass, || text, || Value::Null)
 }
 
-fn with_exit(mut object: Value, exit: Exit) -> Value {
+fn with_exit(mut object: Value, exit: Exit, error: Option<String>) -> Value {
     object["exit_code"] = (exit as u8).into();
-    object["error"] = Value::Null;
+    object["error"] = error.into();
     object
 }
 

@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
+use pto_abi::task::edges_for;
 use pto_abi::{BuildMode, RuntimeVariant};
 use pto_examples::host::{self, Example, Inputs, Prepared, Verdict};
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, StreamCapacities, WhenFull, Work,
 };
 
-use crate::args::RunArgs;
+use crate::args::{RingArgs, RunArgs};
 use crate::device::Wanted;
 use crate::dump::{Dump, DumpRequest};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::golden::Golden;
 use crate::meaning::with_meaning;
-use crate::output::answer;
+use crate::output::answer_beside;
 use crate::predict::predict;
 use crate::progress::Phase;
 use crate::request::{check_unique, request, variant_of};
@@ -128,9 +129,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         trace,
         chart: traced.as_ref().filter(|_| args.gantt),
     };
-    let exit = answer(Form::from(args.json), summary.exit(), || summary.text(), || summary.json())?;
-    summary.unwritten().for_each(Failure::tell);
-    Ok(exit)
+    let unwritten: Vec<_> = summary.unwritten().collect();
+    let (form, exit) = (Form::from(args.json), summary.exit());
+    answer_beside(form, exit, &unwritten, || summary.text(), || summary.json())
 }
 
 /// The inputs that were given, as the summary tells them.
@@ -166,9 +167,10 @@ fn run_options(
     wanted: &Wanted,
 ) -> Result<RunOptions, Failure> {
     let streams = variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
-    if !streams && (args.window.is_some() || args.heap_bytes.is_some()) {
+    let of_rings = args.rings.given().into_iter().find(|(_, is_given)| *is_given);
+    if let Some((option, _)) = of_rings.filter(|_| !streams) {
         return Err(Failure::usage(format!(
-            "--window and --heap-bytes work only with --runtime {}; add that, or leave them out",
+            "{option} works only with --runtime {}; add that, or leave it out",
             RuntimeVariant::TENSORMAP_AND_RINGBUFFER
         )));
     }
@@ -240,7 +242,9 @@ impl Job<'_> {
         // In sequential mode no task retires before all are there.
         let is_whole = self.options.build_mode == BuildMode::SEQUENTIAL;
         let capacities = &mut self.options.capacities;
-        match args.window {
+        let RingArgs { window, heap_bytes, heap_rings, arg_words, edge_chunks, map_entries } =
+            args.rings;
+        match window {
             None if is_whole => *capacities = capacities.streamed_whole(),
             given => {
                 let window = given.unwrap_or(StreamCapacities::STANDARD.window);
@@ -249,9 +253,15 @@ impl Job<'_> {
                 capacities.stream.window = window;
             }
         }
-        if let Some(heap_bytes) = args.heap_bytes {
-            capacities.stream.heap_bytes = heap_bytes;
-        }
+        // The capacities count neither the block context of each slot, nor what a chunk holds besides.
+        let slots = u64::from(capacities.stream.window);
+        capacities.arg_words =
+            arg_words.map_or(capacities.arg_words, |words| words.saturating_sub(slots));
+        capacities.edges = edge_chunks.map_or(capacities.edges, edges_for);
+        let stream = &mut capacities.stream;
+        stream.heap_bytes = heap_bytes.unwrap_or(stream.heap_bytes);
+        stream.heap_rings = heap_rings.unwrap_or(stream.heap_rings);
+        stream.map_entries = map_entries.unwrap_or(stream.map_entries);
         // Rings have room for the events of one window.
         let is_longer = self.prepared.size().tasks > u64::from(capacities.stream.window);
         if let Some(trace) = &mut self.options.trace

@@ -180,13 +180,19 @@ impl Summary<'_> {
         let reports = self.reports();
         // Of an even number the slower one of the two in the middle.
         if let Some(median) = reports.get(reports.len() / 2) {
-            let [aic, aiv] = median.tasks_run.map(grouped);
-            row("tasks", format!("{} ({aic} AIC, {aiv} AIV)", grouped(median.tasks)));
+            let kernels = counted(median.kernels, "kernel");
+            row("tasks", format!("{}, of {kernels}", grouped(median.tasks)));
+            let [aic, aiv] = median.parts_run.map(grouped);
+            let parts = grouped(median.parts_run.iter().sum());
+            row("parts", format!("{parts} ({aic} AIC, {aiv} AIV)"));
             let satisfied = grouped(median.edges_satisfied);
             row("edges", format!("{} ({satisfied} satisfied when added)", grouped(median.edges)));
             row("makespan", makespan(&reports, median));
             let virtual_run = self.virtual_run();
             if virtual_run.is_none() {
+                if let Some(graph) = median.graph() {
+                    row("graph", duration(graph));
+                }
                 row("throughput", format!("{} tasks/s", rate(median.tasks_per_second())));
             }
             row("utilisation", utilisation(median));
@@ -466,16 +472,18 @@ fn round_json(report: &RunReport) -> Value {
     let [aic, aiv] = [CoreKind::AIC, CoreKind::AIV].map(|kind| {
         json!({
             "cores": report.cores[kind.index()],
-            "tasks": report.tasks_run[kind.index()],
+            "parts": report.parts_run[kind.index()],
             "busy_ns": nanos(report.busy[kind.index()]),
             "utilisation": report.utilisation(kind),
         })
     });
     json!({
         "tasks": report.tasks,
+        "kernels": report.kernels,
         "edges": report.edges,
         "edges_satisfied": report.edges_satisfied,
         "makespan_ns": nanos(report.makespan),
+        "graph_ns": report.graph().map(nanos),
         "tasks_per_second": report.tasks_per_second(),
         "aic": aic,
         "aiv": aiv,

@@ -14,7 +14,7 @@ use crate::device::Wanted;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::kernels::Kernels;
-use crate::output::answer;
+use crate::output::answer_beside;
 use crate::output_file;
 use crate::request::check_unique;
 use crate::text::{bytes, counted, duration, grouped, table};
@@ -92,19 +92,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))
         .map_err(|failure| timeline::keep(failure, args, &wanted))?;
     let failures = trained.report.failures();
-    let exit = if failures.is_empty() { Exit::Pass } else { Exit::Wrong };
     // Whatever becomes of the file, the result is told.
-    let written = match &args.trace {
-        Some(path) => trained.write_timeline(path, args, &wanted),
-        None => Ok(()),
+    let written = args.trace.as_ref().map(|path| trained.write_timeline(path, args, &wanted));
+    let unwritten = written.and_then(Result::err);
+    let exit = match (failures.is_empty(), &unwritten) {
+        (false, _) => Exit::Wrong,
+        (true, Some(_)) => Exit::Internal,
+        (true, None) => Exit::Pass,
     };
-    let told = answer(
+    answer_beside(
         Form::from(args.json),
         exit,
+        &unwritten.iter().collect::<Vec<_>>(),
         || text(&trained.report, &failures, trained.took),
         || as_json(&trained.report, &failures, trained.took),
-    );
-    written.and(told)
+    )
 }
 
 /// What came of the loop.
@@ -153,7 +155,7 @@ fn refuse_others(args: &RunArgs) -> Result<(), Failure> {
         ("--no-compute", args.virtual_time.no_compute),
     ];
     // The timeline is that of the last launch.
-    let others = args.of_one_graph().into_iter().filter(|(option, _)| *option != "--trace");
+    let others = args.of_one_graph().filter(|(option, _)| *option != "--trace");
     match own.into_iter().chain(others).find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Failure::usage(format!(
             "{option} is for a run of one graph, and {NAME} runs three programs many times; leave {option} out"

@@ -73,7 +73,7 @@ impl<'a> VirtualRun<'a> {
             let overhead = self.report.overhead(*kind);
             let name = kind.name().to_uppercase();
             format!(
-                "{name} {:.1} % of the makespan ({:.1} % of core time{unfit})",
+                "{name} {:.1} % of the graph ({:.1} % of core time{unfit})",
                 100.0 * overhead,
                 100.0 * lost
             )
@@ -92,8 +92,8 @@ impl<'a> VirtualRun<'a> {
         let mut row = |name: &str, value: String| rows.push([name.to_owned(), value]);
         row("graph", format!("{}, {}", time(report.graph_ns), self.bounds()));
         row("overhead", self.overhead());
-        let aicpu = report.aicpu_ns_per_task(self.builders);
-        row("AICPU", format!("{aicpu:.0} ns a task in schedulers"));
+        let aicpu = report.aicpu_ns_per_kernel(self.builders);
+        row("AICPU", format!("{aicpu:.0} ns a kernel in schedulers"));
         if let Some(injection) = self.options.injection {
             row("fault", told(&injection, report));
         }
@@ -115,10 +115,10 @@ impl<'a> VirtualRun<'a> {
     pub(crate) fn json(&self) -> Value {
         let report = self.report;
         let [aic, aiv] = [CoreKind::AIC, CoreKind::AIV].map(|kind| {
-            let KindReport { cores, tasks, busy_ns, time } = *self.kind(kind);
+            let KindReport { cores, parts, busy_ns, time } = *self.kind(kind);
             json!({
                 "cores": cores,
-                "tasks": tasks,
+                "parts": parts,
                 "busy_ns": busy_ns,
                 "work_bound_ns": self.kind(kind).work_bound_ns(),
                 "utilisation": report.utilisation(kind),
@@ -141,7 +141,7 @@ impl<'a> VirtualRun<'a> {
             "critical_path_ns": report.critical_path_ns,
             "lower_bound_ns": report.lower_bound_ns(),
             "over_bound": ratio(report.graph_ns, report.lower_bound_ns()),
-            "aicpu_ns_per_task": report.aicpu_ns_per_task(self.builders),
+            "aicpu_ns_per_kernel": report.aicpu_ns_per_kernel(self.builders),
             "waits_ns": {
                 "dispatch": report.waits.dispatch_ns,
                 "start": report.waits.start_ns,
@@ -160,10 +160,10 @@ impl<'a> VirtualRun<'a> {
 
     /// Facts for the file of a timeline.
     pub(crate) fn facts(&self) -> [(&'static str, String); 2] {
-        let aicpu = self.report.aicpu_ns_per_task(self.builders);
+        let aicpu = self.report.aicpu_ns_per_kernel(self.builders);
         [
             ("trace hash", format!("{:016x}", self.report.trace_hash)),
-            ("AICPU", format!("{aicpu:.0} ns a task in schedulers")),
+            ("AICPU", format!("{aicpu:.0} ns a kernel in schedulers")),
         ]
     }
 }

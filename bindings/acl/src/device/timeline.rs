@@ -142,8 +142,7 @@ impl Draft {
         let tasks = &mut self.trace.tasks;
         let first = tasks.iter_mut().flat_map(moments).map(|at| *at).min().unwrap_or(0);
         tasks.iter_mut().flat_map(moments).for_each(|at| *at -= first);
-        self.trace.makespan_ns =
-            tasks.iter_mut().flat_map(moments).map(|at| *at).max().unwrap_or(0);
+        self.trace.end_ns = tasks.iter_mut().flat_map(moments).map(|at| *at).max().unwrap_or(0);
         if let Some(names) = &mut self.trace.names {
             names.rows = self.rows;
         }

@@ -55,7 +55,7 @@ fn a_long_chain_that_does_not_run_is_over_at_once() {
         let flag = device.zeroed::<u32>(1).unwrap();
         let args = [cells.address().0, flag.address().0, 0, 2_000];
         let report = run(&mut device, "shared_predicate", &args).unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!((report.tasks, report.tasks_run), (2_002, [0, 2]));
+        assert_eq!((report.tasks, report.parts_run), (2_002, [0, 2]));
         assert_eq!(cells.read().unwrap()[1], 9);
     }
 }

@@ -43,17 +43,21 @@ pub enum AnalysisError {
 /// The numbers of a trace. Times in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Analysis {
-    /// From the first event to the last one.
-    pub makespan_ns: u64,
-    /// Tasks of the graph.
+    /// From the launch to the return of the last instance; `None`: it was not launched as a graph.
+    pub makespan_ns: Option<u64>,
+    /// From the first ready task to the last completion, or to the fault that ended the run.
+    pub graph_ns: u64,
+    /// Tasks that the program submitted.
     pub tasks: usize,
     /// Tasks whose kernel is known to have run; those that are neither timed nor skipped are left out of everything.
     pub tasks_timed: usize,
     /// Tasks that no core was given, because their predicates were false.
     pub tasks_skipped: usize,
-    /// Parts of tasks that have several.
-    pub parts: usize,
-    /// Edges of the graph.
+    /// Parts that cores ran from a start to an end: each kernel of a chain, and each kernel of each block of a task.
+    pub parts_run: usize,
+    /// Parts that a core had begun, and not ended, when the run ended.
+    pub parts_unfinished: usize,
+    /// Pairs of tasks of which one had to wait for the other.
     pub edges: usize,
     /// Events that the rings had no room for: with any, everything here is a part of the truth.
     pub events_dropped: u64,
@@ -73,7 +77,7 @@ pub struct Analysis {
     pub waits: Vec<Wait>,
 }
 
-/// Lower bounds of the makespan.
+/// Lower bounds of the time of the graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Bounds {
     /// The kernels of the longest chain of all dependencies, without a pause.
@@ -121,13 +125,15 @@ impl Analysis {
         let critical_path_ns = traced_path_ns.max(stated.unwrap_or(0));
         let work = work_bounds(trace);
         let largest_work = work.iter().map(|bound| bound.bound_ns).max().unwrap_or(0);
-        let times = time::Times::of(trace);
+        let (times, kernels) = (time::Times::of(trace), stats::kernels(trace));
         Ok(Self {
             makespan_ns: trace.makespan_ns,
+            graph_ns: trace.graph_ns(),
             tasks: trace.tasks.len(),
             tasks_timed,
             tasks_skipped: trace.skipped(),
-            parts: trace.parts.len(),
+            parts_run: kernels.iter().map(|kernel| kernel.count).sum(),
+            parts_unfinished: trace.runs().filter(|run| run.run.is_unfinished()).count(),
             edges: trace.edges.len(),
             events_dropped: trace.dropped(),
             bounds: Bounds {
@@ -141,15 +147,15 @@ impl Analysis {
             kinds: times.kinds,
             critical_path,
             chain: path::realised(trace, &producers),
-            kernels: stats::kernels(trace),
+            kernels,
         })
     }
 
-    /// The makespan over the largest lower bound: 1 cannot be beaten.
+    /// The time of the graph over the largest lower bound: 1 cannot be beaten.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     pub fn over_bound(&self) -> f64 {
-        self.makespan_ns as f64 / self.bounds.largest_ns.max(1) as f64
+        self.graph_ns as f64 / self.bounds.largest_ns.max(1) as f64
     }
 }
 

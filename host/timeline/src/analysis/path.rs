@@ -64,11 +64,11 @@ pub(crate) fn realised(trace: &Trace, producers: &Neighbours) -> Chain {
         slots.filter_map(|slot| Some((finish(slot)?, slot))).max().map(|(_, slot)| slot)
     };
     let all = u32::try_from(trace.tasks.len()).unwrap_or(u32::MAX);
-    let mut chain = Chain::default();
+    let (mut chain, (began, _)) = (Chain::default(), trace.graph());
     let mut next = timed(&mut (0..all));
     while let Some(slot) = next {
         let producer = timed(&mut producers.of(slot).iter().copied());
-        let since = producer.and_then(finish).unwrap_or(0);
+        let since = producer.and_then(finish).unwrap_or(began);
         let Some(link) = link(slot, &trace.tasks[slot as usize], since) else { break };
         // Published after its producers had finished: the builder is what it waited for.
         next = if link.building_ns > 0 { None } else { producer };
@@ -76,9 +76,9 @@ pub(crate) fn realised(trace: &Trace, producers: &Neighbours) -> Chain {
     }
     chain.links.reverse();
     if let Some(first) = chain.links.first_mut() {
-        // What comes before the first task of the chain is the builder's time.
+        // What comes before the first task of the chain, since the graph began, is the builder's time.
         let task = &trace.tasks[first.task as usize];
-        let until = task.at.published.unwrap_or(0);
+        let until = task.at.published.unwrap_or(0).saturating_sub(began);
         chain.building_ns += until.saturating_sub(first.building_ns);
         first.building_ns = until;
     }

@@ -12,7 +12,7 @@ use super::kind::kind_name;
 use crate::model::{Task, Trace};
 
 /// Where the time of the cores of one kind went. Core times are summed over the cores; they add up to
-/// cores x makespan.
+/// cores x the time of the graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KindTime {
     /// Which cores.
@@ -58,6 +58,7 @@ pub(crate) struct Times {
     pub(crate) kinds: Vec<KindTime>,
     pub(crate) overhead_ns: u64,
     idle_before: [Vec<(u64, u64)>; CoreKind::COUNT],
+    began: u64,
 }
 
 impl Times {
@@ -70,12 +71,13 @@ impl Times {
             sweep.pass_to(moment.at);
             sweep.apply(moment);
         }
-        sweep.pass_to(trace.makespan_ns);
+        sweep.pass_to(trace.graph().1);
         let kinds = CoreKind::ALL.iter().map(|kind| &sweep.kinds[kind.index()]);
         let of_kind = kinds.filter(|state| state.time.cores > 0).map(|state| state.time.clone());
         Self {
             kinds: of_kind.collect(),
             overhead_ns: sweep.overhead_ns,
+            began: trace.graph().0,
             idle_before: sweep.kinds.map(|state| state.idle_before),
         }
     }
@@ -90,7 +92,7 @@ impl Times {
         let next = steps.partition_point(|(end, _)| *end < at);
         let (start, sum) = match next.checked_sub(1) {
             Some(last) => steps[last],
-            None => (0, 0),
+            None => (self.began, 0),
         };
         match steps.get(next) {
             // A step is idle as a whole, or not at all.
@@ -122,11 +124,12 @@ enum What {
 /// by less than a look at one takes.
 fn moments(trace: &Trace) -> Vec<Moment> {
     let mut moments = Vec::with_capacity(6 * trace.tasks.len());
+    let (began, ended) = trace.graph();
     for task in trace.runs().map(|run| run.run) {
         let mut tell = |at: u64, what, core| {
-            moments.push(Moment { at: at.min(trace.makespan_ns), what, kind: task.kind, core });
+            moments.push(Moment { at: at.clamp(began, ended), what, kind: task.kind, core });
         };
-        let Some(times) = InOrder::of(task, trace.makespan_ns) else {
+        let Some(times) = InOrder::of(task, ended) else {
             // Never dispatched: it may have waited to the end.
             task.at.published.into_iter().for_each(|at| tell(at, What::Published, u32::MAX));
             task.at.ready.into_iter().for_each(|at| tell(at, What::Ready, u32::MAX));
@@ -236,7 +239,7 @@ impl Sweep {
             }
         };
         Self {
-            now: 0,
+            now: trace.graph().0,
             cores: vec![Core::default(); trace.cores.len()],
             kinds: [state(CoreKind::AIC), state(CoreKind::AIV)],
             overhead_ns: 0,

@@ -2,7 +2,7 @@
 
 use pto_abi::CoreKind;
 use pto_timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
-use pto_timeline::{Limit, Moments, Names, Task, Trace};
+use pto_timeline::{EndFault, Limit, Moments, Names, Task, Trace};
 
 use crate::hand::{self, edge, task, three_tasks};
 
@@ -14,7 +14,7 @@ fn analysis(trace: &Trace) -> Analysis {
 fn adds_up(trace: &Trace, analysis: &Analysis) {
     for kind in &analysis.kinds {
         let spent = kind.busy_ns + kind.staged_ns + kind.overhead_ns + kind.polling_ns;
-        let all = kind.cores as u64 * trace.makespan_ns;
+        let all = kind.cores as u64 * analysis.graph_ns;
         assert_eq!(spent + kind.no_work.total_ns(), all, "{kind:?}");
     }
 }
@@ -24,7 +24,8 @@ fn three_tasks_on_three_cores() {
     let trace = three_tasks();
     let found = analysis(&trace);
     adds_up(&trace, &found);
-    assert_eq!((found.makespan_ns, found.tasks, found.tasks_timed, found.edges), (210, 3, 3, 1));
+    assert_eq!((found.makespan_ns, found.graph_ns), (Some(250), 210));
+    assert_eq!((found.tasks, found.tasks_timed, found.parts_run, found.edges), (3, 3, 3, 1));
     assert_eq!((found.bounds.critical_path_ns, found.bounds.largest_ns), (140, 140));
     let works: Vec<_> =
         found.bounds.work.iter().map(|work| (work.work_ns, work.bound_ns)).collect();
@@ -154,7 +155,7 @@ fn a_program_is_bound_by_its_commands_or_by_the_host() {
 #[test]
 fn statistics_per_kernel() {
     let mut trace = three_tasks();
-    trace.makespan_ns = 10_000;
+    trace.end_ns = 10_000;
     trace.tasks = (1..=100).map(|n| task(CoreKind::AIV, 1, [0, 0, 5, 10, 10 + n, 200])).collect();
     trace.edges.clear();
     let found = analysis(&trace);
@@ -176,13 +177,10 @@ fn a_slow_builder_is_told_apart_from_dependencies() {
     let found = analysis(&trace);
     adds_up(&trace, &found);
     let aiv = &found.kinds[1];
-    assert_eq!(
-        aiv.no_work,
-        NoWork { builder_ns: 50 + 180 + 100, producers_ns: 0, nothing_left_ns: 30 }
-    );
+    assert_eq!(aiv.no_work, NoWork { builder_ns: 130 + 100, producers_ns: 0, nothing_left_ns: 30 });
     assert_eq!((aiv.overhead_ns, found.overhead_ns), (0, 0));
     assert_eq!(found.chain.links.len(), 1, "the builder ends the chain");
-    assert_eq!((found.chain.building_ns, found.chain.running_ns), (180, 30));
+    assert_eq!((found.graph_ns, found.chain.building_ns, found.chain.running_ns), (160, 130, 30));
 }
 
 /// The next task is staged while the core is busy: nobody waits, and nothing is counted twice.
@@ -190,7 +188,7 @@ fn a_slow_builder_is_told_apart_from_dependencies() {
 fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
     let mut trace = three_tasks();
     trace.cores = vec![CoreKind::AIV];
-    trace.makespan_ns = 200;
+    trace.end_ns = 200;
     trace.tasks = vec![
         task(CoreKind::AIV, 0, [0, 0, 0, 0, 100, 120]),
         task(CoreKind::AIV, 0, [0, 0, 50, 100, 200, 200]),
@@ -207,7 +205,7 @@ fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
 fn a_ready_task_beside_an_unseen_end_is_overhead() {
     let mut trace = three_tasks();
     trace.cores = vec![CoreKind::AIV];
-    trace.makespan_ns = 200;
+    trace.end_ns = 200;
     trace.tasks = vec![
         task(CoreKind::AIV, 0, [0, 0, 0, 0, 100, 130]),
         task(CoreKind::AIV, 0, [0, 0, 130, 130, 200, 200]),
@@ -233,6 +231,32 @@ fn what_is_not_known_is_counted_and_invents_nothing() {
     assert_eq!((found.tasks, found.tasks_timed, found.events_dropped), (3, 1, 4));
     assert_eq!(found.kinds[0].busy_ns, 50, "it runs to the end");
     assert_eq!(found.kinds[1].overhead_span_ns, 210 - 10 + 10, "task 1 waits to the end");
+}
+
+/// The kernel of task 2 hangs: the run ends with a fault long after the last event, and the kernel has not run to its end.
+#[test]
+fn a_kernel_that_does_not_end_is_no_run_and_keeps_its_core_busy_to_the_fault() {
+    let mut trace = Trace { end_ns: 1000, fault: Some(hang()), ..three_tasks() };
+    (trace.tasks[2].at.finished, trace.tasks[2].at.completed) = (None, None);
+    let found = analysis(&trace);
+    adds_up(&trace, &found);
+    assert_eq!((found.graph_ns, found.parts_run, found.parts_unfinished), (1000, 2, 1));
+    assert!(found.kernels.iter().all(|kernel| kernel.kernel == "add"), "{:?}", found.kernels);
+    assert_eq!(found.kinds[0].busy_ns, 1000 - 160);
+    let text = pto_timeline::report::text(&trace, &found);
+    assert!(text.contains("parts         2, 1 more did not end"), "{text}");
+}
+
+fn hang() -> EndFault {
+    EndFault {
+        code: 0x6_0001,
+        name: "STALL_CORE".to_owned(),
+        sentence: "A task runs too long.".to_owned(),
+        remedy: "Look at its kernel.".to_owned(),
+        core: Some(0),
+        task: Some(2),
+        instance: Some(1),
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn what_is_no_trace_is_refused() {
 fn a_trace_of_another_version_is_refused_with_both() {
     let message = changed(|pto| pto["version"] = 1.into());
     assert!(
-        message.contains("version 1") && message.contains("reads pto-timeline version 2"),
+        message.contains("version 1") && message.contains("reads pto-timeline version 3"),
         "{message}"
     );
     let other = br#"{"pto": {"schema": "pto-timeline", "version": 7, "anything": 1}}"#;

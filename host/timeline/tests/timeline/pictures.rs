@@ -9,11 +9,13 @@ fn the_report_says_every_number() {
     let trace = three_tasks();
     let text = report::text(&trace, &Analysis::of(&trace).expect("analysed"));
     for words in [
-        "makespan      210 ns",
+        "makespan      250 ns",
+        "graph         210 ns",
+        "parts         3\n",
         "critical path 140 ns, 66.7 %: 2 tasks",
         "aiv work 70 ns, 33.3 %: 140 ns on 2 cores",
-        "the makespan is 1.50 times the largest of them",
-        "at once for 30 ns, 14.3 % of the makespan",
+        "the graph takes 1.50 times the largest of them",
+        "at once for 30 ns, 14.3 % of the graph",
         "2 tasks: builder 0 ns, seeing ends 10 ns, dispatching 30 ns, starting 20 ns, running 140 ns",
     ] {
         assert!(text.contains(words), "{words}\n{text}");

@@ -345,7 +345,7 @@ mod tests {
             runner.run_virtual(Kernel::Halves)
         };
         let report = run(Hosting::Virtual(VirtualOptions::default())).unwrap();
-        let tasks = report.kinds.map(|kind| kind.tasks);
+        let tasks = report.kinds.map(|kind| kind.parts);
         assert_eq!(tasks.iter().sum::<u64>(), report.tasks);
         assert!(tasks[0].abs_diff(tasks[1]) <= 1, "{tasks:?}");
         let error = run(pool(1)).unwrap_err().to_string();

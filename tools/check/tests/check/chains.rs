@@ -17,7 +17,7 @@ const BESIDE: &str = r#"{"task": 2, "func": 2, "kind": "aiv", "args": [{"in": {"
 fn edges_of_a_chain_follow_from_its_tensors() {
     let program = streaming(&[MATRIX, ROWS, READER, BESIDE]);
     let report = checked(&program, standard());
-    assert_eq!((report.tasks, report.derived_edges, report.is_clean()), (6, 1, true));
+    assert_eq!((report.kernels, report.derived_edges, report.is_clean()), (6, 1, true));
     assert_eq!(program.task_count(), 6);
     let shown = task_graph(&program, Cores::default()).unwrap();
     assert_eq!(shown.edges, [(0, 1)]);
@@ -102,7 +102,7 @@ fn without_chains_each_kernel_is_a_task_behind_the_one_before() {
     assert_eq!(published.collect::<Vec<_>>(), [8, 9, 10, 0]);
     let reports = [&graph, &flat].map(|program| checked(program, standard()));
     assert_eq!(reports[0].accesses, reports[1].accesses);
-    assert!(reports.iter().all(|report| report.is_clean() && report.tasks == 6));
+    assert!(reports.iter().all(|report| report.is_clean() && report.kernels == 6));
 }
 
 #[test]

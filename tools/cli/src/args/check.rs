@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use pto_abi::{BuildMode, RuntimeVariant};
 
-use super::value::{
-    MAX_CORES, build_mode, heap_bytes, heap_rings, map_entries, pair, ring_units, runtime, whole,
-    window,
-};
+use super::rings::RingArgs;
+use super::value::{MAX_CORES, build_mode, pair, runtime, whole};
 
 /// What to check, and against what.
 #[derive(Args, Debug)]
@@ -40,25 +38,8 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", requires = "save")]
     pub(crate) save_inputs: Option<PathBuf>,
 
-    /// How many tasks may be alive at once: a power of two [default: 4096; in build mode 0 all tasks]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = window)]
-    pub(crate) window: Option<u32>,
-    /// Heap for each depth of nested scopes, in bytes; K, M, G stand for KiB, MiB, GiB [default: 64M]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "BYTES", value_parser = heap_bytes)]
-    pub(crate) heap_bytes: Option<u64>,
-    /// How many depths of nested scopes have a heap, the program itself included: 1 to 8 [default: 4]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = heap_rings)]
-    pub(crate) heap_rings: Option<u32>,
-    /// How many words the ring of arguments holds; each task needs one more than its arguments [default: 17 a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
-    pub(crate) arg_words: Option<u64>,
-    /// How many chunks the ring of edges holds; a chunk holds 15 edges of a task with more than 5 consumers
-    /// [default: enough for 16 edges a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = ring_units)]
-    pub(crate) edge_chunks: Option<u64>,
-    /// How many entries the tensor map holds: a power of two [default: 16384, or 4 a slot]
-    #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "N", value_parser = map_entries)]
-    pub(crate) map_entries: Option<u32>,
+    #[command(flatten)]
+    pub(crate) rings: RingArgs,
     /// Whether tasks run while the program submits: 1 (concurrent) or 0 (sequential)
     #[arg(long, help_heading = "Rings of tensormap_and_ringbuffer", value_name = "MODE", value_parser = build_mode)]
     #[arg(default_value = "1")]

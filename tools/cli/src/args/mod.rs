@@ -8,6 +8,7 @@ mod device;
 mod fw;
 mod migrate;
 mod ptop;
+mod rings;
 mod soak;
 mod value;
 mod virtual_time;
@@ -39,11 +40,12 @@ pub(crate) use ptop::{
     ProgramArgs, ProgramBuildArgs, ProgramCheckArgs, ProgramCommand, ProgramDiffArgs,
     ProgramInspectArgs, ProgramRunArgs, QueryArgs, ShownSection,
 };
+pub(crate) use rings::RingArgs;
 pub(crate) use soak::SoakArgs;
 pub(crate) use value::HostingMode;
 use value::{
-    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, group, heap_bytes, log_level,
-    milliseconds, os_threads, pair, runtime, tolerance, whole, window,
+    MAX_AICPU, MAX_CORES, build_mode, byte_count, fanout, group, log_level, milliseconds,
+    os_threads, pair, runtime, tolerance, whole,
 };
 pub(crate) use virtual_time::{VirtualArgs, profile};
 
@@ -198,13 +200,8 @@ pub(crate) struct RunArgs {
     #[arg(value_parser = whole(1, MAX_AICPU))]
     pub(crate) aicpu: Option<u32>,
 
-    /// Window of tensormap_and_ringbuffer: how many tasks may be alive at once, a power of two [default: 4096]
-    #[arg(long, help_heading = "Runtime", value_name = "N", value_parser = window)]
-    pub(crate) window: Option<u32>,
-    /// Heap of tensormap_and_ringbuffer for each depth of nested scopes, in bytes; K, M, G stand for KiB, MiB, GiB
-    /// [default: 64M]
-    #[arg(long, help_heading = "Runtime", value_name = "BYTES", value_parser = heap_bytes)]
-    pub(crate) heap_bytes: Option<u64>,
+    #[command(flatten)]
+    pub(crate) rings: RingArgs,
 
     /// The device to run on; `pto list devices` describes all
     #[arg(
@@ -280,8 +277,8 @@ pub(crate) struct RunArgs {
 
 impl RunArgs {
     /// The options that only a run of one graph on one device has, and whether each is given.
-    pub(crate) fn of_one_graph(&self) -> [(&'static str, bool); 12] {
-        [
+    pub(crate) fn of_one_graph(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        let options = [
             ("--build-mode", self.build_mode.is_some()),
             ("--output", !self.outputs.is_empty()),
             ("--expect", !self.expect.is_empty()),
@@ -292,9 +289,8 @@ impl RunArgs {
             ("--kernels", self.kernels.is_some()),
             ("--runtime", self.runtime.is_some()),
             ("--rounds", self.rounds > 1),
-            ("--window", self.window.is_some()),
-            ("--heap-bytes", self.heap_bytes.is_some()),
-        ]
+        ];
+        options.into_iter().chain(self.rings.given())
     }
 }
 

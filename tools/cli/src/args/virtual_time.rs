@@ -24,7 +24,7 @@ pub(crate) struct VirtualArgs {
     /// How long kernels take: a time with its unit (500ns, 5us, 2ms), a range (5us..20us, seed and task choose), `model[:TIME]` (the PTO-ISA cost
     /// model, and TIME for kernels that the model does not know), or table:FILE (lines of `kernel = TIME`, one of them
     /// `default = TIME`) [default: model:5us]
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", allow_hyphen_values = true)]
     pub(crate) kernel_cost: Option<String>,
     /// Injects a fault, once: `NAME[=VALUE][:core=N][,task=N]`, where task counts the tasks of this core, or those of the
     /// builder. Examples: hang:core=3,task=1, slow=1000, doorbell-lost, status-delayed=1ms, builder-stops:task=8

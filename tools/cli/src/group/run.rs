@@ -17,7 +17,7 @@ use super::open::{Opened, cores};
 use crate::args::{DeviceChoice, RunArgs, VirtualArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::output::answer;
+use crate::output::{answer, answer_beside};
 use crate::output_file;
 use crate::program::Named;
 use crate::replay;
@@ -53,12 +53,25 @@ pub(crate) fn run(args: &RunArgs, target: &GroupTarget) -> Result<Exit, Failure>
     let mut told = job.run(args)?;
     let written =
         args.trace.as_deref().map(|path| job.write_timeline(&mut told.report, path, args));
-    told.timelines = written.transpose()?;
-    let exit = if told.passed { Exit::Pass } else { Exit::Wrong };
+    // Whatever becomes of the file, the result is told.
+    let unwritten = match written.transpose() {
+        Ok(timelines) => {
+            told.timelines = timelines;
+            None
+        }
+        Err(unwritten) => Some(unwritten),
+    };
+    let exit = match (told.passed, &unwritten) {
+        (false, _) => Exit::Wrong,
+        (true, Some(_)) => Exit::Internal,
+        (true, None) => Exit::Pass,
+    };
     if !job.opened.is_teller() {
-        return Ok(exit);
+        return unwritten.map_or(Ok(exit), Err);
     }
-    answer(Form::from(args.json), exit, || told.text(example), || told.json(example))
+    let unwritten: Vec<_> = unwritten.iter().collect();
+    let form = Form::from(args.json);
+    answer_beside(form, exit, &unwritten, || told.text(example), || told.json(example))
 }
 
 /// Options that belong to a run of one device.
@@ -68,7 +81,7 @@ fn refuse_others(args: &RunArgs, target: &GroupTarget) -> Result<(), Failure> {
         ("--pool-threads", args.pool_threads.is_some()),
         ("--hosting", args.hosting.is_some()),
     ];
-    let of_one_graph = args.of_one_graph().into_iter().filter(|(option, _)| *option != "--trace");
+    let of_one_graph = args.of_one_graph().filter(|(option, _)| *option != "--trace");
     let mut options = own.into_iter().chain(of_one_graph);
     let given = options.find(|(_, is_given)| *is_given).map(|(option, _)| option);
     // Virtual time can leave the computation out of a group as well.

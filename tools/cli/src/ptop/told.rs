@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::judge::Judged;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::output::answer;
+use crate::output::answer_beside;
 use crate::text::{counted, duration, grouped, table};
 
 /// What is told of a run.
@@ -49,9 +49,8 @@ pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
         (true, false) => Exit::Internal,
         (true, true) => Exit::Pass,
     };
-    let exit = answer(Form::from(json), exit, || text(told), || as_json(told))?;
-    told.files.unwritten.iter().for_each(Failure::tell);
-    Ok(exit)
+    let unwritten: Vec<_> = told.files.unwritten.iter().collect();
+    answer_beside(Form::from(json), exit, &unwritten, || text(told), || as_json(told))
 }
 
 /// How many elements are NaN.

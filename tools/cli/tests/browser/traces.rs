@@ -3,7 +3,7 @@
 /// One AIC, two AIV: tasks 0 and 1 on the AIV, task 2 on the AIC behind task 0. Written by hand, from the schema
 /// in docs/timeline.md.
 pub(crate) const BY_HAND: &str = r#"{"pto": {
-    "schema": "pto-timeline", "version": 2, "run": {"example": "by hand <&>"}, "makespan_ns": 210,
+    "schema": "pto-timeline", "version": 3, "run": {"example": "by hand <&>"}, "end_ns": 210,
     "instances": 2, "cores": ["aic", "aiv", "aiv"], "kernels": {"0": "matmul", "1": "add"},
     "lanes": [{"lane": "aicpu 0", "recorded": 9, "dropped": 0}],
     "task_columns": ["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched",
@@ -16,7 +16,7 @@ pub(crate) const BY_HAND: &str = r#"{"pto": {
 
 /// The same cores: task 0 has two blocks of a kernel on each core.
 pub(crate) const WITH_PARTS: &str = r#"{"pto": {
-    "schema": "pto-timeline", "version": 2, "run": {"example": "parts"}, "makespan_ns": 210,
+    "schema": "pto-timeline", "version": 3, "run": {"example": "parts"}, "end_ns": 210,
     "instances": 2, "cores": ["aic", "aiv", "aiv"], "kernels": {"0": "matmul", "1": "left", "2": "right"},
     "lanes": [{"lane": "aicpu 0", "recorded": 9, "dropped": 0}],
     "task_columns": ["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched",
@@ -30,7 +30,7 @@ pub(crate) const WITH_PARTS: &str = r#"{"pto": {
 
 /// Two tasks near the end of a run of twelve milliseconds.
 pub(crate) const LONG: &str = r#"{"pto": {
-    "schema": "pto-timeline", "version": 2, "run": {"example": "long"}, "makespan_ns": 12345678,
+    "schema": "pto-timeline", "version": 3, "run": {"example": "long"}, "end_ns": 12345678,
     "instances": 1, "cores": ["aic"], "kernels": {"0": "matmul"},
     "lanes": [{"lane": "aicpu 0", "recorded": 9, "dropped": 0}],
     "task_columns": ["func_id", "kind", "core", "scheduler", "added", "published", "ready", "dispatched",

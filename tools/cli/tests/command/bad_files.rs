@@ -155,5 +155,8 @@ fn a_file_that_cannot_be_written_leaves_the_old_one_and_the_report() {
         let report: Value = serde_json::from_str(&json.stdout).expect("one JSON value");
         assert_eq!(report["exit_code"], 4);
         assert_eq!(report["check"]["passed"], true);
+        let error = report["error"].as_str().expect("what standard error says");
+        assert_eq!(json.stderr.trim_end(), format!("error: {error}"));
+        assert!(error.contains(&format!("cannot write '{path}'")), "{error}");
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::files::Files;
-use crate::pto::{pto, refused};
+use crate::pto::{answer, command, pto, refused};
 
 const ROW_SUMS: &str = include_str!("../../../../examples/graphs/row_sums.jsonl");
 
@@ -191,4 +191,30 @@ fn a_run_is_predicted_for_a_device() {
     let slow = ["--param=m=512", "--param=k=512", "--aic=1", "--aiv=2", "--aicpu=2", "--json"];
     let cores = value(&[&["run", "matmul", "--predict"][..], &slow].concat());
     assert_eq!(cores["prediction"]["bound_by"], "cores", "{:#}", cores["prediction"]);
+}
+
+/// A task that waits for itself, and one that has no block, are told as such by a run and by a check.
+#[test]
+fn impossible_tasks_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("wrong.jsonl");
+    let path = file.to_str().expect("UTF-8");
+    for (field, words) in [
+        (r#""after": [0]"#, ["waits for itself", "take the edge out"]),
+        (r#""blocks": 0"#, ["has no block", "Ask for one block at least"]),
+    ] {
+        let lines = [
+            r#"{"format": "pto-graph", "version": 1, "variant": "tensormap_and_ringbuffer"}"#,
+            r#"{"tensor": 0, "element": "f32", "shape": [64]}"#,
+            r#"{"tensor": 1, "element": "f32", "shape": [64]}"#,
+            r#"{"task": 0, "func": 1, "kind": "aiv", "args": [{"in": 0}, {"f32": 0.5}, {"out": 1}, 64], FIELD}"#,
+        ];
+        std::fs::write(&file, lines.join("\n").replace("FIELD", field)).expect("it is written");
+        let [run, check] =
+            [answer(&mut command(&["run", path])), answer(&mut command(&["check", path]))];
+        for (told, code) in [(&run.stderr, run.code), (&check.stdout, check.code)] {
+            assert!(code.is_some_and(|code| code > 0), "{told}");
+            assert!(words.iter().all(|word| told.contains(word)), "{field}: {told}");
+        }
+    }
 }

@@ -54,6 +54,37 @@ fn info_shows_the_tables_of_the_interface() {
     }
 }
 
+/// A remedy that names an option names one of the commands that tell it.
+#[test]
+fn remedies_name_options_that_there_are() {
+    let help = ["run", "check"].map(|command| pto(&[command, "--help"], 0).stdout);
+    let faults = json(&["info", "faults"])["faults"].take();
+    let mut options = 0;
+    for fault in faults.as_array().expect("a list") {
+        let remedy = fault["remedy"].as_str().expect("a text");
+        let words = remedy.split(|letter: char| !letter.is_alphanumeric() && letter != '-');
+        for option in words.filter(|word| word.starts_with("--")) {
+            options += 1;
+            let is_there = |help: &String| help.contains(&format!(" {option} "));
+            assert!(help.iter().all(is_there), "{}: {remedy}", fault["name"]);
+        }
+    }
+    assert!(options >= 6, "{options} options are named");
+}
+
+/// What a report says of a ring that is too small is what makes the run succeed.
+#[test]
+fn the_rings_of_a_run_have_the_sizes_that_a_report_asks_for() {
+    let small = ["run", "decoder_layer", "--hosting=virtual", "--window=2"];
+    let refused = pto(&small, 3).stderr;
+    assert!(refused.contains("Raise arg_words (--arg-words)"), "{refused}");
+    let needed = refused.split(" suffice").next().and_then(|text| text.split(' ').next_back());
+    let words = format!("--arg-words={}", needed.expect("a number"));
+    let more = [&small[..], &[&words, "--edge-chunks=16", "--map-entries=16384", "--heap-rings=4"]];
+    let report = pto(&more.concat(), 0).stdout;
+    assert!(report.contains(&format!("of {} words", needed.expect("a number"))), "{report}");
+}
+
 #[test]
 fn help_documents_options_and_exit_codes() {
     let help = pto(&["run", "--help"], 0).stdout;

@@ -92,7 +92,7 @@ fn the_file_is_one_that_perfetto_reads() {
     let file = json(&folder.read("t.json"));
     let events = file["traceEvents"].as_array().expect("a list");
     assert_eq!(events.iter().filter(|event| event["ph"] == "X").count(), 300);
-    assert_eq!(file["pto"]["version"], 2);
+    assert_eq!(file["pto"]["version"], 3);
     let starts = events.iter().filter(|event| event["ph"] == "s").count();
     assert_eq!(starts * 2, file["pto"]["edges"].as_array().expect("a list").len());
 }
@@ -362,6 +362,7 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
         let args = ["run", name, "--hosting=virtual", "--json", "--trace", &trace];
         let run = json(&pto(&[&args, small].concat(), 0).stdout);
         let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout)["analysis"].take();
+        one_measure(name, small, &run, &analysis);
         let known = ["tasks_timed", "tasks_skipped"].map(|part| analysis[part].as_u64());
         let known: u64 = known.into_iter().flatten().sum();
         assert_eq!(Some(known), analysis["tasks"].as_u64(), "{name}");
@@ -371,16 +372,85 @@ fn a_run_and_its_timeline_name_the_same_overhead() {
             let of = kind["kind"].as_str().expect("a name");
             let told = run["virtual"][of]["overhead_ns"].as_u64().expect("a number");
             let read = kind["overhead_span_ns"].as_u64().expect("a number");
-            let makespan = run["virtual"]["makespan_ns"].as_u64().expect("a number");
+            let graph = analysis["graph_ns"].as_u64().expect("a number");
             // Where tasks need several cores at once, a timeline counts what no scheduler could have used as well.
             let unfit = run["virtual"][of]["unfit_core_ns"].as_u64().expect("a number");
             // For people the two commands say it in the same words.
-            let whole = analysis["makespan_ns"].as_u64().expect("a number");
-            let share = format!("{of} {:.1} %", 100.0 * read as f64 / whole as f64);
+            let share = format!("{of} {:.1} %", 100.0 * read as f64 / graph as f64);
             assert!(text.contains(&share), "{name}: no '{share}' in {text}");
-            let (low, high) = (told.saturating_sub(makespan / 100), told + unfit + makespan / 100);
+            let (low, high) = (told.saturating_sub(graph / 100), told + unfit + graph / 100);
             assert!((low..=high).contains(&read), "{name} {of}: {told} ns, read {read} ns");
         }
+    }
+}
+
+/// Each count and each time has one name and one value, whichever command tells it.
+fn one_measure(name: &str, small: &[&str], run: &Value, analysis: &Value) {
+    let told = |of: &Value, field: &str| {
+        of[field].as_u64().unwrap_or_else(|| panic!("{name}: no {field} in {of}"))
+    };
+    let (round, machine) = (&run["median"], &run["virtual"]);
+    for field in ["tasks", "edges", "makespan_ns", "graph_ns"] {
+        assert_eq!(told(round, field), told(analysis, field), "{name}: {field}");
+    }
+    for field in ["makespan_ns", "graph_ns"] {
+        assert_eq!(told(round, field), told(machine, field), "{name}: {field}");
+    }
+    assert_eq!(machine["lower_bound_ns"], analysis["bounds"]["largest_ns"], "{name}");
+    let mut parts = 0;
+    for kind in analysis["kinds"].as_array().expect("a list") {
+        let of = kind["kind"].as_str().expect("a name");
+        assert_eq!(told(&round[of], "busy_ns"), told(kind, "busy_ns"), "{name}: {of}");
+        for field in ["utilisation", "parts"] {
+            assert_eq!(round[of][field], machine[of][field], "{name}: {field} of {of}");
+        }
+        parts += told(&round[of], "parts");
+    }
+    assert_eq!(parts, told(analysis, "parts_run"), "{name}");
+    // What the program submits, without a run.
+    let of = |command: &str| json(&pto(&[&[command, name, "--json"], small].concat(), 0).stdout);
+    let (check, graph) = (of("check"), of("graph"));
+    let count = |list: &str| graph[list].as_array().expect("a list").len() as u64;
+    let edges = told(&check, "stated_edges") + told(&check, "derived_edges");
+    assert_eq!(
+        [told(round, "tasks"), told(round, "kernels")],
+        [told(&check, "tasks"), told(&check, "kernels")],
+        "{name}"
+    );
+    assert_eq!((told(round, "tasks"), edges), (count("tasks"), count("edges")), "{name}");
+    // A run derives no edge from a task that has retired by then.
+    let derives = told(&check, "derived_edges") > 0;
+    let run_edges = told(round, "edges");
+    assert!(run_edges == edges || derives && run_edges < edges, "{name}: {run_edges} of {edges}");
+}
+
+/// The program states its edges in a scope that derives none: the timeline has them, and its longest chain is that of the program.
+#[test]
+fn edges_of_manual_scopes_are_in_timelines_in_every_hosting_mode() {
+    let folder = Folder::new();
+    let (file, trace) = (folder.path("chain.jsonl"), folder.path("t.json"));
+    let mut lines = vec![
+        r#"{"format": "pto-graph", "version": 1, "name": "chain", "variant": "tensormap_and_ringbuffer"}"#.to_owned(),
+        r#"{"tensor": 0, "name": "x", "element": "f32", "shape": [64]}"#.to_owned(),
+        r#"{"tensor": 1, "name": "y", "element": "f32", "shape": [64]}"#.to_owned(),
+        r#"{"scope": "manual"}"#.to_owned(),
+    ];
+    lines.extend((0..9).map(|task| {
+        let after = if task == 0 { String::new() } else { format!("{}", task - 1) };
+        format!(r#"{{"task": {task}, "func": 1, "kind": "aiv", "args": [{{"in": 0}}, {{"f32": 0.5}}, {{"out": 1}}, 64], "after": [{after}]}}"#)
+    }));
+    lines.push(r#"{"end": "scope"}"#.to_owned());
+    fs::write(&file, lines.join("\n")).expect("the folder takes it");
+    for hosting in ["--hosting=virtual", "--pool-threads=1"] {
+        let run = json(&pto(&["run", &file, hosting, "--trace", &trace, "--json"], 0).stdout);
+        let analysis = json(&pto(&["analyze", &trace, "--json"], 0).stdout)["analysis"].take();
+        assert_eq!(
+            (&run["median"]["edges"], &analysis["edges"]),
+            (&8.into(), &8.into()),
+            "{hosting}"
+        );
+        let path = analysis["critical_path"].as_array().expect("a list");
+        assert_eq!(path.len(), 9, "{hosting}: {path:?}");
     }
 }
 
@@ -414,8 +484,9 @@ fn traces_with_impossible_numbers_are_refused() {
     let (added, started, finished) = (4, 8, 9);
     with(&|pto| pto["instances"] = 0.into(), &["0 AICPU instances"]);
     with(&|pto| pto["cores"] = serde_json::json!([]), &["0 cores"]);
+    with(&|pto| pto["end_ns"] = u64::MAX.into(), &["end_ns"]);
     with(&|pto| pto["makespan_ns"] = u64::MAX.into(), &["makespan_ns"]);
-    with(&|pto| pto["tasks"][3][added] = (1_u64 << 60).into(), &["task 3", "makespan_ns"]);
+    with(&|pto| pto["tasks"][3][added] = (1_u64 << 60).into(), &["task 3", "end_ns"]);
     with(&|pto| pto["tasks"][3][added] = (-7).into(), &["task 3", "-7 ns"]);
     with(
         &|pto| pto["tasks"][3].as_array_mut().expect("a row").swap(started, finished),

@@ -18,12 +18,12 @@ class Page {
   build() {
     const two = this.runs.length > 1;
     for (const panel of this.panels) {
-      const title = two ? [element("h2", `${panel.run.name}: ${time(panel.run.end)}, ${panel.run.data.summary}`)] : [];
+      const title = two ? [element("h2", `${panel.run.name}: graph ${time(panel.run.graph)}, ${panel.run.data.summary}`)] : [];
       byId("panels").append(element("div", undefined, ...title, panel.canvas));
       new Input(panel, this.state, this);
     }
     const [run] = this.runs;
-    byId("facts").textContent = two ? "" : `${plural(run.count, "task")}, ${plural(run.data.edges.length / 2, "edge")}, ${time(run.end)}, ${run.data.summary}`;
+    byId("facts").textContent = two ? "" : `${plural(run.count, "task")}, ${plural(run.data.edges.length / 2, "edge")}, graph ${time(run.graph)}, ${run.data.summary}`;
     this.side.once();
     this.controls();
     addEventListener("resize", () => this.resize());

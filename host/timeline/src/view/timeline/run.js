@@ -9,7 +9,8 @@ class Run {
     // Behind the tasks, the parts of those that have several: `rows[i]` is what ran, `owner(i)` the task, `block(i)` its block.
     this.count = data.tasks.length;
     this.rows = data.tasks.concat(data.parts.map(part => part[3]));
-    this.end = Math.max(data.makespan_ns, 1);
+    this.end = Math.max(data.end_ns, 1);
+    this.graph = data.graph[1] - data.graph[0];
     this.hasParts = new Set(data.parts.map(part => part[0]));
     this.skipped = new Set(data.skipped ?? []);
     this.chain = new Set(data.chain);
@@ -57,6 +58,8 @@ class Run {
   block(slot) { return slot < this.count ? "" : `.${this.data.parts[slot - this.count][1]}`; }
   kernel(slot) { return this.data.kernels[this.rows[slot][FUNC]] ?? `func ${this.rows[slot][FUNC]}`; }
   startOf(slot) { return this.rows[slot][STARTED]; }
+  // Whether it had begun and not ended when the run ended.
+  isUnfinished(slot) { return this.ran(slot) && this.rows[slot][FINISHED] < 0; }
   // When its time on the core ends: what has no end runs to the end of the run.
   endOf(slot) { return this.rows[slot][FINISHED] >= 0 ? this.rows[slot][FINISHED] : this.end; }
   laneOf(slot) { return this.firstCore + this.rows[slot][CORE]; }

@@ -40,6 +40,7 @@ class Side {
     else if (row[CORE] >= 0) rows.push(["core", run.coreNames[row[CORE]]]);
     if (row[SCHEDULER] >= 0) rows.push([skipped ? "skipped by" : "dispatched by", `aicpu ${row[SCHEDULER]}`]);
     if (row[STARTED] >= 0) rows.push(["started at", exactTime(row[STARTED])]);
+    if (run.isUnfinished(slot)) rows.push(["not finished", `it had run for ${time(run.end - row[STARTED])} when the run ended`]);
     if (skipped) rows.push(["skipped at", `${exactTime(row[COMPLETED])}: its predicate was false`]);
     rows.push(...run.waits(slot), ["critical chain", run.chain.has(slot) ? "yes" : "no"]);
     rows.push(["producers", this.links(index, run.producers[slot])], ["consumers", this.links(index, run.consumers[slot])]);
@@ -67,10 +68,10 @@ class Side {
   }
 
   table() {
-    const { range, runs } = this.state, [from, to] = this.state.tabled();
+    const { range, runs } = this.state, [from, to] = range ?? [];
     byId("kernels-title").textContent = range ? `Kernels from ${exactTime(from)} to ${exactTime(to)}: ${exactTime(to - from)}` : "Kernels of the whole run";
     const busy = runs.map(run => {
-      const kinds = busyOf(run, from, to).map(({ kind, cores, share }) => `${kind} ${share} of ${cores}`).join(", ");
+      const kinds = busyOf(run, ...this.state.tabled(run)).map(({ kind, cores, share }) => `${kind} ${share} of ${cores}`).join(", ");
       return element("p", `${runs.length > 1 ? `${run.name}: ` : ""}cores busy: ${kinds}`);
     });
     const lines = runs.length > 1 ? [element("p", `A line for each run: ${runs.map(run => run.name).join(", ")}. The change is that of the time.`)] : [];
@@ -97,7 +98,8 @@ class Side {
   compared() {
     const [first, ...others] = this.state.runs, row = (name, of) => [name, ...this.state.runs.map(of)];
     return [
-      row("makespan", run => time(run.end)), ["change", "", ...others.map(run => change(first.end, run.end))],
+      row("makespan", run => run.data.makespan_ns === null ? "-" : time(run.data.makespan_ns)),
+      row("graph", run => time(run.graph)), ["change", "", ...others.map(run => change(first.graph, run.graph))],
       row("tasks", run => String(run.count)), row("verdict", run => run.data.summary),
     ];
   }

@@ -41,8 +41,8 @@ class State {
     this.range = to > from ? [from, to] : null;
   }
 
-  // The stretch that tables are about: the range, or the whole run.
-  tabled() { return this.range ?? [0, this.end]; }
+  // The stretch that tables are about: the range, or the time of the run's graph.
+  tabled(run) { return this.range ?? run.data.graph; }
 
   search(query) {
     [this.query, this.match] = [query, -1];

@@ -1,7 +1,7 @@
 // The table of kernels, over the whole run or the selected range, of one run or of two.
 const COLUMNS = [["kernel", "kernel"], ["runs", "runs"], ["total", "time"], ["share", "share"], ["median", "median"], ["max", "max"], ["wait", "wait"]];
 const MEANINGS = {
-  kernel: "its name", runs: "how often it ran, in part or as a whole", total: "core time in it, inside the range", share: "of the time in all kernels",
+  kernel: "its name", runs: "how often it ran to its end, with any part inside the range", total: "core time in it, inside the range", share: "of the time in all kernels",
   median: "half of the runs are not longer", max: "the longest run", wait: "from ready to started, on average",
 };
 
@@ -11,9 +11,9 @@ class KernelTable {
 
   // The rows, in order: a kernel, and what each run spent in it (undefined: nothing).
   rows() {
-    const [from, to] = this.state.tabled(), { column, rising } = this.state.sort;
+    const { column, rising } = this.state.sort;
     const lists = this.state.runs.map(run => {
-      const list = totalsOf(run, from, to), all = list.reduce((sum, row) => sum + row.total, 0);
+      const list = totalsOf(run, ...this.state.tabled(run)), all = list.reduce((sum, row) => sum + row.total, 0);
       return new Map(list.map(row => [row.kernel, { ...row, share: all > 0 ? row.total / all : 0 }]));
     });
     const names = [...new Set(lists.flatMap(list => [...list.keys()]))];

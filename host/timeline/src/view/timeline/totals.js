@@ -7,6 +7,7 @@ function totalsOf(run, from, to) {
     for (let i = run.firstVisible(lane.tasks, from); i < lane.tasks.length; i++) {
       const slot = lane.tasks[i], row = run.rows[slot];
       if (row[STARTED] > to) break;
+      if (run.isUnfinished(slot)) continue;
       const name = run.kernel(slot);
       if (!kernels.has(name)) kernels.set(name, { kernel: name, func: row[FUNC], total: 0, times: [], waited: 0 });
       const found = kernels.get(name);
@@ -31,6 +32,7 @@ function busyOf(run, from, to) {
     const kind = kinds.get(lane.kind) ?? { kind: lane.kind, cores: 0, busy: 0 };
     kinds.set(lane.kind, kind);
     kind.cores++;
+    // A kernel that did not finish keeps its core busy to the end of the run.
     for (let i = run.firstVisible(lane.tasks, from); i < lane.tasks.length && run.startOf(lane.tasks[i]) <= to; i++)
       kind.busy += Math.max(0, Math.min(run.endOf(lane.tasks[i]), to) - Math.max(run.startOf(lane.tasks[i]), from));
   }

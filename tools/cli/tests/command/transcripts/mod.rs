@@ -128,11 +128,13 @@ fn results(folder: &Path) {
     }
 }
 
-/// Runs a command in `folder`; what it prints on both streams, with the program called `pto` as the pages call it.
+/// Runs a command in `folder`; what it prints on both streams, or the JSON object, with the program called `pto` as the pages call it.
 fn run(arguments: &str, folder: &Path) -> (Option<i32>, String) {
     let words: Vec<&str> = arguments.split_whitespace().collect();
     let answer = answer(command(&words).current_dir(folder));
-    let printed = format!("{}{}", answer.stdout, answer.stderr);
+    // What a program reads stands alone; what people read beside it is on the other stream.
+    let beside = if words.contains(&"--json") { String::new() } else { answer.stderr };
+    let printed = format!("{}{beside}", answer.stdout);
     (answer.code, printed.replace(env!("CARGO_BIN_EXE_pto"), "pto"))
 }
 
