@@ -104,7 +104,7 @@ impl Limit {
             }
         }
         let busy_ns = covered(spans.values().flatten().copied().collect());
-        let idle_ns = trace.makespan_ns.saturating_sub(busy_ns);
+        let idle_ns = trace.end_ns.saturating_sub(busy_ns);
         let times = spans.into_iter().map(|(name, spans)| (covered(spans), name));
         let (ns, name) = times.max().filter(|(ns, _)| *ns > 0)?;
         Some(if idle_ns > ns {

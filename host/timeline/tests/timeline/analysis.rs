@@ -135,7 +135,7 @@ fn a_program_is_bound_by_its_commands_or_by_the_host() {
             command(2, CoreKind::AIV, 2, [0, 800]),
             command(3, CoreKind::AIV, 2, [800, 1000]),
         ],
-        makespan_ns: 1000,
+        end_ns: 1000,
         names: Some(Names { kinds, rows }),
         ..Trace::default()
     };
@@ -148,7 +148,7 @@ fn a_program_is_bound_by_its_commands_or_by_the_host() {
     trace.tasks.push(command(1, CoreKind::AIV, 2, [150, 250]));
     assert_eq!(limit(&trace).1, 700);
     trace.tasks.truncate(3);
-    trace.makespan_ns = 2000;
+    trace.end_ns = 2000;
     assert_eq!(limit(&trace), ("the host".to_owned(), 1300));
 }
 
