@@ -56,6 +56,8 @@ pub enum Mutant {
     QueueRepeats,
     /// The watchdog does not see that a core takes too long.
     IgnoresSlowCores,
+    /// The watchdog makes one number of what a core runs: different parts of tasks have the same one.
+    FoldsWhatRuns,
     /// The watchdog takes a slow kernel for a stall.
     TakesWorkForAStall,
     /// Tasks of low priority go first.

@@ -63,7 +63,47 @@ pub(crate) struct Watchdog {
     progress: u64,
     progress_ns: u64,
     // What each core was seen running, and since when it has been seen so.
-    seen: [(u64, u64); MAX_WORKERS],
+    seen: [(Running, u64); MAX_WORKERS],
+}
+
+/// What a core runs. Two of these are compared word by word; one number made of the words would be the same for different parts.
+///
+/// A core runs nothing twice in a run: tasks that have the same slot have different generations, and each part of a task is given to one core,
+/// once. So what is seen again has lasted from one look to the other, also where the core was free at looks between.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Running {
+    /// The slot, with [`PART`].
+    running: u32,
+    generation: u32,
+    /// Which part of the task: its [`BlockContext`](pto_abi::block::BlockContext). Zero: it has one only.
+    context: u64,
+}
+
+impl Running {
+    /// What no core runs: no slot is as large.
+    const NOTHING: Self = Self { running: u32::MAX, generation: 0, context: 0 };
+
+    /// What a worker runs that was given this.
+    fn on(worker: u32, running: u32, state: &SharedState<'_>) -> Self {
+        let slot = running & !PART;
+        let Some(task) = state.task(slot) else { return Self { running, ..Self::NOTHING } };
+        let generation = task.generation.load(Ordering::Relaxed);
+        let shapes = state.shapes.as_ref().filter(|_| running != slot);
+        let context = shapes.map_or(0, |shapes| shapes.context(worker, task));
+        Self { running, generation, context }
+    }
+
+    /// Whether it is the same dispatch.
+    fn is(&self, other: &Self) -> bool {
+        if mutant::is(Mutant::FoldsWhatRuns) {
+            let folded = |of: &Self| {
+                let number = u64::from(of.generation) << 32 | u64::from(of.running);
+                number ^ of.context.rotate_right(24)
+            };
+            return folded(self) == folded(other);
+        }
+        self == other
+    }
 }
 
 impl Watchdog {
@@ -83,7 +123,7 @@ impl Watchdog {
             started_ns: None,
             progress: 0,
             progress_ns: 0,
-            seen: [(u64::MAX, 0); MAX_WORKERS],
+            seen: [(Running::NOTHING, 0); MAX_WORKERS],
         }
     }
 
@@ -106,8 +146,7 @@ impl Watchdog {
         self.idle_steps.is_multiple_of(STEPS_A_LOOK)
     }
 
-    /// A busy core that has had one task for too long, and for how long. A streaming run reuses slots: the
-    /// generation tells their tasks apart.
+    /// A busy core that has had one task for too long, and for how long.
     pub(crate) fn overdue(
         &mut self,
         now: u64,
@@ -116,9 +155,9 @@ impl Watchdog {
     ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
             let slot = cores.running(core);
-            let running = what_runs(cores.worker(core), slot, state);
+            let running = Running::on(cores.worker(core), slot, state);
             let seen = self.seen.get_mut(core)?;
-            if seen.0 != running {
+            if !running.is(&seen.0) {
                 *seen = (running, now);
             } else if now.saturating_sub(seen.1) > self.budgets.of(slot, state)
                 && !mutant::is(Mutant::IgnoresSlowCores)
@@ -155,18 +194,8 @@ impl Watchdog {
     }
 }
 
-/// A number that tells what a core runs from what it ran before: task and part.
-fn what_runs(worker: u32, running: u32, state: &SharedState<'_>) -> u64 {
-    let slot = running & !PART;
-    let Some(task) = state.task(slot) else { return u64::from(running) };
-    let number = u64::from(task.generation.load(Ordering::Relaxed)) << 32 | u64::from(running);
-    match state.shapes.as_ref().filter(|_| running != slot) {
-        Some(shapes) => number ^ shapes.context(worker, task).rotate_right(24),
-        None => number,
-    }
-}
-
-/// A number that changes whenever a task is added, published or completed.
+/// A number that changes whenever a task is added, published or completed: a sum of counters that rise, so that no two changes take
+/// each other back. Only a range that cannot be added lowers one, and the build ends with that.
 fn fingerprint(state: &SharedState<'_>) -> u64 {
     state.sum(|line| {
         let added = line.added.load(Ordering::Relaxed);

@@ -70,6 +70,7 @@ fn main() {
             aiv: *aiv,
             build_mode: BuildMode::CONCURRENT,
             fanout: FanoutStrategy::LOCK_FREE,
+            window: None,
             keeps_cores: KeepCores::Stay,
             task_budget_ns: 100_000,
             stall_budget_ns: 100_000,

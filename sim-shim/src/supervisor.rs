@@ -229,6 +229,7 @@ fn raise_stuck(launch: &Launch<'static>, worker: u32, since_ns: u64) {
         epitaph.kernel = dispatch.kernel;
         if let Some(task) = launch.state.task(slot) {
             epitaph.func_id = task.func_id.load(Ordering::Relaxed).into();
+            epitaph.task.generation = task.generation.load(Ordering::Relaxed);
         }
     }
     let sum = |counter: fn(&pto_abi::runtime::InstanceLine) -> &AtomicU64| {

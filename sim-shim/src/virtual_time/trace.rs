@@ -103,7 +103,8 @@ impl Trace {
     }
 }
 
-/// A multiplication and a rotation a word: differences spread over all bits within a few words.
+/// A multiplication and a rotation a word: differences spread over all bits within a few words. Each step is a bijection of the hash, so that runs which differ in one word have
+/// different hashes. Others have the same one in a chance of 2^-64; the hash is told and compared in tests, and nothing goes by it.
 #[inline]
 const fn fold(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29)

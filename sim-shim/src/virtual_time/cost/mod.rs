@@ -81,6 +81,15 @@ impl KernelCosts {
         }
     }
 
+    /// No task of a random graph costs more, in nanoseconds.
+    pub(super) fn longest_drawn_ns(self) -> u64 {
+        match self {
+            Self::Constant(cost) | Self::Drawn { high: cost, .. } => cost,
+            Self::Table { by_func, fallback } => by_func.iter().copied().fold(fallback, u64::max),
+            Self::Library { fallback } => fallback,
+        }
+    }
+
     /// Whether [`of`](Self::of) looks at the arguments: it is the cost model of the library then.
     pub(super) const fn needs_args(self) -> bool {
         matches!(self, Self::Library { .. })

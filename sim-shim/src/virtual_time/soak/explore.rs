@@ -93,9 +93,9 @@ fn search(graph: &Arc<RandomGraph>, setup: Setup, limit: u64, chooser: Chooser) 
         found.longest = found.longest.max(run.report.choices);
         traces.insert(run.report.trace_hash);
         found.traces = traces.len();
-        if let Err(what) = judge(&scenario, &rig, &run) {
+        if let Err(wrong) = judge(&scenario, &rig, &run) {
             let choices = run.chooser.listed().to_vec();
-            found.failure = Some((choices, Failure { run: 0, what }));
+            found.failure = Some((choices, wrong.in_run(0)));
             return found;
         }
         chooser = run.chooser;

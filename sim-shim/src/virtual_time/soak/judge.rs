@@ -3,12 +3,14 @@
 use std::fmt;
 
 use pto_abi::Fault;
+use pto_abi::block::BlockContext;
 use pto_abi::runtime::NOBODY;
 
 use super::super::chooser::Chooser;
 use super::super::inject::{Injection, Trouble};
 use super::super::ledger::Rule;
 use super::super::options::VirtualOptions;
+use super::super::trace::{Event, EventKind, Keep};
 use super::rig::{Rig, RigRun};
 use super::scenario::Scenario;
 
@@ -45,13 +47,54 @@ pub const fn expected(trouble: Trouble) -> &'static [Option<Fault>] {
     }
 }
 
+/// Which rule of the campaign a run broke. Two failures with the same cause are taken for the same fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The graph does not fit an arena.
+    TooLarge,
+    /// The run ended with this fault, or without one, and another end was expected.
+    End(Option<Fault>),
+    /// The fault names another core than the one in trouble.
+    WrongCore,
+    /// A core is said to have had a task for longer than since the task's doorbell.
+    TooOld,
+    /// A checker of the machine found this.
+    Violation(Rule),
+    /// Not all tasks were completed.
+    Incomplete,
+    /// A node holds a wrong value, or did not run once.
+    WrongValue,
+    /// The run took longer than its budgets and its tasks explain.
+    TooLong,
+}
+
 /// What was wrong with a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Which of a scenario's runs: 0 with its trouble, 1 without.
     pub run: u32,
+    /// Which rule it broke.
+    pub cause: Cause,
     /// In words.
     pub what: String,
+}
+
+/// What was wrong with one run.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    cause: Cause,
+    pub(super) what: String,
+}
+
+impl Wrong {
+    fn new(cause: Cause, what: impl Into<String>) -> Self {
+        Self { cause, what: what.into() }
+    }
+
+    /// The same of a run of this number.
+    pub(super) fn in_run(self, run: u32) -> Failure {
+        Failure { run, cause: self.cause, what: self.what }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -78,17 +121,19 @@ pub struct Passed {
     pub stale_lines: u64,
 }
 
+/// Events of a run that its judge looks at: those of the last kernels of each core.
+const KEPT: Keep = Keep::Events(1 << 20);
+
 /// Runs a scenario: with its trouble, and then once more without (the device must be usable).
 ///
 /// # Errors
 /// What was wrong with one of the runs.
 pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
-    let fail = |run, what: String| Failure { run, what };
     let mut rig = Rig::new(scenario.setup, &scenario.graph)
-        .ok_or_else(|| fail(0, "the graph does not fit an arena".to_owned()))?;
-    let chooser = Chooser::seeded(scenario.options.seed);
-    let first = rig.run(scenario.options, chooser);
-    judge(scenario, &rig, &first).map_err(|what| fail(0, what))?;
+        .ok_or_else(|| Wrong::new(Cause::TooLarge, "the graph does not fit an arena").in_run(0))?;
+    let options = VirtualOptions { keep: KEPT, ..scenario.options };
+    let first = rig.run(options, Chooser::seeded(options.seed));
+    judge(scenario, &rig, &first).map_err(|wrong| wrong.in_run(0))?;
     let mut passed = Passed {
         runs: 1,
         tasks: first.report.tasks,
@@ -97,11 +142,11 @@ pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
         hash: first.report.trace_hash,
         stale_lines: first.report.violation_count,
     };
-    if scenario.options.injection.is_some() {
-        let options = VirtualOptions { injection: None, ..scenario.options };
+    if options.injection.is_some() {
+        let options = VirtualOptions { injection: None, ..options };
         let calm = Scenario { options, ..scenario.clone() };
         let second = rig.run(options, first.chooser);
-        judge(&calm, &rig, &second).map_err(|what| fail(1, what))?;
+        judge(&calm, &rig, &second).map_err(|wrong| wrong.in_run(1))?;
         passed.runs += 1;
         passed.tasks += second.report.tasks;
     }
@@ -109,23 +154,45 @@ pub fn try_scenario(scenario: &Scenario) -> Result<Passed, Failure> {
 }
 
 /// Whether a run is what it must be.
-pub(super) fn judge(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), String> {
+pub(super) fn judge(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), Wrong> {
     let injection = scenario.options.injection.filter(|_| run.report.injections > 0);
     let expected = injection.map_or(&[None][..], |injection| expected(injection.trouble));
     if !expected.contains(&run.fault) {
         let expected: Vec<_> = expected.iter().map(|fault| name(*fault)).collect();
         let (found, expected) = (name(run.fault), expected.join(" or "));
-        return Err(format!("{found}, where {expected} was expected{}", told(run)));
+        let what = format!("{found}, where {expected} was expected{}", told(run));
+        return Err(Wrong::new(Cause::End(run.fault), what));
     }
     if let (Some(injection), Some(fault)) = (injection, run.fault)
         && !injection.trouble.is_builders()
         && run.epitaph.core != injection.worker
     {
         let (named, worker) = (run.epitaph.core, injection.worker);
-        return Err(format!("{fault:?} names core {named}, and it was core {worker}"));
+        let what = format!("{fault:?} names core {named}, and it was core {worker}{}", told(run));
+        return Err(Wrong::new(Cause::WrongCore, what));
+    }
+    if had_ns(run).is_some_and(|had_ns| run.epitaph.since_ns > had_ns + A_COMMIT_NS) {
+        let what = format!("a core is blamed for the time of another task{}", told(run));
+        return Err(Wrong::new(Cause::TooOld, what));
     }
     judge_violations(injection.map(|injection| injection.trouble), run)?;
     judge_end(scenario, rig, run)
+}
+
+/// A commit rings one core after another, and the look of a watchdog is of one moment.
+const A_COMMIT_NS: u64 = 1_000;
+
+/// For how long the core that ran too long has had its task, by the machine; `None`: no core did, or its events were not kept.
+fn had_ns(run: &RigRun) -> Option<u64> {
+    let epitaph = &run.epitaph;
+    let is_it = |event: &&Event| {
+        event.kind == EventKind::Dispatched
+            && u32::from(event.agent) == epitaph.core
+            && event.task == epitaph.task.slot
+    };
+    let of_core = run.fault == Some(Fault::STALL_CORE);
+    let dispatched = run.report.events.iter().rev().filter(|_| of_core).find(is_it)?;
+    Some(epitaph.time_ns.saturating_sub(dispatched.time_ns))
 }
 
 fn name(fault: Option<Fault>) -> &'static str {
@@ -142,8 +209,13 @@ fn told(run: &RigRun) -> String {
     };
     let [instance, core, task] = [epitaph.instance, epitaph.core, epitaph.task.slot].map(number);
     let mut text = format!(
-        "; by instance {instance} at {} ns, core {core}, task {task}; {} added, {} published, {} completed, {} cores busy",
-        epitaph.time_ns, epitaph.added, epitaph.published, epitaph.completed, epitaph.busy_cores
+        "; by instance {instance} at {} ns, core {core}, task {task}{}; {} added, {} published, {} completed, {} cores busy",
+        epitaph.time_ns,
+        lasted(run),
+        epitaph.added,
+        epitaph.published,
+        epitaph.completed,
+        epitaph.busy_cores
     );
     let held = (epitaph.blocked_count as usize).min(epitaph.blocked.len());
     for blocked in epitaph.blocked.iter().take(held.min(4)) {
@@ -152,7 +224,24 @@ fn told(run: &RigRun) -> String {
     text
 }
 
-fn judge_violations(trouble: Option<Trouble>, run: &RigRun) -> Result<(), String> {
+/// Which part of the task, for how long by the firmware, and for how long by the machine.
+fn lasted(run: &RigRun) -> String {
+    let epitaph = &run.epitaph;
+    let mut text = String::new();
+    if epitaph.part != 0 {
+        let BlockContext { block, blocks, lane } = BlockContext::of(epitaph.part);
+        text += &format!(" (block {block} of {blocks}, lane {lane})");
+    }
+    if epitaph.since_ns > 0 {
+        text += &format!(", for {} ns", epitaph.since_ns);
+    }
+    if let Some(had_ns) = had_ns(run) {
+        text += &format!(" (its doorbell was {had_ns} ns before)");
+    }
+    text
+}
+
+fn judge_violations(trouble: Option<Trouble>, run: &RigRun) -> Result<(), Wrong> {
     // Without maintenance a reader finds old lines: that is what the model is for.
     let unmaintained = matches!(trouble, Some(Trouble::NoFlush | Trouble::NoInvalidate));
     // The book takes a task for ready whose count is wrong, and it is on no list.
@@ -164,32 +253,36 @@ fn judge_violations(trouble: Option<Trouble>, run: &RigRun) -> Result<(), String
     };
     let mut violations = run.report.violations.iter();
     match violations.find(|found| !is_expected(found.rule)) {
-        Some(violation) => Err(violation.to_string()),
+        Some(found) => Err(Wrong::new(Cause::Violation(found.rule), found.to_string())),
         None => Ok(()),
     }
 }
 
-fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), String> {
+fn judge_end(scenario: &Scenario, rig: &Rig, run: &RigRun) -> Result<(), Wrong> {
     if run.fault.is_none() {
         let nodes = scenario.graph.nodes.len() as u64;
         if run.report.tasks != nodes {
-            return Err(format!("{} of {nodes} tasks were completed", run.report.tasks));
+            let what = format!("{} of {nodes} tasks were completed", run.report.tasks);
+            return Err(Wrong::new(Cause::Incomplete, what));
         }
         if let Some(node) = rig.wrong_node() {
-            return Err(format!("node {node} holds a wrong value, or did not run once"));
+            let what = format!("node {node} holds a wrong value, or did not run once");
+            return Err(Wrong::new(Cause::WrongValue, what));
         }
     }
     let setup = &scenario.setup;
     let budgets = setup.task_budget_ns + setup.stall_budget_ns + 2 * setup.bring_up_budget_ns;
-    // A task with everything around it takes less than 20 us of virtual time; on a slow core, its budget.
+    // Beyond its kernel a task takes less than 20 us of virtual time; on a slow core, its budget.
     let is_slow =
         matches!(scenario.options.injection, Some(Injection { trouble: Trouble::Slow(_), .. }));
-    let task_ns = 20_000 + if is_slow { setup.task_budget_ns } else { 0 };
+    let task_ns = 20_000 + scenario.options.costs.longest_drawn_ns();
+    let task_ns = task_ns + if is_slow { setup.task_budget_ns } else { 0 };
     let parts = scenario.graph.first_cells().last().copied().unwrap_or(0);
     let bound_ns = 2 * budgets + task_ns * u64::from(parts);
     let makespan_ns = run.report.makespan_ns;
     if makespan_ns > bound_ns {
-        return Err(format!("the run took {makespan_ns} ns; its bound is {bound_ns} ns"));
+        let what = format!("the run took {makespan_ns} ns; its bound is {bound_ns} ns");
+        return Err(Wrong::new(Cause::TooLong, what));
     }
     Ok(())
 }

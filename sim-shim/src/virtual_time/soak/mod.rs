@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! seed -> scenario.rs (graph, device, options, trouble) -> rig.rs (runs it) -> judge.rs -> passed, or
-//!         a Failure -> shrink.rs -> the smallest scenario that still fails
+//!         a Failure -> shrink.rs -> the smallest scenario that still fails -> recorded.rs (its trace)
 //! ```
 //! A seed is a bug report: the same seed and options give the same runs on every machine. Each scenario is run
 //! twice if it has trouble: the second run, on the same device and without trouble, must succeed.
@@ -17,6 +17,7 @@ mod judge;
 mod mutants;
 mod node_block_shape;
 mod program;
+mod recorded;
 mod rig;
 mod scenario;
 mod setup;
@@ -35,8 +36,9 @@ use crate::os_threads::default_campaign_threads;
 
 pub use explore::{Exploration, explore, explore_bring_up, explore_options, explore_states};
 pub use graph::{EdgesFrom, Node, PublishOrder, RandomGraph, STRIDE};
-pub use judge::{Failure, Passed, expected, try_scenario};
+pub use judge::{Cause, Failure, Passed, expected, try_scenario};
 pub use node_block_shape::{NodeBlockShape, NodePredicate};
+pub use recorded::{OWN_KERNELS, RecordedRun, record};
 pub use scenario::{Scenario, TROUBLES, Troubles};
 pub use setup::{KeepCores, Setup};
 pub use shrink::shrink;
@@ -113,7 +115,7 @@ pub struct SoakReport {
     pub injected: u64,
     /// Scenarios that ended with a fault, as expected of them.
     pub faulted: u64,
-    /// The exclusive or of all trace hashes.
+    /// The exclusive or of all trace hashes: whatever the order of the seeds. It is told and compared, and nothing goes by it.
     pub hash: u64,
     /// Seeds that failed, in ascending order.
     pub failures: Vec<FailedSeed>,

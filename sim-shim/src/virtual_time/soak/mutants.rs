@@ -88,7 +88,7 @@ fn caught<F: FanoutPolicy>(seeds: u64) -> Option<(u64, String)> {
         let scenario = Scenario::draw(seed, 40, Troubles::None);
         let mut rig = Rig::new(scenario.setup, &scenario.graph)?;
         let run = rig.run_with::<F>(scenario.options);
-        judge(&scenario, &rig, &run).err().map(|what| (seed, what))
+        judge(&scenario, &rig, &run).err().map(|wrong| (seed, wrong.what))
     })
 }
 

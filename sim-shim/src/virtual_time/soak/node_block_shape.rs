@@ -53,18 +53,33 @@ pub(super) fn room(setup: &Setup, lanes: Lanes) -> u32 {
 impl NodeBlockShape {
     /// Draws a block shape for a node with these producers.
     pub(super) fn draw(random: &mut Random, setup: &Setup, producers: &[u32]) -> Self {
-        let able: Vec<Lanes> =
-            [1, 2, 3, 6, 7].map(Lanes).into_iter().filter(|l| room(setup, *l) > 0).collect();
-        let lanes = random.pick(&able);
+        Self::draw_of(random, setup, &[1, 2, 3, 6, 7]).for_node(random, producers)
+    }
+
+    /// As [`draw`](Self::draw), of a block that has several kernels where the device can run one.
+    pub(super) fn draw_with_parts(random: &mut Random, setup: &Setup) -> Self {
+        let several: &[u8] = if room(setup, Lanes(3)) > 0 { &[3, 6, 7] } else { &[1, 2, 6] };
+        Self::draw_of(random, setup, several)
+    }
+
+    fn draw_of(random: &mut Random, setup: &Setup, lanes: &[u8]) -> Self {
+        let able = lanes.iter().map(|lanes| Lanes(*lanes)).filter(|l| room(setup, *l) > 0);
+        let lanes = random.pick(&able.collect::<Vec<_>>());
         let starts_at_once = random.below(3) == 0;
-        let most = if starts_at_once { room(setup, lanes) } else { 9 };
+        // Now and then more than any device has cores for.
+        let many = random.pick(&[9, 9, 9, 40]);
+        let most = if starts_at_once { room(setup, lanes) } else { many };
         let blocks = if random.below(2) == 0 { 1 } else { 1 + random.below(most) };
+        Self { lanes, blocks, starts_at_once, priority: Priority::NORMAL, when: None }
+    }
+
+    /// The same for a node with these producers: with a priority, and a predicate now and then.
+    pub(super) fn for_node(self, random: &mut Random, producers: &[u32]) -> Self {
         let when = (random.below(3) == 0 && !producers.is_empty()).then(|| NodePredicate {
             producer: random.pick(producers),
             comparison: random.pick(Comparison::ALL),
             value: random.word(),
         });
-        let priority = random.pick(Priority::ALL);
-        Self { lanes, blocks, starts_at_once, priority, when }
+        Self { priority: random.pick(Priority::ALL), when, ..self }
     }
 }

@@ -10,6 +10,7 @@ use pto_abi::launch::{Epochs, LaunchBlock};
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::runtime::{Epitaph, OrchArgs, RunConfig, region};
 use pto_abi::symbol::symbol;
+use pto_abi::trace::TraceCapacities;
 use pto_abi::{Fault, GmAddr, RuntimeVariant};
 use pto_aicore_kernels::LIBRARY;
 #[cfg(test)]
@@ -35,6 +36,14 @@ use crate::builders::AnyBuilders;
 
 /// Entries of a tensor map, at least.
 const FEWEST_ENTRIES: u32 = 256;
+
+/// Argument words and edges that a small ring has for each task of its window: more than a node of a random graph has, with what a ring loses at its end.
+const WORDS_A_SLOT: u32 = 32;
+/// See [`WORDS_A_SLOT`].
+const EDGES_A_SLOT: u32 = 32;
+
+/// Events of a part in the ring of one agent, at most.
+const EVENTS_A_PART: u32 = 16;
 
 /// A line of memory.
 #[derive(Clone, Copy)]
@@ -80,23 +89,42 @@ impl Drop for Rig {
 impl Rig {
     /// A device for one graph; `None`: the graph is too large for an arena.
     pub(super) fn new(setup: Setup, graph: &Arc<RandomGraph>) -> Option<Self> {
+        Self::with_rings(setup, graph, TraceCapacities::OFF)
+    }
+
+    /// The same, whose runs are traced as a whole. That changes nothing in them.
+    pub(super) fn traced(setup: Setup, graph: &Arc<RandomGraph>) -> Option<Self> {
+        let parts: u32 = graph.first_cells().last().copied()?;
+        let edges = u32::try_from(graph.edge_count()).ok()?;
+        let rings = TraceCapacities {
+            instances: setup.aicpu,
+            instance_events: parts.saturating_mul(EVENTS_A_PART).saturating_add(2 * edges),
+            cores: setup.aic + setup.aiv,
+            core_events: parts.saturating_mul(EVENTS_A_PART),
+        };
+        Self::with_rings(setup, graph, rings)
+    }
+
+    fn with_rings(setup: Setup, graph: &Arc<RandomGraph>, trace: TraceCapacities) -> Option<Self> {
         let tasks = u32::try_from(graph.nodes.len()).ok()?;
         let edges = graph.edge_count() as u64;
         let streams = setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER;
         // With tensors: the words of a part, itself, its producers, its table, and the word behind.
         let most = u64::from(NODE_ARGS) + 4;
-        let arg_words = if streams {
-            most * u64::from(tasks) + edges
-        } else {
-            u64::from(NODE_ARGS) * u64::from(tasks)
-        };
         let image_bytes = image_bytes(graph);
+        let held = setup.window.unwrap_or(tasks);
+        let (arg_words, edges_held) = match setup.window {
+            Some(window) => (u64::from(WORDS_A_SLOT * window), u64::from(EDGES_A_SLOT * window)),
+            None if streams => (most * u64::from(tasks) + edges, edges),
+            None => (u64::from(NODE_ARGS) * u64::from(tasks), edges),
+        };
         let capacities = Capacities {
-            tasks,
+            tasks: held,
             arg_words,
-            edges,
+            edges: edges_held,
             image_bytes,
             log_entries: 4,
+            trace,
             ..Capacities::default()
         };
         let mut capacities = if streams { capacities.streamed_whole() } else { capacities };
@@ -213,6 +241,11 @@ impl Rig {
     pub(super) fn prepared(&mut self) -> Launch<'static> {
         self.prepare();
         Launch::accept(self.arena).expect("the rig prepares it")
+    }
+
+    /// The arena of its runs.
+    pub(super) const fn arena(&self) -> &Arena<'static> {
+        &self.arena
     }
 
     fn prepare(&mut self) {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use pto_abi::{BuildMode, CoreKind, FanoutStrategy, RuntimeVariant};
 
-use super::super::cost::KernelCosts;
+use super::super::cost::{COST_ARGS, KernelCosts};
 use super::super::inject::{Injection, Trouble};
 use super::super::options::{Compute, LineModel, VirtualOptions};
 use super::super::profile::Profile;
 use super::super::random::Random;
 use super::super::trace::Keep;
-use super::graph::{EdgesFrom, RandomGraph};
+use super::graph::{EdgesFrom, PublishOrder, RandomGraph};
 use super::setup::{KeepCores, Setup};
 
 /// Everything that a run depends on.
@@ -26,14 +26,27 @@ pub struct Scenario {
     pub options: VirtualOptions,
 }
 
-/// Longest kernel of a scenario, in nanoseconds.
-const LONGEST_KERNEL_NS: u64 = 4_000;
-/// A task may take this long: far above the longest kernel and every delay, far below a slow core's.
-const TASK_BUDGET_NS: u64 = 100_000;
-/// Nothing may move for this long.
+/// The longest kernels of a scenario, in nanoseconds.
+const KERNELS_NS: [u64; 10] =
+    [0, 0, 200, 200, 4_000, 4_000, 4_000, 4_000, LONG_KERNEL_NS, LONG_KERNEL_NS];
+/// Nearly as long as a watchdog takes from one look to the next. With parts of tasks on few cores it then meets one part after another on a core, and nothing between.
+/// One scenario in five is so, because a run takes several times as long.
+const LONG_KERNEL_NS: u64 = 40_000;
+/// Beyond its kernel a task has this much time in a scenario with room. It is far above every delay, and far below a slow core's.
+const ROOM_NS: u64 = 100_000;
+/// The same in a scenario without: what a healthy core and its scheduler need, and the delays that are injected and harmless.
+const SLACK_NS: u64 = 20_000;
+/// See [`SLACK_NS`].
+const HARMLESS_DELAY_NS: u64 = 20_000;
+/// Nothing may move for this long, and longer where a program adds tasks and publishes none.
 const STALL_BUDGET_NS: u64 = 60_000;
-/// A core may take this long to answer or to stop.
+/// What a program may take to add one task. Schedulers have their turns when it publishes, so that all tasks that it has added before seem to come at once.
+const BUILD_NS: u64 = 1_000;
+/// A core may take this long to answer or, behind its kernel, to stop.
 const BRING_UP_BUDGET_NS: u64 = 50_000;
+
+/// Runs whose tasks may have parts.
+const STREAMS: &[RuntimeVariant] = &[RuntimeVariant::TENSORMAP_AND_RINGBUFFER];
 
 impl Scenario {
     /// Draws a scenario of `tasks` tasks; `with_trouble`: in a chance of two out of three something goes wrong.
@@ -45,13 +58,27 @@ impl Scenario {
     /// As [`draw`](Self::draw), of streaming runs only.
     #[must_use]
     pub fn shaped(seed: u64, tasks: u32, trouble: Troubles) -> Self {
-        Self::draw_of(seed, tasks, trouble, &[RuntimeVariant::TENSORMAP_AND_RINGBUFFER])
+        Self::draw_of(seed, tasks, trouble, STREAMS)
+    }
+
+    /// What the kernel of a node takes, in nanoseconds; each of its parts, if it has several.
+    #[must_use]
+    pub fn kernel_ns(&self, node: u32) -> u64 {
+        let slots = self.setup.window.unwrap_or(u32::MAX);
+        self.options.costs.of(self.graph.func_id(node).0, node % slots, &[0; COST_ARGS])
     }
 
     fn draw_of(seed: u64, tasks: u32, trouble: Troubles, variants: &[RuntimeVariant]) -> Self {
         // Neighbouring seeds must not have neighbouring streams.
         let mut random = Random::new(pto_aicore_kernels::probe::mix(seed));
-        let setup = draw_setup(&mut random, variants);
+        let longest_ns = random.pick(&KERNELS_NS);
+        let budgets = Budgets::draw(&mut random, (tasks, longest_ns), trouble);
+        let is_long = longest_ns == LONG_KERNEL_NS;
+        let (variants, most_clusters) = match is_long && random.below(4) > 0 {
+            true => (STREAMS, 2),
+            false => (variants, 5),
+        };
+        let mut setup = draw_setup(&mut random, (variants, most_clusters), budgets);
         let kinds: &[CoreKind] = match (setup.aic, setup.aiv) {
             (0, _) => &[CoreKind::AIV],
             (_, 0) => &[CoreKind::AIC],
@@ -61,16 +88,19 @@ impl Scenario {
         if setup.variant == RuntimeVariant::TENSORMAP_AND_RINGBUFFER {
             // Of a stream of its own, so that the rest of the scenario is as without block shapes.
             let mut random = Random::new(pto_aicore_kernels::probe::mix(!seed));
-            if random.below(3) > 0 {
-                graph.shape_up(&mut random, &setup);
+            match random.below(3) {
+                _ if is_long => graph.shape_alike(&mut random, &setup),
+                0 => {}
+                _ => graph.shape_up(&mut random, &setup),
             }
         }
         let profile = match random.below(4) {
             0 => Profile::ideal(),
             _ => Profile::a2a3(),
         };
-        let high = random.pick(&[0, 200, LONGEST_KERNEL_NS]);
-        let costs = KernelCosts::Drawn { low: 0, high, seed: random.word() };
+        // Now and then all kernels are long.
+        let low = if is_long { longest_ns / 2 } else { random.pick(&[0, 0, longest_ns / 2]) };
+        let costs = KernelCosts::Drawn { low, high: longest_ns, seed: random.word() };
         let injection = match trouble {
             Troubles::None => None,
             Troubles::Some if random.below(3) == 0 => None,
@@ -84,6 +114,9 @@ impl Scenario {
                 Some(_) => EdgesFrom::Tensors,
             };
             graph.derive_edges(&mut random, &setup, values);
+            if injection.is_none() {
+                setup.window = draw_window(&mut random, &setup, graph.order);
+            }
         }
         let graph = Arc::new(graph);
         let options = VirtualOptions {
@@ -108,8 +141,49 @@ pub enum Troubles {
     Some,
 }
 
-fn draw_setup(random: &mut Random, variants: &[RuntimeVariant]) -> Setup {
-    let clusters = 1 + random.below(5);
+/// The budgets of a scenario, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Budgets {
+    task_ns: u64,
+    stall_ns: u64,
+    bring_up_ns: u64,
+}
+
+impl Budgets {
+    /// Those of a run of so many tasks whose kernels are so long at most.
+    fn draw(random: &mut Random, (tasks, longest_ns): (u32, u64), trouble: Troubles) -> Self {
+        let harmless_ns = match trouble {
+            Troubles::None => 0,
+            Troubles::Some => HARMLESS_DELAY_NS,
+        };
+        let tight_ns = SLACK_NS + harmless_ns;
+        let beyond_ns = random.pick(&[ROOM_NS, tight_ns, tight_ns]);
+        Self {
+            task_ns: longest_ns + beyond_ns,
+            stall_ns: STALL_BUDGET_NS + BUILD_NS * u64::from(tasks),
+            bring_up_ns: BRING_UP_BUDGET_NS + longest_ns,
+        }
+    }
+}
+
+/// How many tasks a window holds that is smaller than the graph, in one of two; `None`: it holds all. The program has to wait for room then, so that schedulers run
+/// beside it, and it must hold what is published together.
+fn draw_window(random: &mut Random, setup: &Setup, order: PublishOrder) -> Option<u32> {
+    let smallest = match order {
+        PublishOrder::AtOnce => 16,
+        PublishOrder::Ranges(_) => 32,
+        PublishOrder::Backwards(_) | PublishOrder::AtEnd => return None,
+    };
+    let is_small = random.below(2) == 0 && setup.build_mode == BuildMode::CONCURRENT;
+    is_small.then_some(smallest)
+}
+
+fn draw_setup(
+    random: &mut Random,
+    (variants, most_clusters): (&[RuntimeVariant], u32),
+    budgets: Budgets,
+) -> Setup {
+    let clusters = 1 + random.below(most_clusters);
     let (aic, aiv) = match random.below(6) {
         0 => (0, 2 * clusters),
         1 => (clusters, 0),
@@ -129,10 +203,11 @@ fn draw_setup(random: &mut Random, variants: &[RuntimeVariant]) -> Setup {
             BuildMode::SEQUENTIAL,
         ]),
         fanout: random.pick(&[FanoutStrategy::LOCKED, FanoutStrategy::LOCK_FREE]),
+        window: None,
         keeps_cores: random.pick(&[KeepCores::Leave, KeepCores::Stay]),
-        task_budget_ns: TASK_BUDGET_NS,
-        stall_budget_ns: STALL_BUDGET_NS,
-        bring_up_budget_ns: BRING_UP_BUDGET_NS,
+        task_budget_ns: budgets.task_ns,
+        stall_budget_ns: budgets.stall_ns,
+        bring_up_budget_ns: budgets.bring_up_ns,
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Setup {
     pub build_mode: BuildMode,
     /// How edges are added while their producer may complete.
     pub fanout: FanoutStrategy,
+    /// Of a streaming run: how many tasks its window holds, a power of two; `None`: all. Its rings are as small.
+    pub window: Option<u32>,
     /// Whether cores stay in service after a run without a fault.
     pub keeps_cores: KeepCores,
     /// How long one task may run, in nanoseconds.
@@ -35,6 +37,9 @@ impl fmt::Display for Setup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { variant, aicpu, aic, aiv, build_mode, fanout, .. } = self;
         write!(f, "{variant}, {build_mode}, {fanout} fanout, {aicpu} AICPU, {aic} AIC, {aiv} AIV")?;
+        if let Some(window) = self.window {
+            write!(f, ", window of {window} tasks")?;
+        }
         let [task, stall, bring_up] =
             [self.task_budget_ns, self.stall_budget_ns, self.bring_up_budget_ns].map(time_text);
         write!(

@@ -13,6 +13,7 @@ use pto_graph::{Arg, Predicate, StreamBuilder, TensorTask, TensorView};
 use super::super::random::Random;
 use super::graph::{EdgesFrom, PublishOrder, RandomGraph, STRIDE};
 use super::node_block_shape::NodeBlockShape;
+use super::program::Program;
 use super::setup::Setup;
 
 /// The kernels of parts, as they are registered.
@@ -22,11 +23,32 @@ pub(super) const KERNELS: [(FuncId, KernelFn); CoreKind::COUNT] =
 const PART_ARGS: usize = 7;
 
 impl RandomGraph {
+    /// The kernel of a node, on the first of its cores.
+    pub(super) fn func_id(&self, node: u32) -> FuncId {
+        let node = &self.nodes[node as usize];
+        let [(cube, _), (vector, _)] = KERNELS;
+        match node.block_shape {
+            Some(shape) if shape.lanes.has(0) => cube,
+            Some(_) => vector,
+            None => Program::func_id(node),
+        }
+    }
+
     /// Gives block shapes to two of three nodes.
     pub(super) fn shape_up(&mut self, random: &mut Random, setup: &Setup) {
         for node in &mut self.nodes {
             if random.below(3) > 0 {
                 node.block_shape = Some(NodeBlockShape::draw(random, setup, &node.producers));
+            }
+        }
+    }
+
+    /// The same, of two shapes alone, with several parts each: what follows one another on a core is alike.
+    pub(super) fn shape_alike(&mut self, random: &mut Random, setup: &Setup) {
+        let shapes = [(); 2].map(|()| NodeBlockShape::draw_with_parts(random, setup));
+        for node in &mut self.nodes {
+            if random.below(3) > 0 {
+                node.block_shape = Some(random.pick(&shapes).for_node(random, &node.producers));
             }
         }
     }

@@ -37,6 +37,7 @@ fn device(schedulers: u32, (aic, aiv): (u32, u32), build_mode: BuildMode) -> Set
         aiv,
         build_mode,
         fanout: FanoutStrategy::LOCK_FREE,
+        window: None,
         keeps_cores: KeepCores::Stay,
         task_budget_ns: 100_000,
         stall_budget_ns: 100_000,

@@ -27,6 +27,7 @@ fn setup(aicpu: u32, aic: u32, fanout: FanoutStrategy) -> Setup {
         aiv: 0,
         build_mode: BuildMode::CONCURRENT,
         fanout,
+        window: None,
         keeps_cores: KeepCores::Stay,
         task_budget_ns: 100_000,
         stall_budget_ns: 100_000,

@@ -30,6 +30,7 @@ fn scenario(trouble: Trouble, at: u32, profile: &'static Profile) -> Scenario {
         aiv: 6,
         build_mode: BuildMode::CONCURRENT,
         fanout: FanoutStrategy::LOCK_FREE,
+        window: None,
         keeps_cores: KeepCores::Stay,
         task_budget_ns: 100_000,
         stall_budget_ns: 60_000,
