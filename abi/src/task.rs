@@ -100,6 +100,11 @@ impl TaskHead {
     }
 
     /// Writes the line of a task that nobody looks at yet.
+    ///
+    /// These words are larger than the fields in them. That is no race: schedulers and cores read the fields behind the publish, which is a Release, and the slot is free
+    /// again only behind the completion, which the builder acquires. Only a post-mortem and a supervisor look at lines of which they know nothing, and they may do so while a
+    /// builder writes here. The language defines no such pair of accesses of different sizes. On the machines that run this, x86-64 and AArch64, an aligned access is one access,
+    /// so that a field is the old one or the new one, and never torn. What these readers find is told, and decides nothing.
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub fn write(&self, task: &Task) {

@@ -71,7 +71,8 @@ pub const fn over_budget(since_ns: u64) -> Blame {
 }
 
 /// Writes the post-mortem: the blame, the counts, the blocked tasks and one missing producer of each.
-/// Reads every task and edge; a run makes it once, after its end.
+/// Reads every task and edge; a run makes it once, after its end. A builder may still write lines of tasks meanwhile: what is read of them is the field before or behind
+/// that ([`TaskHead::write`](pto_abi::task::TaskHead::write)).
 #[must_use]
 pub fn epitaph(state: &SharedState<'_>, blame: &Blame, instance: u32, now_ns: u64) -> Epitaph {
     let mut epitaph = Epitaph::of(blame.fault);

@@ -19,7 +19,7 @@ use crate::blame::Blame;
 use crate::builder::consumers::put_consumer;
 use crate::builder::kernels::Kernels;
 use crate::builder::publisher::{Publisher, count_one, release_published};
-use crate::builder::task_line::TaskLine;
+use crate::builder::task_line::{TaskLine, first_generation};
 use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
 use crate::fanout::FanoutPolicy;
 use crate::state::SharedState;
@@ -84,7 +84,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
                 free: NO_SLOT,
                 taken: 0,
             },
-            generation: inputs.generation.wrapping_mul(0x9E37_79B1),
+            generation: first_generation(inputs.generation),
             tasks: 0,
             in_flight: 0,
             most_in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX).max(1),

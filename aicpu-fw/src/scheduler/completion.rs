@@ -106,7 +106,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.release.is_some()
     }
 
-    /// A pass over the cores begins: it may release so many consumers.
+    /// A pass over the cores begins: it, and what becomes complete without a core behind it, may release so many consumers.
     #[inline(always)]
     pub(super) const fn begin(&mut self) {
         self.releases_left = RELEASES_A_STEP;
@@ -279,7 +279,6 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         }
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };
-        self.begin();
         self.go_on(platform, (slot, ConsumerWalk::new(count)));
     }
 
@@ -298,7 +297,6 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
-        self.begin();
         self.go_on(platform, (slot, ConsumerWalk::new(count)));
     }
 

@@ -401,10 +401,18 @@ impl<'a> Dispatcher<'a> {
 
     #[cold]
     fn wrong_task(&mut self, slot: u32, state: u8) -> Fault {
-        let task = TaskId { slot, generation: self.generation };
+        let task = self.id_of(slot);
         let expected = TaskState::PUBLISHED.get().into();
         let blame = Blame::of(Fault::SCHEDULE_TASK_STATE).task(task);
         self.blame.leave(blame.detail(state.into(), expected))
+    }
+
+    /// The task that stands in a slot: where slots are used again, each has a generation of its own.
+    fn id_of(&self, slot: u32) -> TaskId {
+        let task = self.state.task(slot);
+        let generation =
+            task.map_or(self.generation, |task| task.generation.load(Ordering::Relaxed));
+        TaskId { slot, generation }
     }
 
     /// Blames a core and the task, or the part of one, that it was given.
@@ -416,7 +424,7 @@ impl<'a> Dispatcher<'a> {
         let running = self.cores.running(core);
         let slot = running & !PART;
         let func = self.func_id(slot);
-        let blame = blame.task(TaskId { slot, generation: self.generation }).func(func.into());
+        let blame = blame.task(self.id_of(slot)).func(func.into());
         if P::BLOCK_SHAPES && running != slot { self.blame_part(blame, core, slot) } else { blame }
     }
 

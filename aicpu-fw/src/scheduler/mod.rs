@@ -23,7 +23,8 @@
 //!
 //! Invariants:
 //! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
-//!   beside the few in each task's own line (a larger fanout goes on in the next step), and fills each core at most once.
+//!   beside the few in each task's own line and one of each task that completes without a core (a larger fanout goes on in the next step), and fills each core at
+//!   most once. Where it has found nothing it looks at its cores once more, with as many releases.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
@@ -68,7 +69,7 @@ const BUILD: u8 = 1 << 0;
 #[cfg(not(any(loom, shuttle)))]
 const BOARD: u8 = 1 << 1;
 
-/// Tasks whose predicate one step reads at most, and transfers that it completes: each may release as many consumers as a completion.
+/// Tasks whose predicate one step reads at most, and transfers that it completes. All of them share the releases of the step.
 const ARRIVALS_A_STEP: usize = 16;
 
 /// What a step did.

@@ -228,8 +228,9 @@ impl<'a> PlainTasks<'a> {
                 }
                 Choice::SharedToFree => {
                     let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH).min(may_take);
-                    may_take -= room;
-                    staged |= dispatch_shared(dispatcher, platform, (kind, room))?;
+                    let taken = dispatch_shared(dispatcher, platform, (kind, room))?;
+                    may_take -= taken;
+                    staged |= taken > 0;
                 }
                 Choice::Behind => {
                     has_seconds =
@@ -350,12 +351,12 @@ impl<'a> Siblings<'a> {
     }
 }
 
-/// Takes up to `room` tasks from the shared queue to free cores. Whether there was anything.
+/// Takes up to `room` tasks from the shared queue to free cores; how many.
 fn dispatch_shared<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
     (kind, room): (CoreKind, usize),
-) -> Result<bool, Fault> {
+) -> Result<usize, Fault> {
     let mut slots = [0; SHARED_BATCH];
     let slots = slots.get_mut(..room).unwrap_or_default();
     let taken = dispatcher.state().queue(kind).pop::<P::Sharing>(slots);
@@ -363,7 +364,7 @@ fn dispatch_shared<P: Platform>(
     for &slot in slots.iter().take(taken) {
         dispatcher.stage_on_free(platform, kind, slot)?;
     }
-    Ok(taken > 0)
+    Ok(taken)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

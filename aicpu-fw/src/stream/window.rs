@@ -2,7 +2,8 @@
 //!
 //! Invariants: `first <= watermark <= next`, and `next - watermark` is at most the number of slots. Every task below the
 //! watermark has completed. An id is a slot and a generation; the generation grows by one each time round the window, from
-//! a number that differs from run to run, so that an old id is known.
+//! the first one of the run. Ids of one run are all different, up to 2^32 times round, and an
+//! id of an earlier run is known as such unless a run goes round very often (`first_generation`).
 
 use core::hash::{Hash, Hasher};
 
@@ -15,6 +16,7 @@ use pto_graph::Origin;
 
 use super::rings::low_half;
 use crate::blame::Blame;
+use crate::builder::task_line::first_generation;
 
 /// See the file.
 #[derive(Clone)]
@@ -48,8 +50,7 @@ impl<'a> Window<'a> {
             first,
             shift: slots.checked_ilog2().unwrap_or(0),
             mask: slots.saturating_sub(1),
-            // Odd: different runs have different generations.
-            generation: generation.wrapping_mul(0x9E37_79B1),
+            generation: first_generation(generation),
         }
     }
 

@@ -1,10 +1,14 @@
 //! The scheduler with scripted cores: dispatch, release, the end, and what it refuses.
 
+use pto_abi::gm::GmWindow;
 use pto_abi::kinds::TaskState;
+use pto_abi::stream::{BlockBoard, BlockLine};
 use pto_abi::sync::{Ordering, Shared};
+use pto_abi::task::Task;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr, TaskId};
+use pto_aicpu_fw::block_shapes::{BlockShapeMemory, LANE_SETS, List};
 use pto_aicpu_fw::scheduler::RELEASES_A_STEP;
-use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
+use pto_aicpu_fw::{FanoutPolicy, Scheduler, SharedState, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, scheduler, with_options, worker_of};
@@ -138,6 +142,50 @@ fn completions_behind_a_large_fanout<F: FanoutPolicy>() {
     assert_eq!(mock.tasks().len() as u64, u64::from(consumers) + 2);
 }
 
+/// Tasks that do not run complete without a core, several in a step, and share the releases of the step.
+fn skipped_tasks_share_the_releases_of_a_step<F: FanoutPolicy>() {
+    const SKIPPED: u32 = 16;
+    const CONSUMERS: u32 = 200;
+    let tasks = SKIPPED * (1 + CONSUMERS);
+    let words = Words::new(Size { tasks, arg_words: 0, edges: tasks.into(), instances: 1 });
+    let mut builder = builder::<F>(&words);
+    let skipped: Vec<_> = (0..SKIPPED).map(|_| builder.add_task(on(AIV)).unwrap()).collect();
+    for producer in &skipped {
+        (0..CONSUMERS).for_each(|_| drop(builder.submit(on(AIV), &[*producer]).unwrap()));
+    }
+    let board = BlockBoard::default();
+    board.reset();
+    let lines: Vec<_> = (0..SKIPPED).map(|_| BlockLine::default()).collect();
+    let (parts_address, gm, room) = (GmAddr::NULL, GmWindow::empty(), [1; LANE_SETS]);
+    let memory =
+        BlockShapeMemory { board: &board, lines: &lines, parts: &[], parts_address, gm, room };
+    for task in &skipped {
+        let line = &words.tasks[task.slot as usize];
+        line.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
+        // The element is nowhere, and reads as zero.
+        lines[task.slot as usize].value.store(1, Ordering::Relaxed);
+        memory.post(List::ARRIVALS, task.slot, [0; CoreKind::COUNT]);
+    }
+    let state = SharedState { shapes: Some(memory), ..words.state() };
+    let (line, mode) = (&words.instances[0], BuildMode::CONCURRENT);
+    let mut scheduler = Scheduler::<Mock, F>::new(state, line, mode, GENERATION, BUDGETS);
+    scheduler.add_core(0, AIV).unwrap();
+    scheduler.form_clusters(|_| None);
+    let mut mock = Mock::new(1);
+    let waiting = || {
+        let waits = |task: &&Task| task.fanin.load(Ordering::Relaxed) == 1;
+        u32::try_from(words.tasks.iter().filter(waits).count()).unwrap()
+    };
+    let mut before = waiting();
+    assert_eq!(before, SKIPPED * CONSUMERS);
+    while before > 0 {
+        step(&mut scheduler, &mut mock);
+        let released = before - waiting();
+        assert!((1..=RELEASES_A_STEP + SKIPPED).contains(&released), "{released} in one step");
+        before -= released;
+    }
+}
+
 fn sequential_mode_waits_for_the_builder<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let (mode, kinds) = (BuildMode::SEQUENTIAL, [AIV]);
@@ -256,6 +304,7 @@ fn a_full_set_of_cores_is_used<F: FanoutPolicy>() {
 }
 
 both_strategies! {
+    skipped => skipped_tasks_share_the_releases_of_a_step;
     tasks_go_to_cores_of_their_kind => dispatch_by_kind;
     a_chain_stays_on_its_core => direct_hand_over;
     ten_thousand_consumers_take_several_steps => a_large_fanout_is_released_in_steps;

@@ -100,7 +100,6 @@ impl CorePort<'static> {
         let at = arena.regions()[region::TRACE];
         if crate::TRACES
             && let owner = TraceOwner::Core(worker)
-            && crate::TRACES
             && let Some(lane) = arena.trace_lane(at, owner, WhenFull::of(flags))
         {
             return KernelTimes::Trace(TraceWriter::new(lane, *arena, owner));
