@@ -81,6 +81,8 @@ mod report;
 mod runs;
 pub mod session;
 mod shared_object;
+#[cfg(feature = "sim")]
+mod soak_timeline;
 pub mod stitch;
 mod stream_report;
 mod task_list;
@@ -117,6 +119,8 @@ pub use progress::RunProgress;
 pub use report::RunReport;
 pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
 pub use shared_object::{check_shared_object, checked_shared_object};
+#[cfg(feature = "sim")]
+pub use soak_timeline::soak_timeline;
 pub use stream_report::{RingUse, StreamReport};
 pub use trace_options::TraceOptions;
 pub use traffic::Traffic;

@@ -35,7 +35,7 @@ fn type_name(dtype: u8) -> &'static str {
     TYPES.get(usize::from(dtype)).copied().unwrap_or("UNKNOWN")
 }
 
-/// What a tensor of one buffer and version is known by.
+/// What a tensor of one buffer and version is known by: a number of 64 bits, as readers of the file expect. Two tensors have the same one in a chance of 2^-64.
 fn tensor_id(tensor: &ChipTensor) -> u64 {
     let words = [tensor.address.to_le_bytes().as_slice(), &tensor.version.to_le_bytes()].concat();
     words.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {

@@ -22,8 +22,8 @@ struct Next {
     producers: Vec<u64>,
     /// Earlier tasks that it conflicts with, and what they do.
     conflicts: Vec<(u64, &'static str)>,
-    reads: Vec<(u64, Part)>,
-    writes: Vec<(u64, Part)>,
+    reads: Vec<(Buffer, Part)>,
+    writes: Vec<(Buffer, Part)>,
 }
 
 /// See the file.
@@ -31,14 +31,16 @@ pub(crate) struct Races {
     tasks: VecDeque<Entry>,
     first: u64,
     window: usize,
-    readers: Writers,
-    writers: Writers,
+    readers: Writers<Buffer>,
+    writers: Writers<Buffer>,
     next: Next,
 }
 
-/// What a tensor is known by: a part of the heap is another tensor when another task has made it.
-fn buffer_of(tensor: &ChipTensor) -> u64 {
-    tensor.address.wrapping_add(tensor.owner.rotate_left(17))
+/// What a tensor is known by: its address and its owner. A part of the heap is another tensor when another task has made it.
+type Buffer = (u64, u64);
+
+const fn buffer_of(tensor: &ChipTensor) -> Buffer {
+    (tensor.address, tensor.owner)
 }
 
 impl Races {
@@ -162,5 +164,18 @@ mod tests {
         tile.start_offset = 32;
         races.touches(&tile, Access::Write);
         assert!(races.submitted(1, "a.cpp:2").is_empty());
+    }
+
+    #[test]
+    fn tensors_of_neighbouring_owners_on_a_heap_are_no_conflict() {
+        let mut races = Races::new(100);
+        let mut tensor = ChipTensor::dense(0x10_0000, 0, &[64]);
+        (tensor.owner, tensor.address) = (7, 0x10_0000);
+        races.touches(&tensor, Access::Read);
+        races.submitted(0, "a.cpp:1");
+        (tensor.owner, tensor.address) = (6, 0x12_0000);
+        races.touches(&tensor, Access::Write);
+        let notes = races.submitted(1, "a.cpp:2");
+        assert!(notes.is_empty(), "no byte of one is in the other: {notes:?}");
     }
 }

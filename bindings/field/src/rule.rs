@@ -6,6 +6,7 @@
 //! Invariant: the writers of a buffer stand in the order of their tasks.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use pto_host::graph::{Arg, TensorView};
 
@@ -141,17 +142,22 @@ struct Writer {
     part: Part,
 }
 
-/// See the file.
-#[derive(Default)]
-pub(crate) struct Writers {
-    by_buffer: HashMap<u64, Vec<Writer>>,
+/// See the file. A buffer is known by its address, or by what else tells it from all others.
+pub(crate) struct Writers<B = u64> {
+    by_buffer: HashMap<B, Vec<Writer>>,
 }
 
-impl Writers {
+impl<B> Default for Writers<B> {
+    fn default() -> Self {
+        Self { by_buffer: HashMap::new() }
+    }
+}
+
+impl<B: Eq + Hash> Writers<B> {
     /// The writers, not older than `oldest`, of what `part` of a buffer has. `takes_over`: those that it covers are forgotten.
     pub(crate) fn look(
         &mut self,
-        buffer: u64,
+        buffer: B,
         part: &Part,
         takes_over: bool,
         oldest: u64,
@@ -176,7 +182,7 @@ impl Writers {
     }
 
     /// Task `number` writes this part.
-    pub(crate) fn register(&mut self, buffer: u64, part: Part, number: u64) {
+    pub(crate) fn register(&mut self, buffer: B, part: Part, number: u64) {
         self.by_buffer.entry(buffer).or_default().push(Writer { number, part });
     }
 }

@@ -18,7 +18,7 @@ impl Identity {
     pub(crate) fn own() -> Self {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let space = fs::metadata("/proc/self/ns/pid").map_or(0, |space| space.ino());
-        // FNV-1a: any hash that all ranks compute alike.
+        // FNV-1a: any hash that all ranks compute alike. Two machines have the same one in a chance of 2^-64.
         let hash =
             boot.bytes().chain(space.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

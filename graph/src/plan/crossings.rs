@@ -87,7 +87,8 @@ pub(super) fn load<'g>(load: &mut Load, given: impl Iterator<Item = &'g Given>) 
     })
 }
 
-/// What is the same at all ranks that have the same plan and the same numbers.
+/// What is the same at all ranks that have the same plan and the same numbers. Ranks whose plans differ have the same number in one of 2^32 cases. The check before the run passes
+/// then, and the run ends with the fault of the transfer that nobody answers.
 pub(super) fn print_of(words: &[u32], numbers: impl Iterator<Item = u64>) -> u32 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01B3).rotate_left(29);
     let plan = words.iter().fold(0xCBF2_9CE4_8422_2325, |hash, word| step(hash, (*word).into()));

@@ -298,7 +298,7 @@ impl Group {
         self.members.iter().map(|member| (work.args)(member.rank())).collect()
     }
 
-    /// All ranks are about to do what has this stamp.
+    /// All ranks are about to do what has this stamp: a hash, so that one call passes for another one in a chance of 2^-64. Then they do different things, and their transfers time out.
     pub(super) fn agree(&self, stamp: u64) -> Result<(), GroupError> {
         let Some(member) = self.members.first() else { return Ok(()) };
         let stamps = member.membership().transport().meet(stamp, self.options.meet_budget)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::arena::Arena;
 use pto_abi::fw_image::{BootBlock, LaunchOrder, VCPU_DEAD, virt};
-use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::sync::Ordering;
 use pto_abi::{GmAddr, GmWindow};
 
 use super::boot::{self, BootState, Exception};
@@ -163,7 +163,7 @@ pub struct Patience {
 /// When the machine was last seen to live.
 struct Watch {
     patience: Patience,
-    beat: u64,
+    beat: Vec<u64>,
     beat_at: Instant,
     fault_at: Option<Instant>,
 }
@@ -341,7 +341,8 @@ impl VirtMachine {
         mut look: impl FnMut(),
     ) -> Result<(), VirtError> {
         let instances = arena.config().aicpu_instances.clamp(1, self.vcpus);
-        let mut watch = Watch { patience, beat: 0, beat_at: Instant::now(), fault_at: None };
+        let now = Instant::now();
+        let mut watch = Watch { patience, beat: Vec::new(), beat_at: now, fault_at: None };
         self.poll(
             "of the run",
             |machine| {
@@ -352,17 +353,17 @@ impl VirtMachine {
         )
     }
 
-    /// Changes as long as the machine lives: idle vCPUs nap, the others count what they do.
-    fn beat(&self, arena: &Arena<'_>) -> u64 {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let lines = self.block().vcpus.iter().take(self.vcpus as usize);
-        let naps = lines.map(|line| count(&line.naps).wrapping_add(count(&line.step_ticks)));
-        let instances = arena.instances().iter().map(|line| {
-            count(&line.added).wrapping_add(count(&line.published)) ^ count(&line.completed)
-        });
+    /// Counters of which one moves as long as the machine lives: idle vCPUs nap, the others count what they do. All of them, because one number made of them can be
+    /// the same again.
+    fn beat(&self, arena: &Arena<'_>) -> Vec<u64> {
+        let vcpus = self.block().vcpus.iter().take(self.vcpus as usize);
+        let vcpus = vcpus.flat_map(|line| [&line.naps, &line.step_ticks]);
+        let instances = arena.instances().iter();
+        let instances = instances.flat_map(|line| [&line.added, &line.published, &line.completed]);
         let workers = arena.workers().iter().take(self.vcpus as usize);
-        let ran = workers.map(|lines| count(&lines.worker.tasks_run));
-        naps.chain(instances).chain(ran).fold(0, |sum, next| sum.rotate_left(7) ^ next)
+        let workers = workers.map(|lines| &lines.worker.tasks_run);
+        let counters = vcpus.chain(instances).chain(workers);
+        counters.map(|counter| counter.load(Ordering::Relaxed)).collect()
     }
 
     /// Lets all vCPUs let go of the last arena, so that it may be freed.
