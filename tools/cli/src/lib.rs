@@ -44,6 +44,7 @@ mod round;
 mod run;
 mod session_soak;
 mod soak;
+mod soak_case;
 mod summary;
 mod target;
 mod tensor_folder;

@@ -1,6 +1,7 @@
 //! `pto soak`: campaigns of seeded runs in virtual time; a failure is a seed, a small graph, and a command.
 
 use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pto_host::virtual_time::soak::{self, FailedSeed, Passed, Troubles};
@@ -14,9 +15,11 @@ use crate::form::Form;
 use crate::group;
 use crate::interrupt;
 use crate::output::answer;
+use crate::output_file;
 use crate::progress::Phase;
 use crate::replay;
 use crate::session_soak;
+use crate::soak_case;
 use crate::text::{counted, duration, grouped, table};
 
 /// Runs a campaign, or one seed of it.
@@ -253,40 +256,58 @@ fn failed_json(args: &SoakArgs, troubles: Troubles, failed: &FailedSeed) -> Valu
     })
 }
 
+/// A scenario that was run again, and the files that were written of one that fails.
+struct Replayed {
+    options: SoakOptions,
+    result: Result<Passed, Box<FailedSeed>>,
+    files: Vec<PathBuf>,
+}
+
 fn replay_seed(
     args: &SoakArgs,
     seed: u64,
     phases: impl Iterator<Item = Troubles>,
     options: &SoakOptions,
 ) -> Result<Exit, Failure> {
+    let folder = args.save.clone().unwrap_or_else(|| soak_case::folder_of(seed));
+    output_file::check_folder("--save", &folder)?;
     let mut results = Vec::new();
     for troubles in phases {
         let options = SoakOptions { troubles, ..*options };
-        results.push((options, soak::replay(seed, &options)));
+        let result = soak::replay(seed, &options);
+        let files = match &result {
+            Ok(_) => Vec::new(),
+            Err(failed) => soak_case::write(&folder, troubles, &options.scenario(seed), failed)?,
+        };
+        results.push(Replayed { options, result, files });
     }
-    let told = |(options, result): &(SoakOptions, Result<Passed, Box<FailedSeed>>)| match result {
+    let told = |Replayed { options, result, files }: &Replayed| match result {
         Ok(passed) => format!(
             "seed {seed} {}: {}",
             name(options.troubles),
             passed_text(options, seed, passed)
         ),
-        Err(failed) => format!("{}, {failed}", name(options.troubles)),
+        Err(failed) => {
+            let files: String =
+                files.iter().map(|file| format!("\n  written: {}", file.display())).collect();
+            format!("{}, {failed}{files}", name(options.troubles))
+        }
     };
-    let told_json =
-        |(options, result): &(SoakOptions, Result<Passed, Box<FailedSeed>>)| match result {
-            Ok(passed) => json!({
-                "phase": name(options.troubles),
-                "passed": true,
-                "fault": passed.fault.map(|fault| fault.name()),
-                "runs": passed.runs,
-                "trace_hash": format!("{:016x}", passed.hash),
-            }),
-            Err(failed) => {
-                json!({ "phase": name(options.troubles), "passed": false,
+    let told_json = |Replayed { options, result, files }: &Replayed| match result {
+        Ok(passed) => json!({
+            "phase": name(options.troubles),
+            "passed": true,
+            "fault": passed.fault.map(|fault| fault.name()),
+            "runs": passed.runs,
+            "trace_hash": format!("{:016x}", passed.hash),
+        }),
+        Err(failed) => {
+            let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            json!({ "phase": name(options.troubles), "passed": false, "files": files,
                 "failure": failed_json(args, options.troubles, failed) })
-            }
-        };
-    let failed = results.iter().any(|(_, result)| result.is_err());
+        }
+    };
+    let failed = results.iter().any(|replayed| replayed.result.is_err());
     answer(
         Form::from(args.json),
         if failed { Exit::Wrong } else { Exit::Pass },

@@ -19,9 +19,13 @@ pub(crate) struct SoakArgs {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = whole(0, u64::MAX))]
     pub(crate) from: u64,
-    /// Runs the two scenarios of this seed again, and reports what happened in each
+    /// Runs the two scenarios of this seed again, and reports what happened in each. Of one that fails it writes timelines (.json, for `pto view`
+    /// and `pto analyze`) and graph files (.jsonl, for `pto run` and `pto graph`): of the whole scenario, and of the smallest one that still fails
     #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from"], value_parser = whole(0, u64::MAX))]
     pub(crate) replay: Option<u64>,
+    /// The folder for the files of a seed that fails [default: pto-soak-SEED]
+    #[arg(long, value_name = "FOLDER", requires = "replay", conflicts_with_all = ["sessions", "groups"])]
+    pub(crate) save: Option<PathBuf>,
     /// Tries sessions instead: random programs over streams, events, copies and recordings. In every second seed there are failures,
     /// aborts, time-outs, circles of waits and faults of the device
     #[arg(long, conflicts_with_all = ["faults", "no_faults", "tasks", "profile"])]

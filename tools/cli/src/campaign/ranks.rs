@@ -100,7 +100,8 @@ impl Job {
         }
     }
 
-    /// All ranks have read the same journal, and none has written to it yet.
+    /// All ranks have read the same journal, and none has written to it yet. Journals of as many turns and seeds pass for the same one; [`open`](Self::open) then finds that the
+    /// ranks do not see each other's files.
     fn agree(&self, before: &[Turn]) -> Result<Option<TransferError>, Failure> {
         let tried = before.iter().map(|turn| turn.seeds.end - turn.seeds.start);
         let word = (before.len() as u64).rotate_left(40) ^ tried.sum::<u64>();

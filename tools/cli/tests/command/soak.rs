@@ -61,12 +61,24 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
     let small: usize =
         line(&failed, "shrunk to").split(' ').next().unwrap_or_default().parse().unwrap();
     assert!(small <= 5, "{failed}");
-    let again = paste(line(&failed, "to replay it:"), 1).stdout;
+    let (files, replay) = (folder.path().join("case"), line(&failed, "to replay it:"));
+    let again = paste(&format!("{replay} --save '{}'", files.display()), 1).stdout;
     let told = failed.split_once("\nseed ").expect("it names the seed").1;
     let told = told.split("\n  to replay").next().expect("a command");
     assert!(again.contains(told), "{again}\nis not\n{told}");
     let answer = json(&args[1..], 1);
     assert_eq!(answer["phases"][0]["failures"][0]["shrunk_tasks"], small);
+    for name in ["whole", "small"] {
+        let file = |ending| {
+            let path = files.join(format!("no-faults-{name}.{ending}"));
+            assert!(again.contains(&format!("written: {}", path.display())), "{again}");
+            path.display().to_string()
+        };
+        let (timeline, graph) = (file("json"), file("jsonl"));
+        assert!(pto(&["analyze", &timeline], 0).stdout.contains("STALL_CORE"), "{again}");
+        pto(&["run", &graph, "--hosting=virtual", "--aic=5", "--aiv=10"], 0);
+        pto(&["graph", &graph, "--json"], 0);
+    }
 }
 
 #[test]
@@ -88,6 +100,8 @@ fn bad_requests_are_answered() {
     refused(&["soak", "--faults", "--no-faults"], 2, &["cannot be used with"]);
     refused(&["soak", "--replay=1", "--seeds=4"], 2, &["cannot be used with"]);
     refused(&["soak", "--from=18446744073709551615"], 2, &["beyond the last seed"]);
+    refused(&["soak", "--save=case"], 2, &["--replay"]);
+    refused(&["soak", "--replay=1", "--save=-"], 2, &["name a folder"]);
     refused(&["soak", "--profile=a2a4"], 2, &["no profile and no file 'a2a4'"]);
 }
 
