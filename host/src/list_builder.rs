@@ -372,8 +372,8 @@ mod tests {
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
     use pto_graph::task_list::MAX_VIEWS;
     use pto_graph::{
-        Arg, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, StreamBuilder, TensorTask,
-        TensorView,
+        Arg, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, StreamBuilder, TaskSpec,
+        TensorTask, TensorView,
     };
 
     use super::ListBuilder;

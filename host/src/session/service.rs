@@ -122,6 +122,7 @@ impl Service {
             self.turn_over();
         }
         if is_wanted {
+            self.dismiss();
             self.shared.tell_reclaimed();
         }
         let worked = worked || self.pass_time() || self.untie() || self.expire(idle);
@@ -196,12 +197,13 @@ impl Service {
         self.dismiss();
     }
 
-    /// While the firmware is up, it may still look at a stream.
+    /// Lets go of streams that are over. While the firmware is up, it may still look at one: it is asked to leave where they are many, or somebody waits
+    /// for what they have.
     fn dismiss(&mut self) {
         if self.cores == Cores::Resident {
             let closed = self.lanes.iter().filter(|lane| lane.core.is_closed()).count();
-            let may_stay = if self.shared.is_wanted() { 0 } else { MOST_CLOSED };
-            if closed > may_stay {
+            let is_wanted = || self.shared.is_wanted() && self.lanes.iter().any(Lane::is_over);
+            if closed > MOST_CLOSED || is_wanted() {
                 self.shared.ask_to_leave();
             }
             return;

@@ -290,3 +290,30 @@ fn a_copy_and_the_host_may_touch_the_same_bytes_at_once() {
     stream.synchronize_within(LONG).unwrap();
     assert_eq!(host.to_vec(), [9; 4099]);
 }
+
+/// A time-out names the limit of the call, and whoever waits may end the wait.
+#[test]
+fn a_wait_that_asks_now_and_then_ends_with_its_own_limit() {
+    let session = session();
+    let (stream, event) = (session.stream().unwrap(), session.event().unwrap());
+    stream.wait_next(&event).unwrap();
+    let limit = Duration::from_millis(160);
+    let mut asked = 0;
+    let mut count = || {
+        asked += 1;
+        true
+    };
+    let late = [
+        stream.synchronize_while(Some(limit), &mut count).unwrap_err(),
+        stream.synchronize_within(limit).unwrap_err(),
+        session.synchronize_within(limit).unwrap_err(),
+    ];
+    for late in late {
+        assert!(late.to_string().contains("stream 0 is not done after 160ms"), "{late}");
+    }
+    assert!((1..=3).contains(&asked), "asked {asked} times");
+    let ended = stream.synchronize_while(None, &mut || false).unwrap_err();
+    assert!(matches!(ended, SessionError::Interrupted { .. }), "{ended}");
+    session.stream().unwrap().record(&event).unwrap();
+    stream.synchronize_while(None, &mut || true).unwrap();
+}

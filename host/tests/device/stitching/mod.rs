@@ -3,6 +3,7 @@
 mod overlap;
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use pto_host::abi::block::BlockContext;
 use pto_host::abi::{CoreKind, Fault, FuncId, RuntimeVariant};
@@ -10,7 +11,7 @@ use pto_host::graph::{
     Arg, BuildError, Comparison, ElementType, GraphBuilder, Priority, StartMode, StreamBuilder,
     TaskSpec, TensorTask, builder_set,
 };
-use pto_host::session::{Session, SessionOptions};
+use pto_host::session::{Session, SessionError, SessionOptions};
 use pto_host::stitch::{
     HostTensor, Inputs, LoadedProgram, ProgramStream, Sequence, Step, StitchError, StitchOptions,
     Stitcher, Tensor,
@@ -22,7 +23,7 @@ use pto_host::workloads::program::{
     NativeKernels, NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
 };
 use pto_host::workloads::tile::DType;
-use pto_host::{Device, DeviceOptions, Hosting, Kernel, func};
+use pto_host::{Device, DeviceOptions, Error, Hosting, Kernel, func};
 
 builder_set! {
     struct Builders { "thrice" => thrice_as_graph }
@@ -92,6 +93,43 @@ fn matrix(rows: u16, cols: u16) -> HostTensor {
 
 fn values(stream: &ProgramStream<'_>, tensor: &Tensor) -> Vec<f32> {
     stream.to_host(tensor).unwrap().to_f32().unwrap()
+}
+
+/// Bytes of the largest piece of memory that is free.
+fn largest_piece(session: &Session) -> u64 {
+    let full = session.alloc(u64::MAX / 2).unwrap_err();
+    let SessionError::Device(error) = &full else { panic!("{full}") };
+    let Error::OutOfMemory { largest, .. } = **error else { panic!("{full}") };
+    largest
+}
+
+#[test]
+fn what_closed_streams_had_is_one_piece_again() {
+    let session = session();
+    let stitcher = Stitcher::new(&session).unwrap();
+    let add = stitcher.load(compiled(&add_one(32))).unwrap();
+    let run = || {
+        let stream = stitcher.stream().unwrap();
+        let x = stream.to_device(&matrix(32, 16), &Layout::device()).unwrap();
+        let y = stream.run(&add, Inputs::new().give("X", x)).unwrap().take("Y").unwrap();
+        values(&stream, &y);
+        // It is dropped behind its stream.
+        y
+    };
+    drop(run());
+    let before = largest_piece(&session);
+    for _ in 0..20 {
+        drop(run());
+    }
+    let start = Instant::now();
+    while largest_piece(&session) < before {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{} of {before}",
+            largest_piece(&session)
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
