@@ -9,6 +9,12 @@ use std::sync::OnceLock;
 
 use pto_aicore_kernels::cost::OnChip;
 
+use super::spec::time_text;
+
+/// The longest time of an operation: a thousand times what any takes on a device. A run takes as long as its virtual time
+/// has events, so that one with operations of hours would not end.
+const LONGEST_NS: u64 = 10_000_000;
+
 /// A cost in nanoseconds, drawn uniformly from `low ..= high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
@@ -228,7 +234,8 @@ impl Profile {
     /// The first line that is wrong, or the keys that are missing.
     pub fn parse(text: &str) -> Result<Self, ProfileError> {
         let mut reader = Reader { profile: Self::default(), section: String::new(), seen: vec![] };
-        for (number, line) in (1..).zip(text.lines()) {
+        // Some editors write a byte order mark before the text.
+        for (number, line) in (1..).zip(text.trim_start_matches('\u{FEFF}').lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
                 reader.line(line).map_err(|message| ProfileError { line: number, message })?;
@@ -279,6 +286,13 @@ impl Reader {
             None => (self.section.clone(), false),
         };
         let full = format!("{section}.{key}");
+        if span.high > LONGEST_NS {
+            let longest = time_text(LONGEST_NS);
+            return Err(format!(
+                "'{full}' is {} ns; a time is at most {LONGEST_NS} ns ({longest})",
+                span.high
+            ));
+        }
         let field = self.profile.field(&section, key);
         *field.ok_or_else(|| format!("unknown key '{full}'; remove it"))? = span;
         if self.seen.contains(&full) {
@@ -350,6 +364,19 @@ mod tests {
         assert_eq!(error("[die]\naic = 3 ns").line, 2);
         assert_eq!(error("[aicpu]\ncond_load_ns = [5, 4]").line, 2);
         assert_eq!(error("[aicpu").line, 1);
+        assert_eq!(
+            error("\u{FEFF}name = \"x\"\n[die]\naic = 3 ns").line,
+            3,
+            "behind a byte order mark"
+        );
+        for endless in ["9223372036854775807", "[0, 10000001]"] {
+            let endless = error(&format!("[aicpu]\ndispatch_ns = {endless}"));
+            let is_named = endless.message.contains("'aicpu.dispatch_ns' is");
+            assert!(
+                endless.line == 2 && is_named && endless.message.contains("(10ms)"),
+                "{endless}"
+            );
+        }
         let missing = error("name = \"x\"");
         assert!(missing.line == 0 && missing.message.contains("signal.doorbell_ns"));
         assert!(error("").message.contains("name"));

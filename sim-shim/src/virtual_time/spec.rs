@@ -34,10 +34,13 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, SpecError> {
 
 const UNITS: [(&str, u64); 4] = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
+/// The longest time of a kernel or a delay: an hour. The clock, which has 64 bits, takes five million of them.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
 /// A time in nanoseconds.
 ///
 /// # Errors
-/// It is none, or has no unit, or is more than 64 bits hold.
+/// It is none, or has no unit, or is longer than an hour.
 pub fn time(text: &str) -> Result<u64, SpecError> {
     let text = text.trim();
     let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
@@ -51,8 +54,11 @@ pub fn time(text: &str) -> Result<u64, SpecError> {
     }
     let ns = number.zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
     match ns {
-        Some(ns) => Ok(ns),
-        None => wrong(format!("'{text}' is not a time; write 500ns, 5us, 2ms or 1s")),
+        Some(ns) if ns <= LONGEST_NS => Ok(ns),
+        _ if number.is_some() && factor.is_some() => {
+            wrong(format!("'{text}' is too long; a time is at most {}", time_text(LONGEST_NS)))
+        }
+        _ => wrong(format!("'{text}' is not a time; write 500ns, 5us, 2ms or 1s")),
     }
 }
 
@@ -218,7 +224,7 @@ impl KernelCosts {
     pub fn table(text: &str) -> Result<Self, SpecError> {
         let mut by_func: Vec<Option<u64>> = Vec::new();
         let mut fallback = None;
-        for (number, line) in (1..).zip(text.lines()) {
+        for (number, line) in (1..).zip(text.trim_start_matches('\u{FEFF}').lines()) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
@@ -260,7 +266,7 @@ fn func_id(kernel: &str) -> Result<usize, SpecError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TROUBLES, Value, time, time_text};
+    use super::{LONGEST_NS, TROUBLES, Value, time, time_text};
     use crate::virtual_time::{Injection, KernelCosts};
     use pto_aicore_kernels::func;
 
@@ -271,8 +277,13 @@ mod tests {
             ["7ns", "5us", "2ms", "1s"].map(of),
             [7, 5_000, 2_000_000, 1_000_000_000].map(Some)
         );
-        for bad in ["", "us", "5 m", "-1us", "1.5us", "99999999999999s"] {
+        for bad in ["", "us", "5 m", "-1us", "1.5us"] {
             assert!(time(bad).unwrap_err().to_string().contains("not a time"), "{bad}");
+        }
+        assert_eq!(of("3600s"), Some(LONGEST_NS));
+        for long in ["3601s", "3600000000001ns", "99999999999999s"] {
+            let error = time(long).unwrap_err().to_string();
+            assert!(error.contains("too long; a time is at most 3600s"), "{error}");
         }
         for bare in ["0", "5", " 12 "] {
             let error = time(bare).unwrap_err().to_string();

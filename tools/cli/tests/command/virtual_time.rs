@@ -50,6 +50,39 @@ fn traces_are_the_golden_ones() {
     assert_eq!(found, golden, "if that is meant, bless it: PTO_BLESS=1");
 }
 
+/// A time of a profile is at most 10 ms, and one of an option at most an hour, so that no sum of them overflows; a run with the longest ones ends.
+#[test]
+fn times_without_end_are_refused_and_the_longest_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("slow.toml");
+    let profile = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sim-shim/profiles/ideal.toml");
+    let ideal = fs::read_to_string(profile).expect("a profile");
+    let run = |args: &[&str]| {
+        let file = format!("--profile={}", path.display());
+        let words = [&["run", "vector_example", "--hosting=virtual", &file], args].concat();
+        answer(&mut command(&words))
+    };
+    fs::write(&path, ideal.replace("dispatch_ns = 0", "dispatch_ns = 9223372036854775807"))
+        .expect("a file");
+    let told = run(&[]);
+    let words =
+        "'aicpu.dispatch_ns' is 9223372036854775807 ns; a time is at most 10000000 ns (10ms)";
+    assert!(told.code == Some(2) && told.stderr.contains(words), "{}", told.stderr);
+    fs::write(&path, ideal.replace("dispatch_ns = 0", "dispatch_ns = 10000000")).expect("a file");
+    for args in
+        [&[][..], &["--kernel-cost=3600s"], &["--kernel-cost=3600s", "--fault=slow=4294967295"]]
+    {
+        let told = run(args);
+        assert!(told.code.is_some_and(|code| code <= 3), "{args:?}: {}", told.stderr);
+    }
+    let told = run(&["--kernel-cost=3601s"]);
+    assert!(
+        told.code == Some(2) && told.stderr.contains("a time is at most 3600s"),
+        "{}",
+        told.stderr
+    );
+}
+
 #[test]
 fn the_same_seed_and_options_are_the_same_run_traced_or_not() {
     let folder = tempfile::tempdir().expect("a temporary folder");
