@@ -111,6 +111,7 @@ impl KernelTable {
         };
         *place = address.0;
         self.version += 1;
+        backend.name_kernel(address, func_id, kernel.name());
         self.registered.insert(func_id, kernel);
         Ok(())
     }

@@ -10,6 +10,7 @@ use pto_aicore_kernels::worker::WorkerPort;
 use pto_aicpu_fw::{Launch, TraceWriter};
 
 use crate::clock;
+use crate::crash;
 
 /// What a core does with the times of its kernels.
 #[derive(Clone, Copy)]
@@ -72,7 +73,7 @@ impl<'a> CorePort<'a> {
     fn run_timed(&self, dispatch: &Dispatch, extra: u32) {
         let start = clock::now_ns();
         self.trace(TraceKind::STARTED, start, (dispatch.task, extra));
-        CorePort::call(dispatch);
+        crash::watched(dispatch, (self.worker, self.kind), || CorePort::call(dispatch));
         let end = clock::now_ns();
         self.trace(TraceKind::FINISHED, end, (dispatch.task, extra));
         self.lines.account(end - start);

@@ -17,6 +17,7 @@ pub mod behind;
 mod builders;
 mod clock;
 mod core_port;
+mod crash;
 mod doorbell;
 pub mod group;
 mod host;
@@ -31,6 +32,7 @@ mod threads;
 pub mod virtual_time;
 
 pub use builders::AnyBuilders;
+pub use crash::name_kernel;
 pub use doorbell::Doorbell;
 pub use hosting::{Hosting, UnknownHosting};
 pub use machine::{Machine, Outcome};

@@ -11,6 +11,7 @@ use pto_graph::BuilderSet;
 
 use crate::builders::AnyBuilders;
 use crate::clock;
+use crate::crash;
 use crate::doorbell::Doorbell;
 use crate::group::{RunPort, TransferEngine};
 use crate::host::Host;
@@ -72,6 +73,7 @@ impl Machine {
         memory: Arc<dyn Any + Send + Sync>,
         builders: B,
     ) -> Self {
+        crash::install();
         let builders = Arc::new(builders);
         let host = match hosting {
             Hosting::Threads => Hosted::Real(Box::new(Threads::new(memory, builders))),

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use pto_abi::GmAddr;
 use pto_abi::arena::Arena;
+use pto_abi::{FuncId, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
 use pto_sim_shim::group::TransferEngine;
 use pto_sim_shim::virtual_time::group::SeatOf;
@@ -121,6 +121,10 @@ impl<B: SimulatedSet> Backend for Simulator<B> {
             }
         };
         Ok(GmAddr(entry as usize as u64))
+    }
+
+    fn name_kernel(&self, address: GmAddr, func_id: FuncId, name: &str) {
+        pto_sim_shim::name_kernel(address.0, func_id, name);
     }
 
     fn run(&mut self, arena: Arena<'static>) -> Landing {

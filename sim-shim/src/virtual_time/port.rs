@@ -15,6 +15,7 @@ use super::inject::Trouble;
 use super::options::Compute;
 use crate::behind;
 use crate::core_port::CorePort;
+use crate::crash;
 
 /// How long the machine waits for a kernel that goes on, before others take a turn.
 const LOOK: Duration = Duration::from_micros(200);
@@ -78,7 +79,8 @@ impl VirtualPort<'_> {
     fn execute(&mut self, dispatch: &Dispatch, cost_ns: u64) -> u64 {
         let cost_ns = cost_ns.saturating_mul(self.core.slowdown);
         if self.machine.options.compute == Compute::Run {
-            CorePort::call(dispatch);
+            let core = (self.core.worker, self.core.kind);
+            crash::watched(dispatch, core, || CorePort::call(dispatch));
         }
         self.core.now_ns += cost_ns;
         self.core.kernel_end_ns = self.core.now_ns;

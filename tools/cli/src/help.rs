@@ -13,7 +13,8 @@ Exit codes:
   2  an unknown name, a bad value or a bad input file; nothing ran
   3  the run ended with a fault of the runtime (`pto info faults`)
   4  a file could not be read or written, or an internal error
-  130  Ctrl-C; `pto soak` also says what it has tried, and how to go on"
+  130  Ctrl-C; `pto soak` also says what it has tried, and how to go on
+A kernel that crashes on the simulator ends the command by its signal, after a line that names it."
     };
 }
 

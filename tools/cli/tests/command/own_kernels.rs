@@ -1,11 +1,12 @@
 //! `--kernels`: kernels of a shared object, compiled here from `examples/kernels`.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::files::Files;
-use crate::pto::{pto, refused};
+use crate::pto::{command, pto, refused};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -64,6 +65,46 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
     with("\"kind\": \"aic\"", "\"kind\": \"aiv\"", &["line 7", "101, mean, runs on aic cores"]);
     with(", 1000]}\n{\"task\": 1", "]}\n{\"task\": 1", &["line 6", "(a, factor, out, n)"]);
     with("\"func\": 101", "\"func\": 102", &["line 7", "no kernel has func id 102"]);
+}
+
+/// The process ends by the signal, and says first what raised it, in every hosting mode.
+#[test]
+fn a_kernel_that_crashes_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (source, object) = (folder.path().join("k.c"), folder.path().join("k.so"));
+    let text = "#include <stdlib.h>\n#include \"pto_kernels.h\"\n\
+        static void wild(int64_t *args) { *(volatile int *)(args[0] + 8) = 1; }\n\
+        static void gives_up(int64_t *args) { (void)args; abort(); }\n\
+        PTO_KERNELS = { {300, PTO_AIV, \"wild\", \"a\", wild}, {301, PTO_AIC, \"gives_up\", \"a\", gives_up} };\n";
+    fs::write(&source, text).expect("a file");
+    compile(&source, &object, &["-shared"]);
+    let graph = folder.path().join("g.jsonl");
+    const SIGSEGV: i32 = 11;
+    const SIGABRT: i32 = 6;
+    for (task, signal, words) in [
+        (
+            r#"{"task":0,"func":300,"kind":"aiv","args":[16]}"#,
+            SIGSEGV,
+            "wild (func id 300) raised SIGSEGV at address 0x18 in task 0 on core",
+        ),
+        (
+            r#"{"task":0,"func":301,"kind":"aic","args":[16]}"#,
+            SIGABRT,
+            "gives_up (func id 301) raised SIGABRT in task 0 on core",
+        ),
+    ] {
+        let head = r#"{"format":"pto-graph","version":1,"variant":"host_build_graph"}"#;
+        fs::write(&graph, format!("{head}\n{task}\n")).expect("a file");
+        for hosting in ["pool", "threads", "virtual"] {
+            let mut run = command(&["run", graph.to_str().expect("UTF-8"), "--hosting", hosting]);
+            run.arg("--kernels").arg(&object);
+            let ended = run.output().expect("the binary starts");
+            let told = String::from_utf8(ended.stderr).expect("UTF-8");
+            assert_eq!(ended.status.signal(), Some(signal), "{hosting}: {told}");
+            assert!(told.contains(&format!("error: kernel {words}")), "{hosting}: {told}");
+            assert!(told.contains("Mend the kernel, or the arguments of the task."), "{told}");
+        }
+    }
 }
 
 #[test]
