@@ -268,9 +268,18 @@ impl Check for FloatCheck {
 /// Refuses a job that the device has no room for, before anything of it is made: tensors, in elements of
 /// 4 bytes, and what the runtime needs for a graph of this size.
 pub(crate) fn check_room(device: &Device, elements: &[u64], size: &GraphSize) -> Result<(), Error> {
+    let bytes = elements.iter().map(|count| count.saturating_mul(4));
+    check_room_for(device, bytes, size)
+}
+
+/// The same of tensors with so many bytes each.
+pub(crate) fn check_room_for(
+    device: &Device,
+    bytes: impl Iterator<Item = u64>,
+    size: &GraphSize,
+) -> Result<(), Error> {
     let arena = ArenaLayout::plan(&size.capacities()?).map_err(DeviceError::Capacity)?;
-    let sum = elements.iter().fold(0, |sum: u64, count| sum.saturating_add(*count));
-    let tensors = sum.saturating_mul(4);
+    let tensors = bytes.fold(0, u64::saturating_add);
     let available = device.describe().gm_free_bytes;
     if tensors.saturating_add(arena.total_bytes) <= available {
         return Ok(());

@@ -33,7 +33,7 @@ pub use error::Error;
 pub use job::{GraphSize, Prepared};
 pub use member::Member;
 pub use needs::{Needs, Together};
-pub use params::{ParamSpec, Params};
+pub use params::{ParamSpec, Params, f32_of};
 pub use program::Program;
 pub use tensor::{Inputs, NotFinite, Tensor, TensorSpec};
 pub use ways::Way;

@@ -37,6 +37,14 @@ impl ParamSpec {
     }
 }
 
+/// A number of type `f32`; `None`: the text is none, or one that is beyond the largest. Infinity is written as `inf`.
+#[must_use]
+pub fn f32_of(text: &str) -> Option<f32> {
+    let value: f32 = text.parse().ok()?;
+    let is_named = !text.contains(|letter: char| letter.is_ascii_digit());
+    (value.is_finite() || is_named).then_some(value)
+}
+
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
@@ -196,11 +204,27 @@ impl ParamSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::{ParamSpec, Params};
+    use super::{ParamSpec, Params, f32_of};
     use std::string::ToString;
 
     static SPECS: &[ParamSpec] =
         &[ParamSpec { name: "rows", default: 4, min: 1, max: 1000, help: "" }];
+
+    #[test]
+    fn a_float_that_does_not_fit_is_none_and_infinity_has_a_name() {
+        for (text, value) in [
+            ("0.5", Some(0.5)),
+            ("-3.4028235e38", Some(f32::MIN)),
+            ("inf", Some(f32::INFINITY)),
+            ("-inf", Some(f32::NEG_INFINITY)),
+            ("1e39", None),
+            ("-1e300", None),
+            ("one", None),
+        ] {
+            assert_eq!(f32_of(text), value, "{text}");
+        }
+        assert!(f32_of("nan").is_some_and(f32::is_nan));
+    }
 
     #[test]
     fn the_user_wins_over_an_input_and_an_input_over_the_default() {

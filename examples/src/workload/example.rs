@@ -7,6 +7,7 @@ use pto_host::Device;
 
 use super::file::WorkloadFile;
 use super::job;
+use crate::host::f32_of;
 use crate::host::job::Prepared;
 use crate::host::{Description, Error, Example, Inputs, Member, Needs, Params, Sizes};
 
@@ -37,7 +38,7 @@ impl Example for WorkloadFile {
 
     fn number(&self, name: &str, text: &str) -> Option<String> {
         let is_number = self.is_float(name);
-        let value: f32 = text.parse().ok().filter(|_| is_number)?;
+        let value = f32_of(text).filter(|_| is_number)?;
         Some(format!("{}", value.to_bits()))
     }
 

@@ -18,7 +18,7 @@ use super::file::{GRAIN, REQUIRED, SEED, WorkloadFile, has_symbol};
 use super::memory::Memory;
 use crate::host::check::{Place, Verdict, index_of};
 use crate::host::error::invalid;
-use crate::host::job::{Check, GraphSize, Prepared};
+use crate::host::job::{Check, GraphSize, Prepared, check_room_for};
 use crate::host::{Error, Inputs, Member, Params, Tensor};
 
 /// Makes the tensors, runs the reference, and puts everything into the memory of `device`.
@@ -32,6 +32,12 @@ pub(super) fn prepare(
     let whole = whole_tensors(file, member)?;
     let arrays = arrays(compiled, inputs)?;
     let symbols = symbols(compiled, params)?;
+    // How many tasks there are is known when the reference has run, which needs the tensors.
+    check_room_for(
+        device,
+        compiled.tensors().iter().map(Memory::bytes_of),
+        &GraphSize::streamed(1),
+    )?;
     let before: Vec<Memory> = compiled
         .tensors()
         .iter()

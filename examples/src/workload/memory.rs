@@ -19,11 +19,16 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Zeros.
-    pub(super) fn zeroed(tensor: &WorkloadTensor) -> Self {
+    /// Bytes of a tensor; `u64::MAX` stands for more than 64 bits can say.
+    pub(super) fn bytes_of(tensor: &WorkloadTensor) -> u64 {
         let elements =
             tensor.shape.iter().fold(1_u64, |product, extent| product.saturating_mul(*extent));
-        let bytes = index(elements.saturating_mul(tensor.dtype.bytes() as u64));
+        elements.saturating_mul(tensor.dtype.bytes() as u64)
+    }
+
+    /// Zeros. The device has been seen to have room for the tensor.
+    pub(super) fn zeroed(tensor: &WorkloadTensor) -> Self {
+        let bytes = index(Self::bytes_of(tensor));
         Self { words: vec![0; bytes.div_ceil(8).max(1)], bytes }
     }
 

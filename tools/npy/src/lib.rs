@@ -135,6 +135,11 @@ fn check_extents(header: &[u8]) -> Result<(), Problem> {
     // The largest element has 8 bytes.
     let mut product = 8_u64;
     for extent in extents.filter(|extent| !extent.is_empty()) {
+        if extent.starts_with('-') {
+            return Err(Problem::Content(format!(
+                "has the shape ({shape}), with {extent} elements along a dimension; an extent is 0 or more"
+            )));
+        }
         let factor = extent.replace('_', "").parse::<u64>().unwrap_or(u64::MAX).max(1);
         product = product.checked_mul(factor).ok_or_else(|| {
             Problem::Content(format!("has the shape ({shape}), which is larger than memory"))
@@ -257,6 +262,9 @@ mod tests {
         let huge =
             "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n";
         assert!(read(&with_header(huge, 0)).unwrap_err().contains("larger than memory"));
+        let negative = "{'descr': '<f4', 'fortran_order': False, 'shape': (-4, 128), }\n";
+        let error = read(&with_header(negative, 0)).unwrap_err();
+        assert!(error.contains("(-4, 128), with -4 elements along a dimension"), "{error}");
         let hidden =
             "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9999999999, 9999999999), }\n";
         assert!(read(&with_header(hidden, 0)).unwrap_err().contains("larger than memory"));

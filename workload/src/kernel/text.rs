@@ -160,10 +160,11 @@ fn integer_literal(bits: u64, dtype: DType) -> String {
     ((bits << unused).cast_signed() >> unused).to_string()
 }
 
-/// The bits of a literal; `None` if the type has no such number.
+/// The bits of a literal; `None` if the type has no such number, or only infinity, which is written by its bits.
 pub(super) fn literal_bits(text: &str, dtype: DType) -> Option<u64> {
     if dtype.is_float() {
-        return text.parse().ok().map(|value: f64| bits_of(value, dtype));
+        let bits = bits_of(text.parse().ok()?, dtype);
+        return float_of(bits, dtype).is_finite().then_some(bits);
     }
     let value: i128 = text.parse().ok()?;
     let width = 8 * dtype.bytes();

@@ -14,6 +14,9 @@ use super::typing::{Scope, type_of};
 use super::view::{Index, View};
 use super::workload::Workload;
 
+/// Workers of a schedule, at most: the clock keeps the time of each.
+const MOST_WORKERS: u64 = 1 << 16;
+
 /// What is wrong with a workload, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Workload {workload}{place}: {message}")]
@@ -155,6 +158,13 @@ impl<'a> Checker<'a> {
         let schedule = &self.workload.schedule;
         if schedule.workers == 0 {
             return Err(self.error("The schedule has no worker. It needs at least 1."));
+        }
+        if schedule.workers > MOST_WORKERS {
+            let what = format!(
+                "The schedule has {} workers. The limit is {MOST_WORKERS}.",
+                schedule.workers
+            );
+            return Err(self.error(what));
         }
         // The key is typed where tasks are: its variables are theirs.
         Ok(())

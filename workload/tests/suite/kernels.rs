@@ -171,6 +171,8 @@ fn texts_that_are_no_kernel_say_where() {
         ("%0 = exp %4 : f32[2, 2]", 2, 25, "No instruction before this one defines the value %4."),
         ("%0 = twist x : f32[2, 2]", 2, 14, "expected the end of this, found `x`"),
         ("%0 = constant 300 : u8", 2, 24, "u8 has no number 300"),
+        ("%0 = constant 1e39 : f32", 2, 25, "f32 has no number 1e39"),
+        ("%0 = constant 7e4 : f16", 2, 24, "f16 has no number 7e4"),
         ("%0 = constant ? : u8", 2, 17, "expected a number, found `?`"),
         ("store x, @", 2, 12, "'@' belongs to no word"),
     ] {

@@ -31,6 +31,17 @@ fn refusal(head: &str, root: &str) -> String {
 }
 
 #[test]
+fn workers_without_end_are_refused() {
+    for workers in [65_537, 4_294_967_296, u64::MAX] {
+        let text = format!(
+            "workload w {{ schedule round_robin workers {workers} window 8 stall do empty }}"
+        );
+        let error = Workload::parse(&text).unwrap().check().unwrap_err().to_string();
+        assert!(error.contains(&format!("has {workers} workers. The limit is 65536.")), "{error}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let copy = "copy[b](x = X[b], y = Y[b])";
     for (root, expected) in [

@@ -61,7 +61,7 @@ fn text(program: &Program) -> String {
         row("native kernels", line);
     }
     let kinds: Vec<_> = needs.kinds.iter().map(ToString::to_string).collect();
-    let memory = bytes(needs.tensor_bytes + needs.code_bytes);
+    let memory = bytes(needs.tensor_bytes.saturating_add(needs.code_bytes));
     let what = match &needs.builder {
         Some(name) => format!("the builder {name}"),
         None => format!("cores {}", kinds.join(" and ")),

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pto_examples::host::Tensor as FileTensor;
 use pto_examples::host::random::Random;
+use pto_examples::host::{self, Tensor as FileTensor};
 use pto_host::stitch::{
     Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
 };
 use pto_host::workloads::plan::SymbolUse;
-use pto_host::workloads::program::{Layout, Program, Role, TensorDescription};
+use pto_host::workloads::program::{Layout, Needs, Program, Role, TensorDescription};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
-use pto_host::{RunOptions, RunReport, Session, SessionOptions, TraceOptions};
+use pto_host::{Device, RunOptions, RunReport, Session, SessionOptions, TraceOptions};
 use pto_timeline::Trace;
 
 use super::file_tensor::file_tensor;
@@ -39,7 +39,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         })?;
     }
     args.trace.as_deref().map_or(Ok(()), |path| output_file::check_form(path, "json"))?;
-    let session = session(args)?;
+    let session = session(args, &program)?;
     let before_run = session.memory().user_bytes();
     let name = program.name().to_owned();
     let ran = run_on(&session, args, (program, &given));
@@ -162,9 +162,20 @@ fn save(folder: &Path, name: &str, tensor: &HostTensor) -> Result<String, Failur
     Ok(path.display().to_string())
 }
 
-fn session(args: &ProgramRunArgs) -> Result<Session, Failure> {
+/// Every tensor is made for the run, so that the device needs room for all of them.
+fn check_room(program: &Program, device: &Device) -> Result<(), Failure> {
+    let Needs { tensor_bytes: tensors, code_bytes: graph, .. } = program.needs();
+    let available = device.describe().gm_free_bytes;
+    if tensors.saturating_add(graph) <= available {
+        return Ok(());
+    }
+    Err(host::Error::Memory { tensors, graph, available }.into())
+}
+
+fn session(args: &ProgramRunArgs, program: &Program) -> Result<Session, Failure> {
     let wanted = Wanted::of_program(args)?;
     let mut device = wanted.open(None)?;
+    check_room(program, &device)?;
     Kernels::default().register(&mut device)?;
     let trace = args.trace.as_ref().map(|_| TraceOptions::default());
     let run =
@@ -312,7 +323,7 @@ fn with_param<'t>(
     match found {
         None => Err(Failure::usage(format!("the program has no size or symbol '{name}'"))),
         Some(SymbolUse::Float) => {
-            let value = text.parse().map_err(|_| wrong("a number"))?;
+            let value = host::f32_of(text).ok_or_else(|| wrong("a number that an f32 can hold"))?;
             Ok(inputs.symbol_f32(name, value))
         }
         Some(used) => {

@@ -7,7 +7,7 @@ use npyz::Order;
 use serde_json::Value;
 
 use crate::files::Files;
-use crate::pto::{answer, refused};
+use crate::pto::{answer, command, pto, refused};
 
 /// A small attention, so that every input has a size that a test can write by hand.
 const SMALL: &[&str] = &[
@@ -20,6 +20,46 @@ const SMALL: &[&str] = &[
     "--param=block_size=2",
     "--param=max_context=6",
 ];
+
+/// A workload with a tensor of this type and extents.
+fn with_tensor(tensor: &str) -> String {
+    format!(
+        "workload large {{
+  schedule round_robin workers 1 window 8192 stall
+  tensor X : {tensor}
+  kernel double(x: inout f32[1, 8]) {{
+    %0 = load x : f32[1, 8]
+    %1 = add %0, %0 : f32[1, 8]
+    store x, %1
+  }}
+  do parallel i in dense 4 {{ double[i](x = X[i, 0 for 8]) }}
+}}"
+    )
+}
+
+#[test]
+fn tensors_that_no_device_has_room_for_are_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (file, program) = (path("large.workload"), path("large.ptop"));
+    for (tensor, size) in [
+        ("f32[4000000, 4000]", "59.6 GiB"),
+        ("f32[4, 4294967295]", "64.0 GiB"),
+        ("f32[2147483648, 8]", "64.0 GiB"),
+        ("f32[4294967295, 4294967295]", "more than 16 EiB"),
+    ] {
+        fs::write(&file, with_tensor(tensor)).expect("a file");
+        let needs = format!("the tensors need {size} of device memory");
+        for command in ["run", "check", "graph"] {
+            refused(&[command, &file], 2, &[&needs, "4.0 GiB are free"]);
+        }
+        let built = answer(&mut command(&["program", "build", &file, "-o", &program]));
+        if built.code == Some(0) {
+            refused(&["program", "run", &program], 2, &[&needs, "are free"]);
+            pto(&["program", "inspect", &program], 0);
+        }
+    }
+}
 
 fn refuses(files: &Files, inputs: &[&str], words: &[&str]) {
     let options: Vec<_> =
