@@ -55,6 +55,17 @@ def test_the_mean(four):
         four.all_reduce(draw(4, (3,), "int32"), "mean")
 
 
+@pytest.mark.parametrize("dtype, large", [("float16", 60000), ("float32", 3e38), ("float64", 1.7e308)])
+def test_a_mean_is_finite_where_its_sum_is_not(four, dtype, large):
+    most, inf = np.finfo(dtype).max, np.inf
+    columns = [[large] * 4, [-large] * 4, [most] * 4, [large, large, -large, -large], [inf, most, 1, 2], [np.nan, most, 1, 2], [1, 2, 3, 6]]
+    expected = np.array([large, -large, most, 0, inf, np.nan, 3], dtype)
+    arrays = list(np.array(columns, dtype).T)
+    for found in four.all_reduce(arrays, "mean"):
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=2 * np.finfo(dtype).eps)
+
+
 def test_collectives_of_all_ranks(four):
     arrays = draw(4, (8, 3))
     total = np.sum(arrays, axis=0)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pto_examples::host::check::{Expected, Nans, compare};
-use pto_examples::host::{self, Elements, Example, Place, Prepared, Tensor, Verdict};
+use pto_examples::host::{self, DType, Elements, Example, Place, Prepared, Tensor, Verdict};
 
 use crate::args::RunArgs;
 use crate::errors::Failure;
@@ -39,9 +39,9 @@ impl Golden {
             let Some((_, found)) = outputs.iter().find(|(output, _)| output == name) else {
                 continue;
             };
-            if (found.shape(), found.dtype()) != (expected.shape(), expected.dtype()) {
+            if !can_judge(expected, (found.dtype(), found.shape())) {
                 return Err(Failure::usage(format!(
-                    "--expect {name}: '{}' has {} {:?}, and the output has {} {:?}; give a file of the same type and shape",
+                    "--expect {name}: '{}' has {} {:?}, and the output has {} {:?}; give a file of the same type and shape, or of f64 for f32",
                     path.display(),
                     expected.dtype(),
                     expected.shape(),
@@ -88,6 +88,11 @@ impl Golden {
                         let bounds: Vec<_> = values.iter().map(expected).collect();
                         compare(name, shape, found, &bounds)
                     }
+                    (Elements::F32(found), Elements::F64(values)) => {
+                        let expected = |value: &f64| Expected { value: *value, tolerance: bound(*value) };
+                        let bounds: Vec<_> = values.iter().map(expected).collect();
+                        compare(name, shape, found, &bounds)
+                    }
                     (Elements::F64(found), Elements::F64(values)) => {
                         doubles(name, found, values, bound)
                     }
@@ -101,6 +106,12 @@ impl Golden {
         }
         compared! { I8 U8 I16 U16 I32 U32 I64 U64 }
     }
+}
+
+/// Whether a file can be compared with an output: it has the same extents, and the same type or `f64` for `f32`.
+fn can_judge(file: &Tensor, (dtype, shape): (DType, &[u64])) -> bool {
+    let is_wider = (file.dtype(), dtype) == (DType::F64, DType::F32);
+    file.shape() == shape && (is_wider || file.dtype() == dtype)
 }
 
 /// As floats of 32 bits are compared: NaN is right where the file has it, and counted.

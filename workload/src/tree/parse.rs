@@ -30,7 +30,8 @@ impl Workload {
 
 /// A workload.
 fn workload(text: &str) -> Result<Workload, ParseError> {
-    let mut lexer = Lexer::new(text)?;
+    // Some editors write a byte order mark before the text.
+    let mut lexer = Lexer::new(text.trim_start_matches('\u{FEFF}'))?;
     lexer.keyword("workload")?;
     let mut found = Workload::new(&lexer.name()?, Node::Empty);
     lexer.mark("{")?;

@@ -167,13 +167,34 @@ pub(super) fn argument(
                 number.ok_or_else(|| format!("{field}: it is the number of a bound scalar"))?;
             Ok(Argument::BoundScalar(number))
         }
-        _ => {
-            #[expect(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
-            let float = value.as_f64().map(|value| value as f32);
-            let float = float.ok_or_else(|| format!("{field}: it is a number"))?;
-            Ok(Argument::Scalar(float.to_bits().into()))
-        }
+        _ => Ok(Argument::Scalar(float(&field, value)?.to_bits().into())),
     }
+}
+
+/// A float: a number that one can hold, or the name of what JSON has no number for.
+fn float(field: &str, value: &Value) -> Result<f32, Wrong> {
+    let named = value.as_str().and_then(|name| match name {
+        "inf" => Some(f32::INFINITY),
+        "-inf" => Some(f32::NEG_INFINITY),
+        "nan" => Some(f32::NAN),
+        _ => None,
+    });
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    let number = value.as_f64().ok_or_else(|| {
+        format!("{field}: it is a number, or one of \"inf\", \"-inf\" and \"nan\"")
+    })?;
+    #[expect(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
+    let nearest = number as f32;
+    if nearest.is_finite() {
+        return Ok(nearest);
+    }
+    let sign = if number < 0.0 { "-" } else { "" };
+    Err(format!(
+        "{field}: {value} is beyond the largest f32, {sign}{:e}; for infinity write \"{sign}inf\"",
+        f32::MAX
+    ))
 }
 
 fn used_as(field: &str, value: Option<&Value>) -> Result<Use, Wrong> {

@@ -55,11 +55,13 @@ pub fn read(from: impl BufRead) -> Result<Program, ReadError> {
             io::ErrorKind::InvalidData => wrong(line, "it is not UTF-8 text"),
             _ => error.into(),
         })?;
+        // Some editors write a byte order mark before the first line.
+        let text = if line == 1 { text.trim_start_matches(BYTE_ORDER_MARK) } else { &text };
         if text.trim().is_empty() {
             continue;
         }
         let object: Map<String, Value> =
-            serde_json::from_str(&text).map_err(|error| wrong(line, not_json(&error)))?;
+            serde_json::from_str(text).map_err(|error| wrong(line, not_json(&error)))?;
         match &mut reader {
             None => reader = Some(header(object).map_err(|what| wrong(line, what))?),
             Some(reader) => reader.line(line, object).map_err(|what| wrong(line, what))?,
@@ -74,6 +76,8 @@ pub fn read(from: impl BufRead) -> Result<Program, ReadError> {
     Ok(reader.program)
 }
 
+const BYTE_ORDER_MARK: char = '\u{FEFF}';
+
 fn wrong(line: usize, what: impl Into<String>) -> ReadError {
     ReadError::Line { line, what: what.into() }
 }
@@ -86,7 +90,26 @@ fn not_json(error: &serde_json::Error) -> String {
 }
 
 fn parse<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, Wrong> {
-    serde_json::from_value(Value::Object(object)).map_err(|error| error.to_string())
+    let object = Value::Object(object);
+    T::deserialize(&object).map_err(|error| with_field::<T>(object, &error.to_string()))
+}
+
+/// What is wrong with an object, behind the name of the field that it is wrong with: the one without which something else would be wrong.
+fn with_field<T: DeserializeOwned>(object: Value, what: &str) -> Wrong {
+    let Value::Object(object) = object else { return what.to_owned() };
+    if ["missing field", "unknown field"].iter().any(|named| what.starts_with(named)) {
+        return what.to_owned();
+    }
+    let is_wrong = |name: &&String| {
+        let mut others = object.clone();
+        others.remove(*name);
+        let others = serde_json::from_value::<T>(Value::Object(others));
+        others.err().is_none_or(|other| other.to_string() != what)
+    };
+    match object.keys().find(is_wrong) {
+        Some(name) => format!("{name}: {what}"),
+        None => what.to_owned(),
+    }
 }
 
 fn header(object: Map<String, Value>) -> Result<Reader, Wrong> {

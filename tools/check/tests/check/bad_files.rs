@@ -1,6 +1,7 @@
 //! Files that are none: the line, the field, and what to do.
 
 use pto_check::file;
+use pto_check::program::Argument;
 
 const HEADER: &str =
     r#"{"format": "pto-graph", "version": 1, "variant": "tensormap_and_ringbuffer"}"#;
@@ -35,6 +36,29 @@ fn what_is_no_graph_file_is_refused() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_first_line() {
+    file::read(format!("\u{FEFF}{HEADER}\n").as_bytes()).unwrap();
+    let second = format!("{HEADER}\n\u{FEFF}{{}}\n");
+    refused(&second, &["line 2", "column 1"]);
+}
+
+#[test]
+fn floats_that_json_has_no_number_for_have_names() {
+    for (text, bits) in [
+        (r#""inf""#, f32::INFINITY.to_bits()),
+        (r#""-inf""#, f32::NEG_INFINITY.to_bits()),
+        (r#""nan""#, f32::NAN.to_bits()),
+        ("3.4028235e38", f32::MAX.to_bits()),
+        ("-0.0", (-0.0_f32).to_bits()),
+    ] {
+        let task =
+            format!(r#"{{"task": 0, "func": 0, "kind": "aiv", "args": [{{"f32": {text}}}]}}"#);
+        let program = file::read(format!("{HEADER}\n{task}\n").as_bytes()).unwrap();
+        assert_eq!(program.tasks[0].args, [Argument::Scalar(bits.into())], "{text}");
+    }
+}
+
+#[test]
 fn lines_that_are_not_known_are_refused() {
     line("{}", &["one of the fields", "task", "replay"]);
     line(r#"{"tusk": 1}"#, &["one of the fields"]);
@@ -44,7 +68,11 @@ fn lines_that_are_not_known_are_refused() {
         r#"{"task": 1, "func": 0, "kind": "aiv", "afer": []}"#,
         &["unknown field `afer`", "`after`"],
     );
-    line(r#"{"task": -1, "func": 0, "kind": "aiv"}"#, &["-1", "u32"]);
+    line(r#"{"task": -1, "func": 0, "kind": "aiv"}"#, &["line 4: task: ", "-1", "u32"]);
+    let shape = r#"{"tensor": 1, "element": "f32", "shape": [4, 1e20]}"#;
+    line(shape, &["line 4: shape: invalid type: floating point"]);
+    let two = r#"{"task": 1, "func": 0, "kind": "aiv", "name": 7, "blocks": -2}"#;
+    line(two, &["line 4: ", ": invalid "]);
     line(r#"{"task": 1, "func": 1024, "kind": "aiv"}"#, &["func: 1024", "1024"]);
     line(r#"{"task": 1, "func": 0, "kind": "gpu"}"#, &["kind: no 'gpu'", "aic, aiv"]);
     line(r#"{"task": 1, "func": 0, "kind": "aiv", "priority": "top"}"#, &["priority", "urgent"]);
@@ -81,6 +109,9 @@ fn arguments_say_where_they_are_wrong() {
     };
     arg("-1", &["args[1]: -1", "64 bits"]);
     arg("0.5", &["args[1]: 0.5", "f32"]);
+    arg(r#"{"f32": 1e300}"#, &["args[1].f32: 1e300", "beyond the largest f32", "write \"inf\""]);
+    arg(r#"{"f32": -3.5e38}"#, &["args[1].f32: -3.5e38", "write \"-inf\""]);
+    arg(r#"{"f32": "infinite"}"#, &["args[1].f32: it is a number, or one of"]);
     arg("\"x\"", &["args[1]", "an object with one of in"]);
     arg("{}", &["args[1]", "one of in"]);
     arg(r#"{"in": 0, "out": 0}"#, &["args[1]", "one of in"]);

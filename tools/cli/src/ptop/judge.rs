@@ -1,9 +1,10 @@
 //! Compares an output with the values of a NumPy file.
 
 use pto_examples::host::check::Nans;
-use pto_examples::host::{Elements, Tensor as FileTensor};
+use pto_examples::host::{DType as FileType, Elements, Tensor as FileTensor};
 use pto_host::stitch::HostTensor;
 use pto_host::workloads::program::{Program, Role, TensorDescription};
+use pto_host::workloads::tile::DType;
 
 use super::file_tensor::file_tensor;
 use crate::args::ProgramRunArgs;
@@ -35,9 +36,11 @@ pub(super) fn check(program: &Program, files: &[(String, FileTensor)]) -> Result
                 known.join(", ")
             )));
         };
-        if (output.dtype.name(), &*output.shape) != (file.dtype().name(), file.shape()) {
+        let same = file.dtype().name() == output.dtype.name();
+        let wider = (file.dtype(), output.dtype) == (FileType::F64, DType::F32);
+        if file.shape() != &*output.shape || !(same || wider) {
             return Err(Failure::usage(format!(
-                "--expect {name}: the file has {} {:?}, and the output has {} {:?}; give a file of the same type and shape",
+                "--expect {name}: the file has {} {:?}, and the output has {} {:?}; give a file of the same type and shape, or of f64 for f32",
                 file.dtype(),
                 file.shape(),
                 output.dtype,

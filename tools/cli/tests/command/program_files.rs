@@ -532,6 +532,39 @@ fn what_no_output_can_be_compared_with_is_refused() {
     refuses(&["--trace=run.svg"], &["'run.svg'", "use .json"]);
 }
 
+/// What NumPy computes with is `f64`: the file of an output of `f32` may have it.
+#[test]
+fn an_output_is_compared_with_doubles() {
+    let (files, folder) = (Files::new(), tempfile::tempdir().expect("a folder"));
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (graph, out) = (path("e.jsonl"), path("e.ptop"));
+    let lines = [
+        r#"{"format": "pto-graph", "version": 1, "name": "e", "variant": "host_build_graph"}"#,
+        r#"{"tensor": 0, "name": "x", "element": "f32", "shape": [4]}"#,
+        r#"{"tensor": 1, "name": "y", "element": "f32", "shape": [4]}"#,
+        r#"{"task": 0, "func": 3, "kind": "aiv", "args": [{"in": 0}, {"out": 1}, 4]}"#,
+    ];
+    fs::write(&graph, lines.join("\n")).expect("a file");
+    pto(&["program", "build", &graph, "-o", &out], 0);
+    files.put("x", &[4], &[0.5_f32; 4]);
+    let (input, expect) = (files.option("x"), files.option("y"));
+    let runs = [vec!["run", &graph], vec!["program", "run", &out]];
+    let with = |code: i32| {
+        for run in &runs {
+            pto(&[run, &["--input", &input, "--expect", &expect][..]].concat(), code);
+        }
+    };
+    files.put("y", &[4], &[0.5_f64.exp(); 4]);
+    with(0);
+    files.put("y", &[4], &[0.5_f64.exp() * (1.0 + 3e-5); 4]);
+    with(1);
+    files.put("y", &[4], &[1_i32; 4]);
+    for run in &runs {
+        let words = [&run[..], &["--expect", &expect]].concat();
+        refused(&words, 2, &["i32 [4]", "or of f64 for f32"]);
+    }
+}
+
 /// What `pto program build` writes, every other command reads.
 #[test]
 fn a_name_that_no_file_holds_is_refused_when_it_is_built() {
