@@ -8,7 +8,7 @@ import pytest
 from pto_runtime import Device
 
 # Programs that tests run in processes of their own.
-collect_ignore = ["field"]
+collect_ignore = ["field", "calls.py"]
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "cpp"
 

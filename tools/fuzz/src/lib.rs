@@ -15,4 +15,4 @@ mod mutator;
 mod targets;
 
 pub use mutator::Mutator;
-pub use targets::{TARGETS, Target, find};
+pub use targets::{TARGETS, Target, calls, find};

@@ -2,6 +2,8 @@
 //!
 //! The compiler in use is told to accept the options of a nightly one, so that no other one is needed. What libFuzzer finds
 //! worth keeping goes to `target/fuzz/found`, and what breaks the target to `target/fuzz/broken`.
+//!
+//! `calls` is no such target: it makes calls of a public interface by seeds, in processes that are watched, and needs no special build.
 
 use std::path::Path;
 use std::process::Command;
@@ -20,8 +22,11 @@ const FLAGS: &str = "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer -
 /// How long, unless the request says.
 const SECONDS: &str = "60";
 
-/// `cargo xtask fuzz TARGET [--seconds N]`.
+/// `cargo xtask fuzz TARGET [--seconds N]`, or `cargo xtask fuzz calls rust|c [--seed N] [--calls N]`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
+    if let ["calls", request @ ..] = request {
+        return calls(root, request);
+    }
     let (name, seconds) = match *request {
         [name] => (name, SECONDS),
         [name, "--seconds", seconds] if seconds.parse::<u64>().is_ok_and(|n| n > 0) => {
@@ -49,12 +54,32 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
     succeed(&format!("{name} (its input is in {})", broken.display()), search.status())
 }
 
+/// With the profile of the tests, which keeps the checks and builds nothing anew.
+fn calls(root: &Path, request: &[&str]) -> Result<(), String> {
+    let mut command = cargo(root);
+    command.args([
+        "run",
+        "--quiet",
+        "--profile",
+        "test",
+        "-p",
+        "pto-fuzz",
+        "--bin",
+        "pto-fuzz-calls",
+        "--",
+    ]);
+    succeed("the calls", command.args(request).status())
+}
+
 fn usage(root: &Path, what: &str) -> String {
     let folders = std::fs::read_dir(root.join("tools/fuzz/corpus")).into_iter().flatten().flatten();
     let mut names: Vec<_> =
         folders.map(|folder| folder.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
-    format!("{what}. Targets: {}. Example: cargo xtask fuzz npy --seconds 600", names.join(", "))
+    format!(
+        "{what}. Targets: {}, calls. Example: cargo xtask fuzz npy --seconds 600",
+        names.join(", ")
+    )
 }
 
 fn build(root: &Path, target: &Path) -> Command {

@@ -1,6 +1,7 @@
 //! The list of fuzz targets, each with its function over any bytes.
 
 mod c_calls;
+pub mod calls;
 mod cann_calls;
 mod files;
 mod graph_image;
