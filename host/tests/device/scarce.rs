@@ -44,7 +44,7 @@ fn without_threads<R>(body: impl FnOnce() -> R) -> R {
 }
 
 fn device(hosting: Hosting) -> Device {
-    let options = DeviceOptions { aic: 1, aiv: 2, gm_bytes: 64 << 20, hosting };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
     let mut device = Device::open_sim(options, NoBuilders).unwrap();
     device.register_library().unwrap();
     device
@@ -84,24 +84,37 @@ fn a_run_without_its_reader_of_traces_leaves_the_arena_where_it_is() {
     });
 }
 
-/// The fault of a run that has no thread says so, in every hosting mode; the next one works.
-#[test]
-fn a_run_without_threads_says_what_is_missing() {
-    let test = "scarce::a_run_without_threads_says_what_is_missing";
+/// The fault of a run that has no thread says so, and the next run works. The stacks of threads that have ended serve new ones: each mode has a process.
+fn a_run_without_threads(test: &str, hosting: &str) {
     in_a_process_of_its_own(test, || {
-        let hostings = ["threads", "pool", "virtual"];
-        for hosting in hostings.map(|name| name.parse::<Hosting>().unwrap()) {
-            let mut device = device(hosting);
-            let graph = one_task(&device);
-            let work = Work::HostGraph(&graph);
-            let error = without_threads(|| device.run(work, &RunOptions::default())).unwrap_err();
-            assert_eq!(error.fault(), Some(Fault::RUN_PANIC), "{error}");
-            let told = error.to_string();
-            assert!(told.contains("No thread could be started for the run"), "{told}");
-            assert!(told.contains("End other threads of this process"), "{told}");
-            device.run(work, &RunOptions::default()).unwrap();
-        }
+        let mut device = device(hosting.parse().unwrap());
+        let graph = one_task(&device);
+        let work = Work::HostGraph(&graph);
+        let error = without_threads(|| device.run(work, &RunOptions::default())).unwrap_err();
+        assert_eq!(error.fault(), Some(Fault::RUN_PANIC), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("No thread could be started for the run"), "{told}");
+        assert!(told.contains("End other threads of this process"), "{told}");
+        device.run(work, &RunOptions::default()).unwrap();
     });
+}
+
+#[test]
+fn a_run_on_threads_says_that_there_are_none() {
+    a_run_without_threads("scarce::a_run_on_threads_says_that_there_are_none", "threads");
+}
+
+#[test]
+fn a_run_in_a_pool_says_that_there_are_no_threads() {
+    a_run_without_threads("scarce::a_run_in_a_pool_says_that_there_are_no_threads", "pool");
+}
+
+#[test]
+fn a_run_in_virtual_time_says_that_there_are_no_threads() {
+    a_run_without_threads(
+        "scarce::a_run_in_virtual_time_says_that_there_are_no_threads",
+        "virtual",
+    );
 }
 
 #[test]
