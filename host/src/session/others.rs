@@ -30,18 +30,18 @@ impl Outside {
 
     /// Whether somebody may act.
     pub(super) fn may_act(&self, quiet: &mut Quiet) -> bool {
-        self.0.get().is_some_and(|others| quiet.is_broken(others.quiet()))
+        self.0.get().is_some_and(|others| quiet.look(others.quiet()))
     }
 
     /// As [`Outside::may_act`], asked by a thread that waits.
     pub(super) fn may_act_soon(&self, quiet: &mut Quiet, has_limit: bool) -> bool {
-        self.0.get().is_some_and(|others| quiet.is_broken(others.pause(has_limit)))
+        self.0.get().is_some_and(|others| quiet.look(others.pause(has_limit)))
     }
 }
 
 impl Quiet {
-    /// Whether it is not quiet, or not for long enough.
-    fn is_broken(&mut self, needed: Option<Duration>) -> bool {
+    /// Takes what a look has found; whether it is not quiet, or not for long enough.
+    fn look(&mut self, needed: Option<Duration>) -> bool {
         let Some(needed) = needed else {
             self.0 = None;
             return true;

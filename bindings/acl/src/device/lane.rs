@@ -107,8 +107,8 @@ impl Command {
 
     /// Refuses where memory that it uses has been freed or unmapped since it was made.
     pub(crate) fn check_memory(&self) -> Answer {
-        let known = self.touches.iter().filter(|touch| touch.how != Use::Passes);
-        known.map(|touch| places::device_of(touch.start, touch.bytes).map(drop)).collect()
+        let mut known = self.touches.iter().filter(|touch| touch.how != Use::Passes);
+        known.try_for_each(|touch| places::device_of(touch.start, touch.bytes).map(drop))
     }
 
     /// Submits it to a lane.
