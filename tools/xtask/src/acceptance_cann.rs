@@ -340,6 +340,12 @@ fn check_logs(folder: &Path) -> Result<(), String> {
 const ON_PURPOSE: &[&str] =
     &["ret=100000", "returned error code 507035", "peekErr=507035", "was not launched: [507035]"];
 
+/// An error that the sample does not make on purpose.
+fn is_error(line: &str) -> bool {
+    let is_wrong = line.contains("[ERROR]") || line.contains("was not launched");
+    is_wrong && !ON_PURPOSE.iter().any(|part| line.contains(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{LEFT, SAMPLES, has_row, without_row};
@@ -371,10 +377,4 @@ mod tests {
             );
         }
     }
-}
-
-/// An error that the sample does not make on purpose.
-fn is_error(line: &str) -> bool {
-    let is_wrong = line.contains("[ERROR]") || line.contains("was not launched");
-    is_wrong && !ON_PURPOSE.iter().any(|part| line.contains(part))
 }
