@@ -116,8 +116,10 @@ fn replaced(number: c_int, new: Option<sigaction>) -> sigaction {
 
 extern "C" fn handle(number: c_int, info: *mut siginfo_t, context: *mut c_void) {
     if let Some(running) = RUNNING.take() {
-        // SAFETY: the system gives the handler a valid pointer; these signals have an address, or something else that is readable.
-        let address = unsafe { (*info).si_addr() }.addr();
+        // SAFETY: the system gives the handler a valid pointer.
+        let info = unsafe { &*info };
+        // SAFETY: these signals have an address, or a number that can be read as one.
+        let address = unsafe { info.si_addr() }.addr();
         let has_address = number == libc::SIGSEGV || number == libc::SIGBUS;
         let mut text = Text { bytes: [0; 512], length: 0 };
         // What does not fit is left out.
