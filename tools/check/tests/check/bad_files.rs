@@ -109,8 +109,8 @@ fn arguments_say_where_they_are_wrong() {
     };
     arg("-1", &["args[1]: -1", "64 bits"]);
     arg("0.5", &["args[1]: 0.5", "f32"]);
-    arg(r#"{"f32": 1e300}"#, &["args[1].f32: 1e300", "beyond the largest f32", "write \"inf\""]);
-    arg(r#"{"f32": -3.5e38}"#, &["args[1].f32: -3.5e38", "write \"-inf\""]);
+    arg(r#"{"f32": 1e300}"#, &["args[1].f32: 1e+300", "beyond the largest f32", "write \"inf\""]);
+    arg(r#"{"f32": -3.5e38}"#, &["args[1].f32: -3.5e+38", "write \"-inf\""]);
     arg(r#"{"f32": "infinite"}"#, &["args[1].f32: it is a number, or one of"]);
     arg("\"x\"", &["args[1]", "an object with one of in"]);
     arg("{}", &["args[1]", "one of in"]);
