@@ -48,12 +48,12 @@ fn check(trace: &Trace, hosting: Hosting, lanes: u64, blocks: u32) {
         assert!(clusters.into_iter().all(|other| other == cluster), "block {}", part.block);
     }
     let analysis = Analysis::of(trace).unwrap();
-    assert_eq!(analysis.parts, parts);
+    assert_eq!(analysis.parts_run, parts);
     assert_eq!(analysis.kernels.iter().map(|kernel| kernel.count).sum::<usize>(), parts);
     for kind in &analysis.kinds {
         let no_work = kind.no_work.total_ns();
         let sum = kind.busy_ns + kind.staged_ns + kind.overhead_ns + kind.polling_ns + no_work;
-        assert_eq!(sum, kind.cores as u64 * trace.makespan_ns, "{hosting:?} {lanes:b}: {kind:?}");
+        assert_eq!(sum, kind.cores as u64 * analysis.graph_ns, "{hosting:?} {lanes:b}: {kind:?}");
     }
     let mut bytes = Vec::new();
     file::write(trace, &mut bytes).unwrap();

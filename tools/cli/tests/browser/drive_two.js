@@ -8,6 +8,7 @@ window.driver.run(async (result, { Hand, text, cells }) => {
   result.same_axis = panels[0].x(100) === panels[1].x(100);
   result.cells = cells();
   result.run = text("run");
+  result.kernels = text("kernels");
   const [panel] = panels, lane = panel.run.laneOf(2);
   hand.click((panel.x(160) + panel.x(200)) / 2, panel.y(lane) + 4);
   page.paint();

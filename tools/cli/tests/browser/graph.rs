@@ -26,7 +26,8 @@ fn a_small_graph_shows_the_names_of_its_tasks() {
 #[test]
 fn a_large_graph_shows_more_the_nearer_one_looks() {
     let pages = Pages::new();
-    let page = pages.driven(&["graph", "paged_attention", "--param=batch=5", "--html"], DRIVER);
+    let whole = ["graph", "paged_attention", "--runtime=host_build_graph", "--param=batch=5"];
+    let page = pages.driven(&[&whole[..], &["--html"]].concat(), DRIVER);
     let result = result(&page, &Window::default());
     let (whole, near) = (&result["whole"], &result["near"]);
     assert_eq!(
