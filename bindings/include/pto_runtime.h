@@ -58,6 +58,8 @@
 #define PTO_ERROR_DUPLICATE_FUNC_ID 0x40000024
 /* A func id has no kernel. Unregister what is registered. */
 #define PTO_ERROR_FUNC_ID_NOT_REGISTERED 0x40000025
+/* A task or a launch calls a kernel with what the kernel does not take. The message names task, kernel and argument, and what to give; `pto list kernels` shows what kernels take. */
+#define PTO_ERROR_KERNEL_CALL 0x40000026
 /* A shared object cannot be loaded. Link it with -shared -fPIC for this machine, with everything that it uses. */
 #define PTO_ERROR_LOAD_FAILED 0x40000030
 /* A shared or relocatable object has no function of this name. Define it as extern "C", with default visibility. */

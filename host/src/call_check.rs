@@ -4,25 +4,15 @@
 //! process or overwrite the runtime. [`pto_graph::signature`] has the rules; this file knows the memory of a device. Transfers and tasks
 //! that bring the address of their code are not looked at: nobody but their author knows what they take.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use pto_abi::image::ImageTask;
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_graph::signature::{Arguments, Place, Signature};
 
 use crate::error::Error;
-use crate::image::GraphImage;
+use crate::image::{Checked, GraphImage};
 use crate::kernels::KernelTable;
 use crate::memory::Memory;
-
-/// When a graph was checked: nothing of it has changed since, unless one of these numbers has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Checked {
-    memory: u64,
-    freed: u64,
-    kernels: u64,
-}
 
 /// Checks a graph, unless it was checked before and nothing was freed or registered since. What contradicts itself is left to the
 /// firmware, which refuses it.
@@ -117,6 +107,3 @@ impl Arguments for DeviceCall<'_> {
         }
     }
 }
-
-/// Tasks and argument words of an image.
-pub(crate) type TasksAndArgs<'i> = (Cow<'i, [ImageTask]>, Cow<'i, [u64]>);

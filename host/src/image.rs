@@ -19,7 +19,6 @@ use pto_graph::GraphParts;
 use pto_timeline::graph::GraphTask;
 use pto_timeline::{Edge, Graph};
 
-use crate::call_check::{Checked, TasksAndArgs};
 use crate::lists::Spare;
 
 /// Images of this process: two with the same number have the same bytes.
@@ -40,6 +39,20 @@ enum Content {
     Bytes(Vec<u8>),
     Parts(Parts),
 }
+
+/// When the calls of an image were checked: what they are compared with has not changed since, unless one of these numbers has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checked {
+    /// Which memory.
+    pub(crate) memory: u64,
+    /// How often a user has freed a block of it.
+    pub(crate) freed: u64,
+    /// The version of the table of kernels.
+    pub(crate) kernels: u64,
+}
+
+/// Tasks and argument words of an image.
+type TasksAndArgs<'i> = (Cow<'i, [ImageTask]>, Cow<'i, [u64]>);
 
 /// An image that a `HostGraph` has made, in the lists that it was built in.
 #[derive(Clone)]

@@ -68,7 +68,7 @@ impl Signatures {
         };
         known.with(|signature| {
             let defect = signature.check_form(kind, count).err()?;
-            Some(format!("func id {func}, {}", defect.tell_form(signature)))
+            Some(format!("func id {func}: {}", defect.tell_form(signature)))
         })
     }
 

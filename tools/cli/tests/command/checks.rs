@@ -153,7 +153,7 @@ fn findings_are_told_and_end_with_code_1() {
     // Kernel 1 of the library runs on vector cores, and takes four arguments.
     let told = pto(&["check", file], 1).stdout;
     assert!(
-        told.contains("error: kernel: line 2: task 0: func id 1, add_scalar, runs on"),
+        told.contains("error: kernel: line 2: task 0: func id 1: add_scalar runs on"),
         "{told}"
     );
     refused(&["check", file, "--runtime", "aicpu_build_graph"], 2, &["host_build_graph"]);
@@ -219,6 +219,7 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
             r#"{"format":"pto-graph","version":1,"name":"narrow","variant":"tensormap_and_ringbuffer"}"#,
             r#"{"tensor":0,"name":"src","element":"f32","shape":[64]}"#,
             r#"{"tensor":1,"name":"out","element":"f32","shape":[64]}"#,
+            r#"{"tensor":2,"name":"sum","element":"f32","shape":[1]}"#,
             tasks[0],
             tasks[1],
         ];
@@ -228,29 +229,29 @@ fn views_that_are_smaller_than_what_their_kernels_touch_are_told() {
         words.iter().for_each(|word| assert!(told.contains(word), "no {word:?} in {told}"));
     };
     let first = r#"{"task":0,"func":1,"kind":"aiv","args":[{"in":0},{"f32":1.0},{"out":{"tensor":1,"shape":[8]}},64]}"#;
-    let view = "line 4: task 0: add_scalar: argument 2, out, touches bytes 0 to 256 of tensor 1 'out', and its view is bytes 0 to 32";
+    let view = "line 5: task 0: add_scalar: argument 2, out, touches bytes 0 to 256 of tensor 1 'out', and its view is bytes 0 to 32";
     // Both write the same bytes, and no view of them meets another one; as tasks, and as a kernel of a chain.
     let second = r#"{"task":1,"func":1,"kind":"aiv","args":[{"in":0},{"f32":2.0},{"out":{"tensor":1,"offset":8,"shape":[8]}},56]}"#;
     let chain = r#"{"task":1,"kind":"aiv","chain":[{"func":1,"args":[{"in":0},{"f32":2.0},{"out":{"tensor":1,"offset":8,"shape":[8]}},56]}]}"#;
     for second in [second, chain] {
         write([first, second]);
         let told = pto(&["check", graph], 1).stdout;
-        says(&told, &["error: race: line 5: ", "bytes 32 to 256", "warning: narrow_view", view]);
-        refused(&["run", graph], 2, &["cannot run: ", view, "That makes a race: line 5: "]);
+        says(&told, &["error: race: line 6: ", "bytes 32 to 256", "warning: narrow_view", view]);
+        refused(&["run", graph], 2, &["cannot run: ", view, "That makes a race: line 6: "]);
     }
     // The second one reads what the first one writes.
-    let reads = r#"{"task":1,"func":5,"kind":"aiv","args":[{"in":{"tensor":1,"offset":8,"shape":[1,8]}},{"out":0},1,56,56]}"#;
+    let reads = r#"{"task":1,"func":5,"kind":"aiv","args":[{"in":{"tensor":1,"offset":8,"shape":[1,8]}},{"out":2},1,56,56]}"#;
     write([first, reads]);
-    says(&pto(&["check", graph], 1).stdout, &["error: race: line 5: ", "bytes 32 to 256"]);
+    says(&pto(&["check", graph], 1).stdout, &["error: race: line 6: ", "bytes 32 to 256"]);
     refused(&["run", graph], 2, &["cannot run: ", "That makes a race"]);
     // An edge orders the two: each is told, and runs.
     write([first, &second.replace("56]}", "56],\"after\":[0]}")]);
     let told = pto(&["check", graph], 0).stdout;
     says(
         &told,
-        &["CLEAN, 2 warnings", view, "line 5: task 1: add_scalar: argument 2, out, touches"],
+        &["CLEAN, 2 warnings", view, "line 6: task 1: add_scalar: argument 2, out, touches"],
     );
-    says(&pto(&["run", graph], 0).stderr, &["warning: '", view, "line 5: task 1"]);
+    says(&pto(&["run", graph], 0).stderr, &["warning: '", view, "line 6: task 1"]);
     // A view of all that is touched, whatever its form, is right.
     write([
         &first.replace("\"shape\":[8]", "\"shape\":[8,8]"),
@@ -268,14 +269,14 @@ fn a_tile_that_is_not_its_view_is_told() {
     let (workload, program) = (path("wide.workload"), path("wide.ptop"));
     let text = "workload wide {
   schedule round_robin workers 1 window 8192 stall
-  tensor X : f32[8, 32]
-  tensor Y : f32[8, 32]
+  tensor X : f32[3, 8, 32]
+  tensor Y : f32[3, 8, 32]
   kernel copy(x: in f32[8, 64], y: out f32[8, 64]) {
     %0 = load x : f32[8, 64]
     store y, %0
   }
-  do parallel i in dense 1 {
-    copy[i](x = X, y = Y)
+  do parallel i in dense 2 {
+    copy[i](x = X[i], y = Y[i])
   }
 }
 ";

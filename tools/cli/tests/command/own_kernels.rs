@@ -62,7 +62,11 @@ fn a_graph_file_runs_on_kernels_of_a_users_own() {
         let told = pto(&["check", file, "--kernels", object], 1).stdout;
         assert!(told.contains(words[1]), "{told}");
     };
-    with("\"kind\": \"aic\"", "\"kind\": \"aiv\"", &["line 7", "101, mean, runs on aic cores"]);
+    with(
+        "\"kind\": \"aic\"",
+        "\"kind\": \"aiv\"",
+        &["line 7", "func id 101: mean runs on aic cores"],
+    );
     with(", 1000]}\n{\"task\": 1", "]}\n{\"task\": 1", &["line 6", "(a, factor, out, n)"]);
     with("\"func\": 101", "\"func\": 102", &["line 7", "no kernel has func id 102"]);
 }
