@@ -97,8 +97,8 @@ fn bytes_beside_each_other_have_a_writer_each() {
         std::thread::scope(|scope| {
             for (offset, length) in [(0, 3), (3, 10)] {
                 scope.spawn(move || {
-                    for round in 0..500 {
-                        let from = vec![(round % 251) as u8; length];
+                    for round in (0..=u8::MAX).chain(0..=u8::MAX) {
+                        let from = vec![round; length];
                         gm.write_bytes(offset, &from).unwrap();
                         let mut read = vec![0; length];
                         gm.read_bytes(offset, &mut read).unwrap();

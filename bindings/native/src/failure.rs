@@ -230,6 +230,7 @@ pub(crate) fn kind_of(error: &Error) -> FailureKind {
         Error::BuildModeVariable { .. } => FailureKind::BUILD_MODE_VARIABLE,
         Error::Image(_) => FailureKind::IMAGE,
         Error::Virt(_) => FailureKind::VIRT,
+        Error::Panicked { .. } => FailureKind::PANIC,
         // An error that this release of the host does not have.
         _ => FailureKind::INVALID_ARGUMENT,
     }
