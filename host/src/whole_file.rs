@@ -2,10 +2,9 @@
 //! new one is complete.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Result, Write as _};
+use std::io::{BufWriter, ErrorKind, Result, Write as _};
 use std::path::{Path, PathBuf};
-
-use tempfile::{Builder, NamedTempFile};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Writes a file: all that `body` writes, or nothing. A device or a pipe is written and not replaced.
 ///
@@ -19,13 +18,15 @@ pub fn write_whole(
     if is_special(&target) {
         return fill(&mut File::options().write(true).open(&target)?, body);
     }
-    let mut file = beside(&target)?;
-    fill(file.as_file_mut(), body)?;
+    let mut new = NewFile::beside(&target)?;
+    fill(&mut new.file, body)?;
     // A file that is there keeps who may read it.
     if let Ok(there) = fs::metadata(&target) {
-        fs::set_permissions(file.path(), there.permissions())?;
+        new.file.set_permissions(there.permissions())?;
     }
-    file.persist(&target).map(drop).map_err(|error| error.error)
+    fs::rename(&new.path, &target)?;
+    new.is_in_place = true;
+    Ok(())
 }
 
 /// Whether [`write_whole`] could begin; nothing stays of the trial.
@@ -37,7 +38,7 @@ pub fn check_whole(path: &Path) -> Result<()> {
     match is_special(&target) {
         true => Ok(()),
         // Removed again at once.
-        false => beside(&target).map(drop),
+        false => NewFile::beside(&target).map(drop),
     }
 }
 
@@ -47,13 +48,38 @@ fn fill(file: &mut File, body: impl FnOnce(&mut BufWriter<&mut File>) -> Result<
     to.flush()
 }
 
-/// A file in the same folder, with the rights of a file that is simply created.
-fn beside(target: &Path) -> Result<NamedTempFile> {
-    let mut builder = Builder::new();
-    builder.prefix(".pto-").suffix(".new");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder_of(target))
+/// A file beside its place, which is removed unless it is put there.
+struct NewFile {
+    file: File,
+    path: PathBuf,
+    is_in_place: bool,
+}
+
+impl NewFile {
+    /// A file in the same folder, with the rights of a file that is simply created.
+    fn beside(target: &Path) -> Result<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".pto-{}-{number}.new", std::process::id());
+            let path = folder_of(target).join(name);
+            match File::create_new(&path) {
+                Ok(file) => return Ok(Self { file, path, is_in_place: false }),
+                // Left by a process that ended, and had this number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_in_place {
+            // What cannot be removed takes a little room, no more.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 /// The folder that a file of this name is in.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::A2a3Error;
 use super::library::Library;
-use crate::checked_shared_object;
+use crate::shared_object::checked_shared_object;
 
 /// What only the library of `bindings/acl` exports.
 const OURS: &CStr = c"ptoAclLaunch";
