@@ -551,7 +551,7 @@ fn an_output_is_compared_with_doubles() {
     let runs = [vec!["run", &graph], vec!["program", "run", &out]];
     let with = |code: i32| {
         for run in &runs {
-            pto(&[run, &["--input", &input, "--expect", &expect][..]].concat(), code);
+            pto(&[&run[..], &["--input", &input, "--expect", &expect]].concat(), code);
         }
     };
     files.put("y", &[4], &[0.5_f64.exp(); 4]);
