@@ -531,11 +531,13 @@ impl Device {
                 return Err(error);
             }
         };
+        let makespan_ns = u64::try_from(landing.makespan.as_nanos()).ok();
+        let whole = |trace: Box<Trace>| Box::new(Trace { makespan_ns, ..*trace });
         let result = match landing.fault {
             None => {
                 self.standing = asked.filter(|_| stands_after(&arena, self.epochs.run));
                 let mut report = self.report(work, &mut arena, landing, &before);
-                report.trace = self.timeline(work, options, &arena, (read, landing, None));
+                report.trace = self.timeline(work, options, &arena, (read, None)).map(whole);
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -546,7 +548,7 @@ impl Device {
             Some(fault) => {
                 let mut report = self.fault_report(work, fault, &mut arena, landing);
                 let ended = Some((fault, report.epitaph.as_ref()));
-                report.trace = self.timeline(work, options, &arena, (read, landing, ended));
+                report.trace = self.timeline(work, options, &arena, (read, ended)).map(whole);
                 #[cfg(feature = "sim")]
                 {
                     report.virtual_report = self.backend.take_virtual_report();
@@ -666,11 +668,7 @@ impl Device {
         work: Work<'_>,
         options: &RunOptions,
         arena: &RuntimeArena,
-        (read, landing, fault): (
-            Vec<trace::Ring>,
-            Landing,
-            Option<(pto_abi::Fault, Option<&Epitaph>)>,
-        ),
+        (read, fault): (Vec<trace::Ring>, Option<(pto_abi::Fault, Option<&Epitaph>)>),
     ) -> Option<Box<Trace>> {
         options.trace?;
         let (variant, builder) = (work.variant(), work.builder().unwrap_or("loader"));
@@ -692,8 +690,7 @@ impl Device {
         let trace = trace::timeline(&arena.view(), read, known);
         // The timeline of a device alone begins with its first event. Those of a group have one clock.
         let began = |trace: &Trace| if self.has_transfers { trace.began_ns } else { 0 };
-        let makespan_ns = u64::try_from(landing.makespan.as_nanos()).ok();
-        trace.map(|trace| Box::new(Trace { began_ns: began(&trace), makespan_ns, ..trace }))
+        trace.map(|trace| Box::new(Trace { began_ns: began(&trace), ..trace }))
     }
 
     fn fault_report(
