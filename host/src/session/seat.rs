@@ -175,6 +175,8 @@ impl Driver {
                     {
                         continue;
                     }
+                    // So may what somebody did just before he could not act any more.
+                    let found = found.or_else(|| look(&mut seat.lock()));
                     return found.ok_or_else(|| match limit {
                         Some(limit) => Unmet::TimedOut(limit),
                         None => Unmet::Stuck(self.state()),

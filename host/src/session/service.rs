@@ -510,6 +510,11 @@ impl Service {
             if waited < left && shared.driver.outside.may_act(&mut self.quiet) {
                 return false;
             }
+            // What somebody asked for just before he could not act any more comes first.
+            self.admit();
+            if self.serve_one() {
+                return true;
+            }
             shared.clock.advance(idle.map_or(left, |idle| idle.min(left)));
             if idle.is_some_and(|idle| idle < left) {
                 return false;
@@ -517,7 +522,7 @@ impl Service {
         } else if now < deadline {
             return false;
         }
-        let lane = &mut self.lanes[at];
+        let Some(lane) = self.lanes.get_mut(at) else { return false };
         if lane.is_theirs(&shared) {
             shared.ask_to_leave();
             return false;

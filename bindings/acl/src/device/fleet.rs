@@ -82,12 +82,12 @@ impl Others for Fleet {
     }
 
     fn pause(&self, has_limit: bool) -> Option<Duration> {
-        // Another device may do what this thread waits for.
+        let waits = (!has_limit).then(Waits::begin);
+        let quiet = self.quiet();
+        // Another device may do what this thread waits for, or what somebody asked of it just before he could not act any more.
         if step(if has_limit { PAUSE } else { Duration::MAX }) {
             return None;
         }
-        let waits = (!has_limit).then(Waits::begin);
-        let quiet = self.quiet();
         if quiet != Some(Duration::ZERO) {
             std::thread::sleep(PAUSE);
         }
