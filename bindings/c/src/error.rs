@@ -63,7 +63,8 @@ pub(crate) fn remember(failure: &Failure) -> i32 {
         message: c_text(&failure.message),
         remedy: c_text(&failure.remedy),
     };
-    LAST.with(|last| *last.borrow_mut() = texts);
+    // At the end of a thread its last error is gone before destructors of the program: then there is nobody to tell.
+    LAST.try_with(|last| *last.borrow_mut() = texts).unwrap_or_default();
     code
 }
 
@@ -82,24 +83,23 @@ pub(crate) fn c_text(text: &str) -> CString {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
     // Not `answer`: a failure here would hide the error that is asked for.
-    LAST.with(|last| {
+    let told = LAST.try_with(|last| {
         let texts = last.borrow();
-        let value = LastError {
-            code: texts.code,
-            reserved: 0,
-            name: texts.name.as_ptr(),
-            message: texts.message.as_ptr(),
-            remedy: texts.remedy.as_ptr(),
-        };
-        // SAFETY: the caller vouches for the pointer.
-        match unsafe { output(error, "error") } {
-            Ok(error) => {
-                put(error, value);
-                0
-            }
-            Err(failure) => i32::try_from(failure.code).unwrap_or(i32::MAX),
+        let (name, message, remedy) =
+            (texts.name.as_ptr(), texts.message.as_ptr(), texts.remedy.as_ptr());
+        LastError { code: texts.code, reserved: 0, name, message, remedy }
+    });
+    // At the end of a thread its last error is gone.
+    let nothing = c"".as_ptr();
+    let none = LastError { code: 0, reserved: 0, name: nothing, message: nothing, remedy: nothing };
+    // SAFETY: the caller vouches for the pointer.
+    match unsafe { output(error, "error") } {
+        Ok(error) => {
+            put(error, told.unwrap_or(none));
+            0
         }
-    })
+        Err(failure) => i32::try_from(failure.code).unwrap_or(i32::MAX),
+    }
 }
 
 /// Forgets the last error of this thread.
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
 // SAFETY: as for `pto_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_clear_error() {
-    LAST.with(|last| *last.borrow_mut() = Texts::default());
+    LAST.try_with(|last| *last.borrow_mut() = Texts::default()).unwrap_or_default();
 }
 
 /// One column of the tables of faults and of failures of the host, as texts for C.

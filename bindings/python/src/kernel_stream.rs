@@ -196,7 +196,8 @@ impl KernelStream {
     fn call(&self, py: Python<'_>, function: Py<PyAny>) -> PyResult<()> {
         let call = move || {
             if let Err(why) = callbacks::call(&function) {
-                std::panic::panic_any(why);
+                // The hook of panics would tell users of a panic of the library.
+                std::panic::resume_unwind(Box::new(why));
             }
         };
         self.ask(py, |stream| stream.call(call))

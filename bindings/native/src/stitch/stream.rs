@@ -178,7 +178,7 @@ impl SharedStream {
         limit: Option<Duration>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(), Failure> {
-        Ok(self.0.synchronize_while(limit, goes_on)?)
+        Ok(self.stream.synchronize_while(limit, goes_on)?)
     }
 
     /// Drops the runs that have not begun.

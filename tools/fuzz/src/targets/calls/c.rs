@@ -337,7 +337,6 @@ impl World {
                 let mut last = MaybeUninit::uninit();
                 // SAFETY: the place is writable.
                 checked(unsafe { error::pto_last_error(last.as_mut_ptr()) });
-                AT_EXIT.with_borrow_mut(|at_exit| drop(at_exit.replace(AtExit)));
             }
             14 => self.open_session(choices),
             _ => self.fork(choices),
@@ -592,6 +591,10 @@ impl World {
 
 impl Door for World {
     fn call(&self, choices: &mut Choices<'_>) {
+        // Before the library keeps anything for this thread: so it goes behind that.
+        AT_EXIT.with_borrow_mut(|at_exit| {
+            at_exit.get_or_insert(AtExit);
+        });
         match choices.byte() % 16 {
             0 | 1 => self.with_device(choices),
             2..=5 => self.with_session(choices),

@@ -27,7 +27,7 @@ pub const CALLS_OF_A_SEED: u64 = 200;
 /// Objects of one kind that are open at once.
 const MOST_OBJECTS: usize = 12;
 /// How long something that must happen is waited for.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 static LISTED: AtomicBool = AtomicBool::new(false);
 static THROWS: AtomicBool = AtomicBool::new(false);
