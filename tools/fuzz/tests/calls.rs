@@ -17,7 +17,7 @@ fn of_rust() {
 
 #[test]
 fn of_c() {
-    calls("c", "1", "3000");
+    calls("c", "1", "50000");
 }
 
 /// A mistake is found, and told with its seed and the one call that it takes.
