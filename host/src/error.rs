@@ -9,20 +9,9 @@ use pto_abi::{Fault, FuncId, GmAddr};
 use pto_aicore_kernels::LIBRARY;
 
 use crate::cycle::Cycle;
+use crate::debug_as_display::debug_as_display;
 use crate::fault_report::FaultReport;
 use crate::place::Place;
-
-/// A program whose `main` returns an error, and `unwrap`, print it as `Debug`: people read the sentences that `Display` has.
-macro_rules! debug_as_display {
-    ($error:ty) => {
-        impl std::fmt::Debug for $error {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(self, f)
-            }
-        }
-    };
-}
-pub(crate) use debug_as_display;
 
 /// An error of the host library.
 #[derive(thiserror::Error)]
@@ -242,7 +231,7 @@ pub enum Error {
     /// More memory than an emulated machine has.
     #[error(
         "virt cannot have {bytes} bytes of GM: ask for at most {most} (8 GiB less 36 MiB)",
-        most = crate::backend::MAX_VIRT_GM_BYTES
+        most = crate::virt::memory::MAX_GM_BYTES
     )]
     VirtGm {
         /// Size asked for.

@@ -56,6 +56,7 @@ mod call_check;
 mod control;
 mod copy_costs;
 mod cycle;
+mod debug_as_display;
 mod device;
 mod device_memory;
 mod error;

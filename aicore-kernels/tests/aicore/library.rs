@@ -1,9 +1,9 @@
 //! Compiles the worker for this machine, and loads it.
 
+use pto_abi::sync::{AtomicU32, Ordering};
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::{env, fs};
 
 use super::model::Calls;

@@ -151,7 +151,9 @@ fn skipped_tasks_share_the_releases_of_a_step<F: FanoutPolicy>() {
     let mut builder = builder::<F>(&words);
     let skipped: Vec<_> = (0..SKIPPED).map(|_| builder.add_task(on(AIV)).unwrap()).collect();
     for producer in &skipped {
-        (0..CONSUMERS).for_each(|_| drop(builder.submit(on(AIV), &[*producer]).unwrap()));
+        for _ in 0..CONSUMERS {
+            builder.submit(on(AIV), &[*producer]).unwrap();
+        }
     }
     let board = BlockBoard::default();
     board.reset();

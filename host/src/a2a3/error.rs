@@ -113,7 +113,7 @@ pub enum A2a3Error {
     },
 }
 
-crate::error::debug_as_display!(A2a3Error);
+crate::debug_as_display::debug_as_display!(A2a3Error);
 
 impl A2a3Error {
     /// The code of the call that failed.

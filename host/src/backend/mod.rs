@@ -40,8 +40,6 @@ pub(crate) use self::simulated_set::{CompiledIn, SimulatedSet};
 #[cfg(feature = "sim")]
 pub(crate) use self::simulator::Simulator;
 #[cfg(feature = "virt")]
-pub(crate) use self::virt::MAX_GM_BYTES as MAX_VIRT_GM_BYTES;
-#[cfg(feature = "virt")]
 pub(crate) use self::virt::Virt;
 pub use self::virt::{Placement, VirtDeviceOptions};
 use crate::copy_costs::CopyCosts;

@@ -26,7 +26,7 @@ use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 use crate::virt::machine::{Patience, VirtError, VirtMachine, VirtOptions};
-use crate::virt::memory::{Ram, nameless_file};
+use crate::virt::memory::{BESIDE_GM, MAX_GM_BYTES, Ram, nameless_file};
 use crate::virt::qemu::{Execution, QEMU};
 
 /// The device's name.
@@ -83,11 +83,6 @@ impl Default for VirtDeviceOptions {
         }
     }
 }
-
-/// RAM of the machine that is no GM.
-const BESIDE_GM: u64 = virt::GM_ADDRESS - virt::RAM_ADDRESS;
-/// The largest GM of the machine.
-pub(crate) const MAX_GM_BYTES: u64 = virt::MAX_RAM_BYTES - BESIDE_GM;
 
 impl VirtDeviceOptions {
     /// The size of GM that the machine gets: what is asked for, rounded up.

@@ -143,7 +143,7 @@ pub enum ImageError {
     },
 }
 
-crate::error::debug_as_display!(ImageError);
+crate::debug_as_display::debug_as_display!(ImageError);
 
 /// Why the store cannot do what it is asked for.
 #[derive(thiserror::Error)]
@@ -194,4 +194,4 @@ pub enum StoreError {
     },
 }
 
-crate::error::debug_as_display!(StoreError);
+crate::debug_as_display::debug_as_display!(StoreError);

@@ -147,7 +147,7 @@ pub enum GroupError {
     },
 }
 
-crate::error::debug_as_display!(GroupError);
+crate::debug_as_display::debug_as_display!(GroupError);
 
 impl GroupError {
     /// Of these ranks.

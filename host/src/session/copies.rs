@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use pto_abi::{GmAddr, GmWindow};
+use pto_abi::GmAddr;
 use pto_aicore_kernels::tile::DType;
 
+use super::byte_place::BytePlace;
 use super::error::Cause;
 use super::host_buffer::HostBuffer;
 use super::reduction::Reduction;
@@ -131,23 +132,6 @@ fn in_chunks(
         at += chunk_bytes as u64;
     }
     Ok(())
-}
-
-/// Where bytes begin. The window is all of the memory that they are in: atomic accesses to a word have one size only as long as everybody who accesses it
-/// knows of the whole word.
-pub(super) struct BytePlace<'w> {
-    pub(super) window: GmWindow<'w>,
-    pub(super) offset: u64,
-}
-
-impl BytePlace<'_> {
-    pub(super) fn read(&self, at: u64, to: &mut [u8]) -> Option<()> {
-        self.window.read_bytes(self.offset + at, to)
-    }
-
-    pub(super) fn write(&self, at: u64, from: &[u8]) -> Option<()> {
-        self.window.write_bytes(self.offset + at, from)
-    }
 }
 
 /// Calls `step` for each chunk of so many bytes: where it begins, and how many bytes it has.

@@ -152,7 +152,7 @@ pub enum SessionError {
     },
 }
 
-crate::error::debug_as_display!(SessionError);
+crate::debug_as_display::debug_as_display!(SessionError);
 
 impl SessionError {
     /// The fault of the interface's table that this is, where it is one.

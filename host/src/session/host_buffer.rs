@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pto_abi::{GmAddr, GmWindow};
 
-use super::copies::BytePlace;
+use super::byte_place::BytePlace;
 use crate::error::Error;
 
 /// Bytes of the host, for copies of a stream. Clones are the same bytes. What is read while a copy writes them is not

@@ -16,6 +16,7 @@
 //! `docs/sessions.md` says what it is for. Who writes what is said at the top of `stream_core.rs`.
 
 mod bell;
+mod byte_place;
 mod capture;
 mod captured;
 pub(crate) mod choice;

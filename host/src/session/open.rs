@@ -23,6 +23,7 @@ use super::owned_work::OwnedWork;
 use super::performer::Performer;
 use super::running::{SteppedService, serve};
 use super::service::Service;
+use super::serving;
 use super::shared::Shared;
 use super::stream::Stream;
 use crate::buffer::DeviceBuffer;
@@ -422,7 +423,9 @@ impl Session {
         self.shared.touch();
         match &mut self.service {
             // One of its own threads does not wait for itself: the service ends when the function has returned that has dropped the session.
-            Running::Thread(thread) if self.shared.is_served_here() => drop(thread.take()),
+            Running::Thread(thread) if serving::is_here(self.shared.driver.address()) => {
+                drop(thread.take())
+            }
             // A service that panicked has said so on standard error.
             Running::Thread(thread) => {
                 thread.take().into_iter().for_each(|thread| thread.join().unwrap_or_default());

@@ -10,6 +10,7 @@ use super::guarded::guarded;
 use super::kept::{RunCommand, RunWork};
 use super::owned_work::OwnedWork;
 use super::resident;
+use super::serving;
 use super::shared::Shared;
 use super::work::{Ended, Job, Report};
 use crate::control::RunControl;
@@ -45,7 +46,8 @@ impl Performer {
             }
             Job::Copy(stream, copy, _) => Report::Over(stream, self.copy(&copy)),
             Job::Call(stream, function) => {
-                let called = self.shared.serving(Some(stream), || function.call());
+                let called =
+                    serving::serve(self.shared.driver.address(), Some(stream), || function.call());
                 Report::Over(stream, called.map_err(Cause::HostFunction))
             }
         }

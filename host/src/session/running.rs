@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::bell::Bell;
 use super::seat::{Step, Stepped, has_cpus};
 use super::service::{News, Service};
+use super::serving;
 use super::shared::Shared;
 
 /// How long the thread looks for news before it sleeps: about what its sleep would cost.
@@ -24,7 +25,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// Steps a service until its session has ended.
 pub(super) fn serve(shared: &Shared, service: Service) {
-    shared.serving(None, || serve_here(shared, service));
+    serving::serve(shared.driver.address(), None, || serve_here(shared, service));
 }
 
 fn serve_here(shared: &Shared, mut service: Service) {

@@ -80,6 +80,11 @@ impl Driver {
         self.stepped.set(step).unwrap_or_default();
     }
 
+    /// Which session it is of, for [`serving`].
+    pub(super) fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// One turn, where those who wait make the turns; `None`: a thread does.
     pub(super) fn step(&self) -> Option<Stepped> {
         self.step_within(None)
@@ -140,7 +145,7 @@ impl Driver {
         limit: Option<Duration>,
         mut look: impl FnMut(&mut S) -> Option<T>,
     ) -> Result<T, Unmet> {
-        if serving::is_service(self) {
+        if serving::is_service(self.address()) {
             let found = look(&mut seat.lock());
             let state = "what a command held waits for the session while it is dropped";
             return found.ok_or_else(|| Unmet::Stuck(state.to_owned()));

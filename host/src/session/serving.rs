@@ -2,11 +2,8 @@
 //! for a stream while it runs a function of that stream.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use super::ids::StreamId;
-use super::seat::Driver;
-use super::shared::Shared;
 
 /// What a thread does for a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,32 +28,29 @@ impl Drop for Restore {
     }
 }
 
-fn here(driver: &Driver) -> Option<Serving> {
+fn here(driver: usize) -> Option<Serving> {
     let (of, serving) = SERVING.get()?;
-    (of == std::ptr::from_ref(driver).addr()).then_some(serving)
+    (of == driver).then_some(serving)
 }
 
-/// Whether the calling thread is the service of this session.
-pub(super) fn is_service(driver: &Driver) -> bool {
+/// Whether the calling thread is the service of the session whose driver has this address.
+pub(super) fn is_service(driver: usize) -> bool {
     here(driver) == Some(Serving::Service)
 }
 
-/// Whether the calling thread runs a function of this stream of this session.
-pub(super) fn is_called_by(driver: &Driver, stream: StreamId) -> bool {
+/// Whether the calling thread runs a function of this stream of that session.
+pub(super) fn is_called_by(driver: usize, stream: StreamId) -> bool {
     here(driver) == Some(Serving::Function(stream))
 }
 
-impl Shared {
-    /// Does `work` as the service, or as a function of a stream.
-    pub(super) fn serving<R>(&self, stream: Option<StreamId>, work: impl FnOnce() -> R) -> R {
-        let serving = stream.map_or(Serving::Service, Serving::Function);
-        let session = Arc::as_ptr(&self.driver).addr();
-        let _restore = Restore(SERVING.replace(Some((session, serving))));
-        work()
-    }
+/// Whether the calling thread works for that session.
+pub(super) fn is_here(driver: usize) -> bool {
+    here(driver).is_some()
+}
 
-    /// Whether the calling thread works for this session.
-    pub(super) fn is_served_here(&self) -> bool {
-        here(&self.driver).is_some()
-    }
+/// Does `work` as the service of that session, or as a function of a stream.
+pub(super) fn serve<R>(driver: usize, stream: Option<StreamId>, work: impl FnOnce() -> R) -> R {
+    let serving = stream.map_or(Serving::Service, Serving::Function);
+    let _restore = Restore(SERVING.replace(Some((driver, serving))));
+    work()
 }

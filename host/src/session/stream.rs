@@ -928,7 +928,7 @@ pub(super) fn await_running(core: &StreamCore, driver: &Driver) -> Result<(), Se
 
 /// A function does not wait for the stream that calls it.
 fn check_not_own(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
-    if serving::is_called_by(driver, core.id) {
+    if serving::is_called_by(driver.address(), core.id) {
         let state = format!("a function of {} waits for the stream that calls it", core.id);
         return Err(SessionError::Stuck { state });
     }

@@ -223,7 +223,7 @@ pub enum StitchError {
     },
 }
 
-crate::error::debug_as_display!(StitchError);
+crate::debug_as_display::debug_as_display!(StitchError);
 
 /// What a role is called in a sentence.
 pub(super) const fn role_text(role: Role) -> &'static str {

@@ -149,7 +149,7 @@ pub enum VirtError {
     },
 }
 
-crate::error::debug_as_display!(VirtError);
+crate::debug_as_display::debug_as_display!(VirtError);
 
 /// How long a run is waited for.
 #[derive(Clone, Copy, Debug)]

@@ -10,6 +10,11 @@ use std::ptr::NonNull;
 use pto_abi::fw_image::{BootBlock, virt};
 use pto_abi::{GmAddr, GmWindow};
 
+/// RAM of the machine that is no GM.
+pub(crate) const BESIDE_GM: u64 = virt::GM_ADDRESS - virt::RAM_ADDRESS;
+/// The largest GM of the machine.
+pub(crate) const MAX_GM_BYTES: u64 = virt::MAX_RAM_BYTES - BESIDE_GM;
+
 /// Memory without a name with these bytes, for a process that is given its descriptor.
 ///
 /// # Errors

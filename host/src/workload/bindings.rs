@@ -46,7 +46,7 @@ pub enum BindingError {
     },
 }
 
-crate::error::debug_as_display!(BindingError);
+crate::debug_as_display::debug_as_display!(BindingError);
 
 /// An array of an axis in GM: elements of type `i32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub enum WorkloadError {
     },
 }
 
-crate::error::debug_as_display!(WorkloadError);
+crate::debug_as_display::debug_as_display!(WorkloadError);
 
 /// A workload in the memory of a device. It is run any number of times; the tensors are the caller's.
 #[derive(Debug)]

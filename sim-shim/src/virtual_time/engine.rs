@@ -555,7 +555,7 @@ impl World {
     /// task's by now, nothing can be told.
     fn tell_after(&mut self, consumer: u32, (producer, generation): (u32, u32), now_ns: u64) {
         if self.ledger.was_last_in(producer, generation) {
-            let is_over = self.ledger.is_completed(producer);
+            let is_over = self.ledger.sees_completed(producer);
             let kind = if is_over { TraceKind::EDGE_SATISFIED } else { TraceKind::EDGE };
             self.tracer.instance(0, now_ns, kind, (consumer, producer));
         }

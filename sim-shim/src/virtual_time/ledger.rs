@@ -206,7 +206,7 @@ impl Ledger {
     }
 
     /// Whether the task in this slot is completed.
-    pub(super) fn is_completed(&mut self, slot: u32) -> bool {
+    pub(super) fn sees_completed(&mut self, slot: u32) -> bool {
         self.page(slot).place == Place::Completed
     }
 

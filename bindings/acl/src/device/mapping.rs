@@ -127,9 +127,11 @@ impl Shared {
 
     /// Where other processes find the pages, from now on.
     pub(crate) fn export(&self) -> Answer<Origin> {
-        // AcqRel: of two threads that export at once, the second one sees what the first one wrote, or writes the same.
-        if !self.was_exported.swap(true, Ordering::AcqRel) {
+        // Acquire: pairs with the Release store below. Two threads that export at once write the same words.
+        if !self.was_exported.load(Ordering::Acquire) {
             self.write_words(0, &[MAGIC, self.bytes as u64])?;
+            // Release: pairs with the Acquire load above.
+            self.was_exported.store(true, Ordering::Release);
         }
         *lock(&EXPORTED) = Some(Instant::now());
         let page = u32::try_from(self.at / PAGE).map_err(|_| {

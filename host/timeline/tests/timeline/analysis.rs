@@ -11,7 +11,7 @@ fn analysis(trace: &Trace) -> Analysis {
 }
 
 /// Everything that a core can do, summed, is all the time that there is.
-fn adds_up(trace: &Trace, analysis: &Analysis) {
+fn adds_up(analysis: &Analysis) {
     for kind in &analysis.kinds {
         let spent = kind.busy_ns + kind.staged_ns + kind.overhead_ns + kind.polling_ns;
         let all = kind.cores as u64 * analysis.graph_ns;
@@ -23,7 +23,7 @@ fn adds_up(trace: &Trace, analysis: &Analysis) {
 fn three_tasks_on_three_cores() {
     let trace = three_tasks();
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     assert_eq!((found.makespan_ns, found.graph_ns), (Some(250), 210));
     assert_eq!((found.tasks, found.tasks_timed, found.parts_run, found.edges), (3, 3, 3, 1));
     assert_eq!((found.bounds.critical_path_ns, found.bounds.largest_ns), (140, 140));
@@ -175,7 +175,7 @@ fn a_slow_builder_is_told_apart_from_dependencies() {
     ];
     trace.edges = vec![edge(0, 1)];
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     let aiv = &found.kinds[1];
     assert_eq!(aiv.no_work, NoWork { builder_ns: 130 + 100, producers_ns: 0, nothing_left_ns: 30 });
     assert_eq!((aiv.overhead_ns, found.overhead_ns), (0, 0));
@@ -195,7 +195,7 @@ fn a_task_staged_on_a_busy_core_is_not_a_staged_core() {
     ];
     trace.edges.clear();
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     let aiv = &found.kinds[0];
     assert_eq!((aiv.busy_ns, aiv.staged_ns, aiv.polling_ns, aiv.overhead_ns), (200, 0, 0, 0));
     assert_eq!(found.kinds.len(), 1);
@@ -212,7 +212,7 @@ fn a_ready_task_beside_an_unseen_end_is_overhead() {
     ];
     trace.edges.clear();
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     assert_eq!(
         (found.overhead_ns, found.kinds[0].overhead_ns, found.kinds[0].polling_ns),
         (30, 30, 0)
@@ -227,7 +227,7 @@ fn what_is_not_known_is_counted_and_invents_nothing() {
     trace.tasks[2].at.finished = None;
     trace.tasks[2].at.completed = None;
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     assert_eq!((found.tasks, found.tasks_timed, found.events_dropped), (3, 1, 4));
     assert_eq!(found.kinds[0].busy_ns, 50, "it runs to the end");
     assert_eq!(found.kinds[1].overhead_span_ns, 210 - 10 + 10, "task 1 waits to the end");
@@ -239,7 +239,7 @@ fn a_kernel_that_does_not_end_is_no_run_and_keeps_its_core_busy_to_the_fault() {
     let mut trace = Trace { end_ns: 1000, fault: Some(hang()), ..three_tasks() };
     (trace.tasks[2].at.finished, trace.tasks[2].at.completed) = (None, None);
     let found = analysis(&trace);
-    adds_up(&trace, &found);
+    adds_up(&found);
     assert_eq!((found.graph_ns, found.parts_run, found.parts_unfinished), (1000, 2, 1));
     assert!(found.kernels.iter().all(|kernel| kernel.kernel == "add"), "{:?}", found.kernels);
     assert_eq!(found.kinds[0].busy_ns, 1000 - 160);

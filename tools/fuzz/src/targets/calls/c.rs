@@ -13,7 +13,8 @@ use pto_runtime::kernel_stream::{self as stream, RecordingBinding};
 use pto_runtime::session::{self, Counters};
 use pto_runtime::{error, kernel, memory, program_stream, tensor};
 
-use super::{Door, LIMIT, Pool, Settings, scarce, tell};
+use super::play::{Door, LIMIT, Pool, Settings, tell};
+use super::scarce;
 use crate::choices::Choices;
 use crate::targets::c_calls::{SIZE_OF_OPTIONS, checked, count_of, nothing};
 

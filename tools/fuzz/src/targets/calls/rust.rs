@@ -19,7 +19,8 @@ use pto_host::{
     WhenFull, Work, func,
 };
 
-use super::{Bomb, Deliberate, Door, LIMIT, Pool, Settings, scarce, tell, throws};
+use super::play::{Bomb, Deliberate, Door, LIMIT, Pool, Settings, tell, throws};
+use super::scarce;
 use crate::choices::Choices;
 
 /// Bytes that copies of a session use.
@@ -595,8 +596,11 @@ impl World {
             }
             11 => drop(session.zeroed::<u64>(choices.one_of(&[0, 1, 1 << 40, usize::MAX]))),
             12 => {
-                let _: (Duration, bool, u64) =
-                    (session.now(), session.step(), session.firmware_starts());
+                let _: (Duration, bool, u64) = (
+                    session.now(),
+                    session.step(Duration::from_micros(10)),
+                    session.firmware_starts(),
+                );
             }
             13 => self.end_session(choices),
             14 => self.open_session(choices),
