@@ -9,7 +9,6 @@ use crate::args;
 use crate::exp::exp;
 use crate::lanes;
 use crate::sqrt::sqrt;
-use crate::tile::math;
 use crate::view::{Matrix, Vector};
 
 /// Bytes of an element.
@@ -94,15 +93,20 @@ fn norm_row(x: Vector, weight: Vector, out: Vector, epsilon: f32) {
     lanes::zip_map(x, weight, out, |x, weight| x / root * weight);
 }
 
-/// The root of the mean of the squares, which has no overflow in double precision.
+/// The root of the mean of the squares, where these overflow: of the elements over the largest one, times that.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the root of a mean of squares of `f32` is one"
+    reason = "the mean of squares of at most 1 is at most 1"
 )]
 fn long_root(x: Vector, epsilon: f32) -> f32 {
-    let squares = x.iter().map(|x| f64::from(x.get()) * f64::from(x.get()));
+    let largest = x.iter().fold(0.0_f32, |largest, x| largest.max(x.get().abs()));
+    if largest == f32::INFINITY {
+        return largest;
+    }
+    let [scale, epsilon] = [largest, epsilon].map(f64::from);
+    let squares = x.iter().map(|x| f64::from(x.get()) / scale).map(|part| part * part);
     let mean = squares.sum::<f64>() / x.len() as f64;
-    math::sqrt(mean + f64::from(epsilon)) as f32
+    largest * sqrt((mean + epsilon / (scale * scale)) as f32)
 }
 
 fn rotate_row(x: Vector, cos: Vector, sin: Vector, out: Vector) {

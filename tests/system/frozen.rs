@@ -12,13 +12,23 @@ use pto_host::abi::symbol::extend;
 use pto_host::virtual_time::{Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Hosting, RunOptions};
 
-/// Seeds, each with a profile and the size of the device: AICPU instances, cube cores, vector cores.
-const MACHINES: [(u64, fn() -> &'static Profile, [u32; 3]); 3] =
-    [(0, Profile::a2a3, [4, 24, 48]), (1, Profile::a2a3, [2, 4, 8]), (2, Profile::a5, [3, 8, 16])];
+/// A seed on a device.
+struct Machine {
+    seed: u64,
+    profile: fn() -> &'static Profile,
+    /// AICPU instances, cube cores, vector cores.
+    size: [u32; 3],
+}
+
+const MACHINES: [Machine; 3] = [
+    Machine { seed: 0, profile: Profile::a2a3, size: [4, 24, 48] },
+    Machine { seed: 1, profile: Profile::a2a3, size: [2, 4, 8] },
+    Machine { seed: 2, profile: Profile::a5, size: [3, 8, 16] },
+];
 
 fn in_every_way(example: &dyn Example) {
     let mut found = String::new();
-    for (seed, profile, [aicpu, aic, aiv]) in MACHINES {
+    for Machine { seed, profile, size: [aicpu, aic, aiv] } in MACHINES {
         let options = VirtualOptions { seed, profile: profile(), ..VirtualOptions::default() };
         let hosting = Hosting::Virtual(options);
         for way in Way::of(example.program()) {

@@ -19,8 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// How often a script that fails is tried with fewer calls.
 const TRIES: usize = 40;
 
+/// What it is called, and what plays a script through it.
+type Door = (&'static str, fn(&[u8]));
+
 /// The interfaces, and what plays a script on them. The last one is a planted mistake, for tests of this program.
-const DOORS: &[(&str, fn(&[u8]))] = &[("rust", calls::rust), ("c", calls::c), ("mistake", mistake)];
+const DOORS: &[Door] = &[("rust", calls::rust), ("c", calls::c), ("mistake", mistake)];
 
 /// Fails where a script has a certain call.
 fn mistake(script: &[u8]) {
