@@ -15,6 +15,11 @@ mod library;
 mod matmul;
 mod newton;
 #[expect(dead_code, reason = "the tests of tiles use the rest")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the references convert numbers of known ranges"
+)]
 #[path = "../tile/number.rs"]
 mod number;
 mod online;
