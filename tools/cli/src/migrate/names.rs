@@ -69,7 +69,7 @@ def test_one():
 ";
         let found = missing(file);
         let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-        assert_eq!(lines, [2, 6, 8, 9, 22], "{found:?}");
+        assert_eq!(lines, [2, 6, 8, 9, 23], "{found:?}");
         assert_eq!(
             found[0].1,
             "Our module simpler.task_interface has no NoSuchDirection: the program ends at this import."

@@ -109,7 +109,7 @@ fn examples_need_the_kinds_of_cores_that_they_use() {
         let run = pto(&["run", name, "--hosting=virtual", "--no-compute", "--json"], 0).stdout;
         let run: Value = serde_json::from_str(&run).expect("one JSON value");
         for (kind, option) in [("aic", "--aic=0"), ("aiv", "--aiv=0")] {
-            let is_used = run["median"][kind]["tasks"].as_u64() > Some(0);
+            let is_used = run["median"][kind]["parts"].as_u64() > Some(0);
             let with_none = ["run", name, "--hosting=virtual", "--no-compute", option];
             pto(&with_none, if is_used { 2 } else { 0 });
         }

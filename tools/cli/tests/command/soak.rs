@@ -57,7 +57,10 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
     let profile = format!("--profile={}", path.display());
     let args = ["soak", "--seeds=100", "--no-faults", &profile];
     let failed = pto(&args, 1).stdout;
-    assert!(failed.contains("STALL_CORE") || failed.contains("CORE_NO_ANSWER"), "{failed}");
+    // A core that hears too late is missed while the run begins, or when it has work.
+    let faults = ["STALL_CORE", "CORE_NO_ANSWER"];
+    let fault = faults.into_iter().find(|fault| failed.contains(fault));
+    let fault = fault.unwrap_or_else(|| panic!("{failed}"));
     let small: usize =
         line(&failed, "shrunk to").split(' ').next().unwrap_or_default().parse().unwrap();
     assert!(small <= 5, "{failed}");
@@ -75,7 +78,8 @@ fn a_failure_is_a_small_graph_and_a_command_that_fails_the_same_way() {
             path.display().to_string()
         };
         let (timeline, graph) = (file("json"), file("jsonl"));
-        assert!(pto(&["analyze", &timeline], 0).stdout.contains("STALL_CORE"), "{again}");
+        let traced = fs::read_to_string(&timeline).expect("it was written");
+        assert!(traced.contains(fault), "{fault} is not in {timeline}");
         pto(&["run", &graph, "--hosting=virtual", "--aic=5", "--aiv=10"], 0);
         pto(&["graph", &graph, "--json"], 0);
     }
