@@ -15,7 +15,7 @@ const TASKS: u32 = 100;
 
 /// Mutant, and a part of what the campaign says.
 const TABLE: &[(Mutant, &str)] = &[
-    (Mutant::RangeForgetsAnEdge, "wrong value"),
+    (Mutant::RangeForgetsAnEdge, "LineOwnership"),
     (Mutant::RangePublishesEarly, "EdgeOrder"),
     (Mutant::RangeTakesTheWrongTile, ""),
     (Mutant::RangeRepeatsItsEnd, ""),
