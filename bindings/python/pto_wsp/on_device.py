@@ -57,7 +57,7 @@ class OnDevice:
         """Runs it; the report, and the cycles of the v9 clock that the kernels have reported, in sum."""
         self.tasks_done = 0
         report, cycles = self._native.run(self.device, given, trace=traced, progress=self._progress)
-        self.tasks_done = report.tasks
+        self.tasks_done = report.kernels
         return report, cycles
 
     def _progress(self, completed: int, added: int) -> None:

@@ -274,7 +274,7 @@ class Program:
         if given["symbols"].get(CHANNEL_LATENCY):
             raise ExecutionError(f"A device has no {CHANNEL_LATENCY}: channels take the time that they take. Set it to 0, or compile for cpu_sim.")
         report, cycles = device.run(given, is_traced)
-        self.stats.total_cycles, self.stats.task_count = cycles, report.tasks
+        self.stats.total_cycles, self.stats.task_count = cycles, report.kernels
         self.stats.device_ns = 1e9 * report.makespan
         if is_traced:
             self.trace.record_device(report.trace, cycles)

@@ -16,14 +16,14 @@ def run(example, **options):
 
 
 METHODS = """
-    int a = runtime->add_task(words, 2, 0, CoreType::AIC);
-    int b = runtime->add_task(words, 2, 0);
+    int a = runtime->add_task(words, 2, 0, CoreType::AIV);
+    int b = runtime->add_task(words, 2, 0, CoreType::AIV);
     int c = runtime->add_task(words, 2, 0, 1);
     runtime->add_successor(a, b);
     runtime->add_successor_conditional(a, c);
     CHECK(runtime->get_task_count() == 3 && runtime->get_task(3) == nullptr && runtime->get_task(-1) == nullptr);
     Task *task = runtime->get_task(a);
-    CHECK(task->task_id == a && task->num_args == 2 && task->args[0] == words[0] && task->core_type == CoreType::AIC);
+    CHECK(task->task_id == a && task->num_args == 2 && task->args[0] == words[0] && task->core_type == CoreType::AIV);
     CHECK(task->fanin == 0 && task->fanout_count == 2 && task->fanout[0] == b && task->fanout[1] == c);
     CHECK(runtime->get_task(b)->fanin.load() == 1 && runtime->get_task(c)->core_type == CoreType::AIV);
     int ready[RUNTIME_MAX_TASKS > 3 ? 4 : 1];

@@ -9,7 +9,7 @@ PROGRAM = """
 import os, sys
 from pto_runtime import Device, Graph, HostError
 
-NOP = 14
+EXP, NOP = 3, 14
 
 def graph():
     made = Graph()
@@ -34,7 +34,7 @@ kernels.synchronize()
 tensor = programs.zeros("f32", [16])
 event, notify = session.event(), session.notify()
 kernels.begin_capture()
-kernels.launch(NOP, [tensor])
+kernels.launch(EXP, [tensor, tensor, 16])
 recording = kernels.end_capture()
 program_stream = session.stream(overlap=2)
 
