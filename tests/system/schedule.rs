@@ -81,7 +81,12 @@ fn run(graph: &Graph, seed: u64) -> (VirtualReport, Analysis) {
 #[expect(clippy::cast_precision_loss, reason = "ratios for people")]
 fn judge(graph: &Graph, seed: u64) {
     let (report, analysis) = run(graph, seed);
-    assert_eq!((report.tasks, report.violation_count), (graph.tasks, 0), "{:?}", report.violations);
+    assert_eq!(
+        (report.kernels, report.violation_count),
+        (graph.tasks, 0),
+        "{:?}",
+        report.violations
+    );
     let kinds = [CoreKind::AIC, CoreKind::AIV];
     let overhead = kinds.map(|kind| report.overhead(kind));
     let blocked = kinds.map(|kind| report.kinds[kind.index()].time.all_idle_ns as f64);
@@ -90,7 +95,7 @@ fn judge(graph: &Graph, seed: u64) {
     println!(
         "{} tasks, seed {seed}:  overhead AIC {:.1} %, AIV {:.1} % (every core blocked {:.1} %, {:.1} %), \
          makespan {:.0} us = {over_bound:.3} of the bound, AICPU {aicpu_ns:.0} ns a kernel",
-        report.tasks,
+        report.kernels,
         100.0 * overhead[0],
         100.0 * overhead[1],
         100.0 * blocked[0] / report.graph_ns as f64,
