@@ -11,6 +11,13 @@
 
 #include "pto_abi.h"
 
+/* The source is compiled once for each kind of core. */
+#ifdef __DAV_CUBE__
+constexpr bool IS_CUBE = true;
+#else
+constexpr bool IS_CUBE = false;
+#endif
+
 #ifdef PTO_ON_THIS_MACHINE
 
 #define PTO_AICORE
@@ -42,12 +49,6 @@ void pto_core_call(uint64_t code, uint64_t args);
 void pto_core_set_flags_base(uint64_t address);
 }
 
-#ifdef __DAV_CUBE__
-constexpr bool IS_CUBE = true;
-#else
-constexpr bool IS_CUBE = false;
-#endif
-
 namespace machine {
 
 inline uint32_t block() { return pto_core_block(); }
@@ -78,12 +79,6 @@ template <typename T> inline void store(T *to, T value) {
 #define PTO_AICORE [aicore]
 #define PTO_GM __gm__
 #define PTO_ENTRY extern "C" __global__ [aicore]
-
-#ifdef __DAV_CUBE__
-constexpr bool IS_CUBE = true;
-#else
-constexpr bool IS_CUBE = false;
-#endif
 
 namespace machine {
 
