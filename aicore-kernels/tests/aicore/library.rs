@@ -19,8 +19,8 @@ pub(crate) struct Library {
     file: PathBuf,
 }
 
-/// How a worker is entered.
-type Entry = unsafe extern "C" fn(u64, u64);
+/// How a worker is entered. A worker that is stuck leaves by a panic of the model, through its frames.
+type Entry = unsafe extern "C-unwind" fn(u64, u64);
 
 impl Library {
     /// Compiles this source of the worker; the compiler's words, where it is refused.

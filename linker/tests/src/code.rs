@@ -1,6 +1,8 @@
 //! What can be proved of an image's code without running it.
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionKind};
+use std::collections::BTreeMap;
+
+use object::{Object, ObjectSection, ObjectSymbol, SectionIndex, SectionKind};
 
 /// Names of the panic machinery, as they stand in mangled symbols.
 const PANIC_NAMES: &[&str] = &[
@@ -71,24 +73,49 @@ pub fn sizes(elf: &[u8]) -> Result<Sizes, String> {
     Ok(sizes)
 }
 
-/// The instructions of an image that `is_one` picks, with their addresses. Constants between functions are
-/// looked at as well.
+/// The instructions of an image that `is_one` picks, with their addresses. What the image marks as data (`$d`, the ELF for the Arm 64-bit
+/// architecture, mapping symbols) is none.
 ///
 /// # Errors
-/// When the file is none.
+/// When the file is none, or marks no instructions.
 pub fn instructions(elf: &[u8], is_one: fn(u32) -> bool) -> Result<Vec<(u64, u32)>, String> {
     let file = object::File::parse(elf).map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
         let code = section.data().map_err(|error| error.to_string())?;
+        let marks = marks(&file, section.index())?;
+        if !marks.values().any(|&is_code| is_code) {
+            return Err("the image marks no instructions".to_owned());
+        }
         for (address, bytes) in (section.address()..).step_by(4).zip(code.chunks_exact(4)) {
             let word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            if is_one(word) {
+            // A word that a constant begins in is data as a whole.
+            let is_code = marks.range(..address + 4).next_back().is_some_and(|(_, &mark)| mark);
+            if is_code && is_one(word) {
                 found.push((address, word));
             }
         }
     }
     Ok(found)
+}
+
+/// Where instructions (true) and data (false) begin in a section.
+fn marks(file: &object::File<'_>, section: SectionIndex) -> Result<BTreeMap<u64, bool>, String> {
+    let mut marks = BTreeMap::new();
+    for symbol in file.symbols().filter(|symbol| symbol.section_index() == Some(section)) {
+        let name = symbol.name().map_err(|error| error.to_string())?;
+        match name.split('.').next() {
+            Some("$x") => {
+                marks.insert(symbol.address(), true);
+            }
+            // An empty object may end where code begins.
+            Some("$d") => {
+                marks.entry(symbol.address()).or_insert(false);
+            }
+            _ => {}
+        }
+    }
+    Ok(marks)
 }
 
 /// `BRK`: what an abort or an unreachable panic becomes.

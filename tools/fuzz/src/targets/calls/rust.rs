@@ -758,6 +758,11 @@ impl Door for World {
             of.session.abort();
         }
         let streams = self.streams.all();
+        // The last handle of a session may be gone, and so may that of a stream which waits for ever: the others may wait for that one.
+        for of in streams.iter().filter(|_| !self.settings.ends_alone) {
+            of.common.disturb();
+            of.stream.abort();
+        }
         for of in &streams {
             let waited = of.stream.synchronize_within(LIMIT);
             let is_late = matches!(waited, Err(SessionError::TimedOut { .. }));
