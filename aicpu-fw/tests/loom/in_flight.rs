@@ -52,9 +52,20 @@ impl Session {
 
     /// A command is submitted, something is freed behind it, and it is over.
     fn command(&self) {
-        self.in_flight.enter(|| self.lock(), |kept| self.begin(kept));
+        assert!(
+            self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)),
+            "nobody has closed it"
+        );
         assert!(self.books.is_on(), "memory of a command was freed at once");
         self.in_flight.leave(1, || self.lock(), |kept| self.end(kept));
+    }
+
+    /// As [`Session::command`], where the session may end meanwhile.
+    fn command_or_none(&self) {
+        if self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)) {
+            assert!(self.books.is_on(), "memory of a command was freed at once");
+            self.in_flight.leave(1, || self.lock(), |kept| self.end(kept));
+        }
     }
 
     /// As [`Session::command`], but the count is raised before the lock is taken.
@@ -73,7 +84,10 @@ impl Session {
 
     /// As [`Session::command`], but nobody looks again whether somebody has entered.
     fn ended_blindly(&self) {
-        self.in_flight.enter(|| self.lock(), |kept| self.begin(kept));
+        assert!(
+            self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)),
+            "nobody has closed it"
+        );
         assert!(self.books.is_on(), "memory of a command was freed at once");
         let mut is_last = false;
         self.in_flight.leave(1, || is_last = true, |()| ());
@@ -97,6 +111,21 @@ fn commands(command: fn(&Session)) {
 #[test]
 fn what_is_freed_behind_a_command_waits_for_it() {
     commands(Session::command);
+}
+
+/// Two threads submit while a third one ends the session: when it sees a count of zero, nothing is in flight, nothing comes any more, and nothing is held.
+#[test]
+fn behind_its_end_nothing_is_submitted() {
+    explore(3, Session::default, move |session| {
+        let others = [(); 2].map(|()| spawn(move || session.command_or_none()));
+        session.in_flight.close(|| session.lock());
+        if session.in_flight.count() == 0 {
+            assert!(!session.in_flight.enter(|| session.lock(), |kept| session.begin(kept)));
+        }
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(session.in_flight.count(), 0);
+        assert!(!session.books.is_on(), "nothing is in flight, and the memory is held");
+    });
 }
 
 #[test]

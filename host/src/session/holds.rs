@@ -35,15 +35,22 @@ impl Holds {
         Self { memory: Arc::clone(memory), in_flight: InFlight::default(), kept: Mutex::default() }
     }
 
-    /// A command is about to be submitted. What is freed from now on waits for it, whoever frees it.
+    /// A command is about to be submitted, unless the session has ended: whether it may. What is freed from now on waits for it, whoever frees
+    /// it.
     #[inline]
-    pub(super) fn submitted(&self) {
+    #[must_use]
+    pub(super) fn submitted(&self) -> bool {
         self.in_flight.enter(
             || self.kept(),
             |kept| {
                 kept.current.get_or_insert_with(|| self.memory.begin_run());
             },
-        );
+        )
+    }
+
+    /// The session ends: nothing is submitted from here on.
+    pub(super) fn close(&self) {
+        self.in_flight.close(|| self.kept());
     }
 
     /// Commands that the service does not know to be over.
@@ -93,11 +100,29 @@ mod tests {
         let holds = Holds::new(&memory);
         let all = memory.free_bytes().0;
         let block = memory.alloc(64, Owner::User).unwrap();
-        holds.submitted();
+        assert!(holds.submitted());
         memory.free(block, Owner::User).unwrap();
         assert!(memory.free_bytes().0 < all);
         holds.finished(1);
         assert_eq!(memory.free_bytes().0, all);
+    }
+
+    #[test]
+    fn nothing_is_submitted_to_a_session_that_has_ended() {
+        let memory = Arc::new(Memory::map(1 << 16).unwrap());
+        let holds = Holds::new(&memory);
+        let all = memory.free_bytes().0;
+        assert!(holds.submitted());
+        holds.close();
+        assert!(!holds.submitted(), "while a command is in flight");
+        let block = memory.alloc(64, Owner::User).unwrap();
+        memory.free(block, Owner::User).unwrap();
+        assert_eq!(holds.in_flight(), 1);
+        holds.finished(1);
+        assert_eq!((holds.in_flight(), memory.free_bytes().0), (0, all));
+        assert!(!holds.submitted(), "when nothing is in flight");
+        memory.free(memory.alloc(64, Owner::User).unwrap(), Owner::User).unwrap();
+        assert_eq!(memory.free_bytes().0, all, "what was refused holds no memory");
     }
 
     #[test]
@@ -106,13 +131,13 @@ mod tests {
         let holds = Holds::new(&memory);
         let all = memory.free_bytes().0;
         let block = memory.alloc(64, Owner::User).unwrap();
-        holds.submitted();
+        assert!(holds.submitted());
         memory.free(block, Owner::User).unwrap();
         let over = Arc::new(AtomicBool::new(false));
         let first = Arc::clone(&over);
         let is_over = move || first.load(Ordering::Relaxed);
         holds.turn_over(|| vec![Box::new(is_over)]);
-        holds.submitted();
+        assert!(holds.submitted());
         holds.turn_over(Vec::new);
         assert!(memory.free_bytes().0 < all, "the first command is not over");
         over.store(true, Ordering::Relaxed);

@@ -73,8 +73,8 @@ impl HostBuffer {
     #[must_use]
     pub fn part(&self, offset: u64, bytes: u64) -> Option<Self> {
         let fits = offset.checked_add(bytes)? <= self.bytes;
-        let part = Self { memory: Arc::clone(&self.memory), offset: self.offset + offset, bytes };
-        fits.then_some(part)
+        let memory = || Arc::clone(&self.memory);
+        fits.then(|| Self { memory: memory(), offset: self.offset + offset, bytes })
     }
 
     /// A copy of the bytes.

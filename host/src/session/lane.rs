@@ -95,6 +95,7 @@ pub(super) enum Block {
 
 impl Lane {
     pub(super) fn new(core: Arc<StreamCore>, resets: u64) -> Self {
+        core.told.change(|told| told.resets = resets);
         Self {
             core,
             at: 0,
@@ -144,7 +145,9 @@ impl Lane {
             line.stopped.store(0, Ordering::Relaxed);
             line.first_failed.store(0, Ordering::Relaxed);
             line.fault.store(0, Ordering::Relaxed);
-            self.core.told.change(|told| (told.stopped, told.failure) = (None, None));
+            self.core.told.change(|told| {
+                (told.stopped, told.failure, told.resets) = (None, None, resets);
+            });
         }
     }
 

@@ -250,7 +250,9 @@ impl Session {
 
     /// Drops the commands of every stream that have not begun, and ends the run that is on.
     pub fn abort(&self) {
-        self.shared.streams().iter().for_each(|stream| stream.abort());
+        self.shared.streams().iter().for_each(|stream| {
+            stream.abort();
+        });
         self.shared.cancel_run();
         self.shared.touch();
     }
@@ -260,13 +262,17 @@ impl Session {
     /// # Errors
     /// `Stuck`, where a function of the host calls it in a session that is stepped.
     pub fn reset(&self) -> Result<(), SessionError> {
-        self.abort();
-        for stream in self.shared.streams() {
-            super::stream::await_idle(&stream, &self.shared.driver)?;
+        let streams = self.shared.streams();
+        // Others may go on to submit: this call waits for nothing of that.
+        let aborted: Vec<u64> = streams.iter().map(|stream| stream.abort()).collect();
+        self.shared.cancel_run();
+        self.shared.touch();
+        for (stream, last) in streams.iter().zip(aborted) {
+            super::stream::await_over(stream, last, &self.shared.driver)?;
         }
-        self.shared.reset();
+        let resets = self.shared.reset();
         for stream in self.shared.streams() {
-            super::stream::await_running(&stream, &self.shared.driver)?;
+            super::stream::await_reset(&stream, resets, &self.shared.driver)?;
         }
         Ok(())
     }
@@ -402,13 +408,14 @@ impl Session {
         self.shared.driver.outside.set(others);
     }
 
-    /// Waits until every stream is idle, and gives the device back. Streams and events that are left can be dropped; they
+    /// Waits until everything is over that was submitted before this call, and gives the device back. Streams and events that are left can be dropped; they
     /// take no commands. Failures that nobody was told of are not told any more. `None`: somebody else has the device, such as a function of a stream that
     /// calls this.
     #[must_use = "the device is closed when it is dropped"]
     pub fn close(mut self) -> Option<Device> {
         for stream in self.shared.streams() {
-            super::stream::await_idle(&stream, &self.shared.driver).unwrap_or_default();
+            let last = stream.commands();
+            super::stream::await_over(&stream, last, &self.shared.driver).unwrap_or_default();
         }
         self.end();
         let device = Arc::clone(&self.device);
@@ -419,7 +426,9 @@ impl Session {
 
     fn end(&mut self) {
         self.shared.end();
-        self.shared.streams().iter().for_each(|stream| stream.abort());
+        self.shared.streams().iter().for_each(|stream| {
+            stream.abort();
+        });
         self.shared.touch();
         match &mut self.service {
             // One of its own threads does not wait for itself: the service ends when the function has returned that has dropped the session.

@@ -22,6 +22,14 @@ struct Submission {
     kept: Option<Kept>,
 }
 
+/// What has become of submissions.
+enum Submitted {
+    /// They are in the ring, the last one with this number.
+    Number(u64),
+    /// Nothing was submitted: the ring has no room for so many entries.
+    NeedsRoom(u64),
+}
+
 /// The words of a command.
 enum Words {
     /// Where the words of a recording stand, and how many they are.
@@ -63,30 +71,61 @@ impl Stream {
             });
         }
         let mut side = self.submitting();
-        if let Some(capture) = &side.capture {
-            capture.nest(self.id(), recording, bindings);
-            return Ok(0);
+        loop {
+            if let Some(capture) = &side.capture {
+                capture.nest(self.id(), recording, bindings);
+                return Ok(0);
+            }
+            let pieces = recording.pieces();
+            let submitted = if pieces.is_empty() {
+                // One command, for which nothing is allocated if the recording is in GM.
+                let one = self.launches(&mut side, recording, bindings)?;
+                self.submit_all(&side, [one])?
+            } else {
+                let mut submissions = Vec::with_capacity(pieces.len());
+                for piece in pieces {
+                    submissions.push(match piece {
+                        Piece::Launches(launches) => {
+                            self.launches(&mut side, launches, bindings)?
+                        }
+                        Piece::Command(command) => self.command(command, bindings)?,
+                    });
+                }
+                self.submit_all(&side, submissions)?
+            };
+            match submitted {
+                Submitted::Number(number) => return Ok(number),
+                Submitted::NeedsRoom(entries) => {
+                    drop(side);
+                    side = self.await_room(entries)?;
+                }
+            }
         }
-        let pieces = recording.pieces();
-        if pieces.is_empty() {
-            // One command, for which nothing is allocated if the recording is in GM.
-            let one = self.launches(&mut side, recording, bindings)?;
-            self.make_room(std::slice::from_ref(&one))?;
-            return self.submit(&side, one.kind, &one.words, one.kept);
-        }
-        let mut submissions = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            submissions.push(match piece {
-                Piece::Launches(launches) => self.launches(&mut side, launches, bindings)?,
-                Piece::Command(command) => self.command(command, bindings)?,
+    }
+
+    /// Submits them, if there is room for all.
+    fn submit_all<S>(&self, side: &Submitting, submissions: S) -> Result<Submitted, SessionError>
+    where
+        S: AsRef<[Submission]> + IntoIterator<Item = Submission>,
+    {
+        let entries = |one: &Submission| CommandHead::entries_of(one.words.len());
+        let entries: u64 = submissions.as_ref().iter().map(entries).sum();
+        let most = self.ring_entries();
+        if entries > most {
+            return Err(SessionError::Argument {
+                what: "launch_recording: the commands",
+                found: format!("{entries} entries of the ring, which has {most}"),
+                allowed: "a recording that fits the ring; open the session with more ring_entries",
             });
         }
-        self.make_room(&submissions)?;
+        if !self.has_room(entries) {
+            return Ok(Submitted::NeedsRoom(entries));
+        }
         let mut number = 0;
         for Submission { kind, words, kept } in submissions {
-            number = self.submit(&side, kind, &words, kept)?;
+            number = self.submit(side, kind, &words, kept)?;
         }
-        Ok(number)
+        Ok(Submitted::Number(number))
     }
 
     fn launches(
@@ -127,21 +166,6 @@ impl Stream {
             kept: Kept::of(&bound.kept),
             words: Words::Own(bound.words),
         })
-    }
-
-    /// Waits until the ring has room for all of them.
-    fn make_room(&self, submissions: &[Submission]) -> Result<(), SessionError> {
-        let entries = |one: &Submission| CommandHead::entries_of(one.words.len());
-        let entries: u64 = submissions.iter().map(entries).sum();
-        let most = self.ring_entries();
-        if entries > most {
-            return Err(SessionError::Argument {
-                what: "launch_recording: the commands",
-                found: format!("{entries} entries of the ring, which has {most}"),
-                allowed: "a recording that fits the ring; open the session with more ring_entries",
-            });
-        }
-        self.await_entries(entries)
     }
 
     /// The words of a recording in GM; `None`: the firmware does not begin it.

@@ -28,6 +28,7 @@ pub(super) fn serve(shared: &Shared, service: Service) {
     serving::serve(shared.driver.address(), None, || serve_here(shared, service));
 }
 
+/// Until the session has ended, and everything that was submitted is over.
 fn serve_here(shared: &Shared, mut service: Service) {
     let bell = &shared.driver.bell;
     bell.occupy();
@@ -38,7 +39,8 @@ fn serve_here(shared: &Shared, mut service: Service) {
             continue;
         }
         if shared.has_ended() {
-            if service.is_quiet() {
+            if service.is_done() {
+                shared.driver.leave();
                 return;
             }
             shared.ask_to_leave();
@@ -85,14 +87,21 @@ impl SteppedService {
         Arc::new(Self { service: Mutex::new(service), stepper: AtomicU64::new(0) })
     }
 
-    /// Steps it until nothing is left to do.
+    /// Steps it until everything is over, because the session has ended; where the service calls this, it does so itself behind the call.
     pub(super) fn run_dry(&self) {
-        while self.step(None) == Stepped::Worked {}
+        self.step(None);
     }
 
     fn turn(&self, mut service: MutexGuard<'_, Service>, idle: Option<Duration>) -> Stepped {
         self.stepper.store(this_thread(), Ordering::Relaxed);
-        let worked = service.step(idle);
+        let mut worked = service.step(idle);
+        while service.has_ended() && !service.is_done() {
+            if !service.step(None) {
+                // Another thread is about to submit something, or has the device just now.
+                std::thread::yield_now();
+            }
+            worked = true;
+        }
         self.stepper.store(0, Ordering::Relaxed);
         if worked { Stepped::Worked } else { Stepped::Idle }
     }

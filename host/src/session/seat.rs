@@ -1,7 +1,7 @@
 //! A seat: the place where a thread of the host waits for a change of a stream or an event. In virtual time the waiting thread
 //! steps the session meanwhile.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,8 @@ pub(super) struct Driver {
     pub(super) bell: Bell,
     /// Who else may act while somebody waits.
     pub(super) outside: Outside,
+    /// The session has ended, and its thread does nothing any more.
+    has_left: AtomicBool,
 }
 
 /// How long somebody who waits looks by himself, before he asks to be told: about what being told costs, which is a nap of the service
@@ -58,6 +60,9 @@ const LOOKS_ALONE: Duration = Duration::from_micros(2);
 /// Looks between two looks at the clock.
 const LOOKS_A_CLOCK: u32 = 16;
 
+/// How often somebody who waits looks whether the session has ended: what it has not done by then will never be.
+const LOOKS_FOR_END: Duration = Duration::from_millis(200);
+
 /// Why a wait has ended without what was waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unmet {
@@ -66,6 +71,8 @@ pub(super) enum Unmet {
     /// Nothing will happen any more.
     Stuck(String),
 }
+
+const ENDED: &str = "the session has ended";
 
 /// Whether two threads can be at work at once.
 pub(super) fn has_cpus() -> bool {
@@ -135,7 +142,37 @@ impl Driver {
 
     fn state(&self) -> String {
         let step = self.stepped.get().and_then(Weak::upgrade);
-        step.map_or_else(|| "the session has ended".to_owned(), |step| step.state())
+        step.map_or_else(|| ENDED.to_owned(), |step| step.state())
+    }
+
+    /// The thread that steps the service will do nothing any more.
+    pub(super) fn leave(&self) {
+        // Release: pairs with the Acquire load in `wait_for_thread`, so that who sees it sees everything that was done.
+        self.has_left.store(true, Ordering::Release);
+    }
+
+    fn wait_for_thread<S, T>(
+        &self,
+        seat: &Seat<S>,
+        limit: Option<Duration>,
+        mut look: impl FnMut(&mut S) -> Option<T>,
+    ) -> Result<T, Unmet> {
+        let start = Instant::now();
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
+            // Acquire: pairs with the Release store in `leave`.
+            let has_left = self.has_left.load(Ordering::Acquire);
+            let looks = if has_left { Duration::ZERO } else { LOOKS_FOR_END };
+            if let Some(found) = seat.wait(left.unwrap_or(looks).min(looks), &mut look) {
+                return Ok(found);
+            }
+            if has_left {
+                return Err(Unmet::Stuck(ENDED.to_owned()));
+            }
+            if left.is_some_and(|left| left <= looks) {
+                return Err(Unmet::TimedOut(limit.unwrap_or_default()));
+            }
+        }
     }
 
     /// Waits at `seat` until `look` finds something, at most for `limit`.
@@ -155,7 +192,7 @@ impl Driver {
                 return Ok(found);
             }
             self.bell.ring();
-            return seat.wait(limit, look).ok_or(Unmet::TimedOut(limit.unwrap_or_default()));
+            return self.wait_for_thread(seat, limit, look);
         }
         let start = Instant::now();
         let mut quiet = Quiet::default();
@@ -216,21 +253,14 @@ impl<S> Seat<S> {
         result
     }
 
-    fn wait<T>(
-        &self,
-        limit: Option<Duration>,
-        mut look: impl FnMut(&mut S) -> Option<T>,
-    ) -> Option<T> {
+    fn wait<T>(&self, limit: Duration, mut look: impl FnMut(&mut S) -> Option<T>) -> Option<T> {
         let start = Instant::now();
         let mut state = self.lock();
         loop {
             if let Some(found) = look(&mut state) {
                 return Some(found);
             }
-            let left = match limit {
-                None => Duration::from_secs(3600),
-                Some(limit) => limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?,
-            };
+            let left = limit.checked_sub(start.elapsed()).filter(|left| !left.is_zero())?;
             self.waiters.fetch_add(1, Ordering::Relaxed);
             let woken = self.changed.wait_timeout(state, left);
             state = woken.unwrap_or_else(PoisonError::into_inner).0;

@@ -114,6 +114,9 @@ impl Service {
     pub(super) fn step(&mut self, idle: Option<Duration>) -> bool {
         self.steps += 1;
         self.admit();
+        if self.has_ended() {
+            self.abort_rest();
+        }
         let mut worked = self.collect();
         worked |= self.cores == Cores::Resident && self.catch_up();
         worked |= if self.seed.is_some() { self.serve_one() } else { self.serve() };
@@ -148,9 +151,23 @@ impl Service {
         self.lanes.iter().any(is_polling)
     }
 
-    /// Whether nothing is being done.
-    pub(super) fn is_quiet(&self) -> bool {
-        self.cores == Cores::Free && self.lanes.iter().all(|lane| !lane.is_busy())
+    /// Whether its session has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.shared.has_ended()
+    }
+
+    /// Whether nothing is being done, and everything is over that was submitted.
+    pub(super) fn is_done(&self) -> bool {
+        let is_quiet = self.cores == Cores::Free && self.lanes.iter().all(|lane| !lane.is_busy());
+        is_quiet && self.shared.holds.in_flight() == 0
+    }
+
+    /// Skips what was submitted at the very end of the session, too.
+    fn abort_rest(&self) {
+        let has_rest = |lane: &&Lane| lane.core.skip_to() < lane.core.commands();
+        self.lanes.iter().filter(has_rest).for_each(|lane| {
+            lane.core.abort();
+        });
     }
 
     /// Which streams wait for what.

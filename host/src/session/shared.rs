@@ -48,6 +48,8 @@ pub(super) struct Shared {
     pub(super) holds: Holds,
     pub(super) kernels: KernelKinds,
     streams: Seat<StreamTable<Arc<StreamCore>>>,
+    /// Streams that are out of the table, and whose memory is not free yet.
+    retiring: AtomicU32,
     /// Where those wait for whom GM is full.
     reclaimed: Seat<()>,
     /// How many wait for a place or for memory that closed streams have.
@@ -95,6 +97,7 @@ impl Shared {
             holds: Holds::new(&memory),
             kernels,
             streams: Seat::new(StreamTable::new(MAX_STREAMS)),
+            retiring: AtomicU32::new(0),
             reclaimed: Seat::default(),
             wanted: AtomicU32::new(0),
             version: AtomicU64::new(0),
@@ -139,21 +142,29 @@ impl Shared {
         mut take: impl FnMut() -> Result<T, Error>,
     ) -> Result<T, Error> {
         let is_full = |taken: &Result<T, Error>| matches!(taken, Err(Error::OutOfMemory { .. }));
-        let first = take();
-        if !is_full(&first) || !self.may_reclaim() {
+        // Looked at before memory is taken: what comes back between the two is there for the second one.
+        let mut attempt = || {
+            let may_reclaim = self.may_reclaim();
+            let taken = take();
+            (may_reclaim && is_full(&taken), taken)
+        };
+        let (is_worth_waiting, first) = attempt();
+        if !is_worth_waiting {
             return first;
         }
         let _wanted = self.want();
         let taken = self.driver.wait(&self.reclaimed, Some(CLOSING), |()| {
-            let taken = take();
-            (!is_full(&taken) || !self.may_reclaim()).then_some(taken)
+            let (is_worth_waiting, taken) = attempt();
+            (!is_worth_waiting).then_some(taken)
         });
         taken.unwrap_or(first)
     }
 
     /// Whether memory comes back without anybody who frees it.
     fn may_reclaim(&self) -> bool {
-        self.memory.has_waiting() || self.streams.lock().is_closing()
+        let is_closing = self.streams.lock().is_closing();
+        // Acquire: pairs with the Release subtraction in `retire`, behind which the memory of a stream is free.
+        is_closing || self.retiring.load(Ordering::Acquire) > 0 || self.memory.has_waiting()
     }
 
     /// For as long as the value lives, the service lets go of closed streams and of freed memory as soon as it can.
@@ -175,6 +186,8 @@ impl Shared {
 
     /// A stream is over, and no firmware is up: another one may have its place, and its memory.
     pub(super) fn retire(&self, stream: StreamId) {
+        // Relaxed: who finds the stream gone has had the lock of the table behind this.
+        self.retiring.fetch_add(1, Ordering::Relaxed);
         let gone = self.streams.change(|table| {
             let gone = table.retire(|live| live.id == stream);
             gone.iter().for_each(|core| RingMemory::take_out_of(self.board.stream(core.place)));
@@ -182,6 +195,8 @@ impl Shared {
         });
         // Its memory is free before those are told who wait for it.
         drop(gone);
+        // Release: pairs with the Acquire load in `may_reclaim`.
+        self.retiring.fetch_sub(1, Ordering::Release);
         self.touch();
     }
 
@@ -255,10 +270,11 @@ impl Shared {
     }
 
     /// Stopped streams are to take commands again.
-    pub(super) fn reset(&self) {
+    pub(super) fn reset(&self) -> u64 {
         // Release: pairs with the Acquire load in `resets`.
-        self.resets.fetch_add(1, Ordering::Release);
+        let before = self.resets.fetch_add(1, Ordering::Release);
         self.touch();
+        before + 1
     }
 
     /// How often the session was reset.
@@ -272,8 +288,9 @@ impl Shared {
         self.events.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Nothing is submitted any more.
+    /// Nothing is submitted any more, and commands that have not begun are skipped.
     pub(super) fn end(&self) {
+        self.holds.close();
         // Release: pairs with the Acquire load in `has_ended`.
         self.has_ended.store(true, Ordering::Release);
         self.touch();

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pto_abi::limits::MAX_ARGS;
@@ -131,7 +131,7 @@ impl Stream {
             blocks.into(),
         ]);
         words[LAUNCH_WORDS..].copy_from_slice(args);
-        let side = self.core.submitting();
+        let side = self.with_room(CommandHead::entries_of(words.len()))?;
         if let Some(capture) = &side.capture {
             let call = KernelCall { func_id, kind: Some(kind), blocks, args: args.to_vec() };
             capture.add(self.id(), Captured::Launch(call));
@@ -196,7 +196,8 @@ impl Stream {
             });
         }
         let args = transfer.words();
-        let side = self.core.submitting();
+        let side =
+            self.with_room(const { CommandHead::entries_of(LAUNCH_WORDS + TRANSFER_WORDS) })?;
         if let Some(capture) = &side.capture {
             let (func_id, args) = (TRANSFER, args.to_vec());
             let call = KernelCall { func_id, kind: None, blocks: 1, args };
@@ -334,7 +335,7 @@ impl Stream {
     /// # Errors
     /// `Capture`: a recording may call a function again, which [`Stream::call_each`] takes. Those of every call that submits.
     pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<u64, SessionError> {
-        let side = self.core.submitting();
+        let side = self.with_room(1)?;
         self.check_uncaptured(&side, "call", ONCE)?;
         let kept = Kept::Function(HostFunction::new(function));
         self.submit(&side, CommandKind::CALL, &[], Some(kept))
@@ -357,7 +358,7 @@ impl Stream {
     /// `OtherSession`. Those of every call that submits.
     pub fn record(&self, event: &Event) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let side = self.core.submitting();
+        let side = self.with_room(1)?;
         if let Some(capture) = &side.capture {
             event.core().set_joint(capture.joint(self.id()));
             return Ok(0);
@@ -377,12 +378,13 @@ impl Stream {
     /// call that submits.
     pub fn wait(&self, event: &Event) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let mut side = self.core.submitting();
         if let Some(joint) = event.core().joint() {
+            let mut side = self.core.submitting();
             let joined = joint.join(self.id(), side.capture.as_ref());
             side.capture = Some(joined.ok_or_else(|| self.no_capture("wait", MIXED))?);
             return Ok(0);
         }
+        let side = self.with_room(1)?;
         self.check_uncaptured(&side, "wait", FOREIGN)?;
         self.submit_wait(&side, event, event.core().awaited())
     }
@@ -393,7 +395,7 @@ impl Stream {
     /// As [`Stream::wait`].
     pub fn wait_next(&self, event: &Event) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let side = self.uncaptured("wait_next")?;
+        let side = self.uncaptured_with_room("wait_next")?;
         self.submit_wait(&side, event, event.core().next())
     }
 
@@ -403,7 +405,7 @@ impl Stream {
     /// As [`Stream::wait`]; `Capture` also where the event was recorded in a capture: graphs have no limits of waits.
     pub fn wait_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let side = self.uncaptured("wait_within")?;
+        let side = self.uncaptured_with_room("wait_within")?;
         self.within(limit, || self.submit_wait(&side, event, event.core().awaited()))
     }
 
@@ -413,7 +415,7 @@ impl Stream {
     /// As [`Stream::wait`].
     pub fn wait_next_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let side = self.uncaptured("wait_next_within")?;
+        let side = self.uncaptured_with_room("wait_next_within")?;
         self.within(limit, || self.submit_wait(&side, event, event.core().next()))
     }
 
@@ -434,7 +436,7 @@ impl Stream {
     /// `OtherSession`. Those of every call that submits.
     pub fn reset(&self, event: &Event) -> Result<u64, SessionError> {
         self.check_event(event)?;
-        let side = self.uncaptured("reset")?;
+        let side = self.uncaptured_with_room("reset")?;
         let number = self.submit(&side, CommandKind::RESET, &[event.core().address()], None)?;
         event.core().reset();
         Ok(number)
@@ -471,7 +473,7 @@ impl Stream {
         limit: Duration,
     ) -> Result<u64, SessionError> {
         self.check_word(at)?;
-        let side = self.uncaptured("wait_value_within")?;
+        let side = self.uncaptured_with_room("wait_value_within")?;
         let words = [at.0, value, test.get().into()];
         self.within(limit, || self.submit(&side, CommandKind::WAIT_VALUE, &words, None))
     }
@@ -504,11 +506,7 @@ impl Stream {
         let wait = [at.0, 1, ValueTest::EQUAL.get().into()];
         let lower = [at.0, 0];
         // Nothing of anybody else comes between the two. Where the stream stops behind the first one, it is skipped.
-        let side = self.core.submitting();
-        if side.capture.is_none() {
-            let entries = [wait.len(), lower.len()].map(CommandHead::entries_of);
-            self.await_entries(entries.iter().sum())?;
-        }
+        let side = self.with_room(2)?;
         self.take_on(&side, CommandKind::WAIT_VALUE, &wait, CapturedKept::Nothing)?;
         self.take_on(&side, CommandKind::WRITE_VALUE, &lower, CapturedKept::Nothing)
     }
@@ -537,7 +535,7 @@ impl Stream {
     }
 
     pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
-        let side = self.uncaptured("barrier")?;
+        let side = self.uncaptured_with_room("barrier")?;
         let kept = Kept::Barrier(Arc::clone(barrier));
         self.submit(&side, CommandKind::BARRIER, &[0], Some(kept))
     }
@@ -549,10 +547,11 @@ impl Stream {
         words: &[u64],
         kept: CapturedKept,
     ) -> Result<u64, SessionError> {
-        self.take_on(&self.core.submitting(), kind, words, kept)
+        let side = self.with_room(CommandHead::entries_of(words.len()))?;
+        self.take_on(&side, kind, words, kept)
     }
 
-    /// As `take`, for who has the right to submit.
+    /// As `take`, for who has the right to submit, with room for the command.
     fn take_on(
         &self,
         side: &Submitting,
@@ -569,7 +568,7 @@ impl Stream {
     }
 
     /// The submitters' side of the stream.
-    pub(super) fn submitting(&self) -> std::sync::MutexGuard<'_, Submitting> {
+    pub(super) fn submitting(&self) -> MutexGuard<'_, Submitting> {
         self.core.submitting()
     }
 
@@ -582,15 +581,41 @@ impl Stream {
         self.shared.options.ring_entries as u64
     }
 
-    /// Waits until the ring has room for so many entries; nobody else may submit meanwhile.
-    pub(super) fn await_entries(&self, entries: u64) -> Result<(), SessionError> {
-        let is_ready = !self.shared.has_ended() && !self.core.has_stopped();
-        if is_ready && self.core.ring().room() >= entries {
-            return Ok(());
+    /// The right to submit so many entries: room for them stays while the caller has it. Where the stream is captured, room is not looked for.
+    ///
+    /// Nobody has the right while he waits for room: in a session that is stepped, the one who waits runs the functions of the host, and they may submit
+    /// to this stream.
+    #[inline]
+    pub(super) fn with_room(
+        &self,
+        entries: u64,
+    ) -> Result<MutexGuard<'_, Submitting>, SessionError> {
+        let side = self.core.submitting();
+        if self.has_room(entries) || side.capture.is_some() {
+            return Ok(side);
         }
+        drop(side);
         self.await_room(entries)
     }
 
+    /// Whether so many entries can be submitted.
+    #[inline]
+    pub(super) fn has_room(&self, entries: u64) -> bool {
+        let is_open = !self.shared.has_ended() && !self.core.has_stopped();
+        is_open && self.core.ring().room() >= entries
+    }
+
+    /// As [`Stream::with_room`], for a call that is no part of a capture and takes one entry.
+    fn uncaptured_with_room(
+        &self,
+        call: &'static str,
+    ) -> Result<MutexGuard<'_, Submitting>, SessionError> {
+        let side = self.with_room(1)?;
+        self.check_uncaptured(&side, call, CAPTURED)?;
+        Ok(side)
+    }
+
+    /// Submits a command. The caller has the right to, with room for it.
     #[inline]
     pub(super) fn submit(
         &self,
@@ -599,38 +624,46 @@ impl Stream {
         words: &[u64],
         kept: Option<Kept>,
     ) -> Result<u64, SessionError> {
-        let ring = self.core.ring();
-        let entries = CommandHead::entries_of(words.len());
-        if self.shared.has_ended() || self.core.has_stopped() || ring.room() < entries {
-            self.await_room(entries)?;
+        if !self.shared.holds.submitted() {
+            return Err(SessionError::Ended);
         }
-        self.shared.holds.submitted();
         if let Some(kept) = kept {
             self.core.keep(kept);
         }
-        let number = ring.put(kind, words);
+        let number = self.core.ring().put(kind, words);
         let number = number.expect("there is room, and nobody else submits");
         self.shared.tell(self.core.place, kind);
         Ok(number)
     }
 
-    /// Waits until there is room for a command.
+    /// Waits until there is room for so many entries, and takes the right to submit them.
     #[cold]
-    fn await_room(&self, entries: u64) -> Result<(), SessionError> {
-        self.check_open()?;
-        let ring = self.core.ring();
-        let limit = Some(self.core.options.room_budget);
-        let look = |_: &mut Told| {
-            let is_over = self.shared.has_ended() || self.core.has_stopped();
-            (is_over || ring.room() >= entries).then_some(())
-        };
-        match self.shared.driver.wait(&self.core.told, limit, look) {
-            Ok(()) => self.check_open(),
-            Err(Unmet::TimedOut(waited)) => {
-                let (stream, state) = (self.id(), self.core.describe());
-                Err(SessionError::RingFull { stream, waited, state })
+    pub(super) fn await_room(
+        &self,
+        entries: u64,
+    ) -> Result<MutexGuard<'_, Submitting>, SessionError> {
+        let start = Instant::now();
+        loop {
+            self.check_open()?;
+            let budget = self.core.options.room_budget;
+            let left = Some(budget.saturating_sub(start.elapsed()));
+            let look = |_: &mut Told| {
+                let is_over = self.shared.has_ended() || self.core.has_stopped();
+                (is_over || self.core.ring().room() >= entries).then_some(())
+            };
+            match self.shared.driver.wait(&self.core.told, left, look) {
+                Ok(()) => {}
+                Err(Unmet::TimedOut(_)) => {
+                    let (stream, state) = (self.id(), self.core.describe());
+                    return Err(SessionError::RingFull { stream, waited: budget, state });
+                }
+                Err(Unmet::Stuck(state)) => return Err(SessionError::Stuck { state }),
             }
-            Err(Unmet::Stuck(state)) => Err(SessionError::Stuck { state }),
+            // Somebody else may have been faster.
+            let side = self.core.submitting();
+            if self.has_room(entries) || side.capture.is_some() {
+                return Ok(side);
+            }
         }
     }
 
@@ -810,10 +843,7 @@ impl Stream {
         self.core.submitting().capture.is_some()
     }
 
-    fn uncaptured(
-        &self,
-        call: &'static str,
-    ) -> Result<std::sync::MutexGuard<'_, Submitting>, SessionError> {
+    fn uncaptured(&self, call: &'static str) -> Result<MutexGuard<'_, Submitting>, SessionError> {
         let side = self.core.submitting();
         self.check_uncaptured(&side, call, CAPTURED)?;
         Ok(side)
@@ -911,19 +941,28 @@ fn await_number(
     }
 }
 
-/// Waits until the stream is idle; failures stay where they are.
-pub(super) fn await_idle(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+/// Waits until the commands up to this number are over; failures stay where they are.
+pub(super) fn await_over(
+    core: &StreamCore,
+    last: u64,
+    driver: &Driver,
+) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
-    let is_idle = |_: &mut Told| (core.completed() >= core.ring().commands()).then_some(());
-    driver.wait(&core.told, None, is_idle).map_err(stuck)
+    let is_over = |_: &mut Told| (core.completed() >= last).then_some(());
+    driver.wait(&core.told, None, is_over).map_err(stuck)
 }
 
-/// Waits until a stream that had stopped takes commands again.
-pub(super) fn await_running(core: &StreamCore, driver: &Driver) -> Result<(), SessionError> {
+/// Waits until the stream has seen so many resets of its session. One that has not stopped need not.
+pub(super) fn await_reset(
+    core: &StreamCore,
+    resets: u64,
+    driver: &Driver,
+) -> Result<(), SessionError> {
     check_not_own(core, driver)?;
-    // What stopped the stream is forgotten before the failure is; so is the other one then.
-    let is_running = |told: &mut Told| (told.stopped.is_none()).then_some(());
-    driver.wait(&core.told, None, is_running).map_err(stuck)
+    // It may have stopped again meanwhile.
+    let is_reset =
+        |told: &mut Told| (told.stopped.is_none() || told.resets >= resets).then_some(());
+    driver.wait(&core.told, None, is_reset).map_err(stuck)
 }
 
 /// A function does not wait for the stream that calls it.

@@ -56,6 +56,8 @@ pub(super) struct Told {
     pub(super) stopped: Option<Arc<CommandFailure>>,
     /// How often it was aborted.
     pub(super) aborts: u64,
+    /// How many resets of the session it has seen.
+    pub(super) resets: u64,
 }
 
 impl StreamCore {
@@ -250,12 +252,13 @@ impl StreamCore {
         self.ring().consumer().stopped.store(1, LineOrdering::Relaxed);
     }
 
-    /// Asks the service to skip what was submitted so far.
-    pub(super) fn abort(&self) {
+    /// Asks the service to skip what was submitted so far: the number of the last command of that.
+    pub(super) fn abort(&self) -> u64 {
         // Release: pairs with the Acquire load in `skip_to`.
         let commands = self.ring().commands();
         self.board.stream(self.place).skip_to.fetch_max(commands, LineOrdering::Release);
         self.told.change(|told| told.aborts += 1);
+        commands
     }
 
     /// Commands up to this number are skipped.
