@@ -96,6 +96,11 @@ impl EventCore {
         state.records + u64::from(state.is_reset)
     }
 
+    /// The last record that was submitted.
+    fn last(&self) -> u64 {
+        self.seat.lock().records
+    }
+
     /// The record after the last one that was submitted.
     pub(super) fn next(&self) -> u64 {
         self.seat.lock().records + 1
@@ -268,6 +273,12 @@ impl Event {
     pub fn completed(&self) -> EventFuture {
         EventFuture { record: self.0.awaited(), event: self.clone() }
     }
+
+    /// As [`Event::completed`], of the record that was submitted last, whether the event was reset since or not.
+    #[must_use]
+    pub fn recorded(&self) -> EventFuture {
+        EventFuture { record: self.0.last(), event: self.clone() }
+    }
 }
 
 impl fmt::Debug for Event {
@@ -286,7 +297,8 @@ pub struct EventFuture {
 }
 
 impl EventFuture {
-    fn look(&self, waker: &Waker) -> Poll<()> {
+    /// Whether the record is complete; where it is not, `waker` is woken behind it, or earlier. Unlike a poll it steps no session.
+    pub fn look(&self, waker: &Waker) -> Poll<()> {
         let mut state = self.event.0.state();
         if state.completed >= self.record {
             return Poll::Ready(());

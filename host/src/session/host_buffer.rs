@@ -152,6 +152,7 @@ mod tests {
         part.write(&[9]).unwrap();
         assert_eq!(buffer.to_vec(), [1, 9, 3, 4, 5]);
         assert!(part.write(&[0; 4]).is_none() && buffer.part(3, 3).is_none());
+        assert!(part.part(u64::MAX, 0).is_none() && part.part(1, u64::MAX).is_none());
         assert_eq!(part.part(2, 1).unwrap().to_vec(), [4]);
         assert!(HostBuffer::new(0).unwrap().to_vec().is_empty());
     }

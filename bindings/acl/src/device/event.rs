@@ -206,8 +206,10 @@ impl Event {
         };
         // AcqRel: pairs with the Acquire loads in `is_complete` and `wait_in`, in this process or another.
         let record = words.at(0).cell().fetch_add(1, Ordering::AcqRel) + 1;
-        lane.stream().record(&self.point)?;
-        words.at(1).write(lane, record)
+        let recorded = lane.stream().record(&self.point);
+        words.at(1).raise(lane, &self.point, record);
+        recorded?;
+        Ok(())
     }
 
     /// Makes a stream wait for it.

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
-use pto_host::session::{Stream, ValueTest};
+use pto_host::Event;
+use pto_host::session::{EventFuture, Stream, ValueTest};
 
 use super::lane::Lane;
 use super::mapping::{self, PAGE, Shared};
@@ -82,6 +84,15 @@ impl Word {
         })
     }
 
+    /// Raises it to `value` when the last record of `event` is complete, which it is as well where its stream drops the record.
+    pub(crate) fn raise(&self, lane: &Lane, event: &Event, value: u64) {
+        if lane.open.index == self.words.open.index {
+            lane.writes_word(self.address);
+        }
+        let raise = Raise { record: event.recorded(), word: self.clone(), value };
+        Arc::new(raise).wake();
+    }
+
     /// Makes the lane wait until the word is as `test` says, at most for `limit`.
     pub(crate) fn wait(
         &self,
@@ -95,6 +106,23 @@ impl Word {
         }
         let (word, is_dropped) = (self.clone(), lane.drops());
         lane.call(move || wait_on_host(word.cell(), (test, value), limit, is_dropped))
+    }
+}
+
+/// What raises a word when a record is complete.
+struct Raise {
+    record: EventFuture,
+    word: Word,
+    value: u64,
+}
+
+impl Wake for Raise {
+    /// Some record of the event is complete. Records of several streams end in any order, so that the word only grows.
+    fn wake(self: Arc<Self>) {
+        if self.record.look(&Waker::from(Arc::clone(&self))).is_ready() {
+            // Release: pairs with the Acquire load in `wait_on_host`, in this process or another.
+            self.word.cell().fetch_max(self.value, Ordering::Release);
+        }
     }
 }
 

@@ -121,6 +121,13 @@ static void shared(void) {
         TRY(aclrtRecordEvent(ipc, stream));
         POLL(TRY(aclrtQueryEventStatus(ipc, &recorded)), recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE);
     }
+    /* A record that its stream drops keeps nobody waiting. */
+    TRY(aclrtWaitAndResetNotify(notify, stream, 0));
+    TRY(aclrtRecordEvent(ipc, stream));
+    TRY(aclrtQueryEventStatus(ipc, &recorded));
+    EXPECT((aclError)ACL_EVENT_RECORDED_STATUS_NOT_READY, (aclError)recorded);
+    TRY(aclrtStreamAbort(stream));
+    TRY(aclrtSynchronizeEvent(ipc));
     TRY(aclrtDestroyEvent(ipc));
 }
 

@@ -317,3 +317,118 @@ fn a_wait_that_asks_now_and_then_ends_with_its_own_limit() {
     session.stream().unwrap().record(&event).unwrap();
     stream.synchronize_while(None, &mut || true).unwrap();
 }
+
+/// What a session still had to do when it ended is skipped, and whoever waits for it is told, on streams and for events.
+#[test]
+fn nobody_waits_for_a_session_that_has_ended() {
+    for drive in [None, Some(Drive::Stepped { seed: 5 })] {
+        let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
+        let [caller, waiting] = [(); 2].map(|()| session.stream().unwrap());
+        let [recorded, never] = [(); 2].map(|()| session.event().unwrap());
+        let flag = session.notify().unwrap();
+        waiting.wait_notify(&flag).unwrap();
+        waiting.record(&recorded).unwrap();
+        waiting.launch(func::EMPTY_AIV, &[]).unwrap();
+        caller.reset(&never).unwrap();
+        caller.synchronize_within(LONG).unwrap();
+        std::thread::scope(|scope| {
+            // Only a thread of the session lets them wait.
+            let waits = drive.is_none().then(|| {
+                let (never, waiting) = (&never, &waiting);
+                (scope.spawn(|| never.synchronize()), scope.spawn(|| waiting.synchronize()))
+            });
+            let (give, given) = mpsc::channel::<Session>();
+            caller.call(move || drop(given.recv())).unwrap();
+            give.send(session).unwrap();
+            caller.synchronize_within(LONG).unwrap_or_default();
+            let told = waiting.synchronize_within(LONG);
+            assert!(matches!(told, Ok(()) | Err(SessionError::Aborted { .. })), "{told:?}");
+            assert!(
+                waiting.query().unwrap() && recorded.is_complete() && recorded.time().is_none()
+            );
+            if let Some((event, stream)) = waits {
+                let told = event.join().unwrap().unwrap_err().to_string();
+                assert!(told.contains("the session has ended"), "{told}");
+                let told = stream.join().unwrap();
+                assert!(matches!(told, Ok(()) | Err(SessionError::Aborted { .. })), "{told:?}");
+            }
+        });
+        let told = never.synchronize().unwrap_err().to_string();
+        assert!(told.contains("the session has ended"), "{told}");
+    }
+}
+
+/// Threads submit while the session ends: what was taken is over, the rest is refused.
+#[test]
+fn what_is_submitted_while_a_session_ends_is_over_or_refused() {
+    for round in 0..40_u64 {
+        let drive = (round % 2 == 1).then_some(Drive::Stepped { seed: round });
+        let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
+        let streams = [(); 3].map(|()| session.stream().unwrap());
+        let together = Barrier::new(streams.len() + 1);
+        std::thread::scope(|scope| {
+            for stream in &streams {
+                let together = &together;
+                scope.spawn(move || {
+                    together.wait();
+                    while stream.launch(func::EMPTY_AIV, &[]).is_ok() {}
+                    stream.synchronize_within(LONG).unwrap_or_default();
+                    assert!(stream.query().unwrap(), "{stream:?}");
+                });
+            }
+            together.wait();
+            std::thread::sleep(Duration::from_micros(50 * round));
+            drop(session);
+        });
+    }
+}
+
+/// Other threads go on while a session is reset: it waits for what was there, and for nothing that they submit.
+#[test]
+fn a_reset_waits_for_nothing_that_comes_behind_it() {
+    let session = session();
+    let [stream, busy] = [(); 2].map(|()| session.stream().unwrap());
+    let flag = session.notify().unwrap();
+    let (tell, told) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let (begun, begins) = mpsc::channel();
+        // The reset waits for the end of this function.
+        busy.call(move || {
+            begun.send(()).unwrap();
+            told.recv_timeout(LONG).unwrap();
+        })
+        .unwrap();
+        begins.recv_timeout(LONG).unwrap();
+        let reset = scope.spawn(|| session.reset());
+        // Time for the reset to have begun; where it has not, this is skipped, and nothing was tried.
+        std::thread::sleep(Duration::from_millis(20));
+        stream.wait_notify(&flag).unwrap();
+        tell.send(()).unwrap();
+        reset.join().unwrap().unwrap();
+    });
+    busy.notify(&flag).unwrap();
+    stream.synchronize_within(LONG).unwrap();
+}
+
+/// In a session that is stepped, a thread that waits for room in a ring runs the functions of the host, and they may use the same stream.
+#[test]
+fn a_function_submits_to_the_stream_that_a_thread_waits_for_room_in() {
+    let few = SessionOptions { ring_entries: 32, ..options() };
+    let drive = Some(Drive::Stepped { seed: 11 });
+    let session = device(pool()).session(SessionOptions { drive, ..few }).unwrap();
+    let [stream, other] = [(); 2].map(|()| Arc::new(session.stream().unwrap()));
+    let (of_function, event) = (Arc::clone(&stream), session.event().unwrap());
+    let recorded = event.clone();
+    other
+        .call(move || {
+            assert!(!of_function.is_captured());
+            of_function.query().unwrap();
+        })
+        .unwrap();
+    other.record(&event).unwrap();
+    stream.wait(&recorded).unwrap();
+    for _ in 0..100 {
+        stream.launch(func::EMPTY_AIV, &[]).unwrap();
+    }
+    stream.synchronize_within(LONG).unwrap();
+}
