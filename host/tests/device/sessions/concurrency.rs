@@ -64,7 +64,8 @@ fn closed_streams_give_their_memory_to_new_ones_before_gm_is_full() {
         }
     };
     assert!(full.to_string().contains("GM is full"), "{full}");
-    kept.pop();
+    // The firmware may have left meanwhile, and needs memory to come up again.
+    kept.truncate(kept.len() / 2);
     check_works(&session, &session.stream_with(StreamOptions::default()).unwrap());
 }
 
