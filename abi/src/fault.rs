@@ -347,7 +347,7 @@ faults! {
         0x31 STREAM_ARGS_RING: "The ring of arguments is full, and nothing in it can retire.",
             "Raise arg_words (--arg-words) to the size that the report names.";
         0x32 STREAM_EDGES_RING: "The ring of edges is full, and nothing in it can retire.",
-            "Raise edges (--edge-chunks) to the size that the report names.";
+            "Raise --edge-chunks to the size that the report names, or edges of the capacities to six times that.";
         0x33 STREAM_MAP_RING: "The tensor map is full, and nothing in it can retire.",
             "Raise map_entries (--map-entries) to the size that the report names.";
         0x34 STREAM_HEAP_RING: "A heap ring is full of tensors of a scope that is open, or of tasks that cannot complete.",
@@ -431,6 +431,8 @@ faults! {
             "Run the program with Group::run, and hand its own words to Communicator::program_args.";
         0x09 TRANSFER_TYPE: "A reduction has no kernel for the element type.",
             "Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits.";
+        0x0A TRANSFER_TAGS: "A program has no numbers left that tell its transfers apart.",
+            "A group has at most 32,768 ranks, a launch 16,384 programs, a communicator 65,535 sub-groups, nested three deep, and 2,147,483,647 calls.";
     }
 }
 
@@ -512,7 +514,16 @@ const _: () = {
 mod tests {
     extern crate std;
     use super::{Fault, TABLE};
+    use crate::task::{chunks_for, edges_for};
     use std::format;
+
+    /// A report counts chunks. The command has an option in chunks, and the capacities of all languages count edges.
+    #[test]
+    fn the_remedy_for_edges_turns_chunks_into_edges() {
+        let remedy = Fault::STREAM_EDGES_RING.entry().unwrap().remedy;
+        assert!(remedy.contains("--edge-chunks") && remedy.contains("six times"), "{remedy}");
+        assert_eq!((edges_for(10), chunks_for(6 * 10)), (60, 10));
+    }
 
     #[test]
     fn every_row_says_what_and_what_to_do() {

@@ -417,7 +417,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_WINDOW_RING UINT32_C(0x000a0030)
 /* The ring of arguments is full, and nothing in it can retire. Raise arg_words (--arg-words) to the size that the report names. */
 #define PTO_FAULT_STREAM_ARGS_RING UINT32_C(0x000a0031)
-/* The ring of edges is full, and nothing in it can retire. Raise edges (--edge-chunks) to the size that the report names. */
+/* The ring of edges is full, and nothing in it can retire. Raise --edge-chunks to the size that the report names, or edges of the capacities to six times that. */
 #define PTO_FAULT_STREAM_EDGES_RING UINT32_C(0x000a0032)
 /* The tensor map is full, and nothing in it can retire. Raise map_entries (--map-entries) to the size that the report names. */
 #define PTO_FAULT_STREAM_MAP_RING UINT32_C(0x000a0033)
@@ -495,6 +495,8 @@ typedef struct pto_task_id {
 #define PTO_FAULT_TRANSFER_WORDS UINT32_C(0x000c0008)
 /* A reduction has no kernel for the element type. Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits. */
 #define PTO_FAULT_TRANSFER_TYPE UINT32_C(0x000c0009)
+/* A program has no numbers left that tell its transfers apart. A group has at most 32,768 ranks, a launch 16,384 programs, a communicator 65,535 sub-groups, nested three deep, and 2,147,483,647 calls. */
+#define PTO_FAULT_TRANSFER_TAGS UINT32_C(0x000c000a)
 
 /* Identity of the arena. */
 typedef struct pto_runtime_header {
