@@ -51,8 +51,8 @@ pub struct CollectiveCall {
     pub rank: u32,
     /// The rank that the others give to or get from, of the communicator; 0 where there is none.
     pub root: u32,
-    /// The upper half of the tags of its transfers.
-    pub tags: u32,
+    /// The [call](crate::group::tag::call) of the tags of its transfers.
+    pub tags: u128,
     /// Where the result is, how many elements it has, and how many bytes each of these.
     pub result: (GmAddr, u64, u64),
 }

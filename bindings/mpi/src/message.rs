@@ -8,7 +8,7 @@
 //! Contents that fit stand in the frame. Longer ones follow on [`Lane::Payload`](crate::table::Lane) under the tag that the header names.
 
 /// Words of a header.
-const WORDS: usize = 10;
+const WORDS: usize = 12;
 /// Bytes of a header.
 const HEADER_BYTES: usize = WORDS * 8;
 /// Bytes of a whole frame.
@@ -64,9 +64,9 @@ pub(crate) struct Header {
     /// Of the transfer at the rank that started it; of a meeting, its round.
     pub(crate) number: u64,
     /// The program's tag.
-    pub(crate) tag: u64,
+    pub(crate) tag: u128,
     /// What both sides must agree on.
-    pub(crate) stamp: u64,
+    pub(crate) stamp: u128,
     /// How long the contents are.
     pub(crate) bytes: u64,
     /// The tag of the payload; 0: the contents stand in the frame.
@@ -103,8 +103,10 @@ impl Header {
             self.kind as u64,
             self.run,
             self.number,
-            self.tag,
-            self.stamp,
+            low_half(self.tag),
+            low_half(self.tag >> 64),
+            low_half(self.stamp),
+            low_half(self.stamp >> 64),
             self.bytes,
             self.payload,
             u64::from(window) | u64::from(slot) << 32,
@@ -122,7 +124,10 @@ impl Header {
         for (word, bytes) in words.iter_mut().zip(header.chunks_exact(8)) {
             *word = u64::from_le_bytes(bytes.try_into().ok()?);
         }
-        let [kind, run, number, tag, stamp, bytes, payload, place, offset, value] = words;
+        let [kind, run, number, tag, tag_above, stamp, stamp_above, rest @ ..] = words;
+        let [bytes, payload, place, offset, value] = rest;
+        let whole = |low: u64, above: u64| u128::from(low) | u128::from(above) << 64;
+        let (tag, stamp) = (whole(tag, tag_above), whole(stamp, stamp_above));
         let kind = Kind::ALL.into_iter().find(|known| *known as u64 == kind)?;
         let place = (low(place), low(place >> 32));
         let header = Self { kind, run, number, tag, stamp, bytes, payload, place, offset, value };
@@ -133,6 +138,10 @@ impl Header {
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
 const fn low(word: u64) -> u32 {
     word as u32
+}
+
+const fn low_half(word: u128) -> u64 {
+    (word & 0xFFFF_FFFF_FFFF_FFFF) as u64
 }
 
 #[cfg(test)]
@@ -146,8 +155,8 @@ mod tests {
                 kind,
                 run: 3,
                 number: 1,
-                tag: 2,
-                stamp: u64::MAX,
+                tag: 2 | 3 << 64,
+                stamp: u128::MAX - 1,
                 bytes: 4,
                 payload: 5,
                 place: (6, u32::MAX),

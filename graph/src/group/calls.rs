@@ -58,7 +58,7 @@ pub(super) fn bytes_of(view: &TensorView<'_>) -> u64 {
 }
 
 /// What both sides of a transfer of a program's own must agree in.
-fn stamp_of(view: &TensorView<'_>) -> u64 {
+fn stamp_of(view: &TensorView<'_>) -> u128 {
     view.element().get().into()
 }
 

@@ -2,12 +2,16 @@
 //!
 //! Invariants:
 //! - The ranks of a communicator are `first`, `first + stride`, .. of the group, `size` of them; this rank is one of them.
-//! - `calls` counts the collective calls. All ranks of a communicator make the same ones in the same order, so that it is the
-//!   same number everywhere, and a tag made of it belongs to one call.
+//! - `calls` counts the collective calls, and `splits` the sub-groups. All ranks of a communicator make the same ones in the same order, so
+//!   that they are the same numbers everywhere.
+//! - Nothing is folded or cut in a [tag](tag): two tags are equal where communicator, call, step and tile are, and a number that has no
+//!   room there is `TRANSFER_TAGS`. The runs of a session count their calls anew. They come one after the other in one stream, and sends
+//!   and receives with equal tags meet in the order of their starts: so each meets that of its own run.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::GmAddr;
 
+use super::tag;
 use super::words::{GroupWords, Window};
 use crate::collective::{Collective, CollectiveCall};
 use crate::tensor::TensorView;
@@ -32,28 +36,65 @@ pub struct Signal {
     pub value: u64,
 }
 
-/// The ranks that a program works with, and which of them it is.
-#[derive(Clone, Debug)]
+/// Ranks of a group, at most: the steps of a ring that scatters and then gathers have 16 bits.
+const MOST_RANKS: u32 = 1 << 15;
+/// Programs of one launch, at most.
+const MOST_PARTS: u32 = 1 << 14;
+/// The largest number of a call.
+const LAST_CALL: u32 = (1 << 31) - 1;
+/// The largest number of a sub-group in its communicator, and the bits that it has in a path.
+const LAST_SPLIT: u32 = (1 << PATH_BITS) - 1;
+const PATH_BITS: u32 = 16;
+/// Communicators in one another, at most, without that of all ranks.
+const MOST_NESTED: u32 = 3;
+
+/// Which of the communicators with the same path it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// A program's.
+    Own = 0,
+    /// Of a call in two levels: the ranks of a node.
+    Within = 1,
+    /// The same: those with the same place in their nodes.
+    Between = 2,
+}
+
+/// The ranks that a program works with, and which of them it is. There is no copy of one: it would make calls with the same tags.
+#[derive(Debug)]
 pub struct Communicator {
     pub(super) group: GroupWords,
     own_words: usize,
     first: u32,
     stride: u32,
     size: u32,
-    /// Tells the tags of sub-groups apart.
-    context: u32,
-    pub(super) calls: u32,
+    /// The numbers of the sub-groups on the way to this one, each in the communicator before it; 0 is that of all ranks.
+    path: u64,
+    level: Level,
+    splits: u32,
+    calls: u32,
 }
 
 impl Communicator {
     /// The communicator of all ranks of the group that the run belongs to: `orch_args` are the words that the builder was
-    /// given. Without a group it is that of rank 0 of 1.
+    /// given. Without a group it is that of rank 0 of 1. A program makes one: a second one would make calls with the same tags.
     ///
     /// # Errors
-    /// `TRANSFER_WORDS`: the group's words are damaged.
+    /// `TRANSFER_WORDS`: the group's words are damaged. `TRANSFER_TAGS`: there are more ranks, or programs of a launch, than tags tell apart.
     pub fn of(orch_args: &[u64]) -> Result<Self, Fault> {
         let (group, own_words) = GroupWords::decode(orch_args)?;
-        Ok(Self { group, own_words, first: 0, stride: 1, size: group.size, context: 0, calls: 0 })
+        if group.size > MOST_RANKS || group.part >= MOST_PARTS {
+            return Err(Fault::TRANSFER_TAGS);
+        }
+        let (first, stride, size) = (0, 1, group.size);
+        let (path, level, splits, calls) = (0, Level::Own, 0, 0);
+        Ok(Self { group, own_words, first, stride, size, path, level, splits, calls })
+    }
+
+    /// The same, of a session: each run of it counts its calls from the beginning, so that calls with one number may differ.
+    #[must_use]
+    pub fn of_session(mut self) -> Self {
+        self.group.repeats = true;
+        self
     }
 
     /// The program's own words: those in front of the group's.
@@ -101,11 +142,34 @@ impl Communicator {
     }
 
     /// The sub-group of the ranks `first`, `first + stride`, .. of this communicator, `count` of them; `None`: this rank is
-    /// not one of them. Its tags are its own.
+    /// not one of them. Its tags are its own. All ranks of this communicator make as many of these calls, in the same order, also those that are
+    /// not in the sub-group; of one call different ranks may be in different sub-groups.
     ///
     /// # Errors
-    /// `TRANSFER_RANK`: there are no such ranks.
-    pub fn strided(&self, first: u32, stride: u32, count: u32) -> Result<Option<Self>, Fault> {
+    /// `TRANSFER_RANK`: there are no such ranks. `TRANSFER_TAGS`: it would be the fourth communicator inside of another, or number 65,536 of this one.
+    pub fn strided(&mut self, first: u32, stride: u32, count: u32) -> Result<Option<Self>, Fault> {
+        let found = self.ranks(first, stride, count)?;
+        let is_deep = self.path >> (PATH_BITS * (MOST_NESTED - 1)) != 0;
+        if is_deep || self.splits >= LAST_SPLIT {
+            return Err(Fault::TRANSFER_TAGS);
+        }
+        self.splits += 1;
+        let path = self.path << PATH_BITS | u64::from(self.splits);
+        Ok(found.map(|found| Self { path, ..found }))
+    }
+
+    /// A communicator of the call in two levels that is under way. Two calls of it have their numbers from this call's.
+    pub(super) fn level(
+        &self,
+        level: Level,
+        (first, stride, count): (u32, u32, u32),
+    ) -> Result<Self, Fault> {
+        let found = self.ranks(first, stride, count)?.ok_or(Fault::TRANSFER_RANK)?;
+        Ok(Self { level, calls: self.calls << 1, ..found })
+    }
+
+    /// One of some ranks of this one, with its path; `None`: this rank is not one of them.
+    fn ranks(&self, first: u32, stride: u32, count: u32) -> Result<Option<Self>, Fault> {
         let last =
             count.checked_sub(1).and_then(|last| last.checked_mul(stride)?.checked_add(first));
         if stride == 0 || last.is_none_or(|last| last >= self.size) {
@@ -114,16 +178,18 @@ impl Communicator {
         let offset = self.rank().checked_sub(first);
         let place = |at: u32| at.checked_div(stride).filter(|_| at.is_multiple_of(stride));
         let is_in = offset.and_then(place).is_some_and(|place| place < count);
-        let context = [first, stride, count]
-            .iter()
-            .fold(self.context ^ 0x811C_9DC5, |hash, word| (hash ^ word).wrapping_mul(0x0100_0193));
+        // Of one rank alone any distance is good.
+        let stride = if count > 1 { stride } else { 1 };
         Ok(is_in.then(|| Self {
             first: self.first + first * self.stride,
             stride: self.stride * stride,
             size: count,
-            context,
+            path: self.path,
+            level: self.level,
+            group: self.group,
+            own_words: self.own_words,
+            splits: 0,
             calls: 0,
-            ..self.clone()
         }))
     }
 
@@ -136,18 +202,43 @@ impl Communicator {
         }
     }
 
-    /// The tag of a program's own transfer.
-    pub(super) fn own_tag(&self, tag: u32) -> u64 {
-        u64::from(self.context & 0x7FFF_FFFF) << 32 | u64::from(tag)
+    /// The next collective call begins.
+    ///
+    /// # Errors
+    /// `TRANSFER_TAGS`: it was the last one that there is a number for.
+    pub(super) fn begin_call(&mut self) -> Result<(), Fault> {
+        if self.calls >= LAST_CALL {
+            return Err(Fault::TRANSFER_TAGS);
+        }
+        self.calls += 1;
+        Ok(())
+    }
+
+    /// The tag of a program's own transfer. Those of two programs of a launch meet.
+    pub(super) fn own_tag(&self, tag: u32) -> u128 {
+        tag::of_program(self.path, tag)
+    }
+
+    /// What the tags of the call under way have in common. A path has 48 bits, a level two, and a part the 14 that are left.
+    fn tag_of_call(&self) -> u128 {
+        let level = (self.level as u64) << (PATH_BITS * MOST_NESTED);
+        let part = u64::from(self.group.part) << (PATH_BITS * MOST_NESTED + 2);
+        tag::of_call(part | level | self.path, self.calls)
     }
 
     /// The tag of a transfer in the collective call under way. Step and tile tell its transfers between the same two ranks apart:
     /// tiles become ready in any order.
-    pub(super) fn call_tag(&self, (step, tile): (u32, u32)) -> u64 {
-        let context = self.context ^ self.group.part.wrapping_mul(0x9E37_79B1);
-        let context = u64::from(context & 0x7FFF) << 48;
-        let call = u64::from(self.calls & 0xFFFF) << 32;
-        1 << 63 | context | call | u64::from(step & 0xFFFF) << 16 | u64::from(tile & 0xFFFF)
+    ///
+    /// # Errors
+    /// `TRANSFER_TAGS`: a step or a tile has no number.
+    pub(super) fn call_tag(&self, (step, tile): (u32, u32)) -> Result<u128, Fault> {
+        let word = |number: u32| u16::try_from(number).map_err(|_| Fault::TRANSFER_TAGS);
+        Ok(self.tag_of_call() | tag::of_tile(word(step)?, word(tile)?))
+    }
+
+    /// The ranks, as a [stamp](super::stamp) has them: the first one, the distance to the next one, and how many there are.
+    pub(super) const fn ranks_of_group(&self) -> (u32, u32, u32) {
+        (self.first, self.stride, self.size)
     }
 
     /// The collective call under way, for those who watch.
@@ -163,7 +254,7 @@ impl Communicator {
             ranks: (self.first, self.stride, self.size),
             rank: self.rank(),
             root,
-            tags: (self.call_tag((0, 0)) >> 32) as u32,
+            tags: tag::call(self.tag_of_call()),
             result: (result.address(), result.elements(), result.element().bytes()),
         }
     }
@@ -191,9 +282,12 @@ impl Window {
 #[cfg(test)]
 mod tests {
     extern crate std;
-    use super::Communicator;
-    use crate::group::{GroupWords, NetworkFigures};
+    use super::{Communicator, LAST_CALL, LAST_SPLIT, Level, MOST_NESTED, MOST_PARTS, MOST_RANKS};
+    use crate::group::{GroupWords, NetworkFigures, tag};
     use pto_abi::fault::Fault;
+    use std::collections::BTreeMap;
+    use std::format;
+    use std::string::String;
     use std::vec::Vec;
 
     fn member(rank: u32, size: u32, per_node: u32) -> Communicator {
@@ -207,8 +301,8 @@ mod tests {
     #[test]
     fn sub_groups_are_ranks_of_their_parents() {
         for rank in 0..12 {
-            let all = member(rank, 12, 4);
-            let column = all.strided(rank % 4, 4, 3).unwrap().unwrap();
+            let mut all = member(rank, 12, 4);
+            let mut column = all.strided(rank % 4, 4, 3).unwrap().unwrap();
             assert_eq!((column.rank(), column.size()), (rank / 4, 3));
             let ranks: Vec<_> = (0..3).map(|r| column.world_rank(r).unwrap()).collect();
             assert_eq!(ranks, [rank % 4, rank % 4 + 4, rank % 4 + 8]);
@@ -221,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_refused() {
-        let all = member(1, 4, 4);
+        let mut all = member(1, 4, 4);
         for (first, stride, count) in [(0, 0, 2), (0, 1, 5), (2, 2, 2), (0, 1, 0), (u32::MAX, 1, 2)]
         {
             assert_eq!(all.strided(first, stride, count).err(), Some(Fault::TRANSFER_RANK));
@@ -230,20 +324,90 @@ mod tests {
         assert_eq!(all.window(0), Err(Fault::TRANSFER_WINDOW));
     }
 
+    /// Everything that a program can tell apart by communicators, calls, steps and tiles has a tag of its own, also where only the highest bits differ.
     #[test]
-    fn tags_of_calls_and_of_sub_groups_differ() {
+    fn no_two_transfers_have_the_same_tag() {
+        let mut tags = BTreeMap::new();
+        let mut note = |tag: u128, what: String| {
+            if let Some(other) = tags.insert(tag, what.clone()) {
+                panic!("{what} has the tag of {other}");
+            }
+        };
+        let mut of = |comm: &mut Communicator, name: &str, has_own: bool| {
+            for number in [0, 1, 2, 0xFFFF, 0x1_0000, 0x1_0001, LAST_CALL - 1, LAST_CALL] {
+                comm.calls = number;
+                for step in [0, 1, 1 << 14, 1 << 15, 0xFFFF] {
+                    for tile in [0, 1, 0xFFFF] {
+                        let tag = comm.call_tag((step, tile)).unwrap();
+                        assert!(tag::is_of_call(tag) && tag::call_number(tag) == number);
+                        note(tag, format!("{name}, call {number}, step {step}, tile {tile}"));
+                    }
+                }
+            }
+            for tag in [0, 1, 0xFFFF_FFFF].into_iter().filter(|_| has_own) {
+                note(comm.own_tag(tag), format!("{name}, own {tag}"));
+            }
+        };
+        for part in [0, 1, 2, 0x7FF, MOST_PARTS - 1] {
+            let mut all = member(0, 8, 4);
+            all.group.part = part;
+            let name = |what: &str| format!("part {part}, {what}");
+            of(&mut all, &name("all"), part == 0);
+            for level in [Level::Within, Level::Between] {
+                let mut inner = all.level(level, (0, 1, 4)).unwrap();
+                of(&mut inner, &name(&format!("{level:?}")), false);
+            }
+            // The same ranks twice, and once more as a group in a group.
+            for split in 1..=3 {
+                let mut group = all.strided(0, 1, 4).unwrap().unwrap();
+                of(&mut group, &name(&format!("group {split}")), part == 0);
+                for inner in 1..=2 {
+                    let mut pair = group.strided(0, 1, 2).unwrap().unwrap();
+                    of(&mut pair, &name(&format!("group {split}.{inner}")), part == 0);
+                    let mut one = pair.strided(0, 7, 1).unwrap().unwrap();
+                    of(&mut one, &name(&format!("group {split}.{inner}.1")), part == 0);
+                }
+            }
+            all.splits = LAST_SPLIT - 1;
+            let mut last = all.strided(0, 1, 4).unwrap().unwrap();
+            of(&mut last, &name("the last group"), part == 0);
+        }
+    }
+
+    #[test]
+    fn programs_of_a_launch_meet_in_their_own_transfers_alone() {
+        let (first, mut second) = (member(0, 4, 4), member(0, 4, 4));
+        second.group.part = 1;
+        assert_eq!(first.own_tag(1), second.own_tag(1));
+        assert_ne!(first.call_tag((0, 0)), second.call_tag((0, 0)));
+    }
+
+    #[test]
+    fn a_number_that_has_no_room_in_a_tag_is_refused() {
+        let none = Some(Fault::TRANSFER_TAGS);
         let mut all = member(0, 4, 4);
-        let pair = all.strided(0, 1, 2).unwrap().unwrap();
-        let before = all.call_tag((1, 0));
-        all.calls += 1;
-        let [first, second, step] = [(1, 0), (1, 1), (2, 0)].map(|at| all.call_tag(at));
-        let mut other = all.clone();
-        other.group.part = 1;
-        assert_eq!(other.own_tag(1), all.own_tag(1), "sends and receives of two parts meet");
-        let apart = [other.call_tag((1, 0)), pair.call_tag((1, 0)), pair.own_tag(1)];
-        let tags = [before, first, second, step, apart[0], apart[1], apart[2]];
-        for (at, tag) in tags.iter().enumerate() {
-            assert!(!tags[..at].contains(tag) && *tag != all.own_tag(1));
+        for at in [(0x1_0000, 0), (0, 0x1_0000)] {
+            assert_eq!(all.call_tag(at).err(), none);
+        }
+        all.splits = LAST_SPLIT;
+        assert_eq!(all.strided(0, 1, 2).err(), none);
+        all.splits = 0;
+        let mut nested = all.strided(0, 1, 4).unwrap().unwrap();
+        for _ in 1..MOST_NESTED {
+            nested = nested.strided(0, 1, 4).unwrap().unwrap();
+        }
+        assert_eq!(nested.strided(0, 1, 4).err(), none);
+        all.calls = LAST_CALL - 1;
+        assert_eq!((all.begin_call(), all.begin_call().err()), (Ok(()), none));
+        assert_eq!(all.level(Level::Within, (0, 1, 2)).unwrap().begin_call().err(), none);
+        for (ranks, part, is_good) in
+            [(MOST_RANKS, MOST_PARTS - 1, true), (MOST_RANKS + 1, 0, false), (4, MOST_PARTS, false)]
+        {
+            let mut group = GroupWords::new((0, ranks), 1, NetworkFigures::DEFAULT);
+            group.part = part;
+            let mut words = Vec::new();
+            group.encode(|word| words.push(word));
+            assert_eq!(Communicator::of(&words).err(), none.filter(|_| !is_good));
         }
     }
 }

@@ -6,7 +6,8 @@ use pto_abi::ids::TaskId;
 use super::calls::{bytes_of, submit_after};
 use super::choice::Options;
 use super::communicator::Communicator;
-use super::transfer::{PIPELINE_STAMP, Transfer, TransferKind};
+use super::tag::stamp;
+use super::transfer::{Transfer, TransferKind};
 use crate::exchange::{Crossing, Exchange, ExchangeKind};
 use crate::stream::StreamBuilder;
 use crate::tensor_task::Arg;
@@ -37,7 +38,8 @@ impl Communicator {
     }
 
     /// A pipeline begins whose processes are on several ranks: it is a call, so that its crossings meet those of the same pipeline at the others.
-    /// This rank, and how many there are. Each rank shows its `print` to the next one, which has the same.
+    /// This rank, and how many there are. Each rank shows its `print` to the next one, which has the same. That is a call of its own: crossings differ
+    /// from each other in their stamps.
     ///
     /// # Errors
     /// Those of a submission.
@@ -46,16 +48,17 @@ impl Communicator {
         stream: &mut G,
         print: u32,
     ) -> Result<(u32, u32), Fault> {
-        self.calls += 1;
+        self.begin_call()?;
         let (rank, size) = (self.rank(), self.size());
         let around = |by: u32| rank.wrapping_add(by).checked_rem(size).unwrap_or(0);
         let sides = [(TransferKind::SEND, around(1)), (TransferKind::RECEIVE, around(size - 1))];
         for (kind, peer) in sides.into_iter().filter(|_| size > 1) {
             let mut transfer = Transfer::new(kind, self.world_rank(peer)?);
-            transfer.tag = self.call_tag((u32::MAX, u32::MAX));
-            transfer.stamp = PIPELINE_STAMP | u64::from(print) << 32;
+            transfer.tag = self.call_tag((0, 0))?;
+            transfer.stamp = stamp::PIPELINE | u128::from(print) << 32;
             submit_after(stream, &transfer, Arg::Scalar(0), &[])?;
         }
+        self.begin_call()?;
         Ok((rank, size))
     }
 
@@ -72,7 +75,7 @@ impl Communicator {
         let is_sent = *kind == ExchangeKind::SEND;
         let kind = if is_sent { TransferKind::SEND } else { TransferKind::RECEIVE };
         let mut transfer = Transfer::new(kind, self.world_rank(*peer)?);
-        transfer.tag = self.call_tag((number >> 16, *number));
+        transfer.tag = self.call_tag((number >> 16, number & 0xFFFF))?;
         let Some(tile) = tile else {
             return submit_after(stream, &transfer, Arg::Scalar(0), after);
         };

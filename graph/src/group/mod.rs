@@ -18,6 +18,7 @@ mod collective;
 mod communicator;
 mod exchange;
 mod kernel;
+pub mod tag;
 mod tiles;
 pub mod transfer;
 pub mod words;

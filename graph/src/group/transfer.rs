@@ -5,11 +5,11 @@
 //! | 0 | the tensor on this device: it is read, or written |
 //! | 1 | its bytes; of a counted transfer: the most that it may have |
 //! | 2 | a [`TransferKind`]; from bit 32 on the other rank |
-//! | 3 | the tag; sends and receives with equal tags meet, in their order |
-//! | 4 | the stamp, in which both sides of a transfer must agree |
+//! | 3 | the lower half of the [tag](super::tag); sends and receives with equal tags meet, in their order |
+//! | 4 | the lower half of the stamp, in which both sides of a transfer must agree |
 //! | 5 | the window at the other rank; from bit 32 on the signal slot, or [`NO_SLOT`] |
-//! | 6 | the offset in the window |
-//! | 7 | the value of the signal |
+//! | 6 | the offset in the window; of a send or a receive: the upper half of the tag |
+//! | 7 | the value of the signal; of a send or a receive: the upper half of the stamp |
 //! | 8 | of a counted transfer: the address of a `u32`, read when the transfer starts |
 //! | 9 | of a counted transfer: bytes of each one that is counted; zero: it is not counted |
 
@@ -38,8 +38,6 @@ closed_set! {
 pub const NO_SLOT: u32 = u32::MAX;
 /// Signal slots of each rank. All are zero when a run begins.
 pub const SIGNAL_SLOTS: u32 = 256;
-/// The stamp of the transfer by which two ranks compare their pipelines; above it is a number of the pipeline.
-pub const PIPELINE_STAMP: u64 = 1 << 14;
 /// Words of a transfer.
 pub const WORDS: usize = 10;
 
@@ -55,9 +53,9 @@ pub struct Transfer {
     /// The other rank, of the whole group.
     pub peer: u32,
     /// Sends and receives with equal tags meet.
-    pub tag: u64,
+    pub tag: u128,
     /// Both sides must agree in it.
-    pub stamp: u64,
+    pub stamp: u128,
     /// The window at the other rank.
     pub window: u32,
     /// The place in it.
@@ -89,7 +87,7 @@ impl Transfer {
         }
     }
 
-    /// Its words.
+    /// Its words. A send and a receive have no offset and no value.
     #[must_use]
     pub const fn words(&self) -> [u64; WORDS] {
         let (at, unit) = match self.count {
@@ -98,32 +96,44 @@ impl Transfer {
         };
         let head = self.kind.get() as u64 | (self.peer as u64) << 32;
         let place = self.window as u64 | (self.slot as u64) << 32;
-        let front = [self.local.0, self.bytes, head, self.tag, self.stamp, place];
+        let (g, h) = if self.meets() {
+            (low_half(self.tag >> 64), low_half(self.stamp >> 64))
+        } else {
+            (self.offset, self.value)
+        };
+        let (tag, stamp) = (low_half(self.tag), low_half(self.stamp));
+        let front = [self.local.0, self.bytes, head, tag, stamp, place];
         let [a, b, c, d, e, f] = front;
-        [a, b, c, d, e, f, self.offset, self.value, at, unit]
+        [a, b, c, d, e, f, g, h, at, unit]
     }
 
     /// What [`words`](Self::words) gave; `None`: no transfer has such words.
     #[must_use]
     pub fn of_words(words: &[u64; WORDS]) -> Option<Self> {
-        let [local, bytes, head, tag, stamp, place, offset, value, at, unit] = *words;
+        let [local, bytes, head, tag, stamp, place, g, h, at, unit] = *words;
         let low = |word: u64| (word & 0xFFFF_FFFF) as u32;
         let kind =
             u8::try_from(low(head)).ok().and_then(|kind| TransferKind::try_from(kind).ok())?;
-        Some(Self {
-            kind,
-            local: GmAddr(local),
-            bytes,
-            peer: low(head >> 32),
-            tag,
-            stamp,
-            window: low(place),
-            offset,
-            slot: low(place >> 32),
-            value,
-            count: (unit > 0).then_some((GmAddr(at), unit)),
-        })
+        let mut found = Self::new(kind, low(head >> 32));
+        let (above, offset, value) = if found.meets() { ([g, h], 0, 0) } else { ([0, 0], g, h) };
+        let [tag_above, stamp_above] = above.map(|half| u128::from(half) << 64);
+        (found.local, found.bytes) = (GmAddr(local), bytes);
+        (found.tag, found.stamp) = (tag_above | u128::from(tag), stamp_above | u128::from(stamp));
+        (found.window, found.slot) = (low(place), low(place >> 32));
+        (found.offset, found.value) = (offset, value);
+        found.count = (unit > 0).then_some((GmAddr(at), unit));
+        Some(found)
     }
+
+    /// Whether it meets another rank's transfer.
+    #[must_use]
+    pub const fn meets(&self) -> bool {
+        matches!(self.kind, TransferKind::SEND | TransferKind::RECEIVE)
+    }
+}
+
+const fn low_half(word: u128) -> u64 {
+    (word & 0xFFFF_FFFF_FFFF_FFFF) as u64
 }
 
 #[cfg(test)]
@@ -136,8 +146,14 @@ mod tests {
         for &kind in TransferKind::ALL {
             let plain = Transfer::new(kind, u32::MAX);
             let counted = Transfer { count: Some((GmAddr(64), 128)), slot: 7, ..plain };
-            let full = Transfer { bytes: 1 << 40, tag: u64::MAX, stamp: 9, window: 3, ..counted };
-            for transfer in [plain, counted, full] {
+            let full = Transfer { bytes: 1 << 40, tag: 8, stamp: 9, window: 3, ..counted };
+            let own = match kind {
+                TransferKind::SEND | TransferKind::RECEIVE => {
+                    Transfer { tag: u128::MAX, stamp: u128::MAX - 1, ..full }
+                }
+                _ => Transfer { offset: u64::MAX, value: u64::MAX - 1, ..full },
+            };
+            for transfer in [plain, counted, full, own] {
                 assert_eq!(Transfer::of_words(&transfer.words()), Some(transfer));
             }
             assert_eq!(plain.slot, NO_SLOT);

@@ -1,7 +1,7 @@
 //! What the host tells a program of its group: words behind the program's own orchestration words.
 //!
 //! ```text
-//! the program's words | base, bytes of each window | rank, size | ranks a node, part | latency | bandwidth | windows, MAGIC
+//! the program's words | base, bytes of each window | rank, size | ranks a node, part | latency, whether calls repeat | bandwidth | windows, MAGIC
 //! ```
 //! The last word says that there are such words, and how many windows. A program that is run without a group has none of them.
 
@@ -41,6 +41,8 @@ pub struct GroupWords {
     pub network: NetworkFigures,
     /// Which part of its launch a program is, where several share one: the collectives of two parts do not meet.
     pub part: u32,
+    /// Whether it is one of several runs that count their calls alike: those of a session.
+    pub repeats: bool,
     windows: [Window; MAX_WINDOWS],
     window_count: usize,
 }
@@ -60,6 +62,7 @@ impl GroupWords {
             ranks_per_node,
             network,
             part: 0,
+            repeats: false,
             windows: [window; MAX_WINDOWS],
             window_count: 0,
         }
@@ -88,7 +91,7 @@ impl GroupWords {
         }
         push(u64::from(self.rank) | u64::from(self.size) << 32);
         push(u64::from(self.ranks_per_node) | u64::from(self.part) << 32);
-        push(self.network.latency_ns.into());
+        push(u64::from(self.network.latency_ns) | u64::from(self.repeats) << 32);
         push(self.network.bytes_per_us);
         push(self.window_count as u64 | MAGIC);
     }
@@ -129,6 +132,7 @@ impl GroupWords {
         let low = |word: u64| (word & 0xFFFF_FFFF) as u32;
         (found.rank, found.size) = (low(ranks), low(ranks >> 32));
         (found.ranks_per_node, found.part) = (low(per_node), low(per_node >> 32));
+        found.repeats = latency >> 32 != 0;
         found.network = NetworkFigures { latency_ns: low(latency), bytes_per_us };
         let is_right = found.rank < found.size && found.ranks_per_node > 0 && bytes_per_us > 0;
         if is_right { Ok((found, own)) } else { Err(wrong) }
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn a_program_reads_what_the_host_wrote() {
         let mut group = GroupWords::new((3, 8), 4, NetworkFigures::DEFAULT);
-        group.part = 7;
+        (group.part, group.repeats) = (7, true);
         for window in 0..MAX_WINDOWS as u64 {
             let words = words_of(&group, &[7, 8]);
             assert_eq!(GroupWords::decode(&words), Ok((group, 2)));

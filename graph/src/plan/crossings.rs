@@ -219,7 +219,8 @@ impl Ranks {
         after: &[TaskId],
     ) -> Result<TaskId, Fault> {
         let number = self.crossings;
-        self.crossings = number.wrapping_add(1);
+        // The tag of a crossing has 32 bits for it.
+        self.crossings = number.checked_add(1).ok_or(Fault::TRANSFER_TAGS)?;
         let (kind, peer, after) = match self.here {
             here if here == from => (ExchangeKind::SEND, to, after),
             here if here == to => (ExchangeKind::RECEIVE, from, &[][..]),

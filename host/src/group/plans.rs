@@ -7,11 +7,12 @@ use pto_workload::plan::{Compiled, compile};
 use pto_workload::program::{Layout, Program};
 use pto_workload::tree::Workload;
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Group, GroupError, GroupOptions, GroupWork, NetFaults, NetworkProfile};
 use crate::session::SessionOptions;
 use crate::stitch::{HostTensor, Inputs, Stitcher};
+use crate::virtual_time::VirtualOptions;
 use crate::workload::{WorkloadBindings, WorkloadRun};
 use crate::{DeviceBuffer, DeviceOptions, Hosting, RunOptions};
 
@@ -147,6 +148,21 @@ fn a_plan_sends_what_the_plan_of_another_rank_receives() {
     assert_eq!([all(&found[0]), all(&found[1])], [2.0 + 1.0, 2.0 + 2.0]);
     let refused = run(&mut group(1, POOL), "send p to 1 tag 3").unwrap_err().to_string();
     assert!(refused.contains("TRANSFER_RANK"), "{refused}");
+}
+
+/// The ranks of a group may run different plans. The stall budget is a minute.
+#[test]
+fn plans_that_exchange_in_different_ways_are_told_at_once() {
+    let sides = ["broadcast p from 1", "all_reduce p sum"];
+    for hosting in [POOL, Hosting::Virtual(VirtualOptions::default())] {
+        let start = Instant::now();
+        let found = run_each(&mut group(2, hosting), |rank| sides[rank as usize]);
+        let told = found.unwrap_err().to_string();
+        assert!(start.elapsed() < Duration::from_secs(20), "{told}");
+        for part in ["rank 0 has", "call 1: broadcast", "rank 1 has", "call 1: all_reduce sum"] {
+            assert!(told.contains(part), "no {part:?} in {told}");
+        }
+    }
 }
 
 /// Alone in its launch, beside others, and in more of them than a launch has room for with the words of the group.

@@ -54,7 +54,8 @@ impl Group {
         let network = rest.options.network;
         let open = |member: Member| {
             let (device, rank) = member.into_parts();
-            let (place, communicator) = (rank.place().clone(), rank.communicator(network));
+            let place = rank.place().clone();
+            let communicator = rank.communicator(network).of_session();
             let session = device.session(options.clone());
             let mut session =
                 session.map_err(|source| GroupError::Session { rank: place.rank, source })?;

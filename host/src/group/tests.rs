@@ -1,7 +1,7 @@
 //! Groups of this process, from programs to results.
 
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_graph::group::{Algorithm, Communicator, Options, Order, Reduction, RemotePlace, Signal};
 use pto_graph::{BuildError, ElementType, StreamBuilder, TensorView, builder_set};
@@ -120,6 +120,54 @@ fn disagree<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
+fn broadcast<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, root, .. } = Words::of(stream, &comm)?;
+    comm.broadcast(stream, &tensor, root, &options)?;
+    Ok(())
+}
+
+/// The last rank reduces what the others take from rank 0.
+fn broadcast_or_all_reduce<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, reduction, root, .. } = Words::of(stream, &comm)?;
+    if comm.rank() + 1 == comm.size() {
+        comm.all_reduce(stream, &tensor, reduction, &options)?;
+    } else {
+        comm.broadcast(stream, &tensor, root, &options)?;
+    }
+    Ok(())
+}
+
+fn all_reduce_or_barrier<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, reduction, .. } = Words::of(stream, &comm)?;
+    if comm.rank() + 1 == comm.size() {
+        comm.barrier(stream, &tensor)?;
+    } else {
+        comm.all_reduce(stream, &tensor, reduction, &options)?;
+    }
+    Ok(())
+}
+
+/// The same ranks twice: one sub-group adds up the first half, the other one the second half. Rank 1 calls them in the other order.
+fn two_sub_groups<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let mut comm = Communicator::of(stream.orch_args())?;
+    let Words { tensor, options, .. } = Words::of(stream, &comm)?;
+    let size = comm.size();
+    let missing = || BuildError::Failed(8);
+    let mut first = comm.strided(0, 1, size)?.ok_or_else(missing)?;
+    let mut second = comm.strided(0, 1, size)?.ok_or_else(missing)?;
+    let halves = [tensor.slice(0, 0, 8), tensor.slice(0, 8, 8)];
+    for call in [comm.rank(), 1 - comm.rank()] {
+        match call {
+            0 => first.all_reduce(stream, &halves[0], Reduction::SUM, &options)?,
+            _ => second.all_reduce(stream, &halves[1], Reduction::SUM, &options)?,
+        }
+    }
+    Ok(())
+}
+
 /// Rank 1 gives up; the others wait for it.
 fn one_fails<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let mut comm = Communicator::of(stream.orch_args())?;
@@ -152,6 +200,10 @@ builder_set! {
         "exchange" => exchange,
         "neighbours" => neighbours,
         "disagree" => disagree,
+        "broadcast" => broadcast,
+        "broadcast_or_all_reduce" => broadcast_or_all_reduce,
+        "all_reduce_or_barrier" => all_reduce_or_barrier,
+        "two_sub_groups" => two_sub_groups,
         "one_hangs" => one_hangs,
         "one_fails" => one_fails,
         "tiled" => tiled,
@@ -352,6 +404,26 @@ fn ranks_that_disagree_are_told_which_and_the_group_goes_on() {
     check_reduced(&group, 16, Reduction::SUM, "after a failure");
 }
 
+/// The stall budget is of no use to them: what differs is told when the second rank is in the call, also where nobody meets anybody.
+fn told_at_once(
+    group: &mut Group,
+    builder: &str,
+    args: &(dyn Fn(u32) -> Vec<u64> + Sync),
+) -> String {
+    let mut options = options();
+    options.stall_budget = Duration::from_secs(60);
+    let start = Instant::now();
+    let failed = group.run(&GroupWork { builder, args }, &options);
+    assert!(start.elapsed() < Duration::from_secs(20), "{builder}: {:?}", start.elapsed());
+    let Err(GroupError::Failed { failures }) = failed else { panic!("{builder}: {failed:?}") };
+    let found = &failures[0];
+    assert!(
+        matches!(found.transfer, Some(TransferError::Mismatch { .. })),
+        "{builder}: {failures:?}"
+    );
+    found.to_string()
+}
+
 /// The last rank makes the call with another algorithm and another size, so that nobody meets it.
 #[test]
 fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
@@ -362,14 +434,61 @@ fn ranks_whose_transfers_do_not_meet_are_told_what_each_of_them_calls() {
         3 => of(Algorithm::HALVING, 32).to_vec(),
         _ => of(Algorithm::RING, 36).to_vec(),
     };
-    let mut options = options();
-    options.stall_budget = Duration::from_millis(300);
-    let failed = group.run(&GroupWork { builder: "all_reduce", args: &args }, &options);
-    let text = failed.unwrap_err().to_string();
-    assert!(
-        text.contains("36 i32") && text.contains("32 i32") && text.contains("rank 3"),
-        "{text}"
-    );
+    let text = told_at_once(&mut group, "all_reduce", &args);
+    for part in ["36 i32", "32 i32", "rank 3"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+/// Other collectives, roots, types and sizes, of two and of three ranks, in this process and in virtual time.
+#[test]
+fn ranks_in_different_calls_are_told_at_once() {
+    let how = (Reduction::SUM, Algorithm::AUTO, Order::ANY);
+    let usual = words(ElementType::I32, 48, how);
+    let other = |at: usize, word: u64| {
+        let mut words = usual;
+        words[at] = word;
+        words
+    };
+    let cases = [
+        ("broadcast_or_all_reduce", usual, ["48 i32 from rank 0", "all_reduce sum"]),
+        ("all_reduce_or_barrier", usual, ["all_reduce sum", ": barrier"]),
+        ("broadcast", other(5, 1), ["48 i32 from rank 0", "48 i32 from rank 1"]),
+        ("broadcast", other(1, 24), ["48 i32 from rank 0", "24 i32 from rank 0"]),
+        ("broadcast", other(0, ElementType::F32.get().into()), ["48 i32", "48 f32"]),
+        ("all_reduce", other(2, Reduction::MAX.get().into()), ["all_reduce sum", "all_reduce max"]),
+    ];
+    for ranks in [2, 3] {
+        for mut group in [group(ranks, 0, POOL), virtual_group(ranks, NetFaults::default())] {
+            for (builder, last, [of_first, of_last]) in cases {
+                let args = |rank: u32| if rank + 1 == ranks { last } else { usual }.to_vec();
+                let text = told_at_once(&mut group, builder, &args);
+                let of_both =
+                    [of_first, of_last, "collective call 1", &format!("rank {}", ranks - 1)];
+                for part in of_both {
+                    assert!(text.contains(part), "{builder}: no {part:?} in {text}");
+                }
+            }
+            fill(&group, 16);
+            run(&mut group, "all_reduce", words(ElementType::I32, 16, how)).unwrap();
+            check_reduced(&group, 16, Reduction::SUM, "after the failures");
+        }
+    }
+}
+
+/// Two sub-groups of the same ranks and the calls of both at once: nothing goes to the wrong one.
+#[test]
+fn sub_groups_of_the_same_ranks_do_not_meet() {
+    let mut group = group(2, 0, POOL);
+    fill(&group, 16);
+    let how = (Reduction::SUM, Algorithm::DIRECT, Order::ANY);
+    run(&mut group, "two_sub_groups", words(ElementType::I32, 16, how)).unwrap();
+    for member in group.members() {
+        let sums = member.read::<i32>(0, 0, 16).unwrap();
+        for (at, sum) in sums.into_iter().enumerate() {
+            assert_eq!(sum, value(0, at) + value(1, at), "rank {}, element {at}", member.rank());
+        }
+    }
 }
 
 #[test]

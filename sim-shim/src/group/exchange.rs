@@ -10,15 +10,17 @@
 //! ```
 //! Invariants:
 //! - Sends and receives between two ranks with one tag meet in the order in which they were started.
+//! - Whoever starts a transfer of a collective call as the second rank calls what the first one has called, or its transfer fails.
 //! - A send without bytes is over at once: it is a token.
 //! - Nothing of one run meets anything of another: what a rank starts carries the number of its run.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use pto_graph::group::transfer::{NO_SLOT, SIGNAL_SLOTS};
-use pto_graph::group::{Transfer, TransferKind};
+use pto_graph::group::{Transfer, TransferKind, tag};
 
-use super::error::{Side, TransferError, stamp_words};
+use super::calls::Calls;
+use super::error::{Side, TransferError, transfer_words};
 use super::span::Span;
 
 /// A transfer that is over: the rank that started it, and its number there.
@@ -36,7 +38,7 @@ pub struct Move {
     /// Where they go; as many.
     pub target: Span,
     /// The tag of the send and the receive; 0 of others.
-    pub tag: u64,
+    pub tag: u128,
     /// Who is to be told when they are there.
     pub over: [Option<Over>; 2],
     /// A slot of rank `to`, and what is added to it when they are there.
@@ -56,13 +58,8 @@ struct Waiting {
 struct Meeting {
     from: u32,
     to: u32,
-    tag: u64,
+    tag: u128,
     run: u64,
-}
-
-/// Whether a tag is one of a collective call: all transfers of the call have the upper half in common.
-const fn is_of_call(tag: u64) -> bool {
-    tag >> 63 == 1
 }
 
 /// What is known of a rank.
@@ -83,6 +80,7 @@ pub struct Exchange {
     // In an order: of several that nobody meets any more the same one is told in every run.
     sends: BTreeMap<Meeting, VecDeque<Waiting>>,
     receives: BTreeMap<Meeting, VecDeque<Waiting>>,
+    calls: Calls,
 }
 
 impl Exchange {
@@ -148,8 +146,14 @@ impl Exchange {
             signal,
         };
         match transfer.kind {
-            TransferKind::SEND => self.send((rank, number), transfer, local, (moves, over)),
-            TransferKind::RECEIVE => self.receive((rank, number), transfer, local, moves),
+            TransferKind::SEND => {
+                self.note_call(rank, transfer)?;
+                self.send((rank, number), transfer, local, (moves, over))
+            }
+            TransferKind::RECEIVE => {
+                self.note_call(rank, transfer)?;
+                self.receive((rank, number), transfer, local, moves)
+            }
             TransferKind::PUT => {
                 let remote = self.place(rank, transfer)?;
                 let signal = (transfer.slot != NO_SLOT).then_some((transfer.slot, transfer.value));
@@ -208,8 +212,9 @@ impl Exchange {
     #[must_use]
     pub fn orphan(&self, rank: u32) -> Option<(u64, TransferError)> {
         let has_ended = |of: u32| self.ranks.get(of as usize).is_some_and(|state| state.has_ended);
-        let ended = |waiting: &Waiting, ended: u32, verb: &str| {
-            let what = format!("rank {ended} to {verb} {}", stamp_words(waiting.side.stamp));
+        let ended = |waiting: &Waiting, (tag, ended): (u128, u32), verb: &str| {
+            let what = transfer_words(tag, waiting.side.stamp);
+            let what = format!("rank {ended} to {verb} {what}");
             (waiting.number, TransferError::Ended { waits: rank, ended, what })
         };
         let run = self.ranks.get(rank as usize)?.run;
@@ -218,7 +223,8 @@ impl Exchange {
             meeting.to == rank && is_now(meeting) && has_ended(meeting.from)
         });
         if let Some((meeting, waiting)) = receives.find(|(_, waiting)| !waiting.is_empty()) {
-            return waiting.front().map(|first| ended(first, meeting.from, "send"));
+            let whom = (meeting.tag, meeting.from);
+            return waiting.front().map(|first| ended(first, whom, "send"));
         }
         let mut sends = self.sends.iter().filter(|(meeting, _)| {
             meeting.from == rank && is_now(meeting) && has_ended(meeting.to)
@@ -226,7 +232,7 @@ impl Exchange {
         let with_bytes =
             |waiting: &VecDeque<Waiting>| waiting.iter().any(|send| send.span.bytes > 0);
         let (meeting, waiting) = sends.find(|(_, waiting)| with_bytes(waiting))?;
-        waiting.front().map(|first| ended(first, meeting.to, "receive"))
+        waiting.front().map(|first| ended(first, (meeting.tag, meeting.to), "receive"))
     }
 
     /// Two ranks that wait in the same collective call of a rank's run and do not agree in what it is: with other sizes they may have taken other
@@ -234,19 +240,29 @@ impl Exchange {
     #[must_use]
     pub fn disagreement(&self, rank: u32) -> Option<TransferError> {
         let run = self.ranks.get(rank as usize)?.run;
-        let mut calls: BTreeMap<u64, Side> = BTreeMap::new();
+        let mut calls: BTreeMap<u128, Vec<Side>> = BTreeMap::new();
         let waiting = self.sends.iter().chain(&self.receives);
         for (meeting, waiting) in waiting.filter(|(meeting, _)| meeting.run == run) {
-            let Some(Waiting { side, .. }) = waiting.front().filter(|_| is_of_call(meeting.tag))
+            let Some(Waiting { side, .. }) =
+                waiting.front().filter(|_| tag::is_of_call(meeting.tag))
             else {
                 continue;
             };
-            let first = *calls.entry(meeting.tag >> 32).or_insert(*side);
-            if first.stamp != side.stamp && first.rank != side.rank {
-                return Some(TransferError::Mismatch { first, second: *side, tag: meeting.tag });
+            let (tag, second) = (meeting.tag, *side);
+            let sides = calls.entry(tag::call(tag)).or_default();
+            if let Some(first) = sides.iter().find(|first| first.disagrees_with(side)) {
+                return Some(TransferError::Mismatch { first: *first, second, tag });
             }
+            sides.push(second);
         }
         None
+    }
+
+    /// A rank is in a call: it is compared with what other ranks have called there, before any of their transfers meet.
+    fn note_call(&mut self, rank: u32, transfer: &Transfer) -> Result<(), TransferError> {
+        let run = self.ranks.get(rank as usize).map_or(0, |state| state.run);
+        let side = Side { rank, bytes: transfer.bytes, stamp: transfer.stamp };
+        self.calls.note(run, transfer.tag, side)
     }
 
     /// What is under way at a rank, for people.
@@ -316,7 +332,7 @@ impl Exchange {
         Ok(())
     }
 
-    fn meeting(&self, from: u32, to: u32, tag: u64, own: u32) -> Meeting {
+    fn meeting(&self, from: u32, to: u32, tag: u128, own: u32) -> Meeting {
         let run = self.ranks.get(own as usize).map_or(0, |state| state.run);
         Meeting { from, to, tag, run }
     }
@@ -446,6 +462,25 @@ mod tests {
         };
         assert_eq!((first.rank, first.bytes, second.rank, second.bytes), (0, 8, 1, 12));
         assert_eq!(rig.exchange.under_way(0), 1, "who came first still waits to be told");
+    }
+
+    /// Nobody sends: each of two ranks takes the other one for the root.
+    #[test]
+    fn ranks_in_different_calls_are_told_before_anything_meets() {
+        let mut rig = Rig::new();
+        let (tag, stamp) = (1 << 63 | 1 << 32, 1 << 15 | 1 << 80 | 2 << 96);
+        let receive = |peer, root: u128| Transfer {
+            tag,
+            stamp: stamp | root << 48,
+            ..transfer(TransferKind::RECEIVE, peer, 8)
+        };
+        rig.start((0, 1), &receive(1, 1)).unwrap();
+        let Err(TransferError::Mismatch { first, second, .. }) = rig.start((1, 1), &receive(0, 0))
+        else {
+            panic!("it was accepted");
+        };
+        assert_eq!((first.rank, second.rank), (0, 1));
+        assert_eq!(rig.exchange.under_way(1), 0);
     }
 
     #[test]

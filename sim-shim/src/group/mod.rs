@@ -7,13 +7,15 @@
 //! ```
 //! [`Exchange`] decides, and moves nothing; its callers move bytes, at once or at a virtual time.
 
+mod calls;
 mod error;
 mod exchange;
 mod port;
 mod span;
 
 pub use crate::clock::now_ns;
-pub use error::{Side, TransferError, stamp_words};
+pub use calls::Calls;
+pub use error::{Side, TransferError, transfer_words};
 pub use exchange::{Exchange, Move, Over};
 pub use port::{RunPort, TransferEngine};
 pub use pto_aicpu_fw::transfers::Posted;

@@ -5,22 +5,43 @@
 //! waits for itself, that says what each rank has called.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::group::{Side, TransferError};
+use crate::group::{Side, TransferError, call, is_of_call};
 use crate::message::Kind;
 use crate::wire::Wire;
 
 use super::Exchange;
 
-/// Whether a tag is one of a collective call. All transfers of the call have the upper half in common.
-const fn is_of_call(tag: u64) -> bool {
-    tag >> 63 == 1
-}
+/// A rank that has waited in a call for so long asks the one that it waits for.
+const QUIET: Duration = Duration::from_millis(100);
 
 impl<W: Wire> Exchange<W> {
+    /// A rank is in a call, as this one does or hears: if it is not the same call there as at the rank that came first, the run fails.
+    pub(super) fn note_call(&mut self, tag: u128, side: Side) {
+        if let Err(error) = self.calls.note(self.run, tag, side) {
+            self.fail(error);
+        }
+    }
+
+    /// While nothing comes or goes: asks the rank that this one waits for in a call what it waits for itself. Where both only receive, nobody else says
+    /// that they are in different calls.
+    pub(super) fn ask_when_quiet(&mut self, now: Instant) {
+        let (since, is_asked) = self.quiet;
+        if is_asked || !self.is_running || now.saturating_duration_since(since) < QUIET {
+            return;
+        }
+        self.quiet.1 = true;
+        let of_call = self.open.iter().filter(|(_, transfer)| is_of_call(transfer.tag));
+        let Some((_, transfer)) = of_call.min_by_key(|(number, _)| **number) else { return };
+        let (peer, header) = (transfer.peer, self.header(Kind::Ask, 0));
+        let asked = self.frames.send(&mut self.wire, peer, header.frame(&[]));
+        self.noted(asked);
+    }
+
     /// Asks all other ranks what they wait for.
     pub(crate) fn ask(&mut self) {
+        self.answers.clear();
         let header = self.header(Kind::Ask, 0);
         self.tell_all(&header, &[]);
     }
@@ -39,7 +60,7 @@ impl<W: Wire> Exchange<W> {
     }
 
     /// The transfer of a collective call that is under way for the longest time on this rank: its tag, and this rank's side.
-    pub(super) fn waits_in_call(&self) -> Option<(u64, Side)> {
+    pub(super) fn waits_in_call(&self) -> Option<(u128, Side)> {
         let of_call = self.open.iter().filter(|(_, transfer)| is_of_call(transfer.tag));
         let (_, transfer) = of_call.min_by_key(|(number, _)| **number)?;
         let (bytes, stamp) = (transfer.bytes, transfer.stamp);
@@ -51,17 +72,18 @@ impl<W: Wire> Exchange<W> {
         let unreceived = self.matching.unreceived().map(|(rank, tag, announced)| {
             (tag, Side { rank, bytes: announced.bytes, stamp: announced.stamp })
         });
-        let mut sides: Vec<(u64, Side)> =
+        let mut sides: Vec<(u128, Side)> =
             self.waits_in_call().into_iter().chain(unreceived).collect();
         sides.extend(&self.answers);
         sides.retain(|(tag, _)| is_of_call(*tag));
         // The earliest call first: what comes later may follow from it.
-        sides.sort_unstable_by_key(|(tag, side)| (*tag >> 32, side.rank, *tag, side.stamp));
-        let mut calls: BTreeMap<u64, Side> = BTreeMap::new();
+        sides.sort_unstable_by_key(|(tag, side)| (call(*tag), side.rank, *tag, side.stamp));
+        let mut calls: BTreeMap<u128, Vec<Side>> = BTreeMap::new();
         sides.into_iter().find_map(|(tag, second)| {
-            let first = *calls.entry(tag >> 32).or_insert(second);
-            let differs = first.stamp != second.stamp && first.rank != second.rank;
-            differs.then_some(TransferError::Mismatch { first, second, tag })
+            let earlier = calls.entry(call(tag)).or_default();
+            let first = earlier.iter().find(|first| first.disagrees_with(&second)).copied();
+            earlier.push(second);
+            first.map(|first| TransferError::Mismatch { first, second, tag })
         })
     }
 }

@@ -9,14 +9,14 @@ use crate::group::Span;
 pub(crate) struct Posted {
     pub(crate) number: u64,
     pub(crate) to: Span,
-    pub(crate) stamp: u64,
+    pub(crate) stamp: u128,
 }
 
 /// A message that its sender has announced.
 #[derive(Clone, Debug)]
 pub(crate) struct Announced {
     pub(crate) bytes: u64,
-    pub(crate) stamp: u64,
+    pub(crate) stamp: u128,
     /// The tag of the payload; 0: the contents are here.
     pub(crate) payload: u64,
     pub(crate) contents: Vec<u8>,
@@ -25,13 +25,13 @@ pub(crate) struct Announced {
 /// Whoever came first waits for the other side.
 #[derive(Debug, Default)]
 pub(crate) struct Matching {
-    posted: HashMap<(u32, u64), VecDeque<Posted>>,
-    announced: HashMap<(u32, u64), VecDeque<Announced>>,
+    posted: HashMap<(u32, u128), VecDeque<Posted>>,
+    announced: HashMap<(u32, u128), VecDeque<Announced>>,
 }
 
 impl Matching {
     /// A receive has been started: the message that has waited for it, if one has.
-    pub(crate) fn post(&mut self, from: u32, tag: u64, posted: Posted) -> Option<Announced> {
+    pub(crate) fn post(&mut self, from: u32, tag: u128, posted: Posted) -> Option<Announced> {
         let waiting = self.announced.get_mut(&(from, tag)).and_then(VecDeque::pop_front);
         if waiting.is_none() {
             self.posted.entry((from, tag)).or_default().push_back(posted);
@@ -43,7 +43,7 @@ impl Matching {
     pub(crate) fn announce(
         &mut self,
         from: u32,
-        tag: u64,
+        tag: u128,
         announced: Announced,
     ) -> Option<(Posted, Announced)> {
         match self.posted.get_mut(&(from, tag)).and_then(VecDeque::pop_front) {
@@ -55,14 +55,14 @@ impl Matching {
         }
     }
 
-    /// A receive that waits for this rank.
-    pub(crate) fn waits_for(&self, from: u32) -> Option<Posted> {
+    /// A receive that waits for this rank, with its tag.
+    pub(crate) fn waits_for(&self, from: u32) -> Option<(u128, Posted)> {
         let mut of = self.posted.iter().filter(|((rank, _), _)| *rank == from);
-        of.find_map(|(_, waiting)| waiting.front().copied())
+        of.find_map(|((_, tag), waiting)| Some((*tag, *waiting.front()?)))
     }
 
     /// The messages that wait for a receive: from whom, with which tag.
-    pub(crate) fn unreceived(&self) -> impl Iterator<Item = (u32, u64, &Announced)> {
+    pub(crate) fn unreceived(&self) -> impl Iterator<Item = (u32, u128, &Announced)> {
         let all = self.announced.iter();
         all.filter_map(|((from, tag), waiting)| Some((*from, *tag, waiting.front()?)))
     }

@@ -25,8 +25,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::group::{
-    Completion, NO_SLOT, SIGNAL_SLOTS, Side, Span, Transfer, TransferError, TransferKind,
-    stamp_words,
+    Calls, Completion, NO_SLOT, SIGNAL_SLOTS, Side, Span, Transfer, TransferError, TransferKind,
+    transfer_words,
 };
 use crate::message::{Header, INLINE_BYTES, Kind};
 use crate::processes::Identity;
@@ -87,7 +87,11 @@ pub(crate) struct Exchange<W> {
     /// Which ranks have ended this run.
     ended: Vec<u32>,
     /// What others have answered that they wait for in this run: the tag, and their side.
-    answers: Vec<(u64, Side)>,
+    answers: Vec<(u128, Side)>,
+    /// What ranks have called in this run, as far as this one has heard.
+    calls: Calls,
+    /// Since when nothing has come or gone, and whether a rank was asked since then what it waits for.
+    quiet: (Instant, bool),
 }
 
 /// Tags of payloads. Those of even halves are chosen by who sends, those of odd ones by who gets.
@@ -136,6 +140,8 @@ impl<W: Wire> Exchange<W> {
             is_running: false,
             ended: Vec::new(),
             answers: Vec::new(),
+            calls: Calls::default(),
+            quiet: (Instant::now(), false),
         }
     }
 
@@ -144,7 +150,8 @@ impl<W: Wire> Exchange<W> {
         let own = self.ranks.own();
         self.ranks.introduce(own, host, identity);
         let process = u64::from(identity.process);
-        let header = Header { value: process, stamp: identity.space, ..Header::new(Kind::Hello) };
+        let stamp = identity.space.into();
+        let header = Header { value: process, stamp, ..Header::new(Kind::Hello) };
         let opened = self.frames.open(&mut self.wire);
         self.noted(opened);
         self.tell_all(&header, host.as_bytes());
@@ -180,6 +187,12 @@ impl<W: Wire> Exchange<W> {
         if transfer.peer >= self.ranks.count() {
             let why = format!("there is no rank {}", transfer.peer);
             return Err(TransferError::Refused { rank: self.ranks.own(), why });
+        }
+        self.quiet = (Instant::now(), false);
+        if transfer.meets() {
+            let (rank, bytes) = (self.ranks.own(), transfer.bytes);
+            let side = Side { rank, bytes, stamp: transfer.stamp };
+            self.calls.note(self.run, transfer.tag, side)?;
         }
         self.open.insert(number, *transfer);
         let begun = match transfer.kind {
@@ -284,7 +297,7 @@ impl<W: Wire> Exchange<W> {
     /// Brings an announced message to the receive that it belongs to.
     fn fetch(
         &mut self,
-        (from, own_tag): (u32, u64),
+        (from, own_tag): (u32, u128),
         posted: Posted,
         announced: Announced,
     ) -> Result<(), WireError> {
@@ -307,8 +320,8 @@ impl<W: Wire> Exchange<W> {
 
     /// A rank has ended its run, and a receive of this one waits for it.
     fn miss_message(&mut self, from: u32) {
-        let Some(posted) = self.matching.waits_for(from) else { return };
-        let what = format!("rank {from} to send {}", stamp_words(posted.stamp));
+        let Some((tag, posted)) = self.matching.waits_for(from) else { return };
+        let what = format!("rank {from} to send {}", transfer_words(tag, posted.stamp));
         let error = TransferError::Ended { waits: self.ranks.own(), ended: from, what };
         self.close(posted.number, Err(error));
     }
@@ -318,6 +331,11 @@ impl<W: Wire> Exchange<W> {
         if self.failed.is_none() {
             let stepped = self.try_step();
             self.noted(stepped);
+        }
+        if self.over.is_empty() {
+            self.ask_when_quiet(Instant::now());
+        } else {
+            self.quiet = (Instant::now(), false);
         }
         over.append(&mut self.over);
         if let Some(failed) = self.failed.as_ref().filter(|_| self.is_running) {
@@ -430,9 +448,9 @@ impl<W: Wire> Exchange<W> {
     /// The transfer that is under way for the longest time, in words.
     fn waiting(&self) -> Option<String> {
         let (_, transfer) = self.open.iter().min_by_key(|(number, _)| **number)?;
-        let Transfer { kind, peer, bytes, stamp, .. } = *transfer;
+        let Transfer { kind, peer, bytes, tag, stamp, .. } = *transfer;
         let (own, kind) = (self.ranks.own(), kind.name());
-        let what = stamp_words(stamp);
+        let what = transfer_words(tag, stamp);
         Some(format!("rank {own} has a {kind} of {bytes} bytes with rank {peer} under way, {what}"))
     }
 

@@ -39,7 +39,9 @@ impl<W: Wire> Exchange<W> {
 
     fn serve_hello(&mut self, from: u32, header: &Header, contents: &[u8]) {
         let process = u32::try_from(header.value).unwrap_or(0);
-        let identity = Identity { process, space: header.stamp };
+        // Whoever says hello has put a number of 64 bits there.
+        let space = u64::try_from(header.stamp).unwrap_or(0);
+        let identity = Identity { process, space };
         self.ranks.introduce(from, &String::from_utf8_lossy(contents), identity);
     }
 
@@ -56,6 +58,7 @@ impl<W: Wire> Exchange<W> {
             return Ok(());
         }
         let Header { bytes, stamp, payload, .. } = *header;
+        self.note_call(header.tag, Side { rank: from, bytes, stamp });
         let announced = Announced { bytes, stamp, payload, contents: contents.to_vec() };
         match self.matching.announce(from, header.tag, announced) {
             Some((posted, announced)) => self.fetch((from, header.tag), posted, announced),
@@ -143,6 +146,7 @@ impl<W: Wire> Exchange<W> {
     fn serve_waits(&mut self, from: u32, header: &Header) {
         let Header { run, tag, bytes, stamp, .. } = *header;
         if run == self.run {
+            self.note_call(tag, Side { rank: from, bytes, stamp });
             self.answers.push((tag, Side { rank: from, bytes, stamp }));
         }
     }

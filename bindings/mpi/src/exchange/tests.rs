@@ -1,6 +1,6 @@
 //! Three ranks in one process, stepped by hand: every kind of transfer, what is refused, and who is told when a rank fails.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pto_host::abi::GmAddr;
 
@@ -134,7 +134,7 @@ fn ranks_that_disagree_are_told() {
 /// Rank 2 waits in another call than the others, and nobody has sent anything.
 #[test]
 fn ranks_that_wait_in_different_calls_are_told() {
-    const CALL: u64 = 1 << 63 | 7 << 32;
+    const CALL: u128 = 1 << 63 | 7 << 32;
     for (differs, is_found) in [(3, true), (9, false)] {
         let mut ranks = Ranks::open(3);
         let mut bytes = [vec![0; 8], vec![0; 8], vec![0; 8]];
@@ -154,6 +154,39 @@ fn ranks_that_wait_in_different_calls_are_told() {
             continue;
         };
         assert_eq!((first.rank, first.stamp, second.rank, second.stamp), (0, 9, 2, 3));
+    }
+}
+
+/// A message of a call, or an answer, is enough: no two transfers need to meet.
+#[test]
+fn a_rank_hears_at_once_of_another_call() {
+    const CALL: u128 = 1 << 63 | 7 << 32;
+    const OF_COLLECTIVE: u128 = 1 << 15 | 1 << 80 | 2 << 96;
+    for is_sent in [true, false] {
+        let mut ranks = Ranks::open(2);
+        let (mut first, mut second) = (vec![0; 8], vec![0; 8]);
+        ranks.0.iter_mut().for_each(Exchange::listen);
+        let kind = if is_sent { TransferKind::SEND } else { TransferKind::RECEIVE };
+        let of_call = |stamp: u128, step: u128, transfer| Transfer {
+            tag: CALL | step << 16,
+            stamp: OF_COLLECTIVE | stamp,
+            ..transfer
+        };
+        ranks.0[0].start(1, &of_call(0, 1, transfer(kind, 1, &mut first))).unwrap();
+        let receive = of_call(2, 0, transfer(TransferKind::RECEIVE, 0, &mut second));
+        ranks.0[1].start(1, &receive).unwrap();
+        ranks.step();
+        assert_eq!(ranks.0[1].failed().is_some(), is_sent);
+        if !is_sent {
+            ranks.0[1].ask_when_quiet(Instant::now() + Duration::from_secs(1));
+            ranks.step();
+        }
+        let told = ranks.0[1].failed().expect("it was not noticed").to_string();
+        let (broadcast, all_reduce) = (
+            "rank 0 has 8 bytes of collective call 7: broadcast",
+            "rank 1 has 8 bytes of collective call 7: all_reduce",
+        );
+        assert!(told.contains(broadcast) && told.contains(all_reduce), "{told}");
     }
 }
 

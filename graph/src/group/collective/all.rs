@@ -8,7 +8,7 @@ use crate::collective::{Collective, CollectiveCall};
 use crate::element::ElementType;
 use crate::group::calls::bytes_of;
 use crate::group::choice::{Algorithm, Choice, Options, relayed_tile_bytes};
-use crate::group::communicator::Communicator;
+use crate::group::communicator::{Communicator, Level};
 use crate::group::tiles::{flat, parts};
 use crate::reduction::Reduction;
 use crate::stream::StreamBuilder;
@@ -32,7 +32,7 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::BROADCAST, &view, options);
         let options = self.relayed(algorithm, &view, options);
-        let call = self.call((Collective::BROADCAST, None, algorithm), &view, &options);
+        let call = self.call((Collective::BROADCAST, None, algorithm), (&view, root), &options)?;
         let told = call.comm.told(Collective::BROADCAST, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::broadcast(&call, stream, &view, root),
@@ -59,7 +59,8 @@ impl Communicator {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE, &view, options);
         let options = self.relayed(algorithm, &view, options);
-        let call = self.call((Collective::REDUCE, Some(reduction), algorithm), &view, &options);
+        let call =
+            self.call((Collective::REDUCE, Some(reduction), algorithm), (&view, root), &options)?;
         let told = call.comm.told(Collective::REDUCE, &view, root);
         watched(stream, &told, |stream| match algorithm {
             Algorithm::TREE => tree::reduce(&call, stream, &view, (root, reduction)),
@@ -87,7 +88,8 @@ impl Communicator {
         if algorithm == Algorithm::TWO_LEVEL {
             return self.two_level(stream, &view, reduction, options);
         }
-        let call = self.call((Collective::ALL_REDUCE, Some(reduction), algorithm), &view, options);
+        let call =
+            self.call((Collective::ALL_REDUCE, Some(reduction), algorithm), (&view, 0), options)?;
         let told = call.comm.told(Collective::ALL_REDUCE, &view, 0);
         watched(stream, &told, |stream| {
             if algorithm == Algorithm::TREE {
@@ -116,8 +118,11 @@ impl Communicator {
     ) -> Result<Option<TensorView<'t>>, Fault> {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::REDUCE_SCATTER, &view, options);
-        let call =
-            self.call((Collective::REDUCE_SCATTER, Some(reduction), algorithm), &view, options);
+        let call = self.call(
+            (Collective::REDUCE_SCATTER, Some(reduction), algorithm),
+            (&view, 0),
+            options,
+        )?;
         let told = call.comm.told(Collective::REDUCE_SCATTER, &view, 0);
         watched(stream, &told, |stream| {
             scatter::scatter(&call, stream, &view, (algorithm, reduction))
@@ -137,7 +142,7 @@ impl Communicator {
     ) -> Result<(), Fault> {
         let view = flat(tensor)?;
         let algorithm = self.algorithm(Collective::ALL_GATHER, &view, options);
-        let call = self.call((Collective::ALL_GATHER, None, algorithm), &view, options);
+        let call = self.call((Collective::ALL_GATHER, None, algorithm), (&view, 0), options)?;
         let told = call.comm.told(Collective::ALL_GATHER, &view, 0);
         watched(stream, &told, |stream| gather::gather(&call, stream, &view, algorithm))
     }
@@ -153,7 +158,8 @@ impl Communicator {
         options: &Options,
     ) -> Result<(), Fault> {
         let (from, to) = self.exchanged(from, to)?;
-        let call = self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), &from, options);
+        let call =
+            self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), (&from, 0), options)?;
         let told = call.comm.told(Collective::ALL_TO_ALL, &to, 0);
         watched(stream, &told, |stream| exchange::all_to_all(&call, stream, (&from, &to)))
     }
@@ -180,7 +186,8 @@ impl Communicator {
         self.all_to_all(stream, (from_counts, to_counts), options)?;
         let (from, to) = self.exchanged(from, to)?;
         let (from_counts, to_counts) = (flat(from_counts)?, flat(to_counts)?);
-        let call = self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), &from, options);
+        let call =
+            self.call((Collective::ALL_TO_ALL, None, Algorithm::AUTO), (&from, 0), options)?;
         exchange::counted(&call, stream, (&from, &from_counts), (&to, &to_counts), unit)
     }
 
@@ -195,8 +202,11 @@ impl Communicator {
     ) -> Result<(), Fault> {
         // The ranks may guard tensors of different sizes.
         let none = TensorView::default();
-        let call =
-            self.call((Collective::BARRIER, None, Algorithm::AUTO), &none, &Options::default());
+        let call = self.call(
+            (Collective::BARRIER, None, Algorithm::AUTO),
+            (&none, 0),
+            &Options::default(),
+        )?;
         exchange::barrier(&call, stream, guarded)
     }
 
@@ -235,18 +245,14 @@ impl Communicator {
         reduction: Reduction,
         options: &Options,
     ) -> Result<(), Fault> {
-        self.calls += 1;
+        self.begin_call()?;
         let (per_node, rank) = (self.ranks_per_node(), self.rank());
         let node = rank.checked_div(per_node).unwrap_or(0);
         let place = rank - node * per_node;
         let nodes = self.size().checked_div(per_node).unwrap_or(1);
-        let within = self.strided(node * per_node, 1, per_node)?;
-        let between = self.strided(place, per_node, nodes)?;
         // This rank is in both.
-        let (Some(mut within), Some(mut between)) = (within, between) else {
-            return Err(Fault::TRANSFER_RANK);
-        };
-        (within.calls, between.calls) = (self.calls << 1, self.calls << 1);
+        let mut within = self.level(Level::Within, (node * per_node, 1, per_node))?;
+        let mut between = self.level(Level::Between, (place, per_node, nodes))?;
         let flat = Options { algorithm: Algorithm::DIRECT, ..*options };
         let told = self.told(Collective::ALL_REDUCE, view, 0);
         watched(stream, &told, |stream| {
@@ -270,11 +276,11 @@ impl Communicator {
     fn call(
         &mut self,
         what: (Collective, Option<Reduction>, Algorithm),
-        view: &TensorView<'_>,
+        on: (&TensorView<'_>, u32),
         options: &Options,
-    ) -> Call<'_> {
-        self.calls += 1;
-        Call::new(self, what, view, options.tile_bytes)
+    ) -> Result<Call<'_>, Fault> {
+        self.begin_call()?;
+        Call::new(self, what, on, options.tile_bytes)
     }
 
     fn exchanged<'t>(

@@ -10,6 +10,7 @@ use crate::group::calls::{bytes_of, submit, submit_after};
 use crate::group::choice::Algorithm;
 use crate::group::communicator::Communicator;
 use crate::group::kernel::{self, MOST_PARTS, Parts, part_stride};
+use crate::group::tag::stamp::Called;
 use crate::group::tiles::{parts, range, tile, tiles_of};
 use crate::group::transfer::{Transfer, TransferKind};
 use crate::reduction::Reduction;
@@ -21,7 +22,7 @@ use crate::tensor_task::Arg;
 /// A call: its communicator, what both sides of its transfers agree in, and the grain.
 pub(super) struct Call<'c> {
     pub(super) comm: &'c Communicator,
-    stamp: u64,
+    stamp: u128,
     tile_bytes: u64,
 }
 
@@ -30,17 +31,23 @@ impl<'c> Call<'c> {
     pub(super) fn new(
         comm: &'c Communicator,
         (collective, reduction, algorithm): (Collective, Option<Reduction>, Algorithm),
-        view: &TensorView<'_>,
+        (view, root): (&TensorView<'_>, u32),
         tile_bytes: u64,
-    ) -> Self {
-        let how = reduction.map_or(0xF, |reduction| u64::from(reduction.get()));
-        let what = u64::from(collective.get()) | how << 4 | u64::from(view.element().get()) << 8;
-        let stamp = what
-            | u64::from(algorithm.get()) << 12
-            | 1 << 15
-            | (view.elements() & 0xFFFF_FFFF) << 16
-            | u64::from(comm.calls & 0xFFFF) << 48;
-        Self { comm, stamp, tile_bytes }
+    ) -> Result<Self, Fault> {
+        // A communicator has fewer ranks than 16 bits count, and a flat view fewer elements than 32 do.
+        let rank = |number: u32| u16::try_from(number).map_err(|_| Fault::TRANSFER_TAGS);
+        let (first, stride, size) = comm.ranks_of_group();
+        let called = Called {
+            collective,
+            reduction,
+            algorithm,
+            element: view.element(),
+            elements: u32::try_from(view.elements()).map_err(|_| Fault::TRANSFER_TENSOR)?,
+            root: rank(root)?,
+            ranks: [rank(first)?, rank(stride)?, rank(size)?],
+            repeats: comm.group.repeats,
+        };
+        Ok(Self { comm, stamp: called.stamp(), tile_bytes })
     }
 
     pub(super) fn rank(&self) -> u32 {
@@ -63,7 +70,7 @@ impl<'c> Call<'c> {
 
     fn transfer(&self, kind: TransferKind, peer: u32, at: (u32, u32)) -> Result<Transfer, Fault> {
         let mut transfer = Transfer::new(kind, self.comm.world_rank(peer)?);
-        (transfer.tag, transfer.stamp) = (self.comm.call_tag(at), self.stamp);
+        (transfer.tag, transfer.stamp) = (self.comm.call_tag(at)?, self.stamp);
         Ok(transfer)
     }
 

@@ -14,13 +14,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use pto_graph::group::{CollectiveCall, Holds, part_stride};
+use pto_graph::group::{CollectiveCall, Holds, part_stride, tag};
 
 use super::intervals::Intervals;
 use crate::group::{Move, Span};
 
-/// The tag of a transfer in a collective call has this bit.
-const OF_CALL: u64 = 1 << 63;
 /// Findings that are kept; the others are counted.
 const KEPT: usize = 16;
 
@@ -140,8 +138,8 @@ struct Book {
 #[derive(Default)]
 struct OfRank {
     books: Vec<Book>,
-    /// By the upper half of the tags of its transfers: the book.
-    by_tags: HashMap<u32, usize>,
+    /// By the call that the tags of its transfers have: the book.
+    by_tags: HashMap<u128, usize>,
     /// The book of the call by which bytes have come, or were reduced, last.
     came_by: Intervals<usize>,
 }
@@ -188,13 +186,13 @@ impl Contributions {
 
     /// Bytes go from one rank to another; `arrives`: the network has not left them out.
     pub(super) fn moved(&mut self, found: &Move, arrives: bool) {
-        let tags = (found.tag >> 32) as u32;
+        let tags = tag::call(found.tag);
         let book_of = |ranks: &[OfRank], rank: u32| -> Option<usize> {
             ranks.get(rank as usize)?.by_tags.get(&tags).copied()
         };
         let books = (book_of(&self.ranks, found.from), book_of(&self.ranks, found.to));
         let (Some(from), Some(to)) = books else { return };
-        if found.tag & OF_CALL == 0 || found.source.bytes == 0 {
+        if !tag::is_of_call(found.tag) || found.source.bytes == 0 {
             return;
         }
         let own = one(found.from);
@@ -326,11 +324,14 @@ fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::{Contributions, OF_CALL, Ranks, Reduced, Submitted, one, together};
+    use super::{Contributions, Ranks, Reduced, Submitted, one, together};
     use crate::group::{Move, Span};
     use pto_abi::GmAddr;
     use pto_graph::ElementType;
-    use pto_graph::group::{Collective, CollectiveCall};
+    use pto_graph::group::{Collective, CollectiveCall, tag};
+
+    /// The tag of a transfer in a call.
+    const OF_CALL: u128 = 1 << 63 | 1 << 32;
 
     /// Two ranks add up four elements; the parts come to address 200. Rank 1 reduces what comes so many times.
     fn all_reduce(times: u32) -> Vec<String> {
@@ -344,7 +345,7 @@ mod tests {
                 ranks,
                 rank,
                 root: 0,
-                tags: 1 << 31,
+                tags: tag::call(OF_CALL),
                 result,
             };
             found.begin(rank, &Submitted { call, is_part: false, is_replayed: false });
