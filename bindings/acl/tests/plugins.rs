@@ -98,7 +98,11 @@ fn a_plug_in_that_cannot_work_is_refused_and_named() {
     std::fs::copy(library_folder().join("libascendcl.so"), &own).expect("a file");
     compile("plugin.c", &["-shared", "-fPIC"], &folder.path().join("libpto_acl_undefined.so"));
     compile("vendor.c", &["-shared", "-fPIC"], &folder.path().join("libpto_acl_foreign.so"));
+    let whole = std::fs::read(folder.path().join("libpto_acl_foreign.so")).expect("a file");
+    let cut = folder.path().join("libpto_acl_cut.so");
+    std::fs::write(cut, &whole[..9000]).expect("room for a file");
     for (device, why) in [
+        ("cut", "libpto_acl_cut.so is no "),
         ("undefined", "undefined symbol: a_function_that_is_not_there"),
         ("foreign", "has version none of the table of functions"),
         ("absent", "libpto_acl_absent.so"),

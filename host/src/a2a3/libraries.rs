@@ -4,9 +4,10 @@
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
+use pto_shared_object::checked_shared_object;
+
 use super::error::A2a3Error;
 use super::library::Library;
-use crate::shared_object::checked_shared_object;
 
 /// What only the library of `bindings/acl` exports.
 const OURS: &CStr = c"ptoAclLaunch";

@@ -1,7 +1,9 @@
 //! The calls of the system's loader.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
+
+use pto_shared_object::checked_shared_object;
 
 /// A library that is loaded, and stays so.
 pub(crate) struct Library(*mut c_void);
@@ -19,8 +21,8 @@ pub(crate) enum Names {
 impl Library {
     /// Loads a file. Every symbol that it needs is looked up at once, and one that is not there is an error.
     pub(crate) fn open(file: &Path, names: Names) -> Result<Self, String> {
-        let text = CString::new(file.as_os_str().as_encoded_bytes())
-            .map_err(|_| format!("{} has a zero byte in its name", file.display()))?;
+        let checked = checked_shared_object(file);
+        let text = checked.map_err(|why| format!("the file {} {why}", file.display()))?;
         let scope = match names {
             Names::OfProcess => 0,
             Names::OfItsOwn => libc::RTLD_DEEPBIND,
