@@ -73,6 +73,9 @@ struct Section {
     lanes: Vec<LaneRow>,
     task_columns: Vec<String>,
     tasks: Vec<TaskRow>,
+    /// Names of tasks, in their order; empty where one has none; absent: none has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    task_names: Vec<String>,
     part_columns: Vec<String>,
     parts: Vec<PartRow>,
     edges: Vec<u32>,
@@ -174,6 +177,7 @@ impl Section {
             lanes: trace.lanes.iter().map(lane).collect(),
             task_columns: TASK_COLUMNS.map(str::to_owned).into(),
             tasks: trace.tasks.iter().map(row).collect(),
+            task_names: trace.task_names.clone(),
             part_columns: PART_COLUMNS.map(str::to_owned).into(),
             parts: trace.parts.iter().map(part_row).collect(),
             edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
@@ -200,6 +204,9 @@ impl Section {
         let task = |(slot, row)| self.task_of(row).map_err(|what| format!("task {slot}: {what}"));
         let mut tasks: Vec<Task> = rows.map(task).collect::<Result<_, _>>()?;
         skip(&mut tasks, &self.skipped)?;
+        if self.task_names.len() > tasks.len() {
+            return Err(format!("{} names of {} tasks", self.task_names.len(), tasks.len()));
+        }
         let part = |&(slot, block, lane, ref row): &PartRow| {
             let run = self
                 .task_of(row)
@@ -221,6 +228,7 @@ impl Section {
         Ok(Trace {
             fault: self.fault,
             names: self.names,
+            task_names: self.task_names,
             rank: self.rank.as_ref().map(|rank| rank.number),
             began_ns: self.rank.as_ref().map_or(0, |rank| rank.began_ns),
             run: self.run,
@@ -518,19 +526,22 @@ impl<W: Write> Events<'_, W> {
     }
 
     fn tasks(&mut self, trace: &Trace) -> io::Result<()> {
-        let kernels: BTreeMap<u16, String> = trace
-            .kernels
-            .iter()
-            .map(|(func, name)| (*func, serde_json::Value::from(name.as_str()).to_string()))
-            .collect();
+        let quoted = |name: &str| serde_json::Value::from(name).to_string();
+        let kernels: BTreeMap<u16, String> =
+            trace.kernels.iter().map(|(func, name)| (*func, quoted(name))).collect();
         for Run { task: slot, part, run } in trace.runs() {
-            let name = kernels.get(&run.func_id).map_or("\"?\"", String::as_str);
+            let kernel = kernels.get(&run.func_id).map_or("\"?\"", String::as_str);
+            let named = trace.task_name(slot).map(|task| {
+                let names = format!(r#","name":{},"kernel":{kernel}"#, quoted(task));
+                (quoted(&trace.called(slot, run.func_id)), names)
+            });
+            let (name, names) = named.as_ref().map_or((kernel, ""), |(name, names)| (name, names));
             let (Some((start, end)), Some(core)) = (run.span(), run.core) else { continue };
             let (pid, ts, dur) = (group_of(run.kind), Micros(start), Micros(end - start));
             let wait = start.saturating_sub(run.at.ready.unwrap_or(start));
             let block = part.map_or_else(String::new, |part| format!(r#","block":{}"#, part.block));
             self.event(format_args!(
-                r#""ph":"X","pid":{pid},"tid":{core},"ts":{ts},"dur":{dur},"name":{name},"args":{{"task":{slot}{block},"wait_ns":{wait}}}"#
+                r#""ph":"X","pid":{pid},"tid":{core},"ts":{ts},"dur":{dur},"name":{name},"args":{{"task":{slot}{block}{names},"wait_ns":{wait}}}"#
             ))?;
         }
         for (slot, task) in (0_u32..).zip(&trace.tasks) {
@@ -564,11 +575,18 @@ impl<W: Write> Events<'_, W> {
                 continue;
             };
             // An arrow binds to the slice around its time: the last nanosecond still is.
-            let (pid, ts) = (group_of(producer.kind), Micros(from.0.max(from.1.saturating_sub(1))));
+            let last = |(start, end): (u64, u64)| start.max(end.saturating_sub(1));
+            let ends = to.0.max(from.1).min(last(to));
+            // Where the consumer ended first, the arrow leaves the producer before that; viewers show none that goes back.
+            let begins = last(from).min(ends);
+            if begins < from.0 {
+                continue;
+            }
+            let (pid, ts) = (group_of(producer.kind), Micros(begins));
             self.event(format_args!(
                 r#""ph":"s","id":{id},"pid":{pid},"tid":{out},"ts":{ts},"name":"edge","cat":"edge""#
             ))?;
-            let (pid, ts) = (group_of(consumer.kind), Micros(to.0.max(from.1).min(to.1)));
+            let (pid, ts) = (group_of(consumer.kind), Micros(ends));
             self.event(format_args!(
                 r#""ph":"f","bp":"e","id":{id},"pid":{pid},"tid":{into},"ts":{ts},"name":"edge","cat":"edge""#
             ))?;

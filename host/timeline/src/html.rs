@@ -61,6 +61,8 @@ struct RunData<'a> {
     kernels: &'a BTreeMap<u16, String>,
     task_columns: &'a [&'static str],
     tasks: Vec<TaskRow>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    task_names: &'a [String],
     parts: Vec<PartRow>,
     edges: Vec<u32>,
     chain: Vec<u32>,
@@ -117,6 +119,7 @@ impl<'a> RunData<'a> {
             kernels: &trace.kernels,
             task_columns: &TASK_COLUMNS,
             tasks: trace.tasks.iter().map(row).collect(),
+            task_names: &trace.task_names,
             parts: trace.parts.iter().map(part_row).collect(),
             edges: trace.edges.iter().flat_map(|edge| [edge.producer, edge.consumer]).collect(),
             chain: analysis.chain.links.iter().map(|link| link.task).collect(),

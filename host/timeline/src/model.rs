@@ -19,6 +19,8 @@ pub struct Trace {
     pub kernels: BTreeMap<u16, String>,
     /// The tasks, in the order in which they were added; by slot, where no slot was used again.
     pub tasks: Vec<Task>,
+    /// What the program calls its tasks, in their order; empty: it has no name. There may be fewer than there are tasks.
+    pub task_names: Vec<String>,
     /// The parts of tasks that have several, by task and block. Such a task is dispatched and started when its first part is, and
     /// finished when its last part is; its core is the one of that part.
     pub parts: Vec<Part>,
@@ -252,13 +254,30 @@ impl Trace {
         self.kernels.get(&func_id).cloned().unwrap_or_else(|| format!("func {func_id}"))
     }
 
+    /// What the program calls a task; `None`: it has no name.
+    #[must_use]
+    pub fn task_name(&self, slot: u32) -> Option<&str> {
+        let name = self.task_names.get(slot as usize)?;
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// What runs of a task, as people read it: `e0: exp` of a task with a name, and the kernel alone of one without.
+    #[must_use]
+    pub fn called(&self, slot: u32, func_id: u16) -> String {
+        let kernel = self.kernel(func_id);
+        match self.task_name(slot) {
+            Some(name) => format!("{name}: {kernel}"),
+            None => kernel,
+        }
+    }
+
     /// The fault, its core and its task, as people read it; `None`: the run ended well.
     #[must_use]
     pub fn fault_text(&self) -> Option<String> {
         let EndFault { name, core, task, .. } = self.fault.as_ref()?;
         let core = core.map(|core| format!(" on {}", self.core_name(core)));
         let task = task.map(|slot| match self.task(slot) {
-            Some(task) => format!(", task {slot} ({})", self.kernel(task.func_id)),
+            Some(task) => format!(", task {slot} ({})", self.called(slot, task.func_id)),
             None => format!(", task {slot}"),
         });
         Some(format!("{name}{}{}", core.unwrap_or_default(), task.unwrap_or_default()))

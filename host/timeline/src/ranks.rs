@@ -107,6 +107,10 @@ impl Merged {
             at: later(task.at, late_ns),
             ..*task
         };
+        if !of.task_names.is_empty() {
+            self.trace.task_names.resize(self.trace.tasks.len(), String::new());
+            self.trace.task_names.extend_from_slice(&of.task_names);
+        }
         self.trace.tasks.extend(of.tasks.iter().map(moved));
         self.trace.parts.extend(of.parts.iter().map(|part| Part {
             task: tasks + part.task,

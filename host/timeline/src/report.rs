@@ -40,7 +40,7 @@ pub fn text(trace: &Trace, analysis: &Analysis) -> String {
     text += "\nkernels\n";
     text += &kernels(trace, analysis);
     text += "\nworst waits, from ready to started\n";
-    text += &waits(analysis);
+    text += &waits(trace, analysis);
     text
 }
 
@@ -168,7 +168,7 @@ fn chain(trace: &Trace, chain: &Chain) -> String {
         }
         let Some(task) = trace.task(link.task).filter(|_| shown) else { continue };
         let core = task.core.map_or_else(String::new, |core| trace.core_name(core));
-        let mut row = vec![link.task.to_string(), trace.kernel(task.func_id), core];
+        let mut row = vec![link.task.to_string(), trace.called(link.task, task.func_id), core];
         let parts = [
             link.building_ns,
             link.collecting_ns,
@@ -215,12 +215,14 @@ fn kernels(trace: &Trace, analysis: &Analysis) -> String {
     table(&rows, &[1])
 }
 
-fn waits(analysis: &Analysis) -> String {
+fn waits(trace: &Trace, analysis: &Analysis) -> String {
     let head =
         ["task", "kernel", "core", "ready at", "waited", "dispatching", "a core idle", "starting"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for wait in &analysis.waits {
-        let mut row = vec![wait.task.to_string(), wait.kernel.clone(), wait.core.clone()];
+        let func_id = trace.task(wait.task).map(|task| task.func_id);
+        let called = func_id.map_or_else(String::new, |func_id| trace.called(wait.task, func_id));
+        let mut row = vec![wait.task.to_string(), called, wait.core.clone()];
         let times =
             [wait.ready_ns, wait.wait_ns, wait.dispatching_ns, wait.idle_core_ns, wait.starting_ns];
         row.extend(times.map(time));

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::analysis::Analysis;
-use crate::model::{Task, Trace};
+use crate::model::{Run, Trace};
 use crate::text::{counted, escaped, time};
 
 const WIDTH: f64 = 1200.0;
@@ -138,40 +138,51 @@ fn axis(trace: &Trace, bottom: f64, svg: &mut String) {
 
 /// One rectangle a task, or a part of one; where tasks are narrower than can be seen, one for all of a kernel in a row.
 fn tasks(trace: &Trace, svg: &mut String) {
-    let runs = trace.runs().map(|run| run.run);
-    let mut order: Vec<&Task> =
-        runs.filter(|task| task.span().is_some() && task.core.is_some()).collect();
-    order.sort_by_key(|task| (task.core, task.at.started));
-    let mut open: Option<(u32, u16, f64, f64)> = None;
-    for task in order {
-        let (Some((start, end)), Some(core)) = (task.span(), task.core) else { continue };
+    let runs = trace.runs();
+    let mut order: Vec<Run<'_>> =
+        runs.filter(|Run { run, .. }| run.span().is_some() && run.core.is_some()).collect();
+    order.sort_by_key(|Run { run, .. }| (run.core, run.at.started));
+    let mut open: Option<Block> = None;
+    for Run { task, run, .. } in order {
+        let (Some((start, end)), Some(core)) = (run.span(), run.core) else { continue };
         let (from, to) = (x_of(trace, start), x_of(trace, end));
         match &mut open {
-            Some((lane, func, _, right))
-                if *lane == core
-                    && *func == task.func_id
+            Some(block)
+                if block.core == core
+                    && block.func_id == run.func_id
                     && to - from < NARROW
-                    && from - *right < NARROW =>
+                    && from - block.to < NARROW =>
             {
-                *right = to;
+                (block.to, block.alone) = (to, None);
             }
             _ => {
                 flush(trace, open.take(), svg);
-                open = Some((core, task.func_id, from, to));
+                open = Some(Block { core, func_id: run.func_id, alone: Some(task), from, to });
             }
         }
     }
     flush(trace, open, svg);
 }
 
-fn flush(trace: &Trace, block: Option<(u32, u16, f64, f64)>, svg: &mut String) {
-    let Some((core, func, from, to)) = block else { return };
+/// What is drawn as one: a task, or narrow neighbours of one kernel.
+struct Block {
+    core: u32,
+    func_id: u16,
+    /// The task; `None`: there are several.
+    alone: Option<u32>,
+    from: f64,
+    to: f64,
+}
+
+fn flush(trace: &Trace, block: Option<Block>, svg: &mut String) {
+    let Some(Block { core, func_id: func, alone, from, to }) = block else { return };
+    let called = alone.map_or_else(|| trace.kernel(func), |task| trace.called(task, func));
     let (y, width) = (lane_top(core), (to - from).max(0.7));
     let fill = colour(trace, func);
     let _ = writeln!(
         svg,
         "<rect x=\"{from:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" height=\"{LANE}\" fill=\"{fill}\"><title>{}</title></rect>",
-        escaped(&trace.kernel(func))
+        escaped(&called)
     );
 }
 

@@ -1,7 +1,7 @@
 //! `pto graph`: the graph of an example or of a graph file, without a run.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use pto_abi::RuntimeVariant;
 use pto_check::{Cores, task_graph};
@@ -24,6 +24,12 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
     let output = args.output.as_deref().filter(|path| !output_file::is_standard_output(path));
     if let Some(path) = output {
         output_file::check(path)?;
+    }
+    let is_printed = form == GraphForm::Picture && args.output.is_none();
+    if is_printed && std::io::stdout().is_terminal() {
+        return Err(Failure::usage(
+            "the picture of a graph is a file, and standard output is a terminal; add -o graph.svg, or --dot or --json for a text (-o - prints the picture)",
+        ));
     }
     let graph = match host::find(&args.target) {
         Ok(example) if is_built(example, args)? => built(example, args)?,

@@ -18,7 +18,7 @@ pub(crate) fn command(words: impl Iterator<Item = OsString>) -> String {
 }
 
 /// A word in quotes, where a shell would otherwise not take it as it is.
-fn quoted(word: &OsStr) -> String {
+pub(crate) fn quoted(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-+=.,:/@%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

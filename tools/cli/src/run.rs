@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use pto_abi::limits::MIN_AICPU_BUILD_INSTANCES;
 use pto_abi::task::edges_for;
 use pto_abi::{BuildMode, RuntimeVariant};
+use pto_check::Cores;
 use pto_examples::host::{self, Example, Inputs, Prepared, Verdict};
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, StreamCapacities, WhenFull, Work,
 };
+use pto_timeline::Trace;
 
 use crate::args::{RingArgs, RunArgs};
 use crate::device::Wanted;
@@ -20,6 +22,7 @@ use crate::golden::Golden;
 use crate::meaning::with_meaning;
 use crate::output::answer_beside;
 use crate::predict::predict;
+use crate::program::Source;
 use crate::progress::Phase;
 use crate::request::{check_unique, request, variant_of};
 use crate::round::Round;
@@ -87,14 +90,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         Job { target: &target, device, prepared, options, variant, image, checks, golden, dump };
     job.provide(args);
     let build_time = job.build_on_host()?;
+    let finish = |trace: &mut Trace, job: &Job<'_>| finish_timeline(trace, job, args);
     let rounds = match job.rounds(args.rounds) {
         Ok(rounds) => rounds,
         Err(failure) => {
-            let failure = timeline::keep(failure, args, &wanted);
+            let failure = timeline::keep(failure, args, &wanted, |trace| finish(trace, &job));
             return Err(virtual_time::tell_failed(failure, wanted.virtual_options()));
         }
     };
-    let traced = timeline::traced(&rounds, args, &wanted);
+    let traced = timeline::traced(&rounds, args, &wanted, |trace| finish(trace, &job));
     let trace = traced.as_ref().zip(args.trace.as_deref()).map(|(trace, path)| WrittenTrace {
         trace,
         path,
@@ -132,6 +136,25 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let unwritten: Vec<_> = summary.unwritten().collect();
     let (form, exit) = (Form::from(args.json), summary.exit());
     answer_beside(form, exit, &unwritten, || summary.text(), || summary.json())
+}
+
+/// What a timeline has of a file: the names of the graph and of its tasks.
+fn finish_timeline(trace: &mut Trace, job: &Job<'_>, args: &RunArgs) {
+    let [aic, aiv] = job.device.describe().cores;
+    let source = Source {
+        target: &args.example,
+        params: &args.params,
+        inputs: &args.inputs,
+        runtime: Some(job.variant),
+        cores: Cores { aic, aiv },
+    };
+    let name = job.target.example.name();
+    if name != args.example {
+        trace.run.insert("example".to_owned(), name.to_owned());
+        trace.run.insert("file".to_owned(), args.example.clone());
+    }
+    let when_full = job.options.trace.map(|trace| trace.when_full).unwrap_or_default();
+    timeline::name_tasks(trace, job.target.task_names(&source), when_full);
 }
 
 /// The inputs that were given, as the summary tells them.

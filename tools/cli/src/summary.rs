@@ -238,7 +238,8 @@ impl Summary<'_> {
             }
             Some(WrittenTrace { trace, path, unwritten: None }) => {
                 row("timeline", format!("{}{}", path.display(), dropped(trace)));
-                row("", format!("pto view {0}; pto analyze {0}", path.display()));
+                let path = replay::quoted(path.as_os_str());
+                row("", format!("pto view {path}; pto analyze {path}"));
             }
         }
         if self.exit() != Exit::Pass && self.virtual_run().is_some() {

@@ -12,7 +12,9 @@ use pto_aicore_kernels::{func, parts};
 use pto_check::program::{
     Action, Argument, Place, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
 };
-use pto_check::{Cores, Kind, Options, Rings, Signatures, Submission, with_kept_heap};
+use pto_check::{
+    Cores, Kind, Options, Rings, Signatures, Submission, with_kept_heap, without_recordings,
+};
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
 use pto_examples::host::{
@@ -24,7 +26,7 @@ use pto_host::{Device, DeviceBuffer, Error as DeviceError, GraphImage, HostGraph
 use crate::errors::Failure;
 use crate::kernels::Kernels;
 use crate::program;
-use crate::program::Named;
+use crate::program::{Named, Source};
 use crate::programs::Programs;
 use crate::tensor_folder::array_of;
 
@@ -37,6 +39,8 @@ pub(crate) struct Target {
     pub(crate) kernels: Kernels,
     /// The program as it stands in the file, where another one runs that keeps its heap.
     pub(crate) before: Option<GraphProgram>,
+    /// Whether it is a workload, whose tasks are known when its program is recorded.
+    is_workload: bool,
 }
 
 /// What becomes of the tensors of a file's heap.
@@ -51,7 +55,8 @@ pub(crate) enum Heap {
 impl Target {
     /// An example with the kernels of the library.
     fn of(example: &'static dyn Example) -> Self {
-        Self { example, file: None, kernels: Kernels::default(), before: None }
+        let (kernels, is_workload) = (Kernels::default(), false);
+        Self { example, file: None, kernels, before: None, is_workload }
     }
 
     /// The example of this name, or the graph file.
@@ -75,7 +80,7 @@ impl Target {
             Named::Example(example) => return Ok(Self::of(example)),
             Named::Workload(example) => {
                 example.warnings().for_each(|warning| eprintln!("warning: '{name}', {warning}"));
-                return Ok(Self::of(example));
+                return Ok(Self { is_workload: true, ..Self::of(example) });
             }
             Named::Graph(path) => path,
         };
@@ -87,7 +92,25 @@ impl Target {
         let example = FileExample::new(path, (graph, is_of_heap), &kernels)?;
         let file = Some(example.submission.clone());
         // For the rest of the process, as the table of examples is.
-        Ok(Self { example: Box::leak(Box::new(example)), file, kernels, before })
+        let (example, is_workload) = (Box::leak(Box::new(example)), false);
+        Ok(Self { example, file, kernels, before, is_workload })
+    }
+
+    /// What its tasks are called, in the order in which they are added; none, if nobody named them. `source` is where a workload stands.
+    pub(crate) fn task_names(&self, source: &Source<'_>) -> Vec<String> {
+        let program = match &self.file {
+            Some(file) => without_recordings(file.program()).ok(),
+            // That it cannot be recorded, is no reason to lose the timeline.
+            None if self.is_workload => source.program().ok().map(|(program, _)| program),
+            None => None,
+        };
+        let Some(program) = program else { return Vec::new() };
+        let added = program.steps.iter().filter_map(|step| match step.action {
+            Action::Add(place) => Some(program.tasks[place].name.clone().unwrap_or_default()),
+            _ => None,
+        });
+        let names: Vec<_> = added.collect();
+        if names.iter().all(String::is_empty) { Vec::new() } else { names }
     }
 
     /// What the firmware of a device is to have; `None`: the examples.

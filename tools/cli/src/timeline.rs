@@ -27,13 +27,33 @@ pub(crate) fn options(args: &RunArgs) -> Option<TraceOptions> {
 }
 
 /// The timeline of the last round.
-pub(crate) fn traced(rounds: &[Round], args: &RunArgs, device: &Wanted) -> Option<Trace> {
+pub(crate) fn traced(
+    rounds: &[Round],
+    args: &RunArgs,
+    device: &Wanted,
+    finish: impl FnOnce(&mut Trace),
+) -> Option<Trace> {
     let round = rounds.last()?;
     let mut trace = with_facts(round.report.trace.as_deref()?.clone(), args, device);
+    finish(&mut trace);
     if let Some(run) = VirtualRun::of(round, round.report.variant, device) {
         trace.run.extend(run.facts().map(|(name, fact)| (name.to_owned(), fact)));
     }
     Some(trace)
+}
+
+/// Gives the tasks their names: those of all tasks of the program, in the order in which it adds them.
+pub(crate) fn name_tasks(trace: &mut Trace, mut names: Vec<String>, when_full: WhenFull) {
+    // Of rings that ran over, the timeline has the tasks of one end.
+    let is_part = trace.run.contains_key("recorded");
+    match when_full {
+        WhenFull::DropOldest if is_part && trace.fault.is_some() => return,
+        WhenFull::DropOldest if is_part => {
+            names.drain(..names.len().saturating_sub(trace.tasks.len()));
+        }
+        _ => names.truncate(trace.tasks.len()),
+    }
+    trace.task_names = names;
 }
 
 /// What the command line knows of the run, and the library does not.
@@ -57,8 +77,17 @@ pub(crate) fn write_run(trace: &Trace, path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the timeline of a run that did not, and says so with the fault.
-pub(crate) fn keep(failure: Failure, args: &RunArgs, device: &Wanted) -> Failure {
-    keep_in(failure, args.trace.as_deref(), |trace| with_facts(trace, args, device))
+pub(crate) fn keep(
+    failure: Failure,
+    args: &RunArgs,
+    device: &Wanted,
+    finish: impl FnOnce(&mut Trace),
+) -> Failure {
+    keep_in(failure, args.trace.as_deref(), |trace| {
+        let mut trace = with_facts(trace, args, device);
+        finish(&mut trace);
+        trace
+    })
 }
 
 /// Writes the timeline up to a fault to a file, if one was asked for, with what `facts` adds to it.

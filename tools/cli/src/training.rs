@@ -90,7 +90,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let session = device.session(options)?;
     let trained = trained(&session, sizes, layouts)
         .map_err(|failure| virtual_time::tell_failed(failure, wanted.virtual_options()))
-        .map_err(|failure| timeline::keep(failure, args, &wanted))?;
+        .map_err(|failure| timeline::keep(failure, args, &wanted, |_| ()))?;
     let failures = trained.report.failures();
     // Whatever becomes of the file, the result is told.
     let written = args.trace.as_ref().map(|path| trained.write_timeline(path, args, &wanted));

@@ -1,7 +1,7 @@
 //! Traces as files: what is written is read, what is wrong is said, and a viewer finds what it needs.
 
 use pto_timeline::file::{self, FileError};
-use pto_timeline::{Moments, Trace};
+use pto_timeline::{Analysis, Moments, Trace};
 use serde_json::Value;
 
 use crate::hand::three_tasks;
@@ -110,4 +110,55 @@ fn a_trace_that_contradicts_itself_is_refused_with_the_place() {
         assert!(message.contains(words), "{message}");
     }
     assert!(changed(|pto| pto["tasks"][0] = vec![1, 2].into()).contains("not a trace"));
+}
+
+/// Each slice and each arrow for viewers.
+fn events(trace: &Trace, kind: &str) -> Vec<Value> {
+    let json: Value = serde_json::from_slice(&written(trace)).expect("it is JSON");
+    let all = json["traceEvents"].as_array().expect("a list").iter();
+    all.filter(|event| event["ph"] == kind).cloned().collect()
+}
+
+#[test]
+fn names_of_tasks_are_kept_and_shown() {
+    let names = vec!["e0".to_owned(), String::new()];
+    let named = Trace { task_names: names, ..three_tasks() };
+    assert_eq!(file::read(&written(&named)).expect("a trace"), named);
+    let slices = events(&named, "X");
+    let shown: Vec<_> =
+        slices.iter().map(|slice| slice["name"].as_str().expect("a name")).collect();
+    assert_eq!(shown, ["e0: add", "add", "matmul"]);
+    assert_eq!(
+        (&slices[0]["args"]["name"], &slices[0]["args"]["kernel"]),
+        (&"e0".into(), &"add".into())
+    );
+    let analysis = Analysis::of(&named).expect("it ran");
+    let text = pto_timeline::report::text(&named, &analysis);
+    assert_eq!(text.matches("e0: add").count(), 2, "the chain and the waits:\n{text}");
+    for page in
+        [pto_timeline::html::page(&named, &analysis), pto_timeline::svg::picture(&named, &analysis)]
+    {
+        assert!(page.contains("\"e0\"") || page.contains("<title>e0: add</title>"), "{page}");
+    }
+    let message = changed(|pto| pto["task_names"] = vec!["a"; 4].into());
+    assert!(message.contains("4 names of 3 tasks"), "{message}");
+}
+
+/// A wait of a stream begins before what it waits for, and its end may be seen first.
+#[test]
+fn no_arrow_goes_back_in_time() {
+    let mut trace = three_tasks();
+    let arrow = |trace: &Trace| {
+        let at = |kind| events(trace, kind).first().map(|event| event["ts"].as_f64());
+        (at("s").flatten(), at("f").flatten())
+    };
+    for (start, finish, expected) in [
+        (10, 125, (Some(0.119), Some(0.120))),
+        (10, 120, (Some(0.119), Some(0.119))),
+        (10, 70, (Some(0.069), Some(0.069))),
+        (5, 15, (None, None)),
+    ] {
+        (trace.tasks[2].at.started, trace.tasks[2].at.finished) = (Some(start), Some(finish));
+        assert_eq!(arrow(&trace), expected, "{start} to {finish}");
+    }
 }

@@ -47,6 +47,7 @@ pub(crate) fn three_tasks() -> Trace {
             task(CoreKind::AIV, 2, [0, 0, 10, 20, 60, 130]),
             task(CoreKind::AIC, 0, [0, 130, 150, 160, 200, 210]),
         ],
+        task_names: Vec::new(),
         parts: Vec::new(),
         edges: vec![edge(0, 2)],
         lanes: vec![lane],

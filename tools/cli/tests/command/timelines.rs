@@ -574,3 +574,91 @@ fn names_from_files_do_not_reach_the_terminal_raw() {
         }
     }
 }
+
+/// A chain of 200 tasks with names, in a window of 4.
+fn named_tasks(folder: &Folder) -> String {
+    let mut text = r#"{"format": "pto-graph", "version": 1, "name": "steps", "variant": "tensormap_and_ringbuffer"}
+{"tensor": 0, "element": "f32", "shape": [64]}
+"#
+    .to_owned();
+    for task in 0..200 {
+        text += &format!(
+            "{{\"task\": {task}, \"name\": \"e{task}\", \"func\": 3, \"kind\": \"aiv\", \"args\": [{{\"in\": 0}}, {{\"out\": 0}}, 64]}}\n"
+        );
+    }
+    let file = folder.path("steps.jsonl");
+    fs::write(&file, text).expect("a file");
+    file
+}
+
+#[test]
+fn tasks_have_the_names_of_their_graph_file() {
+    let folder = Folder::new();
+    let (file, trace) = (named_tasks(&folder), folder.path("t.json"));
+    let traced = |options: &[&str]| {
+        let run = ["run", &file, "--window=4", "--trace", &trace];
+        pto(&[&run, options].concat(), 0);
+        json(&folder.read("t.json"))
+    };
+    for (options, kept) in [
+        (&["--trace-keep=all"][..], None),
+        (&["--trace-keep=newest", "--trace-events=64"], Some(false)),
+        (&["--trace-keep=oldest", "--trace-events=64"], Some(true)),
+    ] {
+        let file = traced(options);
+        let count = file["pto"]["tasks"].as_array().expect("tasks").len();
+        assert_eq!(count == 200, kept.is_none(), "{options:?}");
+        let first = if kept == Some(false) { 200 - count } else { 0 };
+        let names: Vec<String> = (first..first + count).map(|task| format!("e{task}")).collect();
+        assert_eq!(file["pto"]["task_names"], Value::from(names), "{options:?}");
+    }
+    let whole = traced(&["--trace-keep=all"]);
+    assert_eq!(whole["pto"]["run"]["example"], "steps");
+    let slices = whole["traceEvents"].as_array().expect("events").iter();
+    let shown: Vec<&Value> = slices.filter(|event| event["ph"] == "X").collect();
+    assert_eq!((&shown[7]["name"], &shown[7]["args"]["name"]), (&"e7: exp".into(), &"e7".into()));
+    let text = pto(&["analyze", &trace], 0).stdout;
+    assert!(text.contains("e199: exp"), "the end of the chain:\n{text}");
+    // The run of a fault has them as well.
+    let hang = ["--hosting=virtual", "--task-budget-ms=1", "--fault=hang:core=39,task=2"];
+    pto(&[&["run", &file, "--window=4", "--trace", &trace][..], &hang].concat(), 3);
+    let faulted = json(&folder.read("t.json"));
+    assert_eq!(faulted["pto"]["task_names"][2], "e2");
+}
+
+#[test]
+fn tasks_of_a_workload_have_the_names_of_its_kernels() {
+    let folder = Folder::new();
+    let workloads = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads");
+    let trace = folder.path("t.json");
+    for (workload, name) in [("handed_on", "double"), ("short_chains", "squares, 4 times")] {
+        let file = format!("{workloads}/{workload}.workload");
+        pto(&["run", &file, "--hosting=virtual", "--trace", &trace], 0);
+        let file = json(&folder.read("t.json"));
+        let names = file["pto"]["task_names"].as_array().expect("names");
+        assert_eq!(names.len(), file["pto"]["tasks"].as_array().expect("tasks").len());
+        assert!(names.contains(&name.into()), "{names:?}");
+        assert_eq!(file["pto"]["run"]["example"], workload);
+    }
+}
+
+#[test]
+fn a_hint_can_be_pasted_into_a_shell() {
+    let folder = Folder::new();
+    let trace = folder.path("a run.json");
+    let text = pto(&["run", "vector_example", "--trace", &trace], 0).stdout;
+    assert!(text.contains(&format!("pto view '{trace}'; pto analyze '{trace}'")), "{text}");
+}
+
+#[test]
+fn a_picture_is_not_printed_on_a_terminal() {
+    let printed = |options: &str| {
+        let pto = format!("{} graph vector_example {options}", env!("CARGO_BIN_EXE_pto"));
+        answer(std::process::Command::new("script").args(["-qec", &pto, "/dev/null"]))
+    };
+    let refused = printed("");
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(refused.stdout.contains("add -o graph.svg"), "{}", refused.stdout);
+    assert!(printed("-o -").stdout.contains("<svg"));
+    assert!(printed("--dot").stdout.contains("digraph"));
+}

@@ -41,7 +41,7 @@ function paintName({ context, run, laneHeight, hues }, slot, from, to, top) {
   context.rect(from, top, to - from - 2, laneHeight);
   context.clip();
   context.fillStyle = inkOn(hues.get(run.kernel(slot)));
-  context.fillText(`${run.kernel(slot)} #${run.owner(slot)}${run.block(slot)}`, from + 3, top + laneHeight / 2);
+  context.fillText(`${run.called(slot)} #${run.owner(slot)}${run.block(slot)}`, from + 3, top + laneHeight / 2);
   context.restore();
 }
 

@@ -117,7 +117,7 @@ class Page {
     this.draw();
     if (slot < 0) return;
     const task = run.owner(slot), part = run.block(slot) && `, block ${run.block(slot).slice(1)}`;
-    const lines = [`${run.kernel(slot)} #${task}${part} on ${run.coreNames[run.rows[slot][CORE]]}`];
+    const lines = [`${run.called(slot)} #${task}${part} on ${run.coreNames[run.rows[slot][CORE]]}`];
     lines.push(...run.waits(slot).map(([name, value]) => `${name}: ${value}`));
     lines.push(`${plural(run.producers[task].length, "producer")}, ${plural(run.consumers[task].length, "consumer")}`);
     tip.textContent = lines.join("\n");

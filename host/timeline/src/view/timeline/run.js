@@ -57,6 +57,8 @@ class Run {
   owner(slot) { return slot < this.count ? slot : this.data.parts[slot - this.count][0]; }
   block(slot) { return slot < this.count ? "" : `.${this.data.parts[slot - this.count][1]}`; }
   kernel(slot) { return this.data.kernels[this.rows[slot][FUNC]] ?? `func ${this.rows[slot][FUNC]}`; }
+  // With the name of the task, where the program gave one.
+  called(slot) { const name = this.data.task_names?.[this.owner(slot)]; return name ? `${name}: ${this.kernel(slot)}` : this.kernel(slot); }
   startOf(slot) { return this.rows[slot][STARTED]; }
   // Whether it had begun and not ended when the run ended.
   isUnfinished(slot) { return this.ran(slot) && this.rows[slot][FINISHED] < 0; }
@@ -74,7 +76,7 @@ class Run {
     return low;
   }
 
-  // The tasks that a search finds: by number (`#12`), or by a part of the kernel's name, in the order in which they started.
+  // The tasks that a search finds: by number (`#12`), or by a part of its own name or the kernel's, in the order in which they started.
   search(text) {
     const wanted = text.trim().toLowerCase();
     if (/^#?\d+$/.test(wanted)) {
@@ -83,7 +85,7 @@ class Run {
     }
     if (!wanted) return [];
     const began = slot => this.rows[slot][this.skipped.has(slot) ? COMPLETED : STARTED];
-    const found = this.data.tasks.map((_, slot) => slot).filter(slot => began(slot) >= 0 && this.kernel(slot).toLowerCase().includes(wanted));
+    const found = this.data.tasks.map((_, slot) => slot).filter(slot => began(slot) >= 0 && this.called(slot).toLowerCase().includes(wanted));
     return found.sort((a, b) => began(a) - began(b));
   }
 

@@ -6,7 +6,7 @@ class Side {
     this.kernels = new KernelTable(state, hues, act.changed, act.find);
   }
 
-  link(run, slot) { return action(`#${slot} ${this.state.runs[run].kernel(slot)}`, () => this.act.goTo(run, slot)); }
+  link(run, slot) { return action(`#${slot} ${this.state.runs[run].called(slot)}`, () => this.act.goTo(run, slot)); }
 
   links(run, slots) {
     const made = element("span");
@@ -34,7 +34,7 @@ class Side {
   }
 
   facts(index, slot) {
-    const run = this.state.runs[index], row = run.rows[slot], rows = [["task", `#${slot} ${run.kernel(slot)}`]];
+    const run = this.state.runs[index], row = run.rows[slot], rows = [["task", `#${slot} ${run.called(slot)}`]];
     const parts = run.data.parts.filter(part => part[0] === slot), skipped = run.skipped.has(slot);
     if (parts.length) rows.push(["parts", `${parts.length} in ${new Set(parts.map(part => part[1])).size} blocks, the last one on ${run.coreNames[row[CORE]]}`]);
     else if (row[CORE] >= 0) rows.push(["core", run.coreNames[row[CORE]]]);
