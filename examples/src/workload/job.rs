@@ -6,6 +6,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
+use pto_abi::limits::MAX_TASKS;
 use pto_graph::plan::BUILDER;
 use pto_host::workload::{WorkloadBindings, WorkloadError, WorkloadRun};
 use pto_host::workloads::clock::{self, Bindings, Bound};
@@ -172,7 +173,7 @@ fn reference(
             SymbolUse::Number | SymbolUse::Float => bindings.symbol(name, *value),
         };
     }
-    let tasks = clock::results(&file.checked, &bindings);
+    let tasks = clock::results(&file.checked, &bindings, u64::from(MAX_TASKS));
     tasks.map_err(|error| invalid!("the reference cannot be computed: {error}"))
 }
 

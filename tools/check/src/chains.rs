@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 use pto_abi::GmAddr;
 use pto_abi::chain::{MAX_CHAIN_ARGS, MAX_CHAIN_KERNELS, Turns, header_words, link_words};
-use pto_abi::numbers::Counted;
+use pto_abi::numbers::{Counted, Grouped};
 use pto_graph::{Arg, Link};
 
 use crate::program::{
@@ -206,6 +206,10 @@ pub(crate) fn groups(links: &[ChainLink]) -> impl Iterator<Item = &[ChainLink]> 
 pub(crate) fn defect(link: &ChainLink) -> Option<String> {
     if link.times == 0 {
         return Some("times: 0; a kernel of a chain runs at least once".to_owned());
+    }
+    if link.times > MAX_CHAIN_KERNELS {
+        let (times, most) = (Grouped(link.times.into()), Grouped(MAX_CHAIN_KERNELS.into()));
+        return Some(format!("times: {times} are more than the {most} kernels of a chain"));
     }
     if link.args.len() > MAX_CHAIN_ARGS {
         let count = link.args.len();

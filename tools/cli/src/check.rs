@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use pto_abi::BuildMode;
-use pto_abi::arena::Capacities;
+use pto_abi::arena::{ArenaLayout, Capacities};
 use pto_abi::stream::StreamCapacities;
+use pto_abi::task::edges_for;
 use pto_check::file;
 use pto_check::program::Place;
 use pto_check::{Cores, Finding, Kind, Options, Program, Report, Rings, check as check_program};
-use pto_host::Device;
+use pto_host::{Device, DeviceOptions};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
@@ -19,7 +20,7 @@ use crate::output::answer;
 use crate::output_file;
 use crate::program::{How, Source};
 use crate::tensor_folder::{self, Heading, Located};
-use crate::text::{counted, filled, grouped, table};
+use crate::text::{bytes, counted, filled, grouped, table};
 
 /// Findings that are told to people; all of them are in the JSON.
 const TOLD: usize = 20;
@@ -110,8 +111,29 @@ fn rings(args: &CheckArgs, program: &Program) -> Result<Rings, Failure> {
             let remedy = fault.entry().map_or("", |entry| entry.remedy);
             Err(Failure::usage(format!("{fault} Found {found}. {remedy}")))
         }
-        None => Ok(rings),
+        None => check_room(&rings, &capacities).map(|()| rings),
     }
+}
+
+/// Refuses rings for which the device of `pto run` has no room: the check makes them, all but the heaps.
+fn check_room(rings: &Rings, capacities: &Capacities) -> Result<(), Failure> {
+    let whole = Capacities {
+        tasks: rings.window,
+        arg_words: rings.arg_words.saturating_sub(rings.window.into()),
+        edges: edges_for(rings.edge_chunks),
+        stream: StreamCapacities { heap_bytes: 0, ..capacities.stream },
+        ..*capacities
+    };
+    let most = DeviceOptions::default().gm_bytes;
+    let needs = ArenaLayout::plan(&whole).map_err(|error| Failure::usage(error.to_string()))?;
+    if needs.total_bytes <= most {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "the rings need {} of device memory without their heaps, and the device has {}; make --window, --arg-words, --edge-chunks or --map-entries smaller",
+        bytes(needs.total_bytes),
+        bytes(most)
+    )))
 }
 
 /// For people.

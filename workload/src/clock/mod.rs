@@ -12,6 +12,7 @@ mod issue;
 mod place;
 mod processes;
 mod report;
+mod size;
 mod tasks;
 mod times;
 mod walk;
@@ -50,25 +51,30 @@ pub fn run_observed(
     if let Some(what) = workload.schedule.beyond_v9() {
         return Err(RunError::Schedule(what));
     }
-    observed(workload, bindings, observer)
+    observed(workload, bindings, u64::MAX, observer)
 }
 
 /// Runs a workload in program order, whatever its schedule says: its results do not depend on that. Returns how many tasks ran.
 ///
 /// # Errors
-/// As [`run`].
-pub fn results(checked: &Checked, bindings: &Bindings) -> Result<u64, RunError> {
+/// As [`run`]; the workload has more tasks than `most`. Where its loops say so, nothing has run.
+pub fn results(checked: &Checked, bindings: &Bindings, most: u64) -> Result<u64, RunError> {
     let mut workload = checked.workload().clone();
     workload.schedule = Schedule::default();
-    observed(&workload, bindings, &mut |_| {}).map(|report| report.tasks)
+    let least = size::least_tasks(&workload.root, bindings);
+    if least > most {
+        return Err(RunError::Tasks { least, most });
+    }
+    observed(&workload, bindings, most, &mut |_| {}).map(|report| report.tasks)
 }
 
 fn observed(
     workload: &Workload,
     bindings: &Bindings,
+    most_tasks: u64,
     observer: &mut dyn FnMut(TaskTime),
 ) -> Result<Report, RunError> {
-    let mut runner = Runner::new(workload, bindings, observer)?;
+    let mut runner = Runner::new(workload, bindings, most_tasks, observer)?;
     if let Node::Pipeline(processes) = &workload.root {
         return processes::run(processes, &mut runner);
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pto_abi::numbers::Counted;
+use pto_abi::numbers::{Counted, Grouped};
 use pto_aicore_kernels::tile::TileFault;
 
 use super::place::Place;
@@ -100,6 +100,17 @@ pub enum RunError {
         place: Place,
         /// How many turns.
         turns: u64,
+    },
+    /// There are more tasks than may run.
+    #[error(
+        "The workload calls its kernels at least {} times, and {} calls are the limit. Make its loops shorter, or its tiles larger.",
+        Grouped(*least), Grouped(*most)
+    )]
+    Tasks {
+        /// So many or more it has.
+        least: u64,
+        /// So many it may have.
+        most: u64,
     },
     /// A kernel faulted.
     #[error("At {place}: {fault}")]

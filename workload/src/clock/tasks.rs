@@ -30,12 +30,15 @@ pub(super) struct Runner<'a> {
     scratch: Vec<u64>,
     observer: &'a mut dyn FnMut(TaskTime),
     tasks: u64,
+    /// More than these are refused.
+    most_tasks: u64,
 }
 
 impl<'a> Runner<'a> {
     pub(super) fn new(
         workload: &'a Workload,
         bindings: &'a Bindings<'a>,
+        most_tasks: u64,
         observer: &'a mut dyn FnMut(TaskTime),
     ) -> Result<Self, RunError> {
         let words = workload.kernels.iter().map(|kernel| kernel.code().scratch_words()).max();
@@ -47,6 +50,7 @@ impl<'a> Runner<'a> {
             scratch: vec![0; words.unwrap_or(0)],
             observer,
             tasks: 0,
+            most_tasks,
         })
     }
 
@@ -99,6 +103,10 @@ impl<'a> Runner<'a> {
 
     /// Runs a task.
     pub(super) fn run(&mut self, task: &Task, place: &Place) -> Result<Outcome, RunError> {
+        if self.tasks == self.most_tasks {
+            let (least, most) = (self.tasks.saturating_add(1), self.most_tasks);
+            return Err(RunError::Tasks { least, most });
+        }
         let kernel = &self.workload.kernels[task.kernel];
         let (mut views, mut scalars) = (Vec::new(), Vec::new());
         for (param, argument) in kernel.params().iter().zip(&task.arguments) {

@@ -37,6 +37,44 @@ fn with_tensor(tensor: &str) -> String {
     )
 }
 
+/// Counts without a limit would take hours, or all memory, before anything is said.
+#[test]
+fn counts_that_no_run_can_have_are_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name).to_str().expect("UTF-8").to_owned();
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    let (tensor, loops) = ("f32[4, 8]", "dense 4294967296 { double[i](x = X[0, 0 for 8]) }");
+    let text = with_tensor(tensor).replace("dense 4 { double[i](x = X[i, 0 for 8]) }", loops);
+    let workload = file("loops.workload", &text);
+    let size = text.replace("dense 4294967296", "dyn n default 4");
+    let sized = file("size.workload", &size);
+    let limit = "4,294,967,296 times, and 33,554,432 calls are the limit";
+    for command in ["run", "check", "graph"] {
+        refused(&[command, &workload], 2, &[limit]);
+        refused(&[command, &sized, "--param=n=4294967296"], 2, &[limit]);
+    }
+    let chain = r#"{"format": "pto-graph", "version": 1, "variant": "aicpu_build_graph"}
+{"tensor": 0, "element": "f32", "shape": [64]}
+{"task": 0, "kind": "aiv", "chain": [{"func": 3, "args": [{"in": 0}, {"out": 0}, 64], "times": 4294967295}]}
+"#;
+    let chain = file("chain.jsonl", chain);
+    let program = folder.path().join("chain.ptop");
+    let program = program.to_str().expect("UTF-8");
+    let limit = "line 3: chain[0].times: 4,294,967,295 are more than the 16,383 kernels of a chain";
+    for command in [&["run"][..], &["check"], &["graph"], &["program", "build", "-o", program]] {
+        refused(&[command, &[&chain]].concat(), 2, &[limit]);
+    }
+    for ring in ["--window=33554432", "--map-entries=2147483648"] {
+        let words = ["the rings need ", " GiB of device memory", "the device has 4.00 GiB"];
+        refused(&["check", "decoder_layer", ring], 2, &words);
+    }
+    let chunks = ["check", "decoder_layer", "--edge-chunks=4294967295"];
+    refused(&chunks, 2, &["capacity edges", "limit is 4294967295"]);
+}
+
 #[test]
 fn tensors_that_no_device_has_room_for_are_refused_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
