@@ -46,7 +46,7 @@
 #define PTO_ERROR_FOREIGN_POINTER 0x40000016
 /* A copy does not lie in one live allocation. Check address and size. */
 #define PTO_ERROR_COPY_OUT_OF_RANGE 0x40000017
-/* There is no library kernel of this name. Use a name of the library; the message lists them. */
+/* There is no library kernel of this name. Use a name of the library; `pto list kernels` shows them. */
 #define PTO_ERROR_UNKNOWN_KERNEL 0x40000020
 /* A kernel cannot run on this device. Use a library kernel, or the simulator. */
 #define PTO_ERROR_KERNEL_NOT_FOR_DEVICE 0x40000021

@@ -112,11 +112,11 @@ pub use kernel::Kernel;
 pub use kernels::KernelDescription;
 pub use list_builder::{ListBuilder, RunList};
 pub use logs::LogMessage;
-pub use pto_shared_object::{check_shared_object, checked_shared_object};
 pub use of_process::{OfProcess, OtherProcess};
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use place::Place;
 pub use progress::RunProgress;
+pub use pto_shared_object::{check_shared_object, checked_shared_object};
 pub use report::RunReport;
 pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
 #[cfg(feature = "sim")]

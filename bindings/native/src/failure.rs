@@ -74,7 +74,7 @@ failures! {
     0x17 COPY_OUT_OF_RANGE: "A copy does not lie in one live allocation.",
         "Check address and size.";
     0x20 UNKNOWN_KERNEL: "There is no library kernel of this name.",
-        "Use a name of the library; the message lists them.";
+        "Use a name of the library; `pto list kernels` shows them.";
     0x21 KERNEL_NOT_FOR_DEVICE: "A kernel cannot run on this device.",
         "Use a library kernel, or the simulator.";
     0x22 KERNEL_NOT_FLASHED: "The flashed kernels do not have a kernel.",

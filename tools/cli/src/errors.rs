@@ -96,6 +96,11 @@ impl Failure {
         Self::new(Exit::Internal, message)
     }
 
+    /// Ctrl-C has ended the command.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, "interrupted by Ctrl-C")
+    }
+
     fn new(exit: Exit, message: impl fmt::Display) -> Self {
         Self {
             exit,

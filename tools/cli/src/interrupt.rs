@@ -1,26 +1,41 @@
-//! Ctrl-C: the first one asks a command to come to an end and say what it has, the second one ends the process.
+//! Ctrl-C: it ends a command, which says so. A campaign watches for it: the first one asks it to come to an end and say what it has, the second one ends
+//! the process.
 
 use std::process;
 
 use pto_abi::sync::{AtomicU32, Ordering};
 
 use crate::errors::{Exit, Failure};
+use crate::form::Form;
 
 static HAS_COME: AtomicU32 = AtomicU32::new(0);
+/// Whether the command looks at [`HAS_COME`].
+static IS_WATCHED: AtomicU32 = AtomicU32::new(0);
 
 /// Whether the user has asked for an end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interrupt(());
 
-/// Watches for Ctrl-C from now on.
-pub(crate) fn watch() -> Result<Interrupt, Failure> {
-    ctrlc::set_handler(|| {
-        if HAS_COME.swap(1, Ordering::Relaxed) != 0 {
-            process::exit(Exit::Interrupted as i32);
+/// From now on Ctrl-C ends a command that does not watch for it, after it has said so in the form that was asked for.
+pub(crate) fn end_on_interrupt(form: Form) -> Result<(), Failure> {
+    let come = move || {
+        let is_first = HAS_COME.swap(1, Ordering::Relaxed) == 0;
+        if is_first && IS_WATCHED.load(Ordering::Relaxed) != 0 {
+            return;
         }
-    })
-    .map_err(|error| Failure::internal(format!("Ctrl-C cannot be watched for: {error}")))?;
-    Ok(Interrupt(()))
+        if is_first {
+            Failure::interrupted().report(form);
+        }
+        process::exit(Exit::Interrupted as i32);
+    };
+    ctrlc::set_handler(come)
+        .map_err(|error| Failure::internal(format!("Ctrl-C cannot be watched for: {error}")))
+}
+
+/// Watches for Ctrl-C from now on.
+pub(crate) fn watch() -> Interrupt {
+    IS_WATCHED.store(1, Ordering::Relaxed);
+    Interrupt(())
 }
 
 impl Interrupt {

@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Err(error) => return errors::refused_arguments(&error, asked_form()),
     };
     let form = command.form();
-    match run(&command) {
+    match interrupt::end_on_interrupt(form).and_then(|()| run(&command)) {
         Ok(exit) => exit.into(),
         Err(failure) => failure.report(form),
     }

@@ -122,7 +122,7 @@ fn alone(
     phases: impl Iterator<Item = Troubles>,
     options: &SoakOptions,
 ) -> Result<Exit, Failure> {
-    let interrupted = interrupt::watch()?;
+    let interrupted = interrupt::watch();
     let (mut done, end) = (Vec::new(), seeds.end);
     for troubles in phases {
         let phase = Phase::begin(name(troubles), args.seeds);

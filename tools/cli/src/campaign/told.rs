@@ -31,7 +31,7 @@ pub(crate) fn share(
     phases: &[SharedPhase<'_>],
     kind: &Kind<'_>,
 ) -> Result<Exit, Failure> {
-    let interrupted = interrupt::watch()?;
+    let interrupted = interrupt::watch();
     let start = std::time::Instant::now();
     let ended = job.run(phases, &|| interrupted.has_come())?;
     if ended.left == 0 {

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &SoakArgs, seeds: Range<u64>) -> Result<Exit, Failure> {
         return share(args, &mut job);
     }
     let start = Instant::now();
-    let interrupted = interrupt::watch()?;
+    let interrupted = interrupt::watch();
     let phase = Phase::begin("groups", args.seeds);
     let report = soak::soak(seeds.clone(), args.threads_alone(), |done| {
         phase.reach(done);

@@ -112,7 +112,12 @@ fn bad_requests_are_answered() {
 /// What a campaign answers that gets Ctrl-C in its first phase.
 fn interrupted(args: &[&str]) -> Value {
     let common = ["soak", "--seeds=100000000", "--tasks=10", "--threads=1", "--json"];
-    let mut child = command(&[&common, args].concat())
+    interrupted_command(&[&common, args].concat())
+}
+
+/// What a command answers that gets Ctrl-C.
+fn interrupted_command(args: &[&str]) -> Value {
+    let mut child = command(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -125,6 +130,21 @@ fn interrupted(args: &[&str]) -> Value {
     child.stdout.take().expect("a pipe").read_to_string(&mut told).expect("UTF-8");
     assert_eq!(status.code(), Some(130), "{told}");
     serde_json::from_str(&told).expect("one JSON value")
+}
+
+/// Every command says that it was interrupted, in the form that was asked for.
+#[test]
+fn an_interrupted_command_says_so() {
+    for args in [
+        &["run", "random_dag", "--rounds=100000", "--json"][..],
+        &["check", "random_dag", "--param=tasks=5000000", "--json"],
+    ] {
+        let value = interrupted_command(args);
+        assert_eq!(
+            (&value["exit_code"], &value["error"]),
+            (&130.into(), &"interrupted by Ctrl-C".into())
+        );
+    }
 }
 
 /// Ctrl-C is answered with what has passed, and with the commands that go on behind it: those of phases that were not begun, too.
