@@ -14,5 +14,6 @@ mod programs;
 mod random;
 mod refused;
 mod schedules;
+mod sizes;
 mod texts;
 mod v9;
