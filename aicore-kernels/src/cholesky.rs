@@ -22,7 +22,9 @@ pub const FACTORISED: u32 = 0;
 /// above zero: the matrix is not positive definite, and the tile is left half done.
 #[inline]
 pub fn potrf(a: Matrix, first_row: u64) -> u32 {
-    let failed = factor(a).map_or(u64::from(FACTORISED), |row| first_row + row as u64 + 1);
+    let failed = factor(a).map_or(u64::from(FACTORISED), |row| {
+        first_row.saturating_add(row as u64).saturating_add(1)
+    });
     u32::try_from(failed).unwrap_or(u32::MAX)
 }
 

@@ -5,6 +5,7 @@
 use pto_abi::block::BlockContext;
 use pto_graph::ElementType;
 use pto_graph::group::{Reduction, part_stride};
+use pto_graph::signature::Elements;
 
 use crate::args;
 use crate::tile::arithmetic::Number;
@@ -33,12 +34,40 @@ struct Parts {
     stride: u64,
 }
 
-/// Bytes of each operand that so many blocks of `n` elements have at least.
+impl Parts {
+    const fn of(how: u64, parts: u64) -> Self {
+        let (count, place) = (parts & 0xFFFF_FFFF, parts >> 32);
+        Self { count, place, stride: part_stride(how >> 16) }
+    }
+}
+
+/// The elements of an operand that so many blocks of `n` elements touch.
 #[must_use]
-pub fn bytes(n: u64, how: u64, blocks: u64) -> u64 {
+pub fn elements(n: u64, how: u64, blocks: u64) -> Elements {
+    let element = bytes_of_element(how);
+    let bytes = n.saturating_mul(blocks).min(how >> 16).saturating_mul(element);
+    Elements { bytes, element }
+}
+
+/// The same, of all parts: from the first element of the first one to the last that is touched of the last one.
+#[must_use]
+pub fn elements_of_parts(n: u64, how: u64, parts: u64, blocks: u64) -> Elements {
+    let Elements { bytes, element } = elements(n, how, blocks);
+    let Parts { count, place, stride } = Parts::of(how, parts);
+    match count.max(place) {
+        0 => Elements { bytes: 0, element },
+        _ if bytes == 0 => Elements { bytes, element },
+        all => {
+            let before = (all - 1).saturating_mul(stride).saturating_mul(element);
+            Elements { bytes: before.saturating_add(bytes), element }
+        }
+    }
+}
+
+/// 0: there is no such type.
+fn bytes_of_element(how: u64) -> u64 {
     let [element, ..] = how.to_le_bytes();
-    let element = ElementType::try_from(element).map_or(0, ElementType::bytes);
-    n.saturating_mul(blocks).min(how >> 16).saturating_mul(element)
+    ElementType::try_from(element).map_or(0, ElementType::bytes)
 }
 
 /// Combines the elements at `a` and those of the parts at `b` to those at `out`, as `how` says: an [`ElementType`], a [`Reduction`] from bit 8 on,
@@ -56,11 +85,11 @@ pub unsafe fn combine(operands: [u64; 3], n: u64, (how, parts): (u64, u64), cont
     else {
         return;
     };
-    let (all, first) = (how >> 16, n * u64::from(BlockContext::of(context).block));
-    let n = n.min(all.saturating_sub(first));
-    let [a, b, out] = operands.map(|operand| operand + first * element.bytes());
-    let (count, place) = (parts & 0xFFFF_FFFF, parts >> 32);
-    let parts = Parts { count, place, stride: part_stride(all) };
+    let all = how >> 16;
+    let first = n.saturating_mul(BlockContext::of(context).block.into()).min(all);
+    let n = n.min(all - first);
+    let [a, b, out] = operands.map(|operand| operand.wrapping_add(first * element.bytes()));
+    let parts = Parts::of(how, parts);
     by_type!(element, [a, b, out], n, parts, reduction, {
         F32 => f32, F16 => f16, BF16 => bf16, F64 => f64, I8 => i8, U8 => u8, I16 => i16, U16 => u16, I32 => i32,
         U32 => u32, I64 => i64, U64 => u64,

@@ -28,11 +28,12 @@ pub fn dag_value(seed: u64, index: u64, producer_values: impl Iterator<Item = u6
     producer_values.fold(mix(mix(seed) ^ index), |value, producer| mix(value ^ producer))
 }
 
-/// Counts its execution and writes its [`dag_value`]; `producers` is a table and how many entries it has.
+/// Counts its execution and writes its [`dag_value`]; `producers` is a table and how many entries it has. A producer that does not stand before the node is none:
+/// so what the table holds does not say how far the kernel reaches.
 ///
 /// # Safety
 /// The [argument contract](crate::args): `values` is a table of `u64` and `counters` one of `u32`,
-/// both with an element `index`, which is written; the producers are indices (`u32`) into
+/// both with the elements up to `index`, which is written; the producers are indices (`u32`) into
 /// `values`. The counter must be initialised, and so must the value of each producer.
 #[inline]
 pub unsafe fn dag_node(
@@ -49,11 +50,12 @@ pub unsafe fn dag_node(
     let count: u32 = unsafe { args::load(counters, node) };
     // SAFETY: the same.
     unsafe { args::store(counters, node, count.wrapping_add(1)) };
-    let producer_values = (0..args::size(n)).map(|i| {
+    let producer_values = (0..args::size(n)).filter_map(|i| {
         // SAFETY: the same; there are `n` producers.
         let producer: u32 = unsafe { args::load(producers, i) };
-        // SAFETY: the same; producers are indices of values, and a producer has finished.
-        unsafe { args::load(values, producer as usize) }
+        let producer = producer as usize;
+        // SAFETY: the same; an element before that of the node, and a producer has finished.
+        (producer < node).then(|| unsafe { args::load(values, producer) })
     });
     let value = dag_value(seed, index, producer_values);
     // SAFETY: the same; there is a value for this node, and nobody reads it before the node

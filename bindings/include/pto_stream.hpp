@@ -46,10 +46,11 @@ inline uint64_t element_bytes(uint32_t element) {
 
 // A strided part of a tensor. What does not fit is refused where the view is used, with a fault that names the argument.
 struct Tensor : pto_stream_tensor {
+    bool has(uint32_t dimension) const { return dimension < rank && rank <= PTO_STREAM_RANKS; }
     // Elements `start` to `start + length` of a dimension.
     Tensor slice(uint32_t dimension, uint32_t start, uint32_t length) const {
         Tensor view = *this;
-        if (dimension >= rank) {
+        if (!has(dimension)) {
             view.rank = PTO_STREAM_RANKS + 1;
         } else if (length == 0 || start > shape[dimension] || length > shape[dimension] - start) {
             view.bytes = 0;
@@ -62,7 +63,7 @@ struct Tensor : pto_stream_tensor {
     // Every `step`-th element of a dimension, from its first one.
     Tensor step(uint32_t dimension, uint32_t step) const {
         Tensor view = *this;
-        if (dimension >= rank) {
+        if (!has(dimension)) {
             view.rank = PTO_STREAM_RANKS + 1;
         } else if (step == 0) {
             view.bytes = 0;
@@ -75,7 +76,7 @@ struct Tensor : pto_stream_tensor {
     // Two dimensions exchanged.
     Tensor transpose(uint32_t a, uint32_t b) const {
         Tensor view = *this;
-        if (a >= rank || b >= rank) {
+        if (!has(a) || !has(b)) {
             view.rank = PTO_STREAM_RANKS + 1;
         } else {
             view.shape[a] = shape[b];

@@ -57,24 +57,64 @@ impl Extents {
     }
 }
 
-/// What a call does to one of its tensors.
+/// What a call reaches of elements that are no `f32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elements {
+    /// So many bytes at most, from the address on.
+    pub bytes: u64,
+    /// Bytes of an element: it begins at a multiple of them.
+    pub element: u64,
+}
+
+/// What a call does to one of its tensors. Without extents and without elements, how far the kernel reaches stands in memory, where nobody sees it before the
+/// kernel does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footprint {
     /// Whether it reads or writes the tensor.
     pub access: Access,
-    /// Which elements it touches; `None`: the kernel's table does not say it.
+    /// Which elements it touches, where these are `f32`.
     pub extents: Option<Extents>,
-    /// Where the table does not say it: bytes that the tensor has at least.
-    pub least_bytes: u64,
+    /// How far it reaches, where they are something else.
+    pub elements: Option<Elements>,
 }
 
 impl Footprint {
     /// Bytes that have to be there, from the address on; `None`: more than 64 bits count.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
-        self.extents.map_or(Some(self.least_bytes), Extents::bytes)
+        match (self.extents, self.elements) {
+            (Some(extents), _) => extents.bytes(),
+            (None, Some(elements)) => Some(elements.bytes),
+            (None, None) => Some(1),
+        }
+    }
+
+    /// Whether how far the kernel reaches stands in memory.
+    #[must_use]
+    pub const fn follows_memory(&self) -> bool {
+        self.extents.is_none() && self.elements.is_none()
+    }
+
+    /// The address is a multiple of these bytes.
+    fn alignment(&self) -> u64 {
+        let of_elements = self.elements.map_or(1, |elements| elements.element.max(1));
+        self.extents.map_or(of_elements, |_| Extents::ELEMENT)
+    }
+
+    /// Rows or columns that cost a kernel time, and no memory; `None`: so few that nobody notices, or each has memory of its own.
+    fn weightless(&self) -> Option<u64> {
+        let [rows, cols, distance] = self.extents?.matrix();
+        let count = match (rows, cols, distance) {
+            (0, cols, _) => cols,
+            (rows, 0, _) | (rows, _, 0) => rows,
+            _ => 0,
+        };
+        (count > MOST_WEIGHTLESS).then_some(count)
     }
 }
+
+/// Rows that are the same row, or rows and columns without elements: so many are let through. A kernel would go through 2^64 of them for centuries.
+const MOST_WEIGHTLESS: u64 = 1 << 20;
 
 /// What a call with these words, in so many blocks, does to the tensor of argument `at`; `None`: that is no tensor, or words are missing.
 pub type FootprintFn = fn(words: &[u64], blocks: u32, at: usize) -> Option<Footprint>;
@@ -132,6 +172,11 @@ pub trait Arguments {
         true
     }
 
+    /// Whether somebody vouches for the numbers in memory by which a kernel reaches: those that wrote the program did.
+    fn is_vouched_for(&self) -> bool {
+        false
+    }
+
     /// Writes why argument `at` is no address, and what to give, behind "is an address, and ".
     ///
     /// # Errors
@@ -158,8 +203,12 @@ pub enum Defect {
     View(usize),
     /// This argument reaches to this byte; `None`: beyond 64 bits.
     Reach(usize, Option<u64>),
-    /// This argument begins at this byte, which is none of an element.
-    Misaligned(usize, u64),
+    /// This argument begins at this byte, which is none where an element of so many bytes begins.
+    Misaligned(usize, u64, u64),
+    /// This argument has so many rows or columns that take no memory.
+    Weightless(usize, u64),
+    /// How far the kernel reaches from this argument stands in memory.
+    InMemory(usize),
 }
 
 impl<'k> Signature<'k> {
@@ -201,7 +250,12 @@ impl<'k> Signature<'k> {
         let (Some(args), Some(footprint)) = (self.args, self.footprint) else { return Ok(()) };
         for at in 0..args.len() {
             match footprint(words, blocks, at) {
-                Some(footprint) => check_memory(&footprint, at, call)?,
+                Some(footprint) => {
+                    check_memory(&footprint, at, call)?;
+                    if footprint.follows_memory() && !call.is_vouched_for() {
+                        return Err(Defect::InMemory(at));
+                    }
+                }
                 None if call.is_view(at) => return Err(Defect::View(at)),
                 None => {}
             }
@@ -211,6 +265,9 @@ impl<'k> Signature<'k> {
 }
 
 fn check_memory(footprint: &Footprint, at: usize, call: &impl Arguments) -> Result<(), Defect> {
+    if let Some(count) = footprint.weightless().filter(|_| call.has_sizes()) {
+        return Err(Defect::Weightless(at, count));
+    }
     let needed = footprint.bytes().filter(|_| call.has_sizes());
     if needed == Some(0) {
         return Ok(());
@@ -223,8 +280,12 @@ fn check_memory(footprint: &Footprint, at: usize, call: &impl Arguments) -> Resu
     if end.is_none_or(|end| end > bytes) {
         return Err(Defect::Reach(at, end));
     }
-    let is_aligned = footprint.extents.is_none() || offset.is_multiple_of(Extents::ELEMENT);
-    if is_aligned { Ok(()) } else { Err(Defect::Misaligned(at, offset)) }
+    let alignment = footprint.alignment();
+    if offset.is_multiple_of(alignment) {
+        Ok(())
+    } else {
+        Err(Defect::Misaligned(at, offset, alignment))
+    }
 }
 
 impl Defect {
@@ -301,11 +362,24 @@ impl fmt::Display for Telling<'_> {
                 };
                 write!(f, ", which has {bytes}; check the sizes that the task gives")
             }
-            Defect::Misaligned(at, offset) => {
+            Defect::Misaligned(at, offset, alignment) => {
                 argument(f, at)?;
                 write!(f, "begins at byte {offset} of ")?;
                 memory(f, at)?;
-                write!(f, "; begin at a multiple of {}, where an element begins", Extents::ELEMENT)
+                write!(f, "; begin at a multiple of {alignment}, where an element begins")
+            }
+            Defect::Weightless(at, count) => {
+                argument(f, at)?;
+                write!(
+                    f,
+                    "has {count} rows or columns that take no memory; give at most {MOST_WEIGHTLESS}"
+                )
+            }
+            Defect::InMemory(at) => {
+                argument(f, at)?;
+                f.write_str(
+                    "is used as far as numbers in memory say, and nobody checks those; submit the kernel from a builder program, which vouches for them",
+                )
             }
         }
     }

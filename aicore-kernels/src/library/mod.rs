@@ -16,7 +16,7 @@ mod table;
 
 use pto_abi::{CoreKind, FuncId};
 use pto_graph::group;
-pub use pto_graph::signature::{Access, Extents, Footprint};
+pub use pto_graph::signature::{Access, Elements, Extents, Footprint};
 use pto_graph::signature::{FootprintFn, Signature};
 
 /// A kernel's entry: its argument words, see [`crate::args`].
@@ -106,10 +106,10 @@ macro_rules! footprint {
         None
     };
     ($role:ident) => {
-        Some(Footprint { access: Access::$role, extents: None, least_bytes: 1 })
+        Some(Footprint { access: Access::$role, extents: None, elements: None })
     };
-    ($role:ident {$least:expr}) => {
-        Some(Footprint { access: Access::$role, extents: None, least_bytes: $least })
+    ($role:ident {$elements:expr}) => {
+        Some(Footprint { access: Access::$role, extents: None, elements: Some($elements) })
     };
     ($role:ident [$rows:expr, $cols:expr; $ld:expr]) => {
         footprint!(@ $role Extents::Matrix([$rows, $cols, $ld]))
@@ -118,27 +118,27 @@ macro_rules! footprint {
         footprint!(@ $role Extents::Vector($n))
     };
     (@ $role:ident $extents:expr) => {
-        Some(Footprint { access: Access::$role, extents: Some($extents), least_bytes: 0 })
+        Some(Footprint { access: Access::$role, extents: Some($extents), elements: None })
     };
 }
 
-/// Bytes of so many elements; as many as there are where 64 bits do not count them.
+/// So many elements of so many bytes; as many bytes as there are where 64 bits do not count them.
 #[cfg(feature = "code")]
-const fn bytes(count: u64, element: u64) -> u64 {
-    count.saturating_mul(element)
+const fn elements(count: u64, element: u64) -> Elements {
+    Elements { bytes: count.saturating_mul(element), element }
 }
 
-/// Bytes of the elements up to this one.
+/// The elements up to this one.
 #[cfg(feature = "code")]
-const fn up_to(index: u64, element: u64) -> u64 {
-    bytes(index.saturating_add(1), element)
+const fn up_to(index: u64, element: u64) -> Elements {
+    elements(index.saturating_add(1), element)
 }
 
 /// Writes ids, entries, calls and the list from the rows, so that an id is its index by construction.
 macro_rules! library {
     ($(
         $id:literal $constant:ident $name:ident $kind:ident $summary:literal
-        ($($arg:ident: $role:ident $([$($extent:tt)*])? $({$least:expr})?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
+        ($($arg:ident: $role:ident $([$($extent:tt)*])? $({$elements:expr})?),* $(; $context:ident)? $(| $words:ident)?) => { $($body:tt)* };
     )*) => {
         /// The function ids of the library kernels.
         pub mod func {
@@ -196,15 +196,15 @@ macro_rules! library {
         /// What the calls do to their tensors.
         #[cfg(feature = "code")]
         mod footprints {
-            use crate::library::{Access, Extents, Footprint, bytes, up_to};
-            use crate::{attention, combine};
+            use crate::library::{Access, Extents, Footprint, elements, up_to};
+            use crate::{attention, combine, parts};
             $(
                 pub(super) fn $name(words: &[u64], blocks: u32, at: usize) -> Option<Footprint> {
                     const COUNT: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
                     let [$($arg),*] = *words.first_chunk::<COUNT>()?;
                     $(let $context = u64::from(blocks);)?
                     let _ = ($($arg,)* $($context,)? blocks);
-                    let all: [Option<Footprint>; COUNT] = [$(footprint!($role $([$($extent)*])? $({$least})?)),*];
+                    let all: [Option<Footprint>; COUNT] = [$(footprint!($role $([$($extent)*])? $({$elements})?)),*];
                     all.get(at).copied().flatten()
                 }
             )*

@@ -8,8 +8,8 @@
 //! |---|---|---|
 //! | `In [n]`, `Out [n]`, `InOut [n]` | a GM address | a `Vector` of n `f32` |
 //! | `In [rows, cols; ld]`, and so on | a GM address | a `Matrix`; `ld` is the distance between its rows |
-//! | `In`, `Out`, `InOut` | a GM address | the address; the arithmetic is unsafe, and reads by `args::load` |
-//! | `In {bytes}`, and so on | the same | the same; the tensor has so many bytes at least, and `context` is the number of blocks there |
+//! | `In`, `Out`, `InOut` | a GM address | the address; the arithmetic is unsafe, reads by `args::load`, and reaches as far as numbers in memory say: who launches it is refused, a builder program is not |
+//! | `In {elements}`, and so on | the same | the same; the kernel reaches so far, and `context` is the number of blocks there |
 //! | `Size` | a number of 64 bits | the same |
 //! | `F32` | an `f32` in the low half | an `f32` |
 //!
@@ -80,12 +80,12 @@ macro_rules! kernels {
             14 EMPTY_AIV empty_aiv AIV "nothing, on a vector core" () => {};
             15 DAG_NODE_AIC dag_node_aic AIC "counters[index] += 1, values[index] = fold of the producers' values"
                 (index: Size, seed: Size, values: InOut {up_to(index, 8)}, counters: InOut {up_to(index, 4)},
-                    producers: In {bytes(n, 4)}, n: Size)
+                    producers: In {elements(n, 4)}, n: Size)
                 // SAFETY: the caller keeps the contract of the node.
                 => { unsafe { probe::dag_node(index, seed, values, counters, (producers, n)) } };
             16 DAG_NODE_AIV dag_node_aiv AIV "counters[index] += 1, values[index] = fold of the producers' values"
                 (index: Size, seed: Size, values: InOut {up_to(index, 8)}, counters: InOut {up_to(index, 4)},
-                    producers: In {bytes(n, 4)}, n: Size)
+                    producers: In {elements(n, 4)}, n: Size)
                 // SAFETY: the caller keeps the contract of the node.
                 => { unsafe { probe::dag_node(index, seed, values, counters, (producers, n)) } };
             17 SPIN_AIV spin_aiv AIV "busy for a number of iterations, on a vector core"
@@ -94,7 +94,7 @@ macro_rules! kernels {
                 (iterations: Size) => { probe::spin(iterations) };
             19 CHOLESKY_POTRF cholesky_potrf AIV
                 "a = l with l @ l^T = a; status: 0, or the row, from 1, whose pivot is not above zero"
-                (a: InOut [n, n; a_ld], status: Out {4}, n: Size, a_ld: Size, first_row: Size)
+                (a: InOut [n, n; a_ld], status: Out {elements(1, 4)}, n: Size, a_ld: Size, first_row: Size)
                 // SAFETY: the caller keeps the contract: `status` is one `u32`.
                 => { unsafe { args::store(status, 0, cholesky::potrf(a, first_row)) } };
             20 CHOLESKY_TRSM cholesky_trsm AIV "a = a @ l^-T, l lower triangular"
@@ -135,30 +135,30 @@ macro_rules! kernels {
                     rows: Size, cols: Size, gate_ld: Size, up_ld: Size, out_ld: Size)
                 => { layer::gated(gate, up, out) };
             30 MOE_ROUTE moe_route AIV "the top_k experts of each token, and the softmax of their logits"
-                (logits: In [tokens, n_experts; logits_ld], experts: Out {bytes(tokens, bytes(top_k, 4))}, weights: Out [tokens, top_k; top_k],
+                (logits: In [tokens, n_experts; logits_ld], experts: Out {elements(tokens.saturating_mul(top_k), 4)}, weights: Out [tokens, top_k; top_k],
                     tokens: Size, n_experts: Size, top_k: Size, logits_ld: Size)
                 // SAFETY: the caller keeps the contract of `route`.
                 => { unsafe { experts::route(logits, experts, weights, top_k) } };
             31 MOE_LIST moe_list AIV "the entries of experts that are expert"
-                (experts: In {bytes(entries, 4)}, list: Out, count: Out {4}, entries: Size, expert: Size)
+                (experts: In {elements(entries, 4)}, list: Out, count: Out {elements(1, 4)}, entries: Size, expert: Size)
                 // SAFETY: the caller keeps the contract of `list`.
                 => { unsafe { experts::list(experts, list, count, entries, expert) } };
             32 MOE_GATHER moe_gather AIV "out[i] = x[list[i] / top_k], ran += 1"
-                (x: In [tokens, cols; x_ld], list: In, count: In {4}, ran: InOut {4}, out: Out, tokens: Size, cols: Size,
+                (x: In [tokens, cols; x_ld], list: In, count: In {elements(1, 4)}, ran: InOut {elements(1, 4)}, out: Out, tokens: Size, cols: Size,
                     top_k: Size, x_ld: Size, out_ld: Size)
                 // SAFETY: the caller keeps the contract of `gather`.
                 => { unsafe { experts::gather(x, (list, count), ran, [out, cols, out_ld], top_k) } };
             33 MOE_MATMUL moe_matmul AIC "c = a @ b, for *count rows"
-                (a: In, b: In [k, n; b_ld], c: Out, count: In {4}, n: Size, k: Size, a_ld: Size, b_ld: Size,
+                (a: In, b: In [k, n; b_ld], c: Out, count: In {elements(1, 4)}, n: Size, k: Size, a_ld: Size, b_ld: Size,
                     c_ld: Size)
                 // SAFETY: the caller keeps the contract of `product`.
                 => { unsafe { experts::product([a, k, a_ld], b, [c, n, c_ld], count) } };
             34 MOE_SILU_MUL moe_silu_mul AIV "out = gate / (1 + e^-gate) * up, for *count rows"
-                (gate: In, up: In, out: Out, count: In {4}, cols: Size, gate_ld: Size, up_ld: Size, out_ld: Size)
+                (gate: In, up: In, out: Out, count: In {elements(1, 4)}, cols: Size, gate_ld: Size, up_ld: Size, out_ld: Size)
                 // SAFETY: the caller keeps the contract of `gated`.
                 => { unsafe { experts::gated([gate, gate_ld], [up, up_ld], [out, out_ld], cols, count) } };
             35 MOE_SCATTER moe_scatter AIV "out[list[i] / top_k] += weights[list[i]] * y[i]"
-                (y: In, list: In, count: In {4}, weights: In, out: InOut [tokens, cols; out_ld], tokens: Size,
+                (y: In, list: In, count: In {elements(1, 4)}, weights: In, out: InOut [tokens, cols; out_ld], tokens: Size,
                     cols: Size, top_k: Size, y_ld: Size, out_ld: Size)
                 // SAFETY: the caller keeps the contract of `scatter`.
                 => { unsafe { experts::scatter([y, cols, y_ld], (list, count), weights, out, top_k) } };
@@ -175,28 +175,28 @@ macro_rules! kernels {
                 => { unsafe { layer::rotate((q, k), (positions, angles), [rows, head_dim, group, ld], context) } };
             38 PART_AIC part_aic AIC
                 "folds into the cell of its part, on a cube core; group: parts that wait for each other"
-                (cells: InOut {bytes(context, 32)}, salt: Size, group: Size; context)
+                (cells: InOut {elements(context.saturating_mul(parts::BLOCK_WORDS), 8)}, salt: Size, group: Size; context)
                 // SAFETY: the caller keeps the contract of `part`.
                 => { unsafe { parts::part(cells, salt, group, context, 0) } };
             39 PART_AIV part_aiv AIV
                 "folds into the cell of its part, on a vector core; group: parts that wait for each other"
-                (cells: InOut {bytes(context, 32)}, salt: Size, group: Size; context)
+                (cells: InOut {elements(context.saturating_mul(parts::BLOCK_WORDS), 8)}, salt: Size, group: Size; context)
                 // SAFETY: the caller keeps the contract of `part`.
                 => { unsafe { parts::part(cells, salt, group, context, 1) } };
             40 TILE_AIC tile_aic AIC
                 "executes the tile kernel of an expanded plan, on a cube core; behind these words stand its operands"
-                (code: In {code_bytes}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In {elements(code_bytes, 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             41 TILE_AIV tile_aiv AIV
                 "executes the tile kernel of an expanded plan, on a vector core; behind these words stand its operands"
-                (code: In {code_bytes}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In {elements(code_bytes, 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"
                 () => {};
             43 REDUCE reduce AIV "out = b[0] op .. op a op .. op b[k - 1], of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on; parts: k, and a's place between them from bit 32 on"
-                (a: In {combine::bytes(n, how, context)}, b: In {combine::bytes(n, how, context)}, out: Out {combine::bytes(n, how, context)}, n: Size, how: Size, parts: Size; context)
+                (a: In {combine::elements(n, how, context)}, b: In {combine::elements_of_parts(n, how, parts, context)}, out: Out {combine::elements(n, how, context)}, n: Size, how: Size, parts: Size; context)
                 // SAFETY: the caller keeps the contract of `combine`.
                 => { unsafe { combine::combine([a, b, out], n, (how, parts), context) } };
         }

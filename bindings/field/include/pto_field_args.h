@@ -84,13 +84,19 @@ private:
 typedef uint8_t DepFlags;
 enum : DepFlags { DEP_NONE = 0, DEP_WAIT = 1, DEP_RETAIN = 2, DEP_DEFAULT = 3 };
 
-// One argument, as programs read it.
+// One argument, as programs read it. One that was not added is a tensor without elements, at no address.
 class PtoFieldTensorArg {
 public:
     explicit PtoFieldTensorArg(const void *what) : what_(what) {}
-    const ChipTensor &ref() const { return *static_cast<const ChipTensor *>(what_); }
+    const ChipTensor &ref() const {
+        static const ChipTensor none = {};
+        return what_ == nullptr ? none : *ptr();
+    }
     const ChipTensor *ptr() const { return static_cast<const ChipTensor *>(what_); }
-    const TensorCreateInfo &create_info() const { return *static_cast<const TensorCreateInfo *>(what_); }
+    const TensorCreateInfo &create_info() const {
+        static const TensorCreateInfo none(nullptr, 0);
+        return what_ == nullptr ? none : *static_cast<const TensorCreateInfo *>(what_);
+    }
 
 private:
     const void *what_;
@@ -138,7 +144,7 @@ public:
     }
     template <uint32_t T, uint32_t S>
     void copy_scalars_from(const PtoFieldArgs<T, S> &source, int offset, int count) {
-        if (offset < 0 || count < 0 || offset + count > source.scalar_count()) {
+        if (offset < 0 || count < 0 || offset > source.scalar_count() || count > source.scalar_count() - offset) {
             return set_error("copy_scalars_from: the source has no such scalars");
         }
         for (int at = 0; at < count; at++) {
@@ -203,9 +209,11 @@ public:
     }
     void reset() { clear(); }
 
-    PtoFieldTensorArg tensor(uint32_t index) const { return PtoFieldTensorArg(tensors_[checked(index)].what); }
-    TensorArgType tag(uint32_t index) const { return static_cast<TensorArgType>(tensors_[checked(index)].tag); }
-    uint64_t scalar(uint32_t index) const { return index < SCALARS ? scalars_[index] : 0; }
+    PtoFieldTensorArg tensor(uint32_t index) const { return PtoFieldTensorArg(index < tensor_count_ ? tensors_[index].what : nullptr); }
+    TensorArgType tag(uint32_t index) const {
+        return index < tensor_count_ ? static_cast<TensorArgType>(tensors_[index].tag) : TensorArgType::INPUT;
+    }
+    uint64_t scalar(uint32_t index) const { return index < scalar_count_ ? scalars_[index] : 0; }
     int32_t tensor_count() const { return static_cast<int32_t>(tensor_count_); }
     int32_t scalar_count() const { return static_cast<int32_t>(scalar_count_); }
 
@@ -296,8 +304,6 @@ private:
             dump_ |= static_cast<uint64_t>(1) << (tensor_count_ + at);
         }
     }
-    static uint32_t checked(uint32_t index) { return index < TENSORS ? index : TENSORS - 1; }
-
     const PTO2TaskId *dependencies_ = nullptr;
     const uint8_t *dependency_kinds_ = nullptr;
     const char *error_ = nullptr;

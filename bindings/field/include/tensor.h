@@ -110,7 +110,11 @@ struct alignas(64) ChipTensor {
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
 
+    // No tensor has more than five dimensions; what says so has no elements.
     uint64_t numel() const {
+        if (ndims > 5) {
+            return 0;
+        }
         uint64_t count = 1;
         for (uint32_t dim = 0; dim < ndims; dim++) {
             count *= shapes[dim];
@@ -120,6 +124,9 @@ struct alignas(64) ChipTensor {
     uint64_t nbytes() const { return numel() * get_element_size(dtype); }
     // Elements from the first one of the view to behind its last one.
     uint64_t extent_elem() const {
+        if (ndims > 5) {
+            return 0;
+        }
         uint64_t last = 0;
         for (uint32_t dim = 0; dim < ndims; dim++) {
             if (shapes[dim] == 0) {

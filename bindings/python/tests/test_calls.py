@@ -22,7 +22,7 @@ def run(arguments):
 @pytest.mark.parametrize("seed", [1, 1001])
 def test_calls_by_seeds(seed):
     """The same calls again: `python bindings/python/tests/calls.py SEED 120 list`."""
-    assert run([str(CALLS), str(seed), "600"]).endswith("done\n")
+    assert run([str(CALLS), str(seed), "1000"]).endswith("done\n")
 
 
 BEGIN = """

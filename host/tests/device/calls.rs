@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use pto_aicore_kernels::dag_value;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec};
 use pto_host::session::{SessionError, SessionOptions};
@@ -139,10 +140,52 @@ fn sizes_of_kernels_without_matrices_are_checked() {
             "a, reaches to byte 36",
         ),
         (func::TILE_AIV, CoreKind::AIV, &[at, 33, at, at, 0, at], "code, reaches to byte 33"),
+        // The last of three parts stands behind two others of 64 elements each.
+        (
+            func::REDUCE,
+            CoreKind::AIV,
+            &[at, at, at, 2, float | 2 << 16, 3],
+            "b, reaches to byte 520",
+        ),
+        (
+            func::DAG_NODE_AIV,
+            CoreKind::AIV,
+            &[0, 0, at + 4, at, at, 0],
+            "values, begins at byte 4 of the allocation",
+        ),
+        // What takes no memory takes time.
+        (
+            func::COPY,
+            CoreKind::AIV,
+            &[at, at, 1 << 40, 1, 0, 0],
+            "a, has 1099511627776 rows or columns that take no memory",
+        ),
+        (func::COPY, CoreKind::AIV, &[0, 0, 1 << 40, 0, 9, 9], "a, has 1099511627776 rows"),
+        (func::COPY, CoreKind::AIV, &[0, 0, 0, 1 << 40, 9, 9], "a, has 1099511627776 rows"),
+        // How many tokens an expert has stands in memory.
+        (
+            func::MOE_GATHER,
+            CoreKind::AIV,
+            &[at, at, at, at, at, 1, 1, 1, 1, 1],
+            "list, is used as far as numbers in memory say",
+        ),
     ] {
         let image = graph(&device, TaskSpec::new(func, kind, args));
         refused(&mut device, &image, &["task 1: ", says]);
     }
+}
+
+/// Numbers that memory holds do not lead a node out of what its words say.
+#[test]
+fn producers_that_do_not_stand_before_their_node_are_none() {
+    let mut device = device();
+    let values = device.upload(&[7_u64, 0]).unwrap();
+    let counters = device.zeroed::<u32>(2).unwrap();
+    let producers = device.upload(&[u32::MAX, 0, 1, 1 << 30]).unwrap();
+    let args = [1, 3, values.address().0, counters.address().0, producers.address().0, 4];
+    let image = graph(&device, TaskSpec::new(func::DAG_NODE_AIV, CoreKind::AIV, &args));
+    device.run(Work::HostGraph(&image), &RunOptions::default()).expect("it runs");
+    assert_eq!(values.read().unwrap()[1], dag_value(3, 1, [7].into_iter()));
 }
 
 /// A kernel of one's own declares its cores, and nothing else.

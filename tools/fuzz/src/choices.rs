@@ -1,5 +1,7 @@
 //! Interprets bytes as a sequence of choices, for targets that make calls instead of reading files. After the last byte every choice is 0.
 
+use crate::Mutator;
+
 /// What is left of the bytes.
 pub(crate) struct Choices<'a>(&'a [u8]);
 
@@ -33,6 +35,11 @@ impl<'a> Choices<'a> {
             240..=249 => u64::MAX - u64::from(self.byte()),
             _ => i64::MAX.cast_unsigned() + u64::from(self.byte()),
         }
+    }
+
+    /// A source of as many choices as a caller likes, from what is left of the bytes.
+    pub(crate) fn more(&mut self) -> Mutator {
+        Mutator::new((0..8).fold(0, |seed, _| seed << 8 | u64::from(self.byte())))
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "any 32 bits will do")]

@@ -148,6 +148,16 @@ impl Mutator {
         (start, start + self.below(most + 1))
     }
 
+    /// One of `values`.
+    pub fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len())]
+    }
+
+    /// A number at which code tends to go wrong.
+    pub fn edge(&mut self) -> u64 {
+        self.one_of(EDGES)
+    }
+
     /// A number below `bound`, which is not 0.
     #[expect(clippy::cast_possible_truncation, reason = "below `bound`, which is a usize")]
     pub fn below(&mut self, bound: usize) -> usize {

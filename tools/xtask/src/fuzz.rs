@@ -22,7 +22,7 @@ const FLAGS: &str = "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer -
 /// How long, unless the request says.
 const SECONDS: &str = "60";
 
-/// `cargo xtask fuzz TARGET [--seconds N]`, or `cargo xtask fuzz calls rust|c [--seed N] [--calls N]`.
+/// `cargo xtask fuzz TARGET [--seconds N]`, or `cargo xtask fuzz calls rust|c|cpp [--seed N] [--calls N]`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     if let ["calls", request @ ..] = request {
         return calls(root, request);

@@ -16,7 +16,7 @@
 //! recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with `--suite`
 //!                    all tests of the copy as well
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
-//! fuzz calls DOOR    makes calls of the interface DOOR (rust, c) by seeds; `--seed N` for the first one, `--calls N` for how many
+//! fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
 //! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
 //! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
@@ -75,7 +75,7 @@ usage: cargo xtask <command>
   recipes            adds a kernel and an example to a copy of the tree as docs/hacking.md says, and runs them; with
                      `--suite` all tests of the copy as well
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
-  fuzz calls DOOR    makes calls of the interface DOOR (rust, c) by seeds; `--seed N` for the first one, `--calls N` for how many
+  fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
   miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
   generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
   generate --check   fails when they are stale

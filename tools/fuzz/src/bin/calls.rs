@@ -2,20 +2,28 @@
 //! its seed, and with the calls that it made. `cargo xtask fuzz calls` builds and starts this program.
 //!
 //! ```text
-//! watch --start--> child: "seed N" before each script --> ends well, ends otherwise, or says nothing for a minute
-//!   ^--- a script that fails is made shorter, then listed ---'
+//! watch --a batch of seeds for each processor--> child: "seed N" before each script --> ends well, ends otherwise, or says nothing for a minute
+//!   ^--- a script that fails is made shorter, then listed ------------------------------'
 //! ```
+//! A batch has a process of its own, so that what a script leaves behind (threads, memory) does not pile up for long.
 
 use std::io::{BufRead, BufReader, Write};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use pto_fuzz::calls::{self, CALL_BYTES, CALLS_OF_A_SEED};
 
 /// A script that says nothing for so long does not end.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Scripts of one process.
+const SEEDS_OF_A_BATCH: u64 = 50;
+/// How often a long run says how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// How often a script that fails is tried with fewer calls.
 const TRIES: usize = 40;
 
@@ -23,7 +31,8 @@ const TRIES: usize = 40;
 type Door = (&'static str, fn(&[u8]));
 
 /// The interfaces, and what plays a script on them. The last one is a planted mistake, for tests of this program.
-const DOORS: &[Door] = &[("rust", calls::rust), ("c", calls::c), ("mistake", mistake)];
+const DOORS: &[Door] =
+    &[("rust", calls::rust), ("c", calls::c), ("cpp", calls::cpp), ("mistake", mistake)];
 
 /// Fails where a script has a certain call.
 fn mistake(script: &[u8]) {
@@ -31,7 +40,7 @@ fn mistake(script: &[u8]) {
     assert!(!has_call, "the planted mistake");
 }
 
-const USAGE: &str = "usage: pto-fuzz-calls rust|c [--seed N] [--calls N]\n\
+const USAGE: &str = "usage: pto-fuzz-calls rust|c|cpp [--seed N] [--calls N]\n\
     Example: pto-fuzz-calls rust --seed 1 --calls 100000\n\
     One seed alone: pto-fuzz-calls c --seed 17 --calls 200";
 
@@ -44,6 +53,8 @@ struct Request {
     script: Option<PathBuf>,
     is_child: bool,
     lists: bool,
+    /// What programs in C++ were compiled into, for all children.
+    folder: Option<tempfile::TempDir>,
 }
 
 fn request() -> Option<Request> {
@@ -55,6 +66,7 @@ fn request() -> Option<Request> {
         script: None,
         is_child: false,
         lists: false,
+        folder: None,
     };
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -70,13 +82,18 @@ fn request() -> Option<Request> {
 }
 
 fn main() -> ExitCode {
-    let Some(request) = request() else {
+    let Some(mut request) = request() else {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     };
     if request.is_child {
         play(&request);
         return ExitCode::SUCCESS;
+    }
+    if request.door == "cpp" {
+        let folder = tempfile::tempdir().expect("a folder for programs");
+        calls::compile_cpp(folder.path());
+        request.folder = Some(folder);
     }
     watch(&request)
 }
@@ -110,6 +127,9 @@ fn child(request: &Request, arguments: &[&str]) -> Child {
     let program = std::env::current_exe().expect("this program has a path");
     let mut command = Command::new(program);
     command.arg(&request.door).arg("--child").args(arguments);
+    if let Some(folder) = &request.folder {
+        command.env(calls::CPP_FOLDER, folder.path());
+    }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("this program starts again")
 }
@@ -166,14 +186,74 @@ fn follow(mut child: Child) -> Ended {
     Ended { status, seed, said: errors.join().unwrap_or_default() }
 }
 
-fn watch(request: &Request) -> ExitCode {
-    let (seed, calls) = (request.seed.to_string(), request.calls.to_string());
-    let ended = follow(child(request, &["--seed", &seed, "--calls", &calls]));
-    if ended.is_well() {
-        println!("{} calls through the door {} are safe", request.calls, request.door);
-        return ExitCode::SUCCESS;
+/// The batches of a run, and how far it is.
+struct Batches<'r> {
+    request: &'r Request,
+    /// Calls of batches that have begun, of those that have ended well.
+    begun: AtomicU64,
+    ended: AtomicU64,
+    failed: Mutex<Option<(u64, Ended)>>,
+}
+
+impl Batches<'_> {
+    /// Takes one after the other, until none is left or one has failed.
+    fn work(&self) {
+        const CALLS: u64 = SEEDS_OF_A_BATCH * CALLS_OF_A_SEED;
+        loop {
+            let before = self.begun.fetch_add(CALLS, Ordering::Relaxed);
+            if before >= self.request.calls || self.failed().is_some() {
+                return;
+            }
+            let calls = CALLS.min(self.request.calls - before);
+            let seed = self.request.seed.wrapping_add(before / CALLS_OF_A_SEED);
+            let words = [seed, calls].map(|number| number.to_string());
+            let ended = follow(child(self.request, &["--seed", &words[0], "--calls", &words[1]]));
+            if !ended.is_well() {
+                self.failed().get_or_insert((seed, ended));
+                return;
+            }
+            self.ended.fetch_add(calls, Ordering::Relaxed);
+        }
     }
-    let seed = ended.seed.unwrap_or(request.seed);
+
+    fn failed(&self) -> MutexGuard<'_, Option<(u64, Ended)>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says how far the run is, until `over` hears of its end.
+    fn tell(&self, over: &Receiver<()>) {
+        let start = Instant::now();
+        while over.recv_timeout(TOLD_EVERY) == Err(RecvTimeoutError::Timeout) {
+            let ended = self.ended.load(Ordering::Relaxed).max(1);
+            let (elapsed, all) = (start.elapsed().as_secs(), self.request.calls);
+            let left = u128::from(elapsed) * u128::from(all - ended.min(all)) / u128::from(ended);
+            eprintln!("{ended} of {all} calls after {elapsed} s, about {left} s left");
+        }
+    }
+}
+
+fn watch(request: &Request) -> ExitCode {
+    let (begun, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+    let batches = &Batches { request, begun, ended, failed: Mutex::new(None) };
+    let (is_over, over) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || batches.tell(&over));
+        // Calls wait more than they compute.
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let workers: Vec<_> = (0..2 * processors).map(|_| scope.spawn(|| batches.work())).collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("a worker does not panic"));
+        drop(is_over);
+    });
+    let failed = batches.failed().take();
+    let Some((first, ended)) = failed else {
+        let seconds = time_of_children().as_secs_f64();
+        println!(
+            "{} calls through the door {} are safe, and took {seconds:.1} s of CPU time",
+            request.calls, request.door
+        );
+        return ExitCode::SUCCESS;
+    };
+    let seed = ended.seed.unwrap_or(first);
     println!("seed {seed} of the door {} {}", request.door, ended.how());
     println!("{}", last_lines(&ended.said));
     let whole = calls::script(seed, CALLS_OF_A_SEED);
@@ -188,6 +268,19 @@ fn watch(request: &Request) -> ExitCode {
         request.door
     );
     ExitCode::FAILURE
+}
+
+/// The CPU time that processes took which this one started, and which have ended.
+fn time_of_children() -> Duration {
+    // SAFETY: zeros are such a record.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the place is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    let of = |time: libc::timeval| {
+        let part = |number: i64| u64::try_from(number).unwrap_or(0);
+        Duration::from_secs(part(time.tv_sec)) + Duration::from_micros(part(time.tv_usec))
+    };
+    of(usage.ru_utime) + of(usage.ru_stime)
 }
 
 fn last_lines(said: &str) -> String {

@@ -1,5 +1,7 @@
 //! The interface of C: devices, sessions, streams, events, flags, recordings, tensors, and the ends of processes and threads. Pointers are valid or null: that is
-//! what a caller of C vouches for. Graphs, kernels and runs of devices are in `../c_calls.rs`.
+//! what a caller of C vouches for. What devices and streams are given to do is in `c/work.rs`.
+
+mod work;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
@@ -14,7 +16,7 @@ use pto_runtime::session::{self, Counters};
 use pto_runtime::{error, kernel, memory, program_stream, tensor};
 
 use super::play::{Door, LIMIT, Pool, Settings, tell};
-use super::scarce;
+use super::{scarce, signals};
 use crate::choices::Choices;
 use crate::targets::c_calls::{SIZE_OF_OPTIONS, checked, count_of, nothing};
 
@@ -149,10 +151,16 @@ impl World {
             programs: Pool::default(),
             tensors: Pool::default(),
         };
-        for _ in 0..2 {
+        for of in 0..2 {
             world.open_device(choices);
-            world.open_session(&mut Choices::new(&[]));
+            // That of the pools, with this number.
+            world.open_session(&mut Choices::new(&[u8::MAX, of]));
+            for opens in [0, 0, 3, 6, 11] {
+                world.with_session(&mut Choices::new(&[u8::MAX, of, opens]));
+            }
         }
+        // No session has this one.
+        world.open_device(choices);
         world
     }
 
@@ -206,6 +214,7 @@ impl World {
         }
         let func_id = i32::try_from(NOTHING).unwrap_or(0);
         let entry = Some(nothing as unsafe extern "C" fn(*mut i64));
+        checked(kernel::pto_register_library(opened));
         // SAFETY: the name is a text, and the function takes any words.
         checked(unsafe {
             kernel::pto_register_kernel_function(opened, func_id, 1, c"nothing".as_ptr(), entry)
@@ -566,6 +575,7 @@ impl World {
         // SAFETY: the child calls the interface, as a program may, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
+            signals::of_child();
             // SAFETY: the signal ends a child that hangs.
             unsafe { libc::alarm(CHILD_S) };
             if let Some(opened) = opened {
@@ -584,8 +594,15 @@ impl World {
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
-        // SAFETY: the place is writable.
-        let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+        let ended = loop {
+            // SAFETY: the place is writable.
+            let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            let is_interrupted =
+                std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+            if ended != -1 || !is_interrupted {
+                break ended;
+            }
+        };
         assert!(ended == child && status == 0, "a child of fork ends with status {status:#x}");
     }
 }
@@ -596,12 +613,16 @@ impl Door for World {
         AT_EXIT.with_borrow_mut(|at_exit| {
             at_exit.get_or_insert(AtExit);
         });
-        match choices.byte() % 16 {
-            0 | 1 => self.with_device(choices),
-            2..=5 => self.with_session(choices),
-            6..=10 => self.with_stream(choices),
-            11..=13 => self.with_two(choices),
-            _ => self.with_tensor(choices),
+        match choices.byte() % 64 {
+            0..=6 => self.with_device(choices),
+            7..=22 => self.with_session(choices),
+            23..=41 => self.with_stream(choices),
+            42..=51 => self.with_two(choices),
+            52..=56 => self.with_tensor(choices),
+            57..=60 => self.with_library(choices),
+            61 => self.with_graph(choices),
+            62 => self.with_builder(choices),
+            _ => self.with_program(choices),
         }
     }
 

@@ -7,10 +7,14 @@
 //! a script is a script, and one that fails can be made shorter by leaving calls out.
 
 mod c;
+mod cpp;
 mod play;
 mod rust;
 mod scarce;
+mod signals;
+mod words;
 
+pub use cpp::{FOLDER as CPP_FOLDER, compile as compile_cpp};
 pub use play::{CALL_BYTES, CALLS_OF_A_SEED, list_calls, script, throw};
 
 /// Calls the safe interface of Rust.
@@ -21,4 +25,9 @@ pub fn rust(script: &[u8]) {
 /// Calls the interface of C.
 pub fn c(script: &[u8]) {
     play::play(script, c::World::open);
+}
+
+/// Calls the interfaces of C++, from programs in C++.
+pub fn cpp(script: &[u8]) {
+    cpp::play(script);
 }

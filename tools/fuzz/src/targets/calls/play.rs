@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::Mutator;
 use crate::choices::Choices;
 
-use super::scarce;
+use super::{scarce, signals};
 
 /// Bytes of a call.
 pub const CALL_BYTES: usize = 16;
@@ -70,6 +70,9 @@ pub(super) fn play<D: Door>(script: &[u8], open: impl FnOnce(Settings, &mut Choi
     let mut parts = script.chunks(CALL_BYTES);
     let mut choices = Choices::new(parts.next().unwrap_or_default());
     let threads = choices.one_of(&[1, 1, 2, 4]);
+    if choices.byte() < 64 {
+        signals::begin();
+    }
     let settings = Settings { threads, ends_alone: choices.byte().is_multiple_of(2) };
     let door = open(settings, &mut choices);
     let calls: Vec<_> = parts.take(4 * usize::try_from(CALLS_OF_A_SEED).unwrap_or(0)).collect();
@@ -93,6 +96,7 @@ pub(super) fn play<D: Door>(script: &[u8], open: impl FnOnce(Settings, &mut Choi
     scarce::end();
     survive(|| door.finish());
     survive(|| drop(door));
+    signals::end();
 }
 
 /// A panic that a script asked for is no defect where it comes back to the caller.

@@ -1,4 +1,6 @@
-//! The safe interface of Rust: devices, sessions, streams, events, flags, buffers, captures and runs.
+//! The safe interface of Rust: devices, sessions, streams, events, flags, buffers, captures and runs; what is in files, and groups, in `rust/programs.rs`.
+
+mod programs;
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;
@@ -15,12 +17,14 @@ use pto_host::session::{
 use pto_host::workloads::tile::DType;
 use pto_host::{
     Device, DeviceBuffer, DeviceOptions, Error, Event, GraphImage, HostGraph, Hosting, Kernel,
-    RunOptions, Session, SessionError, SessionOptions, Stream, StreamOptions, TraceOptions,
-    WhenFull, Work, func,
+    LibraryKernel, RunOptions, Session, SessionError, SessionOptions, Stream, StreamOptions,
+    TraceOptions, WhenFull, Work, func,
 };
 
 use super::play::{Bomb, Deliberate, Door, LIMIT, Pool, Settings, tell, throws};
 use super::scarce;
+use super::words::{self, Block};
+use crate::Mutator;
 use crate::choices::Choices;
 
 /// Bytes that copies of a session use.
@@ -43,6 +47,10 @@ struct Common {
 }
 
 impl Common {
+    fn block(&self) -> Block {
+        Block { at: self.memory.address().0, bytes: BYTES }
+    }
+
     fn disturb(&self) {
         self.is_disturbed.store(true, Ordering::Relaxed);
     }
@@ -309,7 +317,6 @@ impl World {
             }
             6 => {
                 let func_id = choices.word() % 70_000;
-                // Kernels of the library follow the words that they are given.
                 if func_id < 128 || func_id == u32::from(NOTHING.0) {
                     return;
                 }
@@ -327,6 +334,16 @@ impl World {
                 }
             }
         }
+    }
+
+    /// A kernel of the library gets words that may be wrong: it is refused, or runs on the memory of all streams.
+    fn library(&self, choices: &mut Choices<'_>) {
+        let Some(of) = self.streams.any(choices) else { return };
+        let mut random = choices.more();
+        let (kernel, words) = words::call(of.common.block(), &mut random);
+        let blocks = random.one_of(&[1, 1, 1, 1, 2, 5, 0, 64, 65_536]);
+        tell(format_args!("{:?}: {} of {words:x?} in {blocks} blocks", of.stream, kernel.name));
+        of.check(of.stream.launch_blocks(func_id(kernel), blocks, &words));
     }
 
     fn copy(&self, choices: &mut Choices<'_>) {
@@ -504,8 +521,10 @@ impl World {
         let what = choices.byte() % 8;
         tell(format_args!("run {what}"));
         if let (0, Some(of)) = (what, self.sessions.any(choices)) {
-            let tasks = choices.byte() % 20;
-            let graph = of.session.with_device(|device| graph_of(device, tasks));
+            let (tasks, mut random) = (choices.byte() % 20, choices.more());
+            let memory = Some(of.common.block()).filter(|_| choices.byte() % 2 == 0);
+            let graph =
+                of.session.with_device(|device| graph_of(device, tasks, memory, &mut random));
             graph.map(|graph| self.graphs.put(graph));
             return;
         }
@@ -690,7 +709,7 @@ impl World {
     fn run_without_threads() {
         tell(format_args!("a run without the thread that reads traces"));
         let mut device = Self::device(7, 64 << 20).expect("a device opens");
-        let graph = graph_of(&device, 4).expect("a graph");
+        let graph = graph_of(&device, 4, None, &mut Mutator::new(0)).expect("a graph");
         let trace = TraceOptions { when_full: WhenFull::Wait, ..TraceOptions::default() };
         let options = RunOptions { trace: Some(trace), ..run_options() };
         device.run(Work::HostGraph(&graph), &options).expect("a run");
@@ -744,11 +763,26 @@ impl World {
     }
 }
 
-/// A graph whose tasks compute nothing.
-fn graph_of(device: &Device, tasks: u8) -> Option<GraphImage> {
+fn func_id(kernel: &LibraryKernel) -> FuncId {
+    FuncId(u16::try_from(kernel.func_id).unwrap_or(u16::MAX))
+}
+
+/// A graph whose tasks compute nothing, or call kernels of the library with words that may be wrong.
+fn graph_of(
+    device: &Device,
+    tasks: u8,
+    memory: Option<Block>,
+    random: &mut Mutator,
+) -> Option<GraphImage> {
     let mut graph = HostGraph::new(device, &[]);
     for _ in 0..tasks {
-        graph.submit(TaskSpec::new(NOTHING, CoreKind::AIV, &[]), &[]).ok()?;
+        match memory {
+            None => graph.submit(TaskSpec::new(NOTHING, CoreKind::AIV, &[]), &[]).ok()?,
+            Some(memory) => {
+                let (kernel, args) = words::call(memory, random);
+                graph.submit(TaskSpec::new(func_id(kernel), kernel.kind, &args), &[]).ok()?
+            }
+        };
     }
     graph.finish().ok()
 }
@@ -760,13 +794,15 @@ fn run_options() -> RunOptions {
 impl Door for World {
     fn call(&self, choices: &mut Choices<'_>) {
         match choices.byte() % 32 {
-            0..=6 => self.launch(choices),
+            0..=4 => self.launch(choices),
+            5 | 6 => self.library(choices),
             7..=10 => self.copy(choices),
             11..=14 => self.event(choices),
             15 | 16 => self.value(choices),
             17..=19 => self.call_back(choices),
             20 | 21 => self.capture(choices),
             22 => self.run(choices),
+            23 if choices.byte() < 128 => self.program(choices),
             23..=25 => self.look(choices),
             26..=28 => self.session(choices),
             29 => self.host(choices),
