@@ -147,6 +147,11 @@ impl Arguments for Words<'_> {
     }
 }
 
+/// A small number as an index.
+fn choice(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
+
 /// Whatever words a kernel is called with, and whatever the memory holds: it is refused, or touches nothing but the memory.
 #[test]
 fn a_call_that_is_accepted_stays_in_its_memory() {
@@ -166,10 +171,9 @@ fn a_call_that_is_accepted_stays_in_its_memory() {
                 let is_patient = ["group", "iterations"].contains(name);
                 match is_address {
                     _ if is_patient => below(2),
-                    _ if below(12) == 0 => EDGES[below(9) as usize],
+                    _ if below(12) == 0 => EDGES[choice(below(9))],
                     true => {
-                        memory.start()
-                            + [0, 8 * below(WORDS as u64), below(8192)][below(3) as usize]
+                        memory.start() + [0, 8 * below(WORDS as u64), below(8192)][choice(below(3))]
                     }
                     false => below(9),
                 }
@@ -180,7 +184,7 @@ fn a_call_that_is_accepted_stays_in_its_memory() {
                 continue;
             }
             accepted += 1;
-            let holds = [below(u64::MAX), below(4), FILL][below(3) as usize];
+            let holds = [below(u64::MAX), below(4), FILL][choice(below(3))];
             memory.0[OTHERS..OTHERS + WORDS].fill(holds);
             words.push(BlockContext::ONLY.word());
             // SAFETY: the call was accepted, and the memory is there.

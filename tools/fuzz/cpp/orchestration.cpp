@@ -14,8 +14,10 @@ struct Program {
     ChipTensor tensors[TENSORS];
     PTO2TaskId tasks[TASKS];
     const ChipTensor own;
+    // What a task has made: elements are read of it, because that of a pointer of its own a program may read, and vouches for.
+    ChipTensor made_last;
 
-    explicit Program(const ChipTaskArgs &args) : own(args.tensor(0).ref()) {
+    explicit Program(const ChipTaskArgs &args) : own(args.tensor(0).ref()), made_last(own) {
         for (ChipTensor &tensor : tensors) tensor = args.tensor(0).ref();
         for (PTO2TaskId &task : tasks) task = PTO2TaskId::invalid();
     }
@@ -121,7 +123,7 @@ struct Program {
     void take(const TaskOutputTensors &made, Choices &choices) {
         tasks[choices.byte() % TASKS] = made.task_id();
         if (made.size() != 0 || choices.byte() % 64 == 0) {
-            tensors[choices.byte() % TENSORS] = made.get_ref(choices.byte() % 64 == 0 ? choices.word() : 0);
+            tensors[choices.byte() % TENSORS] = made_last = made.get_ref(choices.byte() % 64 == 0 ? choices.word() : 0);
         }
     }
 
@@ -135,7 +137,7 @@ struct Program {
     }
 
     void element(Choices &choices) {
-        const ChipTensor of = tensor(choices);
+        const ChipTensor of = choices.byte() % 2 ? own : made_last;
         const uint32_t index[5] = {choices.index(), choices.index(), 0, 0, choices.word()};
         // No further than the program has indices.
         const uint32_t ndims = choices.byte() % 16 == 0 ? choices.byte() % 6 : of.ndims % 6;

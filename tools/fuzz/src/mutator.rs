@@ -153,6 +153,11 @@ impl Mutator {
         values[self.below(values.len())]
     }
 
+    /// A small number below `bound`, which is not 0.
+    pub fn small(&mut self, bound: u16) -> u32 {
+        u32::try_from(self.below(bound.into())).unwrap_or(0)
+    }
+
     /// A number at which code tends to go wrong.
     pub fn edge(&mut self) -> u64 {
         self.one_of(EDGES)

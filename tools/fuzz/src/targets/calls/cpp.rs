@@ -212,10 +212,9 @@ fn with_runtime(device: &Arc<SharedDevice>, calls: &[u8]) {
         check(failure);
     }
     // A program that goes on behind a call that failed.
-    if prepared.is_ok() || choices.byte() % 2 == 0 {
-        if let Err(failure) = runtime.run(variant, &run_options(), &RunControl::new()) {
-            check(&failure);
-        }
+    let goes_on = prepared.is_ok() || choices.byte().is_multiple_of(2);
+    if goes_on && let Err(failure) = runtime.run(variant, &run_options(), &RunControl::new()) {
+        check(&failure);
     }
     // SAFETY: the source's buffers are there as long as it is loaded.
     if let Err(failure) = unsafe { runtime.finalize() } {

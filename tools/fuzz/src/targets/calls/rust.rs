@@ -522,7 +522,7 @@ impl World {
         tell(format_args!("run {what}"));
         if let (0, Some(of)) = (what, self.sessions.any(choices)) {
             let (tasks, mut random) = (choices.byte() % 20, choices.more());
-            let memory = Some(of.common.block()).filter(|_| choices.byte() % 2 == 0);
+            let memory = Some(of.common.block()).filter(|_| choices.byte().is_multiple_of(2));
             let graph =
                 of.session.with_device(|device| graph_of(device, tasks, memory, &mut random));
             graph.map(|graph| self.graphs.put(graph));

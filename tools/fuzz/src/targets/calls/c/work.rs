@@ -130,7 +130,7 @@ impl World {
             checked(unsafe {
                 graph::pto_graph_add_task(made, func_id, kind, words.as_ptr(), count, &raw mut task)
             });
-            let other = random.below(tasks + 2) as i32 - 1;
+            let other = i32::try_from(random.below(tasks + 2)).unwrap_or(0) - 1;
             checked(graph::pto_graph_add_edge(made, other, task));
         }
         let options = RunOptions { run_budget_ns: RUN_NS, ..RunOptions::default() };
@@ -164,26 +164,13 @@ impl World {
         let words = [7_u64; 4];
         let count = choices.one_of(&[0, 4]);
         let (name, options) = (c"wrong".as_ptr(), &raw const options);
-        // SAFETY: the words are there, and the options are valid.
-        let status = unsafe {
-            match choices.byte() % 2 {
-                0 => run::pto_run_builder(
-                    chosen.raw(),
-                    name,
-                    words.as_ptr(),
-                    count,
-                    options,
-                    null_mut(),
-                ),
-                _ => run::pto_run_stream(
-                    chosen.raw(),
-                    name,
-                    words.as_ptr(),
-                    count,
-                    options,
-                    null_mut(),
-                ),
-            }
+        let (device, words) = (chosen.raw(), words.as_ptr());
+        let status = if choices.byte() < 128 {
+            // SAFETY: the words are there, and the options are valid.
+            unsafe { run::pto_run_builder(device, name, words, count, options, null_mut()) }
+        } else {
+            // SAFETY: as above.
+            unsafe { run::pto_run_stream(device, name, words, count, options, null_mut()) }
         };
         Self::check(status, &[&chosen]);
         // SAFETY: the name is a text.
@@ -372,7 +359,7 @@ fn of_tasks(random: &mut Mutator, made: &mut *mut program::OpaqueProgram) -> i32
             .enumerate()
             .map(|(at, word)| match kernel.addresses.get(at) {
                 Some(true) => ProgramArgument {
-                    tensor: random.below(4) as u32,
+                    tensor: random.small(4),
                     reserved: 0,
                     value: random.one_of(&[0, 0, 4, 1, 64, u64::MAX]),
                 },
@@ -387,7 +374,7 @@ fn of_tasks(random: &mut Mutator, made: &mut *mut program::OpaqueProgram) -> i32
             text(kernel.name.as_bytes()),
             args,
             u32::from(kernel.kind.get()),
-            random.below(3) as u32,
+            random.small(3),
         ));
     }
     let after = [0_u32, 1, u32::MAX];

@@ -237,7 +237,7 @@ fn group(random: &mut Mutator) {
         let _ = group.run_graphs(&graphs, &options).is_ok();
         let member = &group.members()[0];
         let _: (Result<(), _>, Result<Vec<u64>, _>) = (
-            member.write(random.below(3) as u32, random.edge(), &[1_u64; 4]),
+            member.write(random.small(3), random.edge(), &[1_u64; 4]),
             member.read(0, random.edge(), random.below(9)),
         );
     }
@@ -253,10 +253,10 @@ fn graph_with_transfers(group: &Group, rank: u32, random: &mut Mutator) -> Optio
             if random.below(8) == 0 { random.edge() } else { own + 8 * random.below(600) as u64 };
         let extents = [random.one_of(&[1, 8, 16, 16, 1024, u32::MAX])];
         let view = TensorView::dense(GmAddr(at), ElementType::F32, &extents);
-        let (peer, slot) = (random.below(4) as u32, random.below(5) as u32);
+        let (peer, slot) = (random.small(4), random.small(5));
         let place = RemotePlace {
             rank: peer,
-            window: random.below(2) as u32,
+            window: random.small(2),
             offset: if random.below(8) == 0 { random.edge() } else { 64 },
         };
         let signal = Signal { slot: if random.below(8) == 0 { u32::MAX } else { slot }, value: 1 };
