@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-npy",
             "pto-c",
             "pto-native",
+            "pto-field",
             "pto-acl-interface",
         ],
     ),

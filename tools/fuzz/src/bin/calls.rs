@@ -246,7 +246,7 @@ fn watch(request: &Request) -> ExitCode {
     });
     let failed = batches.failed().take();
     let Some((first, ended)) = failed else {
-        let seconds = time_of_children().as_secs_f64();
+        let seconds = calls::time_of_children().as_secs_f64();
         println!(
             "{} calls through the door {} are safe, and took {seconds:.1} s of CPU time",
             request.calls, request.door
@@ -268,19 +268,6 @@ fn watch(request: &Request) -> ExitCode {
         request.door
     );
     ExitCode::FAILURE
-}
-
-/// The CPU time that processes took which this one started, and which have ended.
-fn time_of_children() -> Duration {
-    // SAFETY: zeros are such a record.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the place is writable.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
-    let of = |time: libc::timeval| {
-        let part = |number: i64| u64::try_from(number).unwrap_or(0);
-        Duration::from_secs(part(time.tv_sec)) + Duration::from_micros(part(time.tv_usec))
-    };
-    of(usage.ru_utime) + of(usage.ru_stime)
 }
 
 fn last_lines(said: &str) -> String {

@@ -12,10 +12,13 @@ mod play;
 mod rust;
 mod scarce;
 mod signals;
+mod times;
 mod words;
 
 pub use cpp::{FOLDER as CPP_FOLDER, compile as compile_cpp};
 pub use play::{CALL_BYTES, CALLS_OF_A_SEED, list_calls, script, throw};
+
+pub use times::time_of_children;
 
 /// Calls the safe interface of Rust.
 pub fn rust(script: &[u8]) {
