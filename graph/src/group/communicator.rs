@@ -4,7 +4,7 @@
 //! - The ranks of a communicator are `first`, `first + stride`, .. of the group, `size` of them; this rank is one of them.
 //! - `calls` counts the collective calls, and `splits` the sub-groups. All ranks of a communicator make the same ones in the same order, so
 //!   that they are the same numbers everywhere.
-//! - Nothing is folded or cut in a [tag](tag): two tags are equal where communicator, call, step and tile are, and a number that has no
+//! - Nothing is folded or cut in a [tag]: two tags are equal where communicator, call, step and tile are, and a number that has no
 //!   room there is `TRANSFER_TAGS`. The runs of a session count their calls anew. They come one after the other in one stream, and sends
 //!   and receives with equal tags meet in the order of their starts: so each meets that of its own run.
 
@@ -236,7 +236,7 @@ impl Communicator {
         Ok(self.tag_of_call() | tag::of_tile(word(step)?, word(tile)?))
     }
 
-    /// The ranks, as a [stamp](super::stamp) has them: the first one, the distance to the next one, and how many there are.
+    /// The ranks, as a stamp has them ([`tag`]): the first one, the distance to the next one, and how many there are.
     pub(super) const fn ranks_of_group(&self) -> (u32, u32, u32) {
         (self.first, self.stride, self.size)
     }
