@@ -26,6 +26,7 @@ use super::service::Service;
 use super::serving;
 use super::shared::Shared;
 use super::stream::Stream;
+use super::stream_core::StreamCore;
 use crate::buffer::DeviceBuffer;
 use crate::device::Device;
 use crate::device_memory::DeviceMemory;
@@ -250,11 +251,19 @@ impl Session {
 
     /// Drops the commands of every stream that have not begun, and ends the run that is on.
     pub fn abort(&self) {
-        self.shared.streams().iter().for_each(|stream| {
-            stream.abort();
-        });
+        self.abort_streams();
+    }
+
+    /// As [`Session::abort`]: the streams, and the number of the last command of each that it concerns.
+    fn abort_streams(&self) -> Vec<(Arc<StreamCore>, u64)> {
+        let abort = |stream: Arc<StreamCore>| {
+            let last = stream.abort();
+            (stream, last)
+        };
+        let aborted = self.shared.streams().into_iter().map(abort).collect();
         self.shared.cancel_run();
         self.shared.touch();
+        aborted
     }
 
     /// As [`Session::abort`]; then streams that have stopped take commands again, and failures are forgotten.
@@ -262,13 +271,9 @@ impl Session {
     /// # Errors
     /// `Stuck`, where a function of the host calls it in a session that is stepped.
     pub fn reset(&self) -> Result<(), SessionError> {
-        let streams = self.shared.streams();
         // Others may go on to submit: this call waits for nothing of that.
-        let aborted: Vec<u64> = streams.iter().map(|stream| stream.abort()).collect();
-        self.shared.cancel_run();
-        self.shared.touch();
-        for (stream, last) in streams.iter().zip(aborted) {
-            super::stream::await_over(stream, last, &self.shared.driver)?;
+        for (stream, last) in self.abort_streams() {
+            super::stream::await_over(&stream, last, &self.shared.driver)?;
         }
         let resets = self.shared.reset();
         for stream in self.shared.streams() {
@@ -413,8 +418,9 @@ impl Session {
     /// calls this.
     #[must_use = "the device is closed when it is dropped"]
     pub fn close(mut self) -> Option<Device> {
-        for stream in self.shared.streams() {
-            let last = stream.commands();
+        let numbered = |stream: Arc<StreamCore>| (stream.commands(), stream);
+        let submitted: Vec<_> = self.shared.streams().into_iter().map(numbered).collect();
+        for (last, stream) in submitted {
             super::stream::await_over(&stream, last, &self.shared.driver).unwrap_or_default();
         }
         self.end();

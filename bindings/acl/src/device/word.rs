@@ -170,7 +170,7 @@ pub(crate) fn wait_on_host(
     limit: Option<Duration>,
     is_dropped: impl Fn() -> bool,
 ) -> Answer {
-    // Acquire: pairs with the Release store in `Word::write`.
+    // Acquire: pairs with the Release store in `Word::write`, and with the Release maximum in `Raise::wake`.
     let is_met = || test.is_met(cell.load(Ordering::Acquire), value) || is_dropped();
     waits::wait_until(limit, is_met).map_err(timed_out)
 }
