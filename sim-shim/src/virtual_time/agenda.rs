@@ -44,6 +44,7 @@ pub(super) struct Agenda {
     present: Vec<u8>,
     present_ns: u64,
     future: BinaryHeap<Reverse<(u64, u8)>>,
+    turns: u64,
 }
 
 impl Agenda {
@@ -53,6 +54,7 @@ impl Agenda {
             present: Vec::with_capacity(AGENTS),
             present_ns: 0,
             future: BinaryHeap::with_capacity(4 * AGENTS),
+            turns: 0,
         }
     }
 
@@ -74,6 +76,11 @@ impl Agenda {
     #[inline]
     pub(super) const fn now(&self) -> u64 {
         self.present_ns
+    }
+
+    /// How many turns agents have taken.
+    pub(super) const fn turns(&self) -> u64 {
+        self.turns
     }
 
     /// When the agent is due; `u64::MAX`: it is not.
@@ -137,6 +144,7 @@ impl Agenda {
         }
         let number = self.present.swap_remove(chosen as usize);
         self.due[usize::from(number)] = NEVER;
+        self.turns += 1;
         Some((self.present_ns, Turn::Agent(agent(usize::from(number)))))
     }
 

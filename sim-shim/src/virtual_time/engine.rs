@@ -181,19 +181,16 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         self.world.borrow_mut().chooser.visit(digest.number());
     }
 
+    /// Wakes an instance whose nap is over. One that is awake needs no alarm before its next nap, which sets one.
     fn alarm(&self, me: usize, time_ns: u64) {
-        let at = me.checked_sub(self.first);
-        if at.and_then(|at| self.seats.get(at)).is_none_or(|seat| seat.has_returned) {
-            return;
-        }
         let mut world = self.world.borrow_mut();
         let nap = world.naps[me];
-        let nap_ns = nap.length_ns(world.shortest_nap_ns);
-        let due_ns = if nap.is_asleep { nap.from_ns + nap_ns } else { time_ns + nap_ns };
-        if due_ns <= time_ns {
+        let due_ns = nap.from_ns + nap.length_ns(world.shortest_nap_ns);
+        if nap.is_asleep && due_ns <= time_ns {
             world.wake_after(me, time_ns);
+        } else if nap.is_asleep {
+            world.agenda.schedule(Agent::Alarm(me), due_ns);
         }
-        world.agenda.schedule(Agent::Alarm(me), due_ns.max(time_ns + 1));
     }
 
     #[inline]

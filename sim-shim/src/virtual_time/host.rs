@@ -97,6 +97,7 @@ fn report(mut world: World, instances: Vec<InstanceReport>) -> (VirtualReport, C
         kernels: world.ledger.completed + world.ledger.chained,
         trace_hash: world.trace.hash(),
         choices: world.chooser.count(),
+        turns: world.agenda.turns(),
         injections: world.trace.injections(),
         critical_path_ns: world.ledger.longest_path_ns,
         waits: world.ledger.waits,

@@ -56,6 +56,8 @@ pub struct VirtualReport {
     pub trace_hash: u64,
     /// Choices that had more than one alternative.
     pub choices: u64,
+    /// Turns that instances, their alarms, cores and the transfer engine took: what it costs to simulate the run.
+    pub turns: u64,
     /// Faults that were injected.
     pub injections: u32,
     /// The longest path of kernels along edges, in nanoseconds.

@@ -327,3 +327,23 @@ fn kernel_table() -> Box<[u64; MAX_FUNC_ID]> {
     }
     kernels
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::scenario::{Scenario, Troubles};
+    use super::{Chooser, Rig};
+
+    /// A run costs what happens in it. An instance that waits takes a turn and an alarm for each nap, however long the nap lasts.
+    #[test]
+    fn a_nap_takes_two_turns() {
+        for seed in 0..100 {
+            let Scenario { graph, setup, options, .. } = Scenario::draw(seed, 40, Troubles::None);
+            let mut rig = Rig::new(setup, &graph).expect("the graph fits");
+            let report = rig.run(options, Chooser::seeded(options.seed)).report;
+            let steps: u64 = report.instances.iter().map(|instance| instance.steps).sum();
+            let parts: u64 = report.kinds.iter().map(|kind| kind.parts).sum();
+            let most = 3 * steps + 4 * parts + 100;
+            assert!(report.turns <= most, "seed {seed}: {} turns, {steps} steps", report.turns);
+        }
+    }
+}
