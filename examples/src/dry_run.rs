@@ -8,7 +8,10 @@ use std::vec::Vec;
 
 use crate::host::GraphSize;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, SubmittedGraph, TaskSpec};
+use pto_graph::{
+    BuildError, EdgeOutcome, GraphBuilder, HostedBuilder, Submission, SubmittedGraph, TaskDesc,
+    TaskSpec, link_and_publish,
+};
 
 /// A task that was submitted.
 pub(crate) struct SubmittedTask {
@@ -84,6 +87,17 @@ impl DryRun {
         };
         Ok(Submitted { tasks: parts.tasks.iter().enumerate().map(task).collect() })
     }
+
+    /// Adds a task, unpublished.
+    fn add(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        let kernel = pto_aicore_kernels::LIBRARY.get(task.func_id.index());
+        let kernel = kernel.ok_or(Fault::BUILD_KERNEL_MISSING)?;
+        assert_eq!(kernel.kind, task.kind, "{} runs on the other kind of core", kernel.name);
+        assert_eq!(task.args.len(), kernel.args.len(), "{} takes {:?}", kernel.name, kernel.args);
+        let id = self.graph.add_task(task)?;
+        self.published.push(false);
+        Ok(id)
+    }
 }
 
 impl HostedBuilder for DryRun {}
@@ -93,14 +107,13 @@ impl GraphBuilder for DryRun {
         &self.orch_args
     }
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        let kernel = pto_aicore_kernels::LIBRARY.get(task.func_id.index());
-        let kernel = kernel.ok_or(Fault::BUILD_KERNEL_MISSING)?;
-        assert_eq!(kernel.kind, task.kind, "{} runs on the other kind of core", kernel.name);
-        assert_eq!(task.args.len(), kernel.args.len(), "{} takes {:?}", kernel.name, kernel.args);
-        let id = self.graph.add_task(task)?;
-        self.published.push(false);
-        Ok(id)
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc: TaskDesc::Kernel(task), after, publish, .. } = submission else {
+            return Ok(None);
+        };
+        let id = self.add(task)?;
+        link_and_publish(self, id, (after, publish))?;
+        Ok(Some(id))
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {

@@ -10,6 +10,7 @@ use pto_abi::ids::{GmAddr, TaskId};
 
 use crate::chain::Chain;
 use crate::range::TaskRange;
+use crate::submission::{Submission, TaskDesc};
 use crate::task::TaskSpec;
 use crate::template::{ChainTemplate, NotFilled, Origin};
 
@@ -26,16 +27,21 @@ pub enum EdgeOutcome {
 ///
 /// A task runs once it is published and all producers that it has edges from have completed. Edges *to* a
 /// task are added before it is published; edges *from* a task may be added at any time.
+///
+/// A builder implements [`submit_desc`](Self::submit_desc), edges, publishing and what it reads of GM. The other calls are written here, once, and no builder has
+/// its own.
 pub trait GraphBuilder {
     /// The words that the host marshalled.
     fn orch_args(&self) -> &[u64];
 
-    /// Adds a task, unpublished.
+    /// Submits what is described, and returns the task, of a range the last one. `None`: this builder does not take such a description as it is, and has done
+    /// nothing.
     ///
     /// # Errors
-    /// `BUILD_UNKNOWN_FUNC`, `BUILD_KERNEL_MISSING`, `BUILD_TOO_MANY_ARGS`, `BUILD_NO_CORE_OF_KIND`,
-    /// `BUILD_TASKS_FULL`, `BUILD_PAYLOADS_FULL`.
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault>;
+    /// Those of the call that submits the same: [`add_task`](Self::add_task), [`submit_chain`](Self::submit_chain),
+    /// [`submit_template`](Self::submit_template), [`submit_range`](Self::submit_range), and those of [`StreamBuilder`](crate::StreamBuilder). `RUNTIME_VARIANT`:
+    /// tensors need a run that streams.
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault>;
 
     /// Makes `consumer` wait for `producer`, unless that has completed already.
     ///
@@ -89,50 +95,11 @@ pub trait GraphBuilder {
         Ok(())
     }
 
-    /// Adds a task that waits for `producers`, and publishes it.
-    ///
-    /// # Errors
-    /// Those of [`add_task`](Self::add_task), [`add_edge`](Self::add_edge), [`publish`](Self::publish).
-    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        let id = self.add_task(task)?;
-        for &producer in producers {
-            self.add_edge(producer, id)?;
-        }
-        self.publish(id)?;
-        Ok(id)
-    }
-
-    /// Adds a chain as one task, unpublished. `None`: this builder has no chains, or it is one kernel only; nothing was added.
-    /// [`submit_chain`](Self::submit_chain) does what is right then.
-    ///
-    /// # Errors
-    /// Those of [`add_task`](Self::add_task), and `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`,
-    /// `BUILD_CHAIN_TURNS`, `BUILD_CHAIN_LIMIT`.
-    fn add_chain(&mut self, _chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        Ok(None)
-    }
-
-    /// Adds a chain that waits for `producers`, and publishes it. Whoever waits for the id waits for the chain's last kernel.
-    ///
-    /// A builder on the device gives one core the whole chain in one dispatch. Where a builder has no chains, each kernel
-    /// becomes a task that waits for the one before. In a streaming run, a chain whose links have tensors
-    /// ([`Link::on_tensors`](crate::Link::on_tensors)) waits for what these say as well; other builders take the addresses only.
-    ///
-    /// # Errors
-    /// Those of [`add_chain`](Self::add_chain) and [`submit`](Self::submit).
-    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        let Some(id) = self.add_chain(chain)? else {
-            return submit_chain_one_by_one(self, chain, producers);
-        };
-        self.submit_added(id, producers)?;
-        Ok(id)
-    }
-
     /// Fills a template with a chain: its checks, its kernels' code and its words, once for all chains that differ from it in some words only. A builder
-    /// that fills templates itself [adds](Self::add_template) them as well.
+    /// that fills templates itself adds them as well.
     ///
     /// # Errors
-    /// `BUILD_TEMPLATE_LIMIT`, and those of [`add_chain`](Self::add_chain).
+    /// `BUILD_TEMPLATE_LIMIT`, and those of [`submit_chain`](Self::submit_chain).
     fn fill_template(
         &mut self,
         template: &mut ChainTemplate,
@@ -142,44 +109,57 @@ pub trait GraphBuilder {
         filled.map_err(|(NotFilled::Chain(fault) | NotFilled::Kernel(fault))| fault)
     }
 
-    /// Adds the chain of a template, as its words are now, as one task, unpublished. `None`: this builder takes templates as chains; nothing was added.
-    /// [`submit_template`](Self::submit_template) does what is right then.
+    /// Adds a task, unpublished.
     ///
     /// # Errors
-    /// Those of [`add_chain`](Self::add_chain), and `BUILD_TEMPLATE_FOREIGN`.
-    fn add_template(&mut self, _template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
-        Ok(None)
+    /// `BUILD_UNKNOWN_FUNC`, `BUILD_KERNEL_MISSING`, `BUILD_TOO_MANY_ARGS`, `BUILD_NO_CORE_OF_KIND`,
+    /// `BUILD_TASKS_FULL`, `BUILD_PAYLOADS_FULL`.
+    #[inline]
+    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+        whole(self.submit_desc(Submission::new(TaskDesc::Kernel(task)).unpublished()))
+    }
+
+    /// Adds a task that waits for `producers`, and publishes it.
+    ///
+    /// # Errors
+    /// Those of [`add_task`](Self::add_task), [`add_edge`](Self::add_edge), [`publish`](Self::publish).
+    #[inline]
+    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        whole(self.submit_desc(Submission::new(TaskDesc::Kernel(task)).after(producers)))
+    }
+
+    /// Adds a chain that waits for `producers`, and publishes it. Whoever waits for the id waits for the chain's last kernel.
+    ///
+    /// A builder on the device gives one core the whole chain in one dispatch. Where a builder has no chains, each kernel
+    /// becomes a task that waits for the one before. In a streaming run, a chain whose links have tensors
+    /// ([`Link::on_tensors`](crate::Link::on_tensors)) waits for what these say as well; other builders take the addresses only.
+    ///
+    /// # Errors
+    /// Those of [`submit`](Self::submit), and `BUILD_CHAIN_EMPTY`, `BUILD_CHAIN_KIND`, `BUILD_CHAIN_VARIES`,
+    /// `BUILD_CHAIN_TURNS`, `BUILD_CHAIN_LIMIT`.
+    #[inline]
+    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        match self.submit_desc(Submission::new(TaskDesc::Chain(chain)).after(producers))? {
+            Some(id) => Ok(id),
+            None => submit_chain_one_by_one(self, chain, producers),
+        }
     }
 
     /// Adds the chain of a template, as its words are now, lets it wait for `producers`, and publishes it. It is the same task as that of
     /// [`submit_chain`](Self::submit_chain).
     ///
     /// # Errors
-    /// Those of [`add_template`](Self::add_template) and [`submit`](Self::submit).
+    /// Those of [`submit_chain`](Self::submit_chain), and `BUILD_TEMPLATE_FOREIGN`.
+    #[inline]
     fn submit_template(
         &mut self,
         template: &ChainTemplate,
         producers: &[TaskId],
     ) -> Result<TaskId, Fault> {
-        let Some(id) = self.add_template(template)? else {
-            return template.with_chain(|chain| self.submit_chain(chain, producers));
-        };
-        self.submit_added(id, producers)?;
-        Ok(id)
-    }
-
-    /// Makes a task that was added and is not published wait for `producers`, and publishes it.
-    ///
-    /// # Errors
-    /// Those of [`add_edge`](Self::add_edge) and [`publish`](Self::publish).
-    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
-        submit_added(self, task, producers)
-    }
-
-    /// Whether [`submit_range`](Self::submit_range) takes all tasks at once. Where not, they are submitted one by one.
-    #[inline]
-    fn has_ranges(&self) -> bool {
-        false
+        match self.submit_desc(Submission::new(TaskDesc::Template(template)).after(producers))? {
+            Some(id) => Ok(id),
+            None => template.with_chain(|chain| self.submit_chain(chain, producers)),
+        }
     }
 
     /// Adds the tasks of a range, each of which waits for what its waits say, and publishes them; `ids` are theirs afterwards. After a fault, some of them
@@ -187,24 +167,19 @@ pub trait GraphBuilder {
     ///
     /// # Errors
     /// Those of [`submit`](Self::submit), `BUILD_RANGE_LENGTH`, `BUILD_CHAIN_VARIES`, `BUILD_CHAIN_LIMIT`.
+    #[inline]
     fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
-        submit_range_one_by_one(self, range, ids)
+        match self.submit_desc(Submission::new(TaskDesc::Range(range, ids)))? {
+            Some(_) => Ok(()),
+            None => submit_range_one_by_one(self, range, ids),
+        }
     }
 }
 
-/// As [`GraphBuilder::submit_added`], call by call.
-///
-/// # Errors
-/// Those of [`GraphBuilder::add_edge`] and [`GraphBuilder::publish`].
-pub fn submit_added<G: GraphBuilder + ?Sized>(
-    graph: &mut G,
-    task: TaskId,
-    producers: &[TaskId],
-) -> Result<(), Fault> {
-    for &producer in producers {
-        graph.add_edge(producer, task)?;
-    }
-    graph.publish(task)
+/// The task of a description that every builder takes as it is, tensors in runs that stream.
+#[inline(always)]
+pub(crate) fn whole(submitted: Result<Option<TaskId>, Fault>) -> Result<TaskId, Fault> {
+    submitted?.ok_or(Fault::RUNTIME_VARIANT)
 }
 
 /// Submits a task for each kernel of a chain, what a builder without chains does: each waits for the one before, and the first one for `producers`. A
@@ -213,7 +188,7 @@ pub fn submit_added<G: GraphBuilder + ?Sized>(
 /// # Errors
 /// Those of [`Chain::check`] and [`GraphBuilder::submit`].
 #[inline(never)]
-pub fn submit_chain_one_by_one<G: GraphBuilder + ?Sized>(
+fn submit_chain_one_by_one<G: GraphBuilder + ?Sized>(
     graph: &mut G,
     chain: &Chain<'_>,
     producers: &[TaskId],
@@ -233,7 +208,8 @@ pub fn submit_chain_one_by_one<G: GraphBuilder + ?Sized>(
 ///
 /// # Errors
 /// As [`GraphBuilder::submit_range`].
-pub fn submit_range_one_by_one<G: GraphBuilder + ?Sized>(
+#[inline(never)]
+fn submit_range_one_by_one<G: GraphBuilder + ?Sized>(
     graph: &mut G,
     range: &TaskRange<'_>,
     ids: &mut [TaskId],

@@ -1,8 +1,8 @@
 //! Builders that hold another one and hand its calls on.
 
 /// Implements [`GraphBuilder`](crate::GraphBuilder) for a type by the builder that it holds:
-/// `forward_graph_builder!(['g] Wrapped<'g> => 0)` for the generic parameters, the type, and the field. Each call is the same call
-/// of that builder, those with a default included: a builder that has a faster way keeps it.
+/// `forward_graph_builder!(['g] Wrapped<'g> => 0)` for the generic parameters, the type, and the field. Each call that a builder may implement is the
+/// same call of that builder, those with a default included.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! forward_graph_builder {
@@ -13,12 +13,16 @@ macro_rules! forward_graph_builder {
                 self.$($field).+.orch_args()
             }
 
-            #[inline]
-            fn add_task(
+            // Always: what is submitted is known where the program calls, and not behind a call.
+            #[inline(always)]
+            fn submit_desc(
                 &mut self,
-                task: $crate::TaskSpec<'_>,
-            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
-                self.$($field).+.add_task(task)
+                submission: $crate::Submission<'_>,
+            ) -> ::core::result::Result<
+                ::core::option::Option<$crate::abi::TaskId>,
+                $crate::abi::Fault,
+            > {
+                self.$($field).+.submit_desc(submission)
             }
 
             #[inline]
@@ -69,84 +73,12 @@ macro_rules! forward_graph_builder {
             }
 
             #[inline]
-            fn submit(
-                &mut self,
-                task: $crate::TaskSpec<'_>,
-                producers: &[$crate::abi::TaskId],
-            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
-                self.$($field).+.submit(task, producers)
-            }
-
-            #[inline]
-            fn add_chain(
-                &mut self,
-                chain: &$crate::Chain<'_>,
-            ) -> ::core::result::Result<
-                ::core::option::Option<$crate::abi::TaskId>,
-                $crate::abi::Fault,
-            > {
-                self.$($field).+.add_chain(chain)
-            }
-
-            #[inline]
-            fn submit_chain(
-                &mut self,
-                chain: &$crate::Chain<'_>,
-                producers: &[$crate::abi::TaskId],
-            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
-                self.$($field).+.submit_chain(chain, producers)
-            }
-
-            #[inline]
             fn fill_template(
                 &mut self,
                 template: &mut $crate::ChainTemplate,
                 chain: &$crate::Chain<'_>,
             ) -> ::core::result::Result<(), $crate::abi::Fault> {
                 self.$($field).+.fill_template(template, chain)
-            }
-
-            #[inline]
-            fn add_template(
-                &mut self,
-                template: &$crate::ChainTemplate,
-            ) -> ::core::result::Result<
-                ::core::option::Option<$crate::abi::TaskId>,
-                $crate::abi::Fault,
-            > {
-                self.$($field).+.add_template(template)
-            }
-
-            #[inline]
-            fn submit_template(
-                &mut self,
-                template: &$crate::ChainTemplate,
-                producers: &[$crate::abi::TaskId],
-            ) -> ::core::result::Result<$crate::abi::TaskId, $crate::abi::Fault> {
-                self.$($field).+.submit_template(template, producers)
-            }
-
-            #[inline]
-            fn submit_added(
-                &mut self,
-                task: $crate::abi::TaskId,
-                producers: &[$crate::abi::TaskId],
-            ) -> ::core::result::Result<(), $crate::abi::Fault> {
-                self.$($field).+.submit_added(task, producers)
-            }
-
-            #[inline]
-            fn has_ranges(&self) -> bool {
-                self.$($field).+.has_ranges()
-            }
-
-            #[inline]
-            fn submit_range(
-                &mut self,
-                range: &$crate::TaskRange<'_>,
-                ids: &mut [$crate::abi::TaskId],
-            ) -> ::core::result::Result<(), $crate::abi::Fault> {
-                self.$($field).+.submit_range(range, ids)
             }
         }
     };

@@ -11,7 +11,7 @@ use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;
 use pto_abi::ids::TaskId;
 
-use crate::builder::GraphBuilder;
+use crate::builder::{GraphBuilder, whole};
 use crate::chain::Chain;
 use crate::collective::CollectiveCall;
 use crate::element::ElementType;
@@ -19,6 +19,7 @@ use crate::exchange::{Crossing, Exchange};
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
+use crate::submission::{Submission, TaskDesc};
 use crate::template::ChainTemplate;
 use crate::tensor::TensorView;
 use crate::tensor_range::TensorRange;
@@ -30,75 +31,6 @@ use crate::tensor_task::{Arg, TensorTask};
 /// reads (read after write) or writes (write after write), and for those that read what it writes (write after
 /// read), where the regions have an element in common.
 pub trait StreamBuilder: GraphBuilder {
-    /// Adds a task with its edges, unpublished. Waits while a ring is full.
-    ///
-    /// # Errors
-    /// Those of [`GraphBuilder::add_task`] and [`GraphBuilder::add_edge`]; `STREAM_VIEW_*`, `STREAM_OUT_OVERLAP`,
-    /// `STREAM_STALE_TENSOR` with the argument's index; `STREAM_*_RING` when a ring cannot hold the task.
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault>;
-
-    /// As [`add_chain`](GraphBuilder::add_chain), of a chain that runs only if `predicate` is true when it becomes ready; it
-    /// completes without running otherwise. `None`: this builder has no chains.
-    ///
-    /// # Errors
-    /// As `add_chain`, `BUILD_CHAIN_WORDS`, and those of a predicate.
-    fn add_chain_when(
-        &mut self,
-        _chain: &Chain<'_>,
-        _predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        Ok(None)
-    }
-
-    /// Adds a chain with a predicate that waits for `producers`, and publishes it, as
-    /// [`submit_chain`](GraphBuilder::submit_chain). Where scopes derive dependencies, it waits for what writes the element of the
-    /// predicate as well.
-    ///
-    /// # Errors
-    /// Those of [`add_chain_when`](Self::add_chain_when) and [`GraphBuilder::submit`].
-    fn submit_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        producers: &[TaskId],
-        predicate: &Predicate<'_>,
-    ) -> Result<TaskId, Fault> {
-        let Some(id) = self.add_chain_when(chain, predicate)? else {
-            return submit_one_by_one(self, chain, producers, predicate);
-        };
-        self.submit_added(id, producers)?;
-        Ok(id)
-    }
-
-    /// As [`add_template`](GraphBuilder::add_template), of a chain with a predicate, as [`add_chain_when`](Self::add_chain_when) has it.
-    ///
-    /// # Errors
-    /// Those of `add_template`, and those of a predicate.
-    fn add_template_when(
-        &mut self,
-        _template: &ChainTemplate,
-        _predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        Ok(None)
-    }
-
-    /// As [`submit_template`](GraphBuilder::submit_template), of a chain with a predicate, as [`submit_chain_when`](Self::submit_chain_when) has it.
-    ///
-    /// # Errors
-    /// Those of [`add_template_when`](Self::add_template_when) and [`GraphBuilder::submit`].
-    fn submit_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        producers: &[TaskId],
-        predicate: &Predicate<'_>,
-    ) -> Result<TaskId, Fault> {
-        let Some(id) = self.add_template_when(template, predicate)? else {
-            return template
-                .with_chain(|chain| self.submit_chain_when(chain, producers, predicate));
-        };
-        self.submit_added(id, producers)?;
-        Ok(id)
-    }
-
     /// Opens a scope. The program itself is a scope, of derived dependencies.
     ///
     /// # Errors
@@ -219,22 +151,61 @@ pub trait StreamBuilder: GraphBuilder {
         Ok(self.end_recording()?)
     }
 
+    /// Adds a task with its edges, unpublished. Waits while a ring is full.
+    ///
+    /// # Errors
+    /// Those of [`GraphBuilder::add_task`] and [`GraphBuilder::add_edge`]; `STREAM_VIEW_*`, `STREAM_OUT_OVERLAP`,
+    /// `STREAM_STALE_TENSOR` with the argument's index; `STREAM_*_RING` when a ring cannot hold the task.
+    #[inline]
+    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        whole(self.submit_desc(Submission::new(TaskDesc::Tensors(task)).unpublished()))
+    }
+
     /// Adds a task and publishes it.
     ///
     /// # Errors
     /// Those of [`add_tensor_task`](Self::add_tensor_task) and [`GraphBuilder::publish`].
     #[inline]
     fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let id = self.add_tensor_task(task)?;
-        self.publish(id)?;
-        Ok(id)
+        whole(self.submit_desc(Submission::new(TaskDesc::Tensors(task))))
     }
 
-    /// Whether [`submit_tensor_range`](Self::submit_tensor_range) takes all tasks of this range at once. Where not, they are submitted one by
-    /// one.
-    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        let _ = range;
-        false
+    /// As [`submit_chain`](GraphBuilder::submit_chain), of a chain that runs only if `predicate` is true when it becomes ready; it completes without running
+    /// otherwise. Where scopes derive dependencies, it waits for what writes the element of the predicate as well.
+    ///
+    /// # Errors
+    /// Those of `submit_chain`, `BUILD_CHAIN_WORDS`, and those of a predicate.
+    fn submit_chain_when(
+        &mut self,
+        chain: &Chain<'_>,
+        producers: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        let submission = Submission::new(TaskDesc::Chain(chain)).after(producers).when(predicate);
+        match self.submit_desc(submission)? {
+            Some(id) => Ok(id),
+            None => submit_one_by_one(self, chain, producers, predicate),
+        }
+    }
+
+    /// As [`submit_template`](GraphBuilder::submit_template), of a chain with a predicate, as [`submit_chain_when`](Self::submit_chain_when) has it.
+    ///
+    /// # Errors
+    /// Those of `submit_template`, and those of a predicate.
+    fn submit_template_when(
+        &mut self,
+        template: &ChainTemplate,
+        producers: &[TaskId],
+        predicate: &Predicate<'_>,
+    ) -> Result<TaskId, Fault> {
+        let submission =
+            Submission::new(TaskDesc::Template(template)).after(producers).when(predicate);
+        match self.submit_desc(submission)? {
+            Some(id) => Ok(id),
+            None => {
+                template.with_chain(|chain| self.submit_chain_when(chain, producers, predicate))
+            }
+        }
     }
 
     /// Adds the tasks of a range on tensors and publishes them, as if each were submitted by itself, in their order; `ids` are theirs afterwards.
@@ -247,7 +218,10 @@ pub trait StreamBuilder: GraphBuilder {
         range: &TensorRange<'_>,
         ids: &mut [TaskId],
     ) -> Result<(), Fault> {
-        submit_tensor_range_one_by_one(self, range, ids)
+        match self.submit_desc(Submission::new(TaskDesc::TensorRange(range, ids)))? {
+            Some(_) => Ok(()),
+            None => submit_tensor_range_one_by_one(self, range, ids),
+        }
     }
 
     /// Runs `body` in a scope of its own. Its tensors cannot leave it:

@@ -15,6 +15,7 @@ use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::MAX_ARGS;
 
 use crate::builder::{EdgeOutcome, GraphBuilder};
+use crate::submission::{Submission, TaskDesc, link_and_publish};
 use crate::task::TaskSpec;
 
 /// Tasks, edges and arguments of a graph.
@@ -134,14 +135,9 @@ impl<'a> SubmittedGraph<'a> {
         let is_known = task.generation == GENERATION && index < self.parts.tasks.len();
         if is_known { Ok(index) } else { Err(Fault::BUILD_UNKNOWN_TASK) }
     }
-}
 
-impl GraphBuilder for SubmittedGraph<'_> {
-    fn orch_args(&self) -> &[u64] {
-        self.orch_args
-    }
-
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
+    /// Adds a task.
+    fn push(&mut self, task: &TaskSpec<'_>) -> Result<TaskId, Fault> {
         let slot = u32::try_from(self.parts.tasks.len()).map_err(|_| Fault::BUILD_TASKS_FULL)?;
         let first_arg = self.parts.args.len();
         let arg_count =
@@ -157,6 +153,21 @@ impl GraphBuilder for SubmittedGraph<'_> {
         });
         self.parts.args.extend_from_slice(task.args);
         Ok(TaskId { slot, generation: GENERATION })
+    }
+}
+
+impl GraphBuilder for SubmittedGraph<'_> {
+    fn orch_args(&self) -> &[u64] {
+        self.orch_args
+    }
+
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc: TaskDesc::Kernel(task), after, publish, .. } = submission else {
+            return Ok(None);
+        };
+        let id = self.push(&task)?;
+        link_and_publish(self, id, (after, publish))?;
+        Ok(Some(id))
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {

@@ -4,8 +4,8 @@
 use pto_abi::symbol::symbol;
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{
-    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, NoBuilders, TaskSpec,
-    builder_set,
+    BuildError, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, NoBuilders, Submission,
+    TaskSpec, builder_set,
 };
 
 /// Counts the calls.
@@ -16,9 +16,9 @@ impl GraphBuilder for Counting {
     fn orch_args(&self) -> &[u64] {
         &[]
     }
-    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
+    fn submit_desc(&mut self, _: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         self.0 += 1;
-        Ok(TaskId { slot: self.0, generation: 1 })
+        Ok(Some(TaskId { slot: self.0, generation: 1 }))
     }
     fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
         Ok(EdgeOutcome::Added)

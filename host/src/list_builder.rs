@@ -17,7 +17,8 @@ use pto_graph::plan::layout::orch;
 use pto_graph::task_list::MAX_VIEWS;
 use pto_graph::{
     Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HeapTag, Recording,
-    ScopeId, StartMode, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    ScopeId, StartMode, StreamBuilder, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
+    link_and_publish,
 };
 
 use crate::device_memory::DeviceMemory;
@@ -145,6 +146,67 @@ impl<'r> ListBuilder<'r> {
         self.tasks.push(task);
         Ok(TaskId { slot, generation: GENERATION })
     }
+
+    fn list_kernel(&mut self, task: &TaskSpec<'_>) -> Result<TaskId, Fault> {
+        if task.args.len() > MAX_ARGS {
+            return Err(Fault::BUILD_TOO_MANY_ARGS);
+        }
+        let args = task.args.iter().map(|word| ListedArg::Word(*word)).collect();
+        self.list(ListedTask { args, ..ListedTask::new(task.func_id, task.kind) })
+    }
+
+    fn list_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if outputs_overlap(task.args) {
+            return Err(Fault::STREAM_OUT_OVERLAP);
+        }
+        let count = task.args.iter().filter(|arg| arg.tensor().is_some()).count();
+        let is_alone = count > MAX_VIEWS;
+        if is_alone {
+            // More than a task of a list has. It runs by itself, so that it needs none of them.
+            self.run_all()?;
+        }
+        let args = task.args.iter().map(|arg| match arg {
+            Arg::Scalar(word) => Ok(ListedArg::Word(*word)),
+            Arg::BoundScalar(_) => Err(Fault::STREAM_NOT_RECORDING),
+            Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) if is_alone => {
+                Ok(ListedArg::Word(view.address().0))
+            }
+            Arg::NoDep(view) => Ok(ListedArg::Word(view.address().0)),
+            Arg::In(view) => Ok(ListedArg::In(listed_view(view))),
+            Arg::Out(view) => Ok(ListedArg::Out(listed_view(view))),
+            Arg::InOut(view) => Ok(ListedArg::InOut(listed_view(view))),
+        });
+        let args = args.collect::<Result<_, _>>()?;
+        let shape = &task.block_shape;
+        let mut producers = Vec::new();
+        for id in task.after {
+            producers.extend(self.listed(*id)?.filter(|number| !producers.contains(number)));
+        }
+        let when = shape.when().map(|predicate| ListedCondition {
+            element: one_element(predicate.element()),
+            comparison: predicate.comparison(),
+            value: predicate.value(),
+        });
+        let listed = ListedTask {
+            args,
+            producers,
+            mix: shape.vectors().to_vec(),
+            blocks: shape.blocks(),
+            start: if shape.start() == StartMode::SYNC {
+                StartMode::SYNC
+            } else {
+                StartMode::SPREAD
+            },
+            priority: shape.priority(),
+            when,
+            ..ListedTask::new(task.func_id, task.kind)
+        };
+        let id = self.list(listed)?;
+        if is_alone {
+            self.run_all()?;
+        }
+        Ok(id)
+    }
 }
 
 impl Drop for ListBuilder<'_> {
@@ -200,12 +262,15 @@ impl GraphBuilder for ListBuilder<'_> {
         &[]
     }
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        if task.args.len() > MAX_ARGS {
-            return Err(Fault::BUILD_TOO_MANY_ARGS);
-        }
-        let args = task.args.iter().map(|word| ListedArg::Word(*word)).collect();
-        self.list(ListedTask { args, ..ListedTask::new(task.func_id, task.kind) })
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, publish, .. } = submission;
+        let id = match desc {
+            TaskDesc::Kernel(task) => self.list_kernel(&task)?,
+            TaskDesc::Tensors(task) => self.list_tensors(task)?,
+            _ => return Ok(None),
+        };
+        link_and_publish(self, id, (after, publish))?;
+        Ok(Some(id))
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
@@ -234,59 +299,6 @@ impl GraphBuilder for ListBuilder<'_> {
 }
 
 impl StreamBuilder for ListBuilder<'_> {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if outputs_overlap(task.args) {
-            return Err(Fault::STREAM_OUT_OVERLAP);
-        }
-        let count = task.args.iter().filter(|arg| arg.tensor().is_some()).count();
-        let is_alone = count > MAX_VIEWS;
-        if is_alone {
-            // More than a task of a list has. It runs by itself, so that it needs none of them.
-            self.run_all()?;
-        }
-        let args = task.args.iter().map(|arg| match arg {
-            Arg::Scalar(word) => Ok(ListedArg::Word(*word)),
-            Arg::BoundScalar(_) => Err(Fault::STREAM_NOT_RECORDING),
-            Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) if is_alone => {
-                Ok(ListedArg::Word(view.address().0))
-            }
-            Arg::NoDep(view) => Ok(ListedArg::Word(view.address().0)),
-            Arg::In(view) => Ok(ListedArg::In(listed_view(view))),
-            Arg::Out(view) => Ok(ListedArg::Out(listed_view(view))),
-            Arg::InOut(view) => Ok(ListedArg::InOut(listed_view(view))),
-        });
-        let args = args.collect::<Result<_, _>>()?;
-        let shape = &task.block_shape;
-        let mut producers = Vec::new();
-        for id in task.after {
-            producers.extend(self.listed(*id)?.filter(|number| !producers.contains(number)));
-        }
-        let when = shape.when().map(|predicate| ListedCondition {
-            element: one_element(predicate.element()),
-            comparison: predicate.comparison(),
-            value: predicate.value(),
-        });
-        let listed = ListedTask {
-            args,
-            producers,
-            mix: shape.vectors().to_vec(),
-            blocks: shape.blocks(),
-            start: if shape.start() == StartMode::SYNC {
-                StartMode::SYNC
-            } else {
-                StartMode::SPREAD
-            },
-            priority: shape.priority(),
-            when,
-            ..ListedTask::new(task.func_id, task.kind)
-        };
-        let id = self.list(listed)?;
-        if is_alone {
-            self.run_all()?;
-        }
-        Ok(id)
-    }
-
     fn open_scope(&mut self, _mode: DependencyMode) -> Result<ScopeId, Fault> {
         if self.scopes.len() > MAX_SCOPES {
             return Err(Fault::STREAM_SCOPE_DEPTH);

@@ -29,8 +29,8 @@ use pto_abi::task::Task;
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Chain, ChainPlan, ChainTemplate, EdgeOutcome, GraphBuilder, NotFilled, Origin, TaskRange,
-    TaskSpec, submit_added, submit_chain_one_by_one,
+    Chain, ChainPlan, ChainTemplate, EdgeOutcome, GraphBuilder, NotFilled, Origin, Publish,
+    Submission, TaskDesc, TaskSpec, link_and_publish,
 };
 
 use self::consumers::put_consumer;
@@ -334,6 +334,59 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         EdgeOutcome::AlreadySatisfied
     }
 
+    /// Adds and publishes a task, with the task's own words at hand.
+    // Where the caller's own words are known, half of the checks fall away. An image that is built for size has no room for it.
+    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
+    #[cfg_attr(target_arch = "aarch64", inline)]
+    fn submit_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
+        if S::IS_EXCLUSIVE {
+            return self.submit_alone(spec, after);
+        }
+        let (task, slot) = self.insert(spec)?;
+        let id = TaskId { slot, generation: self.generation };
+        self.publish_behind((task, id), after, 0)?;
+        Ok(id)
+    }
+
+    /// Adds a task that the program publishes.
+    #[inline]
+    fn add_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
+        let (_, slot) = self.insert(spec)?;
+        let id = TaskId { slot, generation: self.generation };
+        link_and_publish(self, id, (after, Publish::Later))?;
+        Ok(id)
+    }
+
+    /// Adds a chain of several kernels.
+    #[inline(always)]
+    fn submit_links(
+        &mut self,
+        chain: &Chain<'_>,
+        (after, publish): (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
+        let (task, id) = self.insert_chain(chain)?;
+        match publish {
+            Publish::Now => self.publish_behind((task, id), after, 0)?,
+            Publish::Later => link_and_publish(self, id, (after, publish))?,
+        }
+        Ok(id)
+    }
+
+    /// The same, of a template.
+    #[inline(always)]
+    fn submit_filled(
+        &mut self,
+        template: &ChainTemplate,
+        (after, publish): (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
+        let (task, id) = self.insert_template(template)?;
+        match publish {
+            Publish::Now => self.publish_behind((task, id), after, 0)?,
+            Publish::Later => link_and_publish(self, id, (after, publish))?,
+        }
+        Ok(id)
+    }
+
     /// Adds and publishes a task where one agent does everything: no producer can complete meanwhile, so that the line is written once, with
     /// all that it is to say.
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
@@ -459,6 +512,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     }
 }
 
+/// Whether a chain is one kernel, which is submitted as a task.
+#[inline]
+fn is_kernel(chain: &Chain<'_>) -> bool {
+    matches!(chain.links(), [only] if only.count() == 1)
+}
+
 /// Where a chain is to stand.
 struct RoomForChain<'a> {
     /// Its first kernel, whose task it is said to be.
@@ -477,10 +536,26 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.orch_args
     }
 
-    #[inline]
-    fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        let (_, slot) = self.insert(&spec)?;
-        Ok(TaskId { slot, generation: self.generation })
+    #[inline(always)]
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, when, publish } = submission;
+        let id = match desc {
+            TaskDesc::Kernel(spec) if publish == Publish::Now => {
+                self.submit_kernel(&spec, after)?
+            }
+            TaskDesc::Kernel(spec) => self.add_kernel(&spec, after)?,
+            TaskDesc::Chain(_) | TaskDesc::Template(_) if when.is_some() => return Ok(None),
+            TaskDesc::Chain(chain) if is_kernel(chain) => return Ok(None),
+            TaskDesc::Chain(chain) => self.submit_links(chain, (after, publish))?,
+            TaskDesc::Template(template) => self.submit_filled(template, (after, publish))?,
+            TaskDesc::Range(range, ids) => {
+                self.insert_range(range, ids)?;
+                ids.last().copied().unwrap_or(TaskId::NONE)
+            }
+            // Tensors need a run that streams.
+            TaskDesc::Tensors(_) | TaskDesc::TensorRange(..) => return Ok(None),
+        };
+        Ok(Some(id))
     }
 
     #[inline]
@@ -513,36 +588,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.publish_task(task, id.slot, task.edges_in.load(Ordering::Relaxed))
     }
 
-    /// The same calls in one, with the task's own words at hand.
-    // Where the caller's own words are known, half of the checks fall away. An image that is built for size has no room for it.
-    #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
-    #[cfg_attr(target_arch = "aarch64", inline)]
-    fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        if S::IS_EXCLUSIVE {
-            return self.submit_alone(&spec, producers);
-        }
-        let (task, slot) = self.insert(&spec)?;
-        let id = TaskId { slot, generation: self.generation };
-        self.publish_behind((task, id), producers, 0)?;
-        Ok(id)
-    }
-
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        match chain.links() {
-            [only] if only.count() == 1 => Ok(None),
-            _ => self.insert_chain(chain).map(|(_, id)| Some(id)),
-        }
-    }
-
-    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        if matches!(chain.links(), [only] if only.count() == 1) {
-            return submit_chain_one_by_one(self, chain, producers);
-        }
-        let (task, id) = self.insert_chain(chain)?;
-        self.publish_behind((task, id), producers, 0)?;
-        Ok(id)
-    }
-
     #[inline(never)]
     fn fill_template(
         &mut self,
@@ -558,39 +603,6 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
                 self.refuse_task(fault, next, chain.words() as u64, MAX_ARGS as u64)
             }
         })
-    }
-
-    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
-        self.insert_template(template).map(|(_, id)| Some(id))
-    }
-
-    #[inline(never)]
-    fn submit_template(
-        &mut self,
-        template: &ChainTemplate,
-        producers: &[TaskId],
-    ) -> Result<TaskId, Fault> {
-        let (task, id) = self.insert_template(template)?;
-        self.publish_behind((task, id), producers, 0)?;
-        Ok(id)
-    }
-
-    fn submit_added(&mut self, id: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
-        let is_newest =
-            id.generation == self.generation && id.slot.wrapping_add(1) == self.next_task;
-        let is_added = |task: &&Task| task.state.load(Ordering::Relaxed) == TaskState::ADDED.get();
-        let task = self.state.task(id.slot).filter(|_| is_newest).filter(is_added);
-        let Some(task) = task else { return submit_added(self, id, producers) };
-        self.publish_behind((task, id), producers, task.edges_in.load(Ordering::Relaxed))
-    }
-
-    #[inline]
-    fn has_ranges(&self) -> bool {
-        true
-    }
-
-    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
-        self.insert_range(range, ids)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

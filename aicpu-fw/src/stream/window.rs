@@ -146,14 +146,6 @@ impl<'a> Window<'a> {
         self.state_of(number) == TaskState::ADDED.get()
     }
 
-    /// The number of a task that is the newest one, and not published; `None`: it is another one.
-    #[inline]
-    pub(super) fn newest_added(&self, id: TaskId) -> Option<u64> {
-        let newest = self.next.wrapping_sub(1);
-        let is_it = self.added() > 0 && self.id_of(newest) == id && self.is_added(newest);
-        is_it.then_some(newest)
-    }
-
     /// The oldest task that the program has added and not published.
     pub(super) fn oldest_unpublished(&self) -> Option<u64> {
         (self.watermark..self.next).find(|number| self.is_added(*number))

@@ -12,7 +12,6 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree};
 use pto_graph::{
     Chain, ChainTemplate, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait,
-    submit_added,
 };
 
 use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
@@ -168,38 +167,6 @@ fn templates_that_are_refused<F: FanoutPolicy>() {
     builder.fill_template(&mut template, &Chain::new(&[Link::new(spec(&[1])); 5])).unwrap();
     assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_PAYLOADS_FULL));
     assert_eq!((builder.added(), words.instances[0].chained.load(Ordering::Relaxed)), (0, 0));
-}
-
-/// The newest task and one that was kept back, and what is wrong with either.
-fn submit_added_is_its_calls<F: FanoutPolicy>() {
-    let stale = TaskId { slot: 2, generation: GENERATION - 1 };
-    let cases: [(TaskId, &[TaskId]); 8] = [
-        (id(2), &[id(0), id(1)]),
-        (id(2), &[]),
-        (id(1), &[id(0)]),
-        (id(2), &[id(0), id(2)]),
-        (id(2), &[id(0), id(9)]),
-        (id(2), &[stale]),
-        (stale, &[id(0)]),
-        (id(0), &[]),
-    ];
-    for (task, producers) in cases {
-        let [by_calls, at_once] = [false, true].map(|at_once| {
-            let words = Words::new(LARGE);
-            let mut builder = builder::<F>(&words);
-            let [first, ..] = [(); 3].map(|()| add(&mut builder));
-            builder.publish(first).unwrap();
-            let result = match at_once {
-                true => builder.submit_added(task, producers),
-                false => submit_added(&mut builder, task, producers),
-            };
-            let blame = result.err().map(|fault| builder.blame(fault));
-            let blame = blame.map(|blame| (blame.fault, blame.task, blame.detail));
-            let edges = words.instances[0].edges.load(Ordering::Relaxed);
-            (result, blame, edges, builder.finish(), written(&words, 3))
-        });
-        assert_eq!(by_calls, at_once, "{task:?} behind {producers:?}");
-    }
 }
 
 fn tasks_that_are_refused<F: FanoutPolicy>() {
@@ -552,7 +519,6 @@ both_strategies! {
     a_chain_that_cannot_run_is_refused_and_leaves_nothing => chains_that_are_refused;
     a_template_is_written_as_its_chain => templates_are_chains;
     a_template_that_cannot_run_is_refused_and_leaves_nothing => templates_that_are_refused;
-    edges_and_publish_in_one_call_are_those_calls => submit_added_is_its_calls;
     a_wrong_task_is_refused_and_blamed => tasks_that_are_refused;
     a_capacity_that_is_used_up_is_named => capacities_that_are_used_up;
     a_wrong_edge_is_refused_and_blamed => edges_that_are_refused;

@@ -2,8 +2,8 @@
 
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Arg, Chain, DependencyMode, ElementType, GraphBuilder, Link, StreamBuilder, TaskSpec,
-    TensorView, Variation,
+    Arg, Chain, DependencyMode, ElementType, GraphBuilder, Link, StreamBuilder, Submission,
+    TaskDesc, TaskSpec, TensorView, Variation,
 };
 
 use crate::oracle::{Oracle, Touch, all_reachable};
@@ -138,7 +138,11 @@ fn a_submission_is_its_calls() {
                         (false, _) => {
                             let id = match is_chain {
                                 false => stream.add_task(task).unwrap(),
-                                true => stream.add_chain(&chain).unwrap().unwrap(),
+                                true => {
+                                    let work =
+                                        Submission::new(TaskDesc::Chain(&chain)).unpublished();
+                                    stream.submit_desc(work).unwrap().unwrap()
+                                }
                             };
                             let edges = producers.iter().try_for_each(|&producer| {
                                 stream.add_edge(producer, id).map(|_| ())
@@ -175,11 +179,13 @@ fn a_chain_waits_for_what_the_program_states() {
         // Added, published behind the chain, which waits for it nevertheless.
         let kept = stream.add_task(task).unwrap();
         let id = stream.submit_chain(&chain, &[first, kept]).unwrap();
-        assert_eq!(stream.submit_added(id, &[]), Err(Fault::BUILD_ALREADY_PUBLISHED));
-        stream.submit_added(kept, &[first]).unwrap();
+        assert_eq!(stream.publish(id), Err(Fault::BUILD_ALREADY_PUBLISHED));
+        stream.add_edge(first, kept).unwrap();
+        stream.publish(kept).unwrap();
         let itself = TaskId { slot: id.slot + 1, ..id };
         assert_eq!(stream.submit_chain(&chain, &[itself]), Err(Fault::BUILD_SELF_EDGE));
-        stream.submit_added(itself, &[id]).unwrap();
+        stream.add_edge(id, itself).unwrap();
+        stream.publish(itself).unwrap();
     });
     assert_eq!(made.edges, [(0, 1), (0, 2), (1, 2), (2, 3)].into());
 }

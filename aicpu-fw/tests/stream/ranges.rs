@@ -6,8 +6,9 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::BuilderHost;
 use pto_graph::{
-    Arg, Comparison, DependencyMode, ElementType, Predicate, StreamBuilder, TensorRange,
-    TensorTask, TensorView, Variation, submit_tensor_range_one_by_one,
+    Arg, Comparison, DependencyMode, ElementType, GraphBuilder, Predicate, StreamBuilder,
+    Submission, TaskDesc, TensorRange, TensorTask, TensorView, Variation,
+    submit_tensor_range_one_by_one,
 };
 
 use crate::random::{Random, view};
@@ -102,9 +103,12 @@ impl RandomRange {
     }
 }
 
-/// Whether a range is taken at once.
-fn at_once(stream: &TestStream<'_>, task: TensorTask<'_>, varies: &[Variation<'_>]) -> bool {
-    stream.takes_at_once(&TensorRange::new(task).times(4).varying(varies))
+/// Whether a range is taken at once; it is submitted then.
+fn at_once(stream: &mut TestStream<'_>, task: TensorTask<'_>, varies: &[Variation<'_>]) -> bool {
+    let range = TensorRange::new(task).times(4).varying(varies);
+    let mut ids = [TaskId::NONE; 4];
+    let taken = stream.submit_desc(Submission::new(TaskDesc::TensorRange(&range, &mut ids)));
+    matches!(taken, Ok(Some(last)) if last == ids[3])
 }
 
 #[test]
@@ -240,10 +244,12 @@ fn a_range_that_is_larger_than_the_rings_waits_as_its_tasks_do() {
             let task = TensorTask::new(FuncId(1), CoreKind::AIV, &args[..2]);
             let varies = [Variation::by(0, 32)];
             let range = TensorRange::new(task).times(60).varying(&varies);
-            assert!(stream.takes_at_once(&range));
             let mut ids = [TaskId::NONE; 60];
             let ended = match how {
-                How::AtOnce => stream.submit_tensor_range(&range, &mut ids),
+                How::AtOnce => {
+                    let submission = Submission::new(TaskDesc::TensorRange(&range, &mut ids));
+                    stream.submit_desc(submission).map(|taken| assert!(taken.is_some()))
+                }
                 How::OneByOne => submit_tensor_range_one_by_one(stream, &range, &mut ids),
             };
             assert_eq!(ended.and_then(|()| stream.finish()), Ok(()));

@@ -26,15 +26,13 @@ use super::stop::Stop;
 use super::task::descriptor;
 use super::walk::Calls;
 use crate::builder::{EdgeOutcome, GraphBuilder};
-use crate::chain::Chain;
 use crate::element::ElementType;
 use crate::link::Link;
 use crate::recording::{Bindings, Recording};
 use crate::scope::{DependencyMode, ScopeId};
 use crate::stream::StreamBuilder;
-use crate::task::TaskSpec;
+use crate::submission::{Submission, TaskDesc};
 use crate::tensor::TensorView;
-use crate::tensor_task::TensorTask;
 
 const BINDINGS: u64 = 0x1_0000;
 const EPITAPH: u64 = 0x2_0000;
@@ -67,24 +65,32 @@ impl GraphBuilder for Notes {
     fn orch_args(&self) -> &[u64] {
         &[]
     }
-    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        Err(Fault::BUILD_TASKS_FULL)
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        match submission.desc {
+            TaskDesc::Chain(chain) => {
+                chain.check()?;
+                assert!(chain.words() <= MAX_ARGS, "a ring of words has no room for {chain:?}");
+                let mut words = [0; MAX_CHAIN_ARGS];
+                for (link, turn) in chain.turns() {
+                    let task = link.task_at(turn, &mut words);
+                    self.kernels.push((task.func_id.0, task.args.to_vec()));
+                }
+                self.note(format!("{chain:?}")).map(Some)
+            }
+            TaskDesc::Tensors(task) => {
+                let words = Link::on_tensors(task.func_id, task.kind, task.args).words();
+                self.kernels.push((task.func_id.0, words.collect()));
+                self.note(format!("{task:?}")).map(Some)
+            }
+            TaskDesc::Kernel(_) => Err(Fault::BUILD_TASKS_FULL),
+            _ => Ok(None),
+        }
     }
     fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
         Err(Fault::BUILD_TASKS_FULL)
     }
     fn publish(&mut self, _: TaskId) -> Result<(), Fault> {
         Ok(())
-    }
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        chain.check()?;
-        assert!(chain.words() <= MAX_ARGS, "a ring of words has no room for {chain:?}");
-        let mut words = [0; MAX_CHAIN_ARGS];
-        for (link, turn) in chain.turns() {
-            let task = link.task_at(turn, &mut words);
-            self.kernels.push((task.func_id.0, task.args.to_vec()));
-        }
-        self.note(format!("{chain:?}")).map(Some)
     }
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
         let at = usize::try_from(address.0.wrapping_sub(BINDINGS) / 8).unwrap_or(usize::MAX);
@@ -95,11 +101,6 @@ impl GraphBuilder for Notes {
 }
 
 impl StreamBuilder for Notes {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let words = Link::on_tensors(task.func_id, task.kind, task.args).words();
-        self.kernels.push((task.func_id.0, words.collect()));
-        self.note(format!("{task:?}"))
-    }
     fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
         Err(Fault::STREAM_SCOPE_DEPTH)
     }

@@ -10,7 +10,10 @@ use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_IMAGE_EDGES, MAX_ORCH_ARGS, MAX
 use pto_abi::numbers::Counted;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::{TRANSFER, Transfer};
-use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, TaskSpec};
+use pto_graph::{
+    BuildError, EdgeOutcome, GraphBuilder, GraphParts, HostedBuilder, Publish, Submission,
+    TaskDesc, TaskSpec, link_and_publish,
+};
 
 use crate::cycle::{self, Edges};
 use crate::device::Device;
@@ -305,6 +308,40 @@ impl<'d> HostGraph<'d> {
         Ok(id)
     }
 
+    /// Adds a task that is published; what is refused leaves nothing behind.
+    #[inline(always)]
+    fn submit_kernel(
+        &mut self,
+        task: &TaskSpec<'_>,
+        producers: &[TaskId],
+    ) -> Result<TaskId, Fault> {
+        self.check_task(task, producers.len())?;
+        let (next, generation) = (index_of(self.lists.tasks.len()), self.generation);
+        let stand = self.lists.producers.len();
+        self.lists.producers.reserve(producers.len());
+        for producer in producers {
+            if producer.generation != generation || producer.slot >= next {
+                self.lists.producers.truncate(stand);
+                return Err(self.refuse_producers(producers));
+            }
+            self.lists.producers.push(producer.slot);
+        }
+        if let Some(consumers) = &mut self.consumers {
+            consumers.extend(std::iter::repeat_n(next, producers.len()));
+        }
+        let id = self.push(task, task.kind.get(), producers.len());
+        Ok(id)
+    }
+
+    /// Adds a task that the program publishes.
+    fn add_kernel(&mut self, task: &TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
+        self.check_task(task, 0)?;
+        self.unpublished += 1;
+        let id = self.push(task, task.kind.get() | UNPUBLISHED, 0);
+        link_and_publish(self, id, (producers, Publish::Later))?;
+        Ok(id)
+    }
+
     /// A producer in a call of `submit` that is none.
     #[cold]
     #[inline(never)]
@@ -345,10 +382,16 @@ impl GraphBuilder for HostGraph<'_> {
         &self.orch_args
     }
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.check_task(&task, 0)?;
-        self.unpublished += 1;
-        Ok(self.push(&task, task.kind.get() | UNPUBLISHED, 0))
+    // Always: left to the compiler, it is inlined in one build and not in the next, which is 45 instructions a task.
+    #[inline(always)]
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc: TaskDesc::Kernel(task), after, publish, .. } = submission else {
+            return Ok(None);
+        };
+        match publish {
+            Publish::Now => self.submit_kernel(&task, after).map(Some),
+            Publish::Later => self.add_kernel(&task, after).map(Some),
+        }
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
@@ -388,28 +431,6 @@ impl GraphBuilder for HostGraph<'_> {
         kept.kind &= !UNPUBLISHED;
         self.unpublished -= 1;
         Ok(())
-    }
-
-    /// The same calls in one; what is refused leaves nothing behind.
-    // Always: left to the compiler, it is inlined in one build and not in the next, which is 45 instructions a task.
-    #[inline(always)]
-    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        self.check_task(&task, producers.len())?;
-        let (next, generation) = (index_of(self.lists.tasks.len()), self.generation);
-        let stand = self.lists.producers.len();
-        self.lists.producers.reserve(producers.len());
-        for producer in producers {
-            if producer.generation != generation || producer.slot >= next {
-                self.lists.producers.truncate(stand);
-                return Err(self.refuse_producers(producers));
-            }
-            self.lists.producers.push(producer.slot);
-        }
-        if let Some(consumers) = &mut self.consumers {
-            consumers.extend(std::iter::repeat_n(next, producers.len()));
-        }
-        let id = self.push(&task, task.kind.get(), producers.len());
-        Ok(id)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use pto_host::abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_host::graph::{
     Arg, BuildError, Chain, ChainTemplate, Comparison, DependencyMode, ElementType, GraphBuilder,
-    Link, Predicate, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView, Variation,
-    builder_set,
+    Link, Predicate, StreamBuilder, Submission, TaskDesc, TaskSpec, TensorRange, TensorTask,
+    TensorView, Variation, builder_set,
 };
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::{Device, DeviceOptions, HostGraph, Hosting, RunOptions, Work, func};
@@ -134,10 +134,11 @@ fn rows<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
     let grows = [0, 1, 2].map(|arg| Variation::by(arg, 256 * 4));
     let range = TensorRange::new(TensorTask::new(func::ADD, CoreKind::AIV, &args));
     let range = range.times(64).varying(&grows);
-    if !stream.takes_at_once(&range) {
+    let mut ids = [TaskId::NONE; 64];
+    let taken = stream.submit_desc(Submission::new(TaskDesc::TensorRange(&range, &mut ids)))?;
+    if taken.is_none() {
         return Err(BuildError::Failed(2));
     }
-    stream.submit_tensor_range(&range, &mut [TaskId::NONE; 64])?;
     Ok(())
 }
 

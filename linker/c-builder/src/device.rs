@@ -4,8 +4,8 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
-    ElementType, GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder,
-    TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+    ElementType, GraphBuilder, HostedBuilder, Recording, ScopeId, StreamBuilder, Submission,
+    TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -75,9 +75,10 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
         self.graph.orch_args()
     }
 
-    #[inline]
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.graph.add_task(task)
+    // Always: what is submitted is known where the program calls, and not behind a call.
+    #[inline(always)]
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        self.graph.submit_desc(submission)
     }
 
     #[inline]
@@ -91,56 +92,12 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
     }
 
     #[inline]
-    fn submit(&mut self, task: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        self.graph.submit(task, producers)
-    }
-
-    #[inline]
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        self.graph.add_chain(chain)
-    }
-
-    #[inline]
-    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        self.graph.submit_chain(chain, producers)
-    }
-
-    #[inline]
     fn fill_template(
         &mut self,
         template: &mut ChainTemplate,
         chain: &Chain<'_>,
     ) -> Result<(), Fault> {
         self.graph.fill_template(template, chain)
-    }
-
-    #[inline]
-    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
-        self.graph.add_template(template)
-    }
-
-    #[inline]
-    fn submit_template(
-        &mut self,
-        template: &ChainTemplate,
-        producers: &[TaskId],
-    ) -> Result<TaskId, Fault> {
-        self.graph.submit_template(template, producers)
-    }
-
-    #[inline]
-    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
-        self.graph.submit_added(task, producers)
-    }
-
-    #[inline]
-    fn has_ranges(&self) -> bool {
-        self.graph.has_ranges()
-    }
-
-    #[inline]
-    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
-        self.graph.submit_range(range, ids)
     }
 
     #[inline]
@@ -177,44 +134,6 @@ impl<G: StreamBuilder, R: DeviceReads> HostedBuilder for Streaming<'_, G, R> {
 }
 
 impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
-    #[inline]
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        self.0.graph.add_tensor_task(task)
-    }
-
-    #[inline]
-    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        self.0.graph.submit_tensors(task)
-    }
-
-    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        self.0.graph.takes_at_once(range)
-    }
-
-    fn submit_tensor_range(
-        &mut self,
-        range: &TensorRange<'_>,
-        ids: &mut [TaskId],
-    ) -> Result<(), Fault> {
-        self.0.graph.submit_tensor_range(range, ids)
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.0.graph.add_chain_when(chain, predicate)
-    }
-
-    fn add_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.0.graph.add_template_when(template, predicate)
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         self.0.graph.open_scope(mode)
     }

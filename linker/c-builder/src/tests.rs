@@ -9,13 +9,14 @@ use core::ptr::with_exposed_provenance_mut;
 
 use pto_abi::foreign::{StreamArg, StreamTask, StreamTensor};
 use pto_abi::runtime::{RunConfig, Runtime};
-use pto_abi::{CoreKind, Fault, FuncId, GmAddr, GmWindow, TaskId};
+use pto_abi::{CoreKind, Fault, GmAddr, GmWindow, TaskId};
 use pto_foreign::Build;
 use pto_foreign::object::{RuntimeObject, field};
 use pto_foreign::stream::StreamVariation;
 use pto_graph::{
     Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TensorView,
+    link_and_publish,
 };
 use std::boxed::Box;
 use std::vec::Vec;
@@ -40,9 +41,23 @@ impl GraphBuilder for Graph {
     fn orch_args(&self) -> &[u64] {
         &self.words
     }
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.tasks.push((task.func_id.0, task.kind, task.args.to_vec()));
-        Ok(TaskId { slot: u32::try_from(self.tasks.len()).unwrap() - 1, generation: 9 })
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let word = |arg: &pto_graph::Arg<'_>| match arg {
+            pto_graph::Arg::Scalar(word) => *word,
+            other => other.tensor().unwrap().address().0,
+        };
+        let Submission { desc, after, publish, .. } = submission;
+        let (func_id, kind, args) = match desc {
+            TaskDesc::Kernel(task) => (task.func_id, task.kind, task.args.to_vec()),
+            TaskDesc::Tensors(task) => {
+                (task.func_id, task.kind, task.args.iter().map(word).collect())
+            }
+            _ => return Ok(None),
+        };
+        self.tasks.push((func_id.0, kind, args));
+        let id = TaskId { slot: u32::try_from(self.tasks.len()).unwrap() - 1, generation: 9 };
+        link_and_publish(self, id, (after, publish))?;
+        Ok(Some(id))
     }
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
         assert_eq!((producer.generation, consumer.generation), (9, 9));
@@ -378,15 +393,6 @@ fn what_the_host_wrote_is_looked_at_in_both_kinds_of_runs() {
 }
 
 impl StreamBuilder for Graph {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let word = |arg: &pto_graph::Arg<'_>| match arg {
-            pto_graph::Arg::Scalar(word) => *word,
-            other => other.tensor().unwrap().address().0,
-        };
-        let args: Vec<u64> = task.args.iter().map(word).collect();
-        let FuncId(func_id) = task.func_id;
-        self.add_task(TaskSpec::new(FuncId(func_id), task.kind, &args))
-    }
     fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
         Err(Fault::STREAM_SCOPE_DEPTH)
     }

@@ -21,9 +21,9 @@ use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_graph::task_list::Words;
 use pto_graph::{
-    Arg, Bindings, BuildError, Chain, Comparison, DependencyMode, EdgeOutcome, ElementType,
-    GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec,
-    TensorTask, TensorView,
+    Arg, Bindings, BuildError, Comparison, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
+    HostedBuilder, Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc,
+    TensorTask, TensorView, link_and_publish,
 };
 
 /// A builder of a run that streams, for whoever runs programs of a set on it.
@@ -220,14 +220,11 @@ impl<'p> Part<'p> {
         }
     }
 
-    /// Adds a task that hides something.
-    fn behind_gate(
-        &mut self,
-        add: impl FnOnce(&mut dyn HostedStream) -> Result<Option<TaskId>, Fault>,
-    ) -> Result<Option<TaskId>, Fault> {
+    /// Adds work that hides something, unpublished.
+    fn behind_gate(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let gate = self.gate()?;
         let stream = self.stream.get_mut();
-        let added = add(*stream)?;
+        let added = stream.submit_desc(submission)?;
         if let (Some(id), Some(gate), Some(order)) = (added, gate, &mut self.order) {
             stream.add_edge(gate, id)?;
             order.hidden.push(id);
@@ -265,6 +262,16 @@ impl<'p> Part<'p> {
         self.order.as_ref().is_some_and(|order| order.hides_view(view))
     }
 
+    /// Whether work names memory whose tasks the runtime cannot put in order.
+    fn hides_any(&self, desc: &TaskDesc<'_>) -> bool {
+        match desc {
+            TaskDesc::Kernel(task) => task.args.iter().any(|word| self.hides_word(*word)),
+            TaskDesc::Tensors(task) => self.hides(task),
+            // Its words vary from kernel to kernel.
+            _ => self.order.is_some(),
+        }
+    }
+
     fn hides(&self, task: &TensorTask<'_>) -> bool {
         let hides = |arg: &Arg<'_>| match arg {
             Arg::Scalar(word) => self.hides_word(*word),
@@ -285,12 +292,22 @@ impl GraphBuilder for Part<'_> {
         &self.args
     }
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        if !task.args.iter().any(|word| self.hides_word(*word)) {
-            return self.stream.get_mut().add_task(task);
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, when, publish } = submission;
+        if matches!(desc, TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..)) {
+            // Their tasks come one by one.
+            return Ok(None);
         }
-        let added = self.behind_gate(|stream| stream.add_task(task).map(Some))?;
-        added.ok_or(Fault::BUILD_FAILED)
+        let hides = self.hides_any(&desc);
+        let added = Submission { desc, after: &[], when, publish: Publish::Later };
+        let added = match hides {
+            true => self.behind_gate(added)?,
+            false => self.stream.get_mut().submit_desc(added)?,
+        };
+        if let Some(id) = added {
+            link_and_publish(self, id, (after, publish))?;
+        }
+        Ok(added)
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
@@ -299,14 +316,6 @@ impl GraphBuilder for Part<'_> {
 
     fn publish(&mut self, task: TaskId) -> Result<(), Fault> {
         self.stream.get_mut().publish(task)
-    }
-
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        match self.order {
-            None => self.stream.get_mut().add_chain(chain),
-            // Its words vary from kernel to kernel.
-            Some(_) => self.behind_gate(|stream| stream.add_chain(chain)),
-        }
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -340,25 +349,6 @@ impl HostedBuilder for Part<'_> {
 }
 
 impl StreamBuilder for Part<'_> {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if !self.hides(task) {
-            return self.stream.get_mut().add_tensor_task(task);
-        }
-        let added = self.behind_gate(|stream| stream.add_tensor_task(task).map(Some))?;
-        added.ok_or(Fault::BUILD_FAILED)
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        match self.order {
-            None => self.stream.get_mut().add_chain_when(chain, predicate),
-            Some(_) => self.behind_gate(|stream| stream.add_chain_when(chain, predicate)),
-        }
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         // The edges of a gate are derived: it has to stand in front of a scope that derives none.
         let is_recording = self.order.as_ref().is_some_and(|order| order.is_recording);

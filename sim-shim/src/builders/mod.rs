@@ -19,9 +19,8 @@ use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, TaskId};
 use pto_graph::group::{CollectiveCall, Communicator, Crossing, Exchange};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, ElementType,
-    HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TensorRange, TensorTask,
-    TensorView, forward_graph_builder, plan,
+    Bindings, BuildError, BuilderSet, DependencyMode, ElementType, HostedBuilder, Recording,
+    ScopeId, StreamBuilder, TensorView, forward_graph_builder, plan,
 };
 
 use beside::HostedStream;
@@ -141,44 +140,6 @@ forward_hosted_calls!(Graph);
 forward_hosted_calls!(Stream);
 
 impl StreamBuilder for Stream<'_> {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        self.0.add_tensor_task(task)
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.0.add_chain_when(chain, predicate)
-    }
-
-    fn submit_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        after: &[TaskId],
-        predicate: &Predicate<'_>,
-    ) -> Result<TaskId, Fault> {
-        self.0.submit_chain_when(chain, after, predicate)
-    }
-
-    fn add_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.0.add_template_when(template, predicate)
-    }
-
-    fn submit_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        after: &[TaskId],
-        predicate: &Predicate<'_>,
-    ) -> Result<TaskId, Fault> {
-        self.0.submit_template_when(template, after, predicate)
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         self.0.open_scope(mode)
     }
@@ -213,22 +174,6 @@ impl StreamBuilder for Stream<'_> {
 
     fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
         self.0.replay(recording, bindings)
-    }
-
-    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        self.0.submit_tensors(task)
-    }
-
-    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        self.0.takes_at_once(range)
-    }
-
-    fn submit_tensor_range(
-        &mut self,
-        range: &TensorRange<'_>,
-        ids: &mut [TaskId],
-    ) -> Result<(), Fault> {
-        self.0.submit_tensor_range(range, ids)
     }
 
     fn begin_collective(&mut self, call: &CollectiveCall) {

@@ -13,9 +13,9 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
-    ElementType, GraphBuilder, HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder,
-    TaskRange, TaskSpec, TensorRange, TensorTask, TensorView, submit_range_one_by_one,
-    submit_tensor_range_one_by_one,
+    ElementType, GraphBuilder, HostedBuilder, Predicate, Publish, Recording, ScopeId,
+    StreamBuilder, Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+    link_and_publish,
 };
 
 use super::digest::Digest;
@@ -335,6 +335,117 @@ impl<'g, G> TappedGraph<'g, G> {
     }
 }
 
+impl<G: GraphBuilder> TappedGraph<'_, G> {
+    /// Submits what is published later.
+    #[inline]
+    fn add(
+        &mut self,
+        desc: TaskDesc<'_>,
+        when: Option<&Predicate<'_>>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let submission = Submission { desc, after: &[], when, publish: Publish::Later };
+        self.graph.submit_desc(submission)
+    }
+
+    #[inline]
+    fn add_kernel(&mut self, task: TaskSpec<'_>) -> Result<Option<TaskId>, Fault> {
+        self.count_task()?;
+        let Some(id) = self.add(TaskDesc::Kernel(task), None)? else { return Ok(None) };
+        note_task(id, task.args.len(), 0, (task.func_id, task.kind));
+        Ok(Some(id))
+    }
+
+    #[inline]
+    fn add_tensors(&mut self, task: &TensorTask<'_>) -> Result<Option<TaskId>, Fault> {
+        if self.is_recording {
+            tell(1_u8);
+            return self.add(TaskDesc::Tensors(task), None);
+        }
+        self.count_task()?;
+        let Some(id) = self.add(TaskDesc::Tensors(task), None)? else { return Ok(None) };
+        note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
+        // A search compares states, of which the paths are no part.
+        if TOLD.get().is_none() {
+            note_dependencies(id.slot, task, self.modes.last().copied());
+        }
+        Ok(Some(id))
+    }
+
+    fn add_links(
+        &mut self,
+        chain: &Chain<'_>,
+        when: Option<&Predicate<'_>>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let Some(id) = self.add(TaskDesc::Chain(chain), when)? else { return Ok(None) };
+        self.added_chain(id, chain)?;
+        self.note_predicate(id, when);
+        Ok(Some(id))
+    }
+
+    fn add_filled(
+        &mut self,
+        template: &ChainTemplate,
+        when: Option<&Predicate<'_>>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let Some(id) = self.add(TaskDesc::Template(template), when)? else { return Ok(None) };
+        self.added_template(id, template)?;
+        self.note_predicate(id, when);
+        Ok(Some(id))
+    }
+
+    /// A chain with a predicate reads its element.
+    fn note_predicate(&self, id: TaskId, when: Option<&Predicate<'_>>) {
+        if let Some(predicate) = when.filter(|_| self.derives()) {
+            note_access(id.slot, Access::of(predicate.element(), Does::Read));
+        }
+    }
+
+    fn submit_tasks(
+        &mut self,
+        range: &TaskRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<Option<TaskId>, Fault> {
+        self.submit_counted(ids, |graph, ids| {
+            graph.submit_desc(Submission::new(TaskDesc::Range(range, ids)))
+        })
+    }
+
+    fn submit_tasks_on_tensors(
+        &mut self,
+        range: &TensorRange<'_>,
+        ids: &mut [TaskId],
+    ) -> Result<Option<TaskId>, Fault> {
+        if TOLD.get().is_none() && range.check(ids.len()).is_ok() {
+            let tasks = (0..range.tasks()).map(|index| depends(range, index, self.derives()));
+            OF_RANGE.set(tasks.collect());
+        }
+        let submitted = self.submit_counted(ids, |graph, ids| {
+            graph.submit_desc(Submission::new(TaskDesc::TensorRange(range, ids)))
+        });
+        OF_RANGE.take();
+        submitted
+    }
+
+    /// Submits so many tasks by `submit`. Where the builder is to fail at one of them, they come one by one.
+    fn submit_counted(
+        &mut self,
+        ids: &mut [TaskId],
+        submit: impl FnOnce(&mut G, &mut [TaskId]) -> Result<Option<TaskId>, Fault>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+        let added = self.added.saturating_add(count);
+        if FAIL_AT.get().is_some_and(|at| at < added) {
+            return Ok(None);
+        }
+        let submitted = submit(self.graph, ids)?;
+        if submitted.is_some() {
+            self.added = added;
+            ids.iter().for_each(|id| tell((id.slot, id.generation)));
+        }
+        Ok(submitted)
+    }
+}
+
 fn func_and_kind(func_id: FuncId, kind: CoreKind) -> u32 {
     u32::from(func_id.0) | u32::from(kind.get()) << 16
 }
@@ -352,12 +463,23 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         self.graph.orch_args()
     }
 
+    /// The calls of which a submission consists are noted one by one: the task, its edges, its publish. A builder that takes a range at once tells the
+    /// machine of each task itself.
     #[inline]
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.count_task()?;
-        let id = self.graph.add_task(task)?;
-        note_task(id, task.args.len(), 0, (task.func_id, task.kind));
-        Ok(id)
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, when, publish } = submission;
+        let added = match desc {
+            TaskDesc::Kernel(task) => self.add_kernel(task)?,
+            TaskDesc::Tensors(task) => self.add_tensors(task)?,
+            TaskDesc::Chain(chain) => self.add_links(chain, when)?,
+            TaskDesc::Template(template) => self.add_filled(template, when)?,
+            TaskDesc::Range(range, ids) => return self.submit_tasks(range, ids),
+            TaskDesc::TensorRange(range, ids) => return self.submit_tasks_on_tensors(range, ids),
+        };
+        if let Some(id) = added {
+            link_and_publish(self, id, (after, publish))?;
+        }
+        Ok(added)
     }
 
     #[inline]
@@ -380,11 +502,6 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         self.graph.publish(task)
     }
 
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        let id = self.graph.add_chain(chain)?;
-        id.map(|id| self.added_chain(id, chain)).transpose()
-    }
-
     fn fill_template(
         &mut self,
         template: &mut ChainTemplate,
@@ -393,26 +510,6 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
         self.graph.fill_template(template, chain)?;
         let (links, words) = (template.link_count(), template.word_count());
         note(Note::Template { links, words });
-        Ok(())
-    }
-
-    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
-        let id = self.graph.add_template(template)?;
-        id.map(|id| self.added_template(id, template)).transpose()
-    }
-
-    fn has_ranges(&self) -> bool {
-        self.graph.has_ranges()
-    }
-
-    /// A builder that has ranges tells the machine of each task itself.
-    fn submit_range(&mut self, range: &TaskRange<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
-        if !self.has_ranges() {
-            return submit_range_one_by_one(self, range, ids);
-        }
-        ids.iter().try_for_each(|_| self.count_task())?;
-        self.graph.submit_range(range, ids)?;
-        ids.iter().for_each(|id| tell((id.slot, id.generation)));
         Ok(())
     }
 
@@ -436,73 +533,6 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
 }
 
 impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
-    #[inline]
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if self.is_recording {
-            tell(1_u8);
-            return self.graph.add_tensor_task(task);
-        }
-        self.count_task()?;
-        let id = self.graph.add_tensor_task(task)?;
-        note_task(id, task.args.len(), self.derived_from(task.args), (task.func_id, task.kind));
-        // A search compares states, of which the paths are no part.
-        if TOLD.get().is_none() {
-            note_dependencies(id.slot, task, self.modes.last().copied());
-        }
-        Ok(id)
-    }
-
-    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        self.graph.takes_at_once(range)
-    }
-
-    /// A builder that takes the range at once tells the machine of each task itself.
-    fn submit_tensor_range(
-        &mut self,
-        range: &TensorRange<'_>,
-        ids: &mut [TaskId],
-    ) -> Result<(), Fault> {
-        if !self.takes_at_once(range) {
-            return submit_tensor_range_one_by_one(self, range, ids);
-        }
-        ids.iter().try_for_each(|_| self.count_task())?;
-        if TOLD.get().is_none() {
-            let tasks = (0..range.tasks()).map(|index| depends(range, index, self.derives()));
-            OF_RANGE.set(tasks.collect());
-        }
-        let submitted = self.graph.submit_tensor_range(range, ids);
-        OF_RANGE.take();
-        submitted?;
-        ids.iter().for_each(|id| tell((id.slot, id.generation)));
-        Ok(())
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
-        self.added_chain(id, chain)?;
-        if self.derives() {
-            note_access(id.slot, Access::of(predicate.element(), Does::Read));
-        }
-        Ok(Some(id))
-    }
-
-    fn add_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        let Some(id) = self.graph.add_template_when(template, predicate)? else { return Ok(None) };
-        self.added_template(id, template)?;
-        if self.derives() {
-            note_access(id.slot, Access::of(predicate.element(), Does::Read));
-        }
-        Ok(Some(id))
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         let scope = self.graph.open_scope(mode)?;
         self.modes.push(mode);

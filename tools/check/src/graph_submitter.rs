@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use pto_abi::{Fault, FuncId, GmAddr, TaskId};
-use pto_graph::{Chain, GraphBuilder, TaskSpec};
+use pto_graph::{Chain, GraphBuilder, Submission, TaskDesc, TaskSpec};
 
 use crate::held::Held;
 use crate::memory_map::Addresses;
@@ -101,7 +101,8 @@ impl<'p, G: GraphBuilder> GraphSubmitter<'p, G> {
         })?;
         let parts: Vec<_> = held.iter().map(Held::parts).collect();
         let links: Vec<_> = held.iter().zip(&parts).map(|(held, parts)| held.link(parts)).collect();
-        self.graph.add_chain(&Chain::new(&links))
+        let chain = Chain::new(&links);
+        self.graph.submit_desc(Submission::new(TaskDesc::Chain(&chain)).unpublished())
     }
 
     /// Adds the kernels of a task, each of which waits for the one before.

@@ -9,6 +9,7 @@ use std::fmt;
 use pto_abi::chain::Turns;
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
+pub use pto_graph::Publish;
 use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
 
 /// A program as it was submitted.
@@ -310,16 +311,6 @@ impl BytePlace {
     pub fn view(self) -> Option<View> {
         View::new(self.tensor, ElementType::U8, self.byte, (&[1], &[1]))
     }
-}
-
-/// When a task is published.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Publish {
-    /// As it is added.
-    #[default]
-    Now,
-    /// By a step of its own.
-    Later,
 }
 
 /// An argument.

@@ -9,12 +9,13 @@ use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
 use pto_graph::{
     Arg, Bindings, BlockShape, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Predicate, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc,
+    TaskSpec, TensorTask, TensorView, link_and_publish,
 };
 
 use crate::program::{
-    Action, Argument, ChainLink, Condition, OwnedBlockShape, Place, Program, Publish, Step, Task,
-    Tensor, Use, View, row_major,
+    Action, Argument, ChainLink, Condition, OwnedBlockShape, Place, Program, Step, Task, Tensor,
+    Use, View, row_major,
 };
 
 /// Notes what goes through it.
@@ -167,6 +168,59 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
         Ok(id)
     }
 
+    fn add_kernel(&mut self, task: &TaskSpec<'_>) -> Result<Option<TaskId>, Fault> {
+        let id = self.graph.add_task(*task)?;
+        self.add(
+            id,
+            Task {
+                id: self.next(),
+                name: None,
+                func: task.func_id.0,
+                kind: task.kind,
+                args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
+                after: Vec::new(),
+                publish: Publish::Later,
+                block_shape: OwnedBlockShape::default(),
+                links: Vec::new(),
+            },
+        );
+        Ok(Some(id))
+    }
+
+    fn add_tensors(
+        &mut self,
+        task: &TensorTask<'_>,
+        publish: Publish,
+    ) -> Result<Option<TaskId>, Fault> {
+        let (desc, when) = (TaskDesc::Tensors(task), None);
+        let added = self.graph.submit_desc(Submission { desc, after: &[], when, publish })?;
+        added.map(|id| self.note(id, task, publish)).transpose()
+    }
+
+    fn add_links(
+        &mut self,
+        chain: &Chain<'_>,
+        when: Option<&Predicate<'_>>,
+    ) -> Result<Option<TaskId>, Fault> {
+        // What is built on the device has chains, wherever it is recorded.
+        let has_chains = self.program.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
+        let (desc, publish) = (TaskDesc::Chain(chain), Publish::Later);
+        let id = match self.graph.submit_desc(Submission { desc, after: &[], when, publish })? {
+            Some(id) => id,
+            None if has_chains && chain.kernels() > 1 => self.add_kernels(chain)?,
+            None => return Ok(None),
+        };
+        let shape = match when {
+            Some(predicate) => {
+                let task = TensorTask::new(FuncId(0), CoreKind::AIV, &[]).when(predicate);
+                self.shape(&task.block_shape)
+            }
+            None => OwnedBlockShape::default(),
+        };
+        self.note_chain(id, chain, shape);
+        Ok(Some(id))
+    }
+
     /// Adds the kernels of a chain to a builder that has no chains; the last one.
     fn add_kernels(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
         chain.check()?;
@@ -228,35 +282,22 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
         self.graph.orch_args()
     }
 
-    fn add_task(&mut self, task: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        let id = self.graph.add_task(task)?;
-        self.add(
-            id,
-            Task {
-                id: self.next(),
-                name: None,
-                func: task.func_id.0,
-                kind: task.kind,
-                args: task.args.iter().map(|word| Argument::Scalar(*word)).collect(),
-                after: Vec::new(),
-                publish: Publish::Later,
-                block_shape: OwnedBlockShape::default(),
-                links: Vec::new(),
-            },
-        );
-        Ok(id)
-    }
-
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        // What is built on the device has chains, wherever it is recorded.
-        let has_chains = self.program.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
-        let id = match self.graph.add_chain(chain)? {
-            Some(id) => id,
-            None if has_chains && chain.kernels() > 1 => self.add_kernels(chain)?,
-            None => return Ok(None),
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, when, publish } = submission;
+        let added = match desc {
+            TaskDesc::Kernel(task) => self.add_kernel(&task)?,
+            TaskDesc::Tensors(task) if after.is_empty() => return self.add_tensors(task, publish),
+            TaskDesc::Tensors(task) => self.add_tensors(task, Publish::Later)?,
+            TaskDesc::Chain(chain) => self.add_links(chain, when)?,
+            // The tasks come one by one.
+            TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..) => {
+                return Ok(None);
+            }
         };
-        self.note_chain(id, chain, OwnedBlockShape::default());
-        Ok(Some(id))
+        if let Some(id) = added {
+            link_and_publish(self, id, (after, publish))?;
+        }
+        Ok(added)
     }
 
     fn add_edge(&mut self, producer: TaskId, consumer: TaskId) -> Result<EdgeOutcome, Fault> {
@@ -296,28 +337,6 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
 }
 
 impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let id = self.graph.add_tensor_task(task)?;
-        self.note(id, task, Publish::Later)
-    }
-
-    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let id = self.graph.submit_tensors(task)?;
-        self.note(id, task, Publish::Now)
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        let Some(id) = self.graph.add_chain_when(chain, predicate)? else { return Ok(None) };
-        let task = TensorTask::new(FuncId(0), CoreKind::AIV, &[]).when(predicate);
-        let shape = self.shape(&task.block_shape);
-        self.note_chain(id, chain, shape);
-        Ok(Some(id))
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         let scope = self.graph.open_scope(mode)?;
         self.step(Action::OpenScope(mode));

@@ -6,7 +6,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
     Arg, Bindings, Chain, DependencyMode, HeapTag, Predicate, RawView, Recording, ScopeId,
-    StartMode, StreamBuilder, TensorTask, TensorView,
+    StartMode, StreamBuilder, Submission, TaskDesc, TensorTask, TensorView,
 };
 
 use crate::held::{Held, argument};
@@ -192,26 +192,16 @@ impl<'p, G: StreamBuilder + ?Sized> Submitter<'p, G> {
         let parts: Vec<_> = held.iter().map(Held::parts).collect();
         let links: Vec<_> = held.iter().zip(&parts).map(|(held, parts)| held.link(parts)).collect();
         let (chain, when) = (Chain::new(&links), self.predicate(task)?);
-        let added = match &when {
-            Some(when) => self.graph.add_chain_when(&chain, when)?,
-            None => self.graph.add_chain(&chain)?,
-        };
         let after = task.after.iter().filter_map(|id| self.ids.get(id).copied());
-        let after: Vec<_> = after.collect();
-        let Some(id) = added else {
+        let (desc, after): (_, Vec<_>) = (TaskDesc::Chain(&chain), after.collect());
+        let (when, publish) = (when.as_ref(), task.publish);
+        let added = self.graph.submit_desc(Submission { desc, after: &after, when, publish })?;
+        match (added, when) {
+            (Some(id), _) => Ok(id),
             // No chain: one kernel without tensors.
-            return match &when {
-                Some(when) => self.graph.submit_chain_when(&chain, &after, when),
-                None => self.graph.submit_chain(&chain, &after),
-            };
-        };
-        for producer in after {
-            self.graph.add_edge(producer, id)?;
+            (None, Some(when)) => self.graph.submit_chain_when(&chain, &after, when),
+            (None, None) => self.graph.submit_chain(&chain, &after),
         }
-        if task.publish == Publish::Now {
-            self.graph.publish(id)?;
-        }
-        Ok(id)
     }
 
     fn edge(&mut self, producer: u32, consumer: u32) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 use pto_check::program::{Place, Program};
-use pto_check::{Cores, Recording, Submission, with_kept_heap, written};
+use pto_check::{Cores, FileProgram, Recording, with_kept_heap, written};
 use pto_examples::Builders;
 use pto_examples::host::{Params, Prepared};
 use pto_host::{Device, DeviceBuffer, Work};
@@ -30,7 +30,7 @@ use crate::text::counted;
 /// What is written after a run.
 pub(crate) struct Dump {
     folder: PathBuf,
-    submission: Submission,
+    submission: FileProgram,
     /// The tensors of the heap, in memory of their own.
     kept: Vec<DeviceBuffer<u8>>,
     /// By place: whether a tensor is one of the heap's.
@@ -86,7 +86,7 @@ enum Source {
 
 impl Dump {
     /// That of a graph file, whose program keeps its heap already: `before` is the program in the file.
-    pub(crate) fn of_file(folder: &Path, submission: &Submission, before: &Program) -> Self {
+    pub(crate) fn of_file(folder: &Path, submission: &FileProgram, before: &Program) -> Self {
         let is_of_heap = heap_of(before);
         let left = submission.program().tensors.iter().enumerate();
         let left = left.filter(|(_, tensor)| tensor.place == Place::Heap).map(|(place, _)| place);
@@ -131,19 +131,19 @@ impl Dump {
                 Place::Heap | Place::Bound(_) => GmAddr::NULL,
             });
         }
-        let submission = Submission::new(Arc::new(program));
+        let submission = FileProgram::new(Arc::new(program));
         submission.place_each(&placed);
         Ok(Self { folder: folder.to_owned(), submission, kept, is_of_heap, left_out, source })
     }
 
     /// The program that submits the tasks; `None`: the example's own does.
-    pub(crate) fn recording(&self) -> Option<&Submission> {
+    pub(crate) fn recording(&self) -> Option<&FileProgram> {
         (self.source == Source::Recording).then_some(&self.submission)
     }
 
     /// What is to run instead of the example's own program; `None`: that one.
     pub(crate) fn work(&self) -> Option<Work<'_>> {
-        self.recording().map(|_| Work::Stream { builder: Submission::NAME, orch_args: &[] })
+        self.recording().map(|_| Work::Stream { builder: FileProgram::NAME, orch_args: &[] })
     }
 
     /// Forgets what the run before has left in the tensors of the heap.
@@ -203,7 +203,7 @@ pub(crate) struct DumpRequest<'a> {
     cores: Cores,
     recording: Recording<Builders>,
     /// The recording that is to run, once it is made.
-    again: Arc<OnceLock<Submission>>,
+    again: Arc<OnceLock<FileProgram>>,
     runs_here: bool,
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use pto_check::{Recording, Submission};
+use pto_check::{FileProgram, Recording};
 use pto_examples::Builders;
 use pto_graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
 
@@ -13,14 +13,14 @@ pub(crate) enum Programs {
     /// The examples, recorded while they run.
     Recorded(Recording<Builders>),
     /// The program of a graph file.
-    File(Submission),
+    File(FileProgram),
     /// The examples, recorded, and such a recording once it is made.
-    Again(Recording<Builders>, Arc<OnceLock<Submission>>),
+    Again(Recording<Builders>, Arc<OnceLock<FileProgram>>),
 }
 
 impl Programs {
     /// The recording that is to run.
-    fn again(&self) -> Option<&Submission> {
+    fn again(&self) -> Option<&FileProgram> {
         match self {
             Self::Again(_, submission) => submission.get(),
             _ => None,

@@ -13,7 +13,7 @@ use pto_check::program::{
     Action, Argument, Place, Program as GraphProgram, Step, Task, Tensor as GraphTensor,
 };
 use pto_check::{
-    Cores, Kind, Options, Rings, Signatures, Submission, with_kept_heap, without_recordings,
+    Cores, FileProgram, Kind, Options, Rings, Signatures, with_kept_heap, without_recordings,
 };
 use pto_examples::host::job::{Check, GraphSize, Prepared};
 use pto_examples::host::random::Random;
@@ -34,7 +34,7 @@ use crate::tensor_folder::array_of;
 pub(crate) struct Target {
     pub(crate) example: &'static dyn Example,
     /// The program, if it stands in a file.
-    pub(crate) file: Option<Submission>,
+    pub(crate) file: Option<FileProgram>,
     /// What its tasks call.
     pub(crate) kernels: Kernels,
     /// The program as it stands in the file, where another one runs that keeps its heap.
@@ -120,7 +120,7 @@ impl Target {
 
     /// A failure of a run, with the line of the file that was refused.
     pub(crate) fn with_line(&self, failure: Failure) -> Failure {
-        match self.file.as_ref().and_then(Submission::refused_line) {
+        match self.file.as_ref().and_then(FileProgram::refused_line) {
             Some(line) => {
                 failure.and(format!("The runtime refused line {line} of the graph file."))
             }
@@ -150,7 +150,7 @@ static PARAMS: &[ParamSpec] = &[ParamSpec::seed("of the tensors that are not giv
 /// A graph file as an example.
 struct FileExample {
     name: &'static str,
-    submission: Submission,
+    submission: FileProgram,
     /// The tensors that can be given: those of the host's.
     inputs: &'static [TensorSpec],
     /// The tensors that can be had: those, and behind them those of a heap that is kept.
@@ -179,7 +179,7 @@ impl FileExample {
         }
         let stem = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into());
         let name = kept(if graph.name.is_empty() { stem } else { graph.name.clone() });
-        let submission = Submission::new(Arc::new(graph));
+        let submission = FileProgram::new(Arc::new(graph));
         if let Some(defect) = submission.defect() {
             return Err(Failure::usage(format!("'{shown}' cannot run: {defect}")));
         }
@@ -286,7 +286,7 @@ impl Example for FileExample {
         }
         let size = size_of(self.submission.program());
         let check = FileCheck { blocks, contents, tensors };
-        Prepared::new(Submission::NAME, (Vec::new(), &[]), size, Box::new(check))
+        Prepared::new(FileProgram::NAME, (Vec::new(), &[]), size, Box::new(check))
     }
 }
 

@@ -25,13 +25,6 @@ use crate::fanout::FanoutPolicy;
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
     /// Adds a chain, of one kernel too.
     #[inline(always)]
-    pub(super) fn add_chain_now(&mut self, chain: &Chain<'_>) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let plan = self.check_chain(chain)?;
-        self.add_planned_chain(chain, &plan)
-    }
-
-    #[inline(always)]
     pub(super) fn add_planned_chain(
         &mut self,
         chain: &Chain<'_>,

@@ -14,8 +14,8 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Bindings, Chain, ChainTemplate, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    Predicate, Recording, ScopeId, StreamBuilder, TaskSpec, TensorRange, TensorTask, TensorView,
-    submit_added, submit_chain_one_by_one,
+    Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TaskSpec,
+    TensorTask, TensorView, link_and_publish,
 };
 
 use super::map::AccessKind;
@@ -77,6 +77,101 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         self.add_plain_task(task)
     }
 
+    /// Adds a task with tensors, or writes it down.
+    #[inline]
+    fn add_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if self.draft.is_some() {
+            return self.record(task);
+        }
+        self.add_now(task)
+    }
+
+    /// The same calls in one, with the slot of the task at hand.
+    #[inline]
+    fn submit_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
+        if self.draft.is_some() {
+            return self.record(task);
+        }
+        let id = self.add_now(task)?;
+        self.tasks.publish_added(id.slot)?;
+        Ok(id)
+    }
+
+    // Inlined into `submit_kernel`, which most programs call.
+    #[inline(always)]
+    fn add_kernel(&mut self, spec: &TaskSpec<'_>) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let count = spec.args.len();
+        let kernel = self.tasks.accept(spec, count)?;
+        self.tasks.make_room(count)?;
+        for (word, arg) in self.tasks.storage().next_words(count).iter().zip(spec.args) {
+            word.store(*arg, Ordering::Relaxed);
+        }
+        self.tasks.open_slot(spec, kernel, TaskWords::Arguments(count))
+    }
+
+    /// The same calls in one, with the number of the task at hand.
+    #[inline]
+    fn submit_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
+        let number = self.tasks.storage().window().next();
+        let id = self.add_kernel(spec)?;
+        self.tasks.publish_behind((number, id.slot), after)?;
+        Ok(id)
+    }
+
+    /// Adds a chain of several kernels, or one with tensors or a predicate.
+    #[inline(always)]
+    fn submit_links(
+        &mut self,
+        chain: &Chain<'_>,
+        when: Option<&Predicate<'_>>,
+        rest: (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let (number, plan) = (self.tasks.storage().window().next(), self.check_chain(chain)?);
+        let id = match when {
+            None => self.add_planned_chain(chain, &plan)?,
+            Some(predicate) => {
+                let first = (plan.first.task(), predicate);
+                self.add_with(first, |stream| stream.add_planned_chain(chain, &plan))?
+            }
+        };
+        self.end_submission((number, id), rest)
+    }
+
+    /// The same, of a template.
+    #[inline(always)]
+    fn submit_filled(
+        &mut self,
+        template: &ChainTemplate,
+        when: Option<&Predicate<'_>>,
+        rest: (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
+        self.check_not_recording()?;
+        let number = self.tasks.storage().window().next();
+        let id = match when {
+            None => template::add(&mut self.tasks, template)?,
+            Some(predicate) => self.add_with((template.task(), predicate), |stream| {
+                template::add(&mut stream.tasks, template)
+            })?,
+        };
+        self.end_submission((number, id), rest)
+    }
+
+    /// The edges of the newest task that the program names, and its publish.
+    #[inline(always)]
+    fn end_submission(
+        &mut self,
+        (number, id): (u64, TaskId),
+        (after, publish): (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
+        match publish {
+            Publish::Now => self.tasks.publish_behind((number, id.slot), after)?,
+            Publish::Later => link_and_publish(self, id, (after, publish))?,
+        }
+        Ok(id)
+    }
+
     /// A recording holds tasks with tensors only, and nothing that waits.
     #[inline]
     fn check_not_recording(&mut self) -> Result<(), Fault> {
@@ -94,26 +189,38 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.orch_args
     }
 
-    // Inlined into `submit`, which most programs call.
     #[inline(always)]
-    fn add_task(&mut self, spec: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let count = spec.args.len();
-        let kernel = self.tasks.accept(&spec, count)?;
-        self.tasks.make_room(count)?;
-        for (word, arg) in self.tasks.storage().next_words(count).iter().zip(spec.args) {
-            word.store(*arg, Ordering::Relaxed);
-        }
-        self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(count))
-    }
-
-    /// The same calls in one, with the number of the task at hand.
-    #[inline]
-    fn submit(&mut self, spec: TaskSpec<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        let number = self.tasks.storage().window().next();
-        let id = self.add_task(spec)?;
-        self.tasks.publish_behind((number, id.slot), producers)?;
-        Ok(id)
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let Submission { desc, after, when, publish } = submission;
+        let id = match desc {
+            TaskDesc::Kernel(spec) if publish == Publish::Now => {
+                self.submit_kernel(&spec, after)?
+            }
+            TaskDesc::Kernel(spec) => {
+                let id = self.add_kernel(&spec)?;
+                link_and_publish(self, id, (after, publish))?;
+                id
+            }
+            TaskDesc::Tensors(task) if publish == Publish::Now && after.is_empty() => {
+                self.submit_task(task)?
+            }
+            TaskDesc::Tensors(task) => {
+                let id = self.add_tensors(task)?;
+                link_and_publish(self, id, (after, publish))?;
+                id
+            }
+            TaskDesc::Chain(chain) if when.is_none() && is_kernel(chain) => return Ok(None),
+            TaskDesc::Chain(chain) => self.submit_links(chain, when, (after, publish))?,
+            TaskDesc::Template(template) => self.submit_filled(template, when, (after, publish))?,
+            TaskDesc::TensorRange(range, ids) => {
+                if !self.submit_range_of_tensors(range, ids)? {
+                    return Ok(None);
+                }
+                ids.last().copied().unwrap_or(TaskId::NONE)
+            }
+            TaskDesc::Range(..) => return Ok(None),
+        };
+        Ok(Some(id))
     }
 
     #[inline]
@@ -131,52 +238,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
         self.tasks.publish(id)
     }
 
-    fn add_chain(&mut self, chain: &Chain<'_>) -> Result<Option<TaskId>, Fault> {
-        if is_task(chain) { Ok(None) } else { self.add_chain_now(chain).map(Some) }
-    }
-
-    #[inline(never)]
-    fn submit_chain(&mut self, chain: &Chain<'_>, producers: &[TaskId]) -> Result<TaskId, Fault> {
-        if is_task(chain) {
-            return submit_chain_one_by_one(self, chain, producers);
-        }
-        let number = self.tasks.storage().window().next();
-        let id = self.add_chain_now(chain)?;
-        self.tasks.publish_behind((number, id.slot), producers)?;
-        Ok(id)
-    }
-
     fn fill_template(
         &mut self,
         template: &mut ChainTemplate,
         chain: &Chain<'_>,
     ) -> Result<(), Fault> {
         template::fill(&mut self.tasks, template, chain)
-    }
-
-    fn add_template(&mut self, template: &ChainTemplate) -> Result<Option<TaskId>, Fault> {
-        self.check_not_recording()?;
-        template::add(&mut self.tasks, template).map(Some)
-    }
-
-    fn submit_template(
-        &mut self,
-        template: &ChainTemplate,
-        producers: &[TaskId],
-    ) -> Result<TaskId, Fault> {
-        self.check_not_recording()?;
-        let number = self.tasks.storage().window().next();
-        let id = template::add(&mut self.tasks, template)?;
-        self.tasks.publish_behind((number, id.slot), producers)?;
-        Ok(id)
-    }
-
-    fn submit_added(&mut self, task: TaskId, producers: &[TaskId]) -> Result<(), Fault> {
-        let newest = self.tasks.storage().window().newest_added(task);
-        let Some(number) = newest.filter(|_| self.draft.is_none()) else {
-            return submit_added(self, task, producers);
-        };
-        self.tasks.publish_behind((number, task.slot), producers)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {
@@ -193,68 +260,15 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
     }
 }
 
-/// Whether a chain is submitted as a task: one kernel is a task like any other; with tensors, edges follow from them.
+/// Whether a chain is one kernel of words, which is a task like any other. With tensors, edges follow from them.
 #[inline]
-fn is_task(chain: &Chain<'_>) -> bool {
+fn is_kernel(chain: &Chain<'_>) -> bool {
     matches!(chain.links(), [only] if only.count() == 1 && !chain.has_tensors())
 }
 
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     for Stream<'_, S, F, M, H>
 {
-    #[inline]
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if self.draft.is_some() {
-            return self.record(task);
-        }
-        self.add_now(task)
-    }
-
-    #[inline]
-    fn submit_tensors(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        if self.draft.is_some() {
-            return self.record(task);
-        }
-        let id = self.add_now(task)?;
-        self.tasks.publish_added(id.slot)?;
-        Ok(id)
-    }
-
-    fn takes_at_once(&self, range: &TensorRange<'_>) -> bool {
-        self.can_plan(range)
-    }
-
-    fn submit_tensor_range(
-        &mut self,
-        range: &TensorRange<'_>,
-        ids: &mut [TaskId],
-    ) -> Result<(), Fault> {
-        self.submit_range_of_tensors(range, ids)
-    }
-
-    fn add_chain_when(
-        &mut self,
-        chain: &Chain<'_>,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.check_not_recording()?;
-        let plan = self.check_chain(chain)?;
-        let begin = (plan.first.task(), predicate);
-        self.add_with(begin, |stream| stream.add_planned_chain(chain, &plan)).map(Some)
-    }
-
-    fn add_template_when(
-        &mut self,
-        template: &ChainTemplate,
-        predicate: &Predicate<'_>,
-    ) -> Result<Option<TaskId>, Fault> {
-        self.check_not_recording()?;
-        let added = self.add_with((template.task(), predicate), |stream| {
-            template::add(&mut stream.tasks, template)
-        });
-        added.map(Some)
-    }
-
     fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
         self.tasks.open_scope(mode)
     }

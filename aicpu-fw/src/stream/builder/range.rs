@@ -10,10 +10,7 @@ use heapless::Vec;
 use pto_abi::stream::{MapRow, RingKind};
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};
 use pto_abi::{Fault, TaskId};
-use pto_graph::{
-    Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variation,
-    submit_tensor_range_one_by_one,
-};
+use pto_graph::{Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variation};
 
 use super::super::accesses::access_of;
 use super::super::map::{Access, AccessKind, Hide};
@@ -88,28 +85,24 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Some(())
     }
 
-    /// Whether the tasks of a range can be planned together.
-    pub(super) fn can_plan(&self, range: &TensorRange<'_>) -> bool {
-        self.plan(range, &mut Plan::new()).is_some()
-    }
-
-    /// Submits a range.
+    /// Submits a range. `false`: its tasks have to be submitted one by one, and none was.
     #[inline(never)]
     pub(super) fn submit_range_of_tensors(
         &mut self,
         range: &TensorRange<'_>,
         ids: &mut [TaskId],
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         if let Err(fault) = range.check(ids.len()) {
             let next = self.tasks.storage().window().next_id();
             let blame = Blame::of(fault).task(next);
             return Err(self.tasks.refuse(blame.detail(ids.len() as u64, range.tasks().into())));
         }
         let mut plan = Plan::new();
-        match self.plan(range, &mut plan) {
-            Some(()) if !ids.is_empty() => self.submit_planned(range, &plan, ids),
-            _ => submit_tensor_range_one_by_one(self, range, ids),
+        if ids.is_empty() || self.plan(range, &mut plan).is_none() {
+            return Ok(false);
         }
+        self.submit_planned(range, &plan, ids)?;
+        Ok(true)
     }
 
     fn submit_planned(

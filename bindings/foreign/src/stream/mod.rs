@@ -13,9 +13,9 @@ use pto_abi::{
     foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor},
     limits::MAX_RANK,
 };
-use pto_graph::{DependencyMode, ElementType, TensorView};
+use pto_graph::{DependencyMode, ElementType, Publish, TensorView};
 
-use self::tasks::{Publish, add_tensor_task, stated};
+use self::tasks::{add_tensor_task, stated};
 use crate::build::{Finder, done};
 use crate::calls;
 use crate::pointers::{place, value, values};

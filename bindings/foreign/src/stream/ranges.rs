@@ -7,10 +7,10 @@ use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::foreign::{ArgKind, StreamArg, StreamTask, StreamTensor};
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr, TaskId};
-use pto_graph::{ElementType, TensorRange, TensorTask, TensorView, Variation};
+use pto_graph::{ElementType, Publish, TensorRange, TensorTask, TensorView, Variation};
 
 use super::block_shape::OwnedBlockShape;
-use super::tasks::{AFTER, NewTensorTask, Publish, add_tensor_task, args_of, check_count, stated};
+use super::tasks::{AFTER, NewTensorTask, add_tensor_task, args_of, check_count, stated};
 use crate::alias::Alias;
 use crate::build::{Build, Finder, known};
 use crate::range::{RANGE_TASKS, StreamVariation, note_all, tasks_of, variations_of};

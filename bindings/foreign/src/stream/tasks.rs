@@ -4,7 +4,7 @@ use heapless::Vec;
 use pto_abi::foreign::{ArgKind, STREAM_TASK_BYTES, StreamArg, StreamTask};
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, TaskId};
-use pto_graph::{Arg, TensorTask, TensorView};
+use pto_graph::{Arg, Publish, TensorTask, TensorView};
 
 use super::block_shape::OwnedBlockShape;
 use crate::alias::Alias;
@@ -67,13 +67,6 @@ pub(super) fn args_of<'v>(
 /// A task whose predicate is of the device's memory.
 fn of_device(task: &StreamTask, alias: Alias) -> StreamTask {
     StreamTask { element_of: alias.device_tensor(&task.element_of), ..*task }
-}
-
-/// Whether a task is published as it is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Publish {
-    Now,
-    Later,
 }
 
 /// What a task is made of.

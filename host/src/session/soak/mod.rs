@@ -171,7 +171,7 @@ pub fn soak(
 
 #[cfg(test)]
 mod tests {
-    use super::soak;
+    use super::{replay, soak};
     use std::num::NonZeroUsize;
     use std::ops::ControlFlow;
 
@@ -185,6 +185,12 @@ mod tests {
         assert!(one.failures.is_empty(), "{}", one.failures[0]);
         assert_eq!(one, two);
         assert!(one.commands > 48 * 8 && one.told > 0 && one.launches > 48, "{one:?}");
+    }
+
+    /// A ring is full while two streams are made to wait for each other, and one of them stops meanwhile.
+    #[test]
+    fn a_record_that_its_stream_refuses_comes_from_another_one() {
+        assert_eq!(replay(5_147_811).map(|passed| passed.seeds), Ok(1));
     }
 
     #[test]

@@ -155,7 +155,7 @@ impl<'s> Program<'s> {
             8 => stream.fill(word, 7, 8),
             9 => stream.copy_to_device(self.large.address(), vec![1; LARGE]),
             10 => stream.copy_from_device(self.large.address(), &HostBuffer::new(LARGE)?),
-            11 => reset(stream, event),
+            11 => self.reset(stream, event),
             _ => stream.call(std::thread::yield_now),
         }
     }
@@ -214,6 +214,25 @@ impl<'s> Program<'s> {
         }
     }
 
+    /// A wait behind a reset would wait for a record that nobody may submit.
+    fn reset(&self, stream: &Stream, event: &Event) -> Result<u64, SessionError> {
+        stream.reset(event)?;
+        self.record(stream, event)
+    }
+
+    /// Records an event that a wait needs. A stream that has stopped refuses to, also while it waits for room in its ring; then another stream records it.
+    fn record(&self, stream: &Stream, event: &Event) -> Result<u64, SessionError> {
+        let result = stream.record(event);
+        if let Err(SessionError::Stopped { .. }) = result {
+            match self.session.stream()?.record(event) {
+                // All streams have stopped, and skip their waits.
+                Ok(_) | Err(SessionError::Stopped { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        result
+    }
+
     /// Two streams that wait for each other.
     fn circle(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
         let (first, second) = (self.session.event()?, self.session.event()?);
@@ -229,7 +248,7 @@ impl<'s> Program<'s> {
         ];
         for (at, waits, event) in calls {
             let stream = &self.streams[at];
-            let result = if waits { stream.wait_next(event) } else { stream.record(event) };
+            let result = if waits { stream.wait_next(event) } else { self.record(stream, event) };
             self.took(at, result)?;
         }
         Ok(())
@@ -319,12 +338,6 @@ impl<'s> Program<'s> {
         }
         Ok(())
     }
-}
-
-/// A wait behind a reset would wait for a record that nobody may submit.
-fn reset(stream: &Stream, event: &Event) -> Result<u64, SessionError> {
-    stream.reset(event)?;
-    stream.record(event)
 }
 
 fn is_of_device(failure: &CommandFailure) -> bool {

@@ -3,7 +3,7 @@
 use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
 use pto_host::graph::{
     Arg, Bindings, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, TaskSpec, TensorTask, TensorView,
+    HostedBuilder, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TensorView,
 };
 use pto_host::{Device, Hosting, Work};
 
@@ -26,8 +26,16 @@ impl GraphBuilder for Sequential {
     fn orch_args(&self) -> &[u64] {
         &self.words
     }
-    fn add_task(&mut self, _: TaskSpec<'_>) -> Result<TaskId, Fault> {
-        Ok(TaskId::NONE)
+    fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let TaskDesc::Tensors(task) = submission.desc else { return Ok(None) };
+        let word = |arg: &Arg<'_>| match arg {
+            Arg::Scalar(word) => *word,
+            arg => arg.tensor().unwrap().address().0,
+        };
+        let words: Vec<u64> = task.args.iter().map(word).collect();
+        // SAFETY: the words are those of a task of the program, on live memory.
+        unsafe { mix_kernel(words.as_ptr()) };
+        Ok(Some(TaskId::NONE))
     }
     fn add_edge(&mut self, _: TaskId, _: TaskId) -> Result<EdgeOutcome, Fault> {
         Ok(EdgeOutcome::Added)
@@ -41,16 +49,6 @@ impl GraphBuilder for Sequential {
 }
 
 impl StreamBuilder for Sequential {
-    fn add_tensor_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
-        let word = |arg: &Arg<'_>| match arg {
-            Arg::Scalar(word) => *word,
-            arg => arg.tensor().unwrap().address().0,
-        };
-        let words: Vec<u64> = task.args.iter().map(word).collect();
-        // SAFETY: the words are those of a task of the program, on live memory.
-        unsafe { mix_kernel(words.as_ptr()) };
-        Ok(TaskId::NONE)
-    }
     fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
         self.scopes += 1;
         Ok(ScopeId { depth: 1, serial: self.scopes })

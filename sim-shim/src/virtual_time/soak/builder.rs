@@ -9,7 +9,7 @@ use pto_graph::{
 use super::derived;
 use super::graph::{EdgesFrom, Node, PublishOrder, STRIDE};
 use super::program::{Program, publish_last};
-use super::shaped::{self, Submission};
+use super::shaped::{self, NodeCall};
 
 /// The name under which it is launched.
 pub(super) const BUILDER: &str = "soak";
@@ -137,7 +137,7 @@ impl Program {
             node.producers.iter().map(|producer| ids[*producer as usize]).collect();
         let on = shape.when.map_or(0, |when| self.first_cells[when.producer as usize]);
         let at = self.tables.values.offset(8 * u64::from(on) * u64::from(STRIDE));
-        let submission = Submission {
+        let submission = NodeCall {
             first_cell: self.first_cells[index],
             element: TensorView::dense(at, ElementType::U64, &[1]),
             args: self.args(index, first_producer),

@@ -14,7 +14,7 @@ use pto_graph::{
 use super::super::random::Random;
 use super::graph::{EdgesFrom, Node, PublishOrder, STRIDE};
 use super::program::{Program, publish_last};
-use super::shaped::{self, Submission};
+use super::shaped::{self, NodeCall};
 
 /// The program found another value than the node has.
 const WRONG_VALUE: i32 = 77;
@@ -353,7 +353,7 @@ fn add<G: StreamBuilder>(
         return stream.add_tensor_task(&TensorTask::new(Program::func_id(node), node.kind, &args));
     };
     let on = shape.when.map_or(0, |when| program.first_cells[when.producer as usize]);
-    let submission = Submission {
+    let submission = NodeCall {
         first_cell: program.first_cells[index],
         element: table.slice(0, on * STRIDE, 1),
         args,

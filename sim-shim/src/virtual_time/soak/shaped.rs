@@ -85,7 +85,7 @@ impl RandomGraph {
 }
 
 /// A node as a streaming program submits it: its arguments, from its first cell on.
-pub(super) struct Submission<'a> {
+pub(super) struct NodeCall<'a> {
     pub(super) first_cell: u32,
     /// What its predicate is on.
     pub(super) element: TensorView<'a>,
@@ -99,7 +99,7 @@ pub(super) struct Submission<'a> {
 pub(super) fn add<G: StreamBuilder>(
     stream: &mut G,
     shape: &NodeBlockShape,
-    node: &Submission<'_>,
+    node: &NodeCall<'_>,
 ) -> Result<TaskId, Fault> {
     let has_cube = shape.lanes.has(0);
     let lanes = u64::from(shape.lanes.count()) | u64::from(has_cube) << 8;

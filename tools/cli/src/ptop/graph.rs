@@ -6,7 +6,7 @@ use pto_check::program::{
     Action, Argument, Condition, Place, Program as GraphProgram, Task, Tensor, Use, View,
 };
 use pto_check::{
-    Cores, Submission, task_graph, with_kept_heap, without_chains, without_recordings, written,
+    Cores, FileProgram, task_graph, with_kept_heap, without_chains, without_recordings, written,
 };
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
@@ -59,7 +59,7 @@ fn check_steps(graph: &GraphProgram) -> Result<(), String> {
 
 /// Refuses tensors that share memory: a program binds each of them for itself.
 fn check_memory(graph: &GraphProgram) -> Result<(), String> {
-    let submission = Submission::new(std::sync::Arc::new(graph.clone()));
+    let submission = FileProgram::new(std::sync::Arc::new(graph.clone()));
     let mut ranges: Vec<_> = (0..graph.tensors.len())
         .filter_map(|place| {
             let (block, offset) = submission.place_of(place)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_check::{Submission, file};
+use pto_check::{FileProgram, file};
 use pto_host::abi::GmAddr;
 use pto_host::graph::group::{RemotePlace, Signal};
 use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec, TensorView};
@@ -198,7 +198,7 @@ fn graph_of_file(
     memory: Block,
     program: pto_check::Program,
 ) -> Option<GraphImage> {
-    let submission = Submission::new(Arc::new(program));
+    let submission = FileProgram::new(Arc::new(program));
     if submission.defect().is_some() {
         return None;
     }

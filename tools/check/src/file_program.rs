@@ -1,7 +1,7 @@
 //! A program from a file as one that a firmware runs: its steps again, on tensors that have a place in memory.
 //!
 //! ```text
-//! Submission::new --> blocks (what memory it needs) --place--> BuilderSet of one program, Submission::NAME
+//! FileProgram::new --> blocks (what memory it needs) --place--> BuilderSet of one program, FileProgram::NAME
 //! ```
 //! Graphs are submitted by `graph_submitter.rs`, programs of the streaming runtime by `submit.rs`. What a file does not say, and a
 //! run needs, is a defect, which names the line.
@@ -20,7 +20,7 @@ use crate::submit::{HostAccess, Refused, Submitter};
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct Submission {
+pub struct FileProgram {
     program: Arc<Program>,
     /// The tensors, once they have a place; on another device another one.
     placed: Arc<Mutex<Option<Arc<Addresses>>>>,
@@ -31,7 +31,7 @@ pub struct Submission {
 /// A word that is larger is an address of the process that recorded it.
 const LARGEST_SCALAR: u64 = u32::MAX as u64;
 
-impl Submission {
+impl FileProgram {
     /// What the program is called in the firmware.
     pub const NAME: &'static str = "graph_file";
 
@@ -181,7 +181,7 @@ impl Submission {
     }
 }
 
-impl BuilderSet for Submission {
+impl BuilderSet for FileProgram {
     fn names(&self) -> &[&str] {
         if self.program.streams() { &[] } else { &[Self::NAME] }
     }
