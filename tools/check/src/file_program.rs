@@ -6,7 +6,7 @@
 //! Graphs are submitted by `graph_submitter.rs`, programs of the streaming runtime by `submit.rs`. What a file does not say, and a
 //! run needs, is a defect, which names the line.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pto_abi::symbol::symbol;
@@ -14,8 +14,9 @@ use pto_abi::{Fault, GmAddr};
 use pto_graph::{BuildError, BuilderSet, GraphBuilder, HostedBuilder, StreamBuilder};
 
 use crate::graph_submitter::GraphSubmitter;
+use crate::layout::{edge_of_unknown, never_published, published_twice};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Place, Program, Step, Task};
+use crate::program::{Action, Argument, Place, Program, Publish, Step, Task};
 use crate::submit::{HostAccess, Refused, Submitter};
 
 /// See the module.
@@ -26,6 +27,16 @@ pub struct FileProgram {
     placed: Arc<Mutex<Option<Arc<Addresses>>>>,
     /// The step that the builder refused in the last run.
     refused: Arc<Mutex<Option<usize>>>,
+}
+
+/// What the steps above a step have left.
+#[derive(Default)]
+struct Above {
+    tasks: HashSet<u32>,
+    /// The lines that begin them.
+    open_scopes: Vec<usize>,
+    /// Tasks that wait for a line that publishes them, with their own line.
+    unpublished: BTreeMap<u32, usize>,
 }
 
 /// A word that is larger is an address of the process that recorded it.
@@ -50,31 +61,76 @@ impl FileProgram {
     /// Why the file does not hold all that a run needs, with the line; `None`: it does.
     #[must_use]
     pub fn defect(&self) -> Option<String> {
-        let mut known = HashSet::new();
-        self.program.steps.iter().find_map(|step| {
-            let what = self.missing(step, &mut known)?;
-            Some(if step.line > 0 { format!("line {}: {what}", step.line) } else { what })
-        })
+        let mut above = Above::default();
+        let of_a_step = self.program.steps.iter().find_map(|step| {
+            let what = self.missing(step, &mut above)?;
+            Some((step.line, what))
+        });
+        let (line, what) = of_a_step.or_else(|| self.missing_at_end(&above))?;
+        Some(if line > 0 { format!("line {line}: {what}") } else { what })
     }
 
-    /// What a run needs and a step does not say; `known` are the tasks above.
-    fn missing(&self, step: &Step, known: &mut HashSet<u32>) -> Option<String> {
+    /// What a run needs and a step does not say.
+    fn missing(&self, step: &Step, above: &mut Above) -> Option<String> {
         match &step.action {
+            Action::OpenScope(_) => above.open_scopes.push(step.line),
+            Action::CloseScope => drop(above.open_scopes.pop()),
+            Action::Publish(id) => {
+                let is_published = above.unpublished.remove(id).is_none();
+                return is_published.then(|| published_twice(*id));
+            }
             Action::Add(place) => {
                 let task = &self.program.tasks[*place];
-                let missing = self.missing_of(task, known);
-                known.insert(task.id);
-                missing
+                let missing = self.missing_of(task, &above.tasks);
+                above.tasks.insert(task.id);
+                if task.publish == Publish::Later {
+                    above.unpublished.insert(task.id, step.line);
+                }
+                return missing;
             }
             Action::Edge { producer, consumer } if self.program.streams() => {
-                let unknown = [producer, consumer].into_iter().find(|id| !known.contains(id))?;
-                Some(format!("edge: no task {unknown} is known here; put the edge behind both tasks"))
+                let unknown =
+                    [producer, consumer].into_iter().find(|id| !above.tasks.contains(id))?;
+                return Some(format!(
+                    "edge: no task {unknown} is known here; put the edge behind both tasks"
+                ));
             }
-            Action::Set(_, None) => Some(
-                "set: the line does not say which value is written; add a \"value\" beside it, or check the file only".into(),
-            ),
-            _ => None,
+            Action::Set(_, None) => {
+                return Some(
+                    "set: the line does not say which value is written; add a \"value\" beside it, or check the file only".into(),
+                );
+            }
+            _ => {}
         }
+        None
+    }
+
+    /// What the whole program lacks, and the line that needs it. The runtime finds it when the builder returns, and knows no line.
+    fn missing_at_end(&self, above: &Above) -> Option<(usize, String)> {
+        if let Some(line) = above.open_scopes.last() {
+            return Some((
+                *line,
+                r#"the scope that begins here does not end; add {"end": "scope"}"#.into(),
+            ));
+        }
+        if let Some((task, line)) = above.unpublished.first_key_value() {
+            return Some((*line, never_published(*task)));
+        }
+        self.program.steps.iter().find_map(|step| {
+            let edges: Vec<(u32, u32)> = match step.action {
+                Action::Add(place) => {
+                    let task = &self.program.tasks[place];
+                    task.after.iter().map(|producer| (*producer, task.id)).collect()
+                }
+                Action::Edge { producer, consumer } => vec![(producer, consumer)],
+                _ => return None,
+            };
+            edges.into_iter().find_map(|(producer, consumer)| {
+                let unknown =
+                    [producer, consumer].into_iter().find(|id| !above.tasks.contains(id))?;
+                Some((step.line, edge_of_unknown((producer, consumer), unknown)))
+            })
+        })
     }
 
     fn missing_of(&self, task: &Task, known: &HashSet<u32>) -> Option<String> {

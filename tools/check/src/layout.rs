@@ -4,14 +4,14 @@
 //! Nodes are tasks, tasks of replays, and the elements that the program itself gets and sets: it waits for these, so that
 //! everything submitted later comes after them. Their numbers are those that the builder gives them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use pto_abi::GmAddr;
 use pto_aicpu_fw::stream::region::Region;
 
 use crate::finding::{Finding, Kind};
 use crate::memory_map::Addresses;
-use crate::program::{Action, Argument, Program, Task, Use, View};
+use crate::program::{Action, Argument, Program, Publish, Task, Use, View};
 use crate::submit::tensor_view;
 
 /// One node.
@@ -124,6 +124,8 @@ struct Walk<'p> {
     replays: u32,
     /// The last node at which the program waited.
     waited: Option<u32>,
+    /// Tasks of a graph that a later line is to publish, with their own line.
+    unpublished: BTreeMap<u32, usize>,
     /// Edges to be looked up when all tasks are known: both ids, and the line.
     stated: Vec<(u32, u32, usize)>,
 }
@@ -156,12 +158,14 @@ pub(crate) fn take_apart(program: &Program, addresses: &Addresses) -> Layout {
         open: None,
         replays: 0,
         waited: None,
+        unpublished: BTreeMap::new(),
         stated: Vec::new(),
     };
     for step in &program.steps {
         walk.step(&step.action, step.line);
     }
     walk.look_up();
+    walk.tell_unpublished();
     walk.layout
 }
 
@@ -193,7 +197,23 @@ impl<'p> Walk<'p> {
                 }
             }
             Action::Replay { record, tensors, .. } => self.replay(*record, tensors, line),
-            Action::OpenScope(_) | Action::CloseScope | Action::Publish(_) => {}
+            Action::Publish(id) => self.publish(*id, line),
+            Action::OpenScope(_) | Action::CloseScope => {}
+        }
+    }
+
+    /// The builder that derives edges says the same of a program of the streaming runtime.
+    fn publish(&mut self, id: u32, line: usize) {
+        if !self.program.streams() && self.unpublished.remove(&id).is_none() {
+            let finding = Finding::new(Kind::Refused, published_twice(id)).line(line).tasks([id]);
+            self.layout.findings.push(finding);
+        }
+    }
+
+    fn tell_unpublished(&mut self) {
+        for (id, line) in std::mem::take(&mut self.unpublished) {
+            let finding = Finding::new(Kind::Refused, never_published(id)).line(line).tasks([id]);
+            self.layout.findings.push(finding);
         }
     }
 
@@ -214,6 +234,9 @@ impl<'p> Walk<'p> {
         let task = &self.program.tasks[place];
         let node = self.node(What::Task(place), line);
         self.ids.insert(task.id, node);
+        if task.publish == Publish::Later && !self.program.streams() {
+            self.unpublished.insert(task.id, line);
+        }
         self.stated.extend(task.after.iter().map(|after| (*after, task.id, line)));
         self.accesses(node, task);
     }
@@ -310,10 +333,7 @@ impl<'p> Walk<'p> {
             let (from, to) = (self.ids.get(&producer), self.ids.get(&consumer));
             let (Some(&from), Some(&to)) = (from, to) else {
                 let missing = if from.is_none() { producer } else { consumer };
-                let message = format!(
-                    "the edge {producer} -> {consumer} names task {missing}, which the program does not add \
-                     outside of recordings; add it, or take the edge out"
-                );
+                let message = edge_of_unknown((producer, consumer), missing);
                 self.layout.findings.push(Finding::new(Kind::UnknownTask, message).line(line));
                 continue;
             };
@@ -328,4 +348,22 @@ impl<'p> Walk<'p> {
             self.layout.edges.push((from, to));
         }
     }
+}
+
+/// A line publishes a task that is published.
+pub(crate) fn published_twice(task: u32) -> String {
+    format!("task {task} is published already; take the line out")
+}
+
+/// No line publishes a task that is to be published later.
+pub(crate) fn never_published(task: u32) -> String {
+    format!("task {task} is never published; add {{\"publish\": {task}}}")
+}
+
+/// The edge leads from or to a task that is not in the program.
+pub(crate) fn edge_of_unknown((producer, consumer): (u32, u32), missing: u32) -> String {
+    format!(
+        "the edge {producer} -> {consumer} names task {missing}, which the program does not add outside of recordings; \
+         add it, or take the edge out"
+    )
 }

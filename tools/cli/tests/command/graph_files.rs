@@ -193,6 +193,44 @@ fn a_run_is_predicted_for_a_device() {
     assert_eq!(cores["prediction"]["bound_by"], "cores", "{:#}", cores["prediction"]);
 }
 
+/// What the runtime finds only when the program returns, a run refuses before it begins, with the line.
+#[test]
+fn what_a_program_lacks_at_its_end_is_refused_with_the_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("wrong.jsonl");
+    let path = file.to_str().expect("UTF-8");
+    let task = |fields: &str| format!(r#"{{"task": 0, "func": 14, "kind": "aiv"{fields}}}"#);
+    let (graph, stream) = ("host_build_graph", "tensormap_and_ringbuffer");
+    for (variant, lines, words) in [
+        (
+            stream,
+            vec![r#"{"scope": "manual"}"#.to_owned(), task("")],
+            "line 2: the scope that begins here does not end",
+        ),
+        (stream, vec![task(r#", "publish": "later""#)], "line 2: task 0 is never published"),
+        (graph, vec![task(r#", "publish": "later""#)], "line 2: task 0 is never published"),
+        (
+            graph,
+            vec![task(""), r#"{"publish": 0}"#.to_owned()],
+            "line 3: task 0 is published already",
+        ),
+        (graph, vec![task(r#", "after": [7]"#)], "line 2: the edge 7 -> 0 names task 7"),
+        (
+            graph,
+            vec![task(""), r#"{"edge": [0, 9]}"#.to_owned()],
+            "line 3: the edge 0 -> 9 names task 9",
+        ),
+    ] {
+        let head = format!(r#"{{"format": "pto-graph", "version": 1, "variant": "{variant}"}}"#);
+        std::fs::write(&file, [vec![head], lines].concat().join("\n")).expect("it is written");
+        let run = answer(&mut command(&["run", path]));
+        assert_eq!(run.code, Some(2), "{}", run.stderr);
+        assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
+        let check = answer(&mut command(&["check", path]));
+        assert_eq!(check.code, Some(1), "{}", check.stdout);
+    }
+}
+
 /// A task that waits for itself, and one that has no block, are told as such by a run and by a check.
 #[test]
 fn impossible_tasks_are_refused_with_the_reason() {
