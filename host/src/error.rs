@@ -99,7 +99,7 @@ pub enum Error {
     /// No free block is large enough.
     #[error(
         "GM is full: {asked} bytes were asked for, {free} bytes are free, at most {largest} of them in one piece{}; \
-         free buffers, or open the device with more gm_bytes",
+         free buffers, or open the device with more memory (gm_bytes; `pto run --gm-bytes`)",
         waiting_clause(*.waiting)
     )]
     OutOfMemory {

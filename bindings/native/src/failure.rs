@@ -66,7 +66,7 @@ failures! {
     0x13 SIZE_OVERFLOW: "A size that 64 bits do not hold.",
         "Check the shape.";
     0x14 OUT_OF_MEMORY: "The device's memory is full.",
-        "Free buffers, or open the device with more memory.";
+        "Free buffers, or open the device with more memory (gm_bytes).";
     0x15 DOUBLE_FREE: "An address is freed twice.",
         "Free each allocation once.";
     0x16 FOREIGN_POINTER: "An address is freed that no allocation starts at.",
@@ -100,7 +100,7 @@ failures! {
     0x40 CAPACITY: "A capacity is above its limit.",
         "Run a smaller graph, or lower the capacity.";
     0x41 ARENA_MEMORY: "Tasks, edges and arguments of a run do not fit the device's memory.",
-        "Free buffers, open the device with more memory, or lower the capacities.";
+        "Free buffers, open the device with more memory (gm_bytes), or lower the capacities.";
     0x42 IMAGE_REGION: "The arena does not hold the graph.",
         "This is an error of the runtime: report it.";
     0x43 BUILD_MODE_VARIABLE: "The environment variable of the build mode has another value than 0 or 1.",

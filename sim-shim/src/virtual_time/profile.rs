@@ -289,7 +289,7 @@ impl Reader {
             return Err(format!("'{full}' is {found} ns; a time is at most {longest} ns"));
         }
         let field = self.profile.field(&section, key);
-        *field.ok_or_else(|| format!("unknown key '{full}'; remove it"))? = span;
+        *field.ok_or_else(|| unknown_key(&section, key))? = span;
         if self.seen.contains(&full) {
             return Err(format!("'{full}' is given twice; keep one"));
         }
@@ -308,9 +308,21 @@ impl Reader {
             return Err(whole("there is no 'name = \"..\"'; add it at the top".to_owned()));
         }
         if !missing.is_empty() {
-            return Err(whole(format!("missing: {}; add them", missing.join(", "))));
+            return Err(whole(format!(
+                "missing: {}; add them, or begin with a copy of sim-shim/profiles/a2a3.toml",
+                missing.join(", ")
+            )));
         }
         Ok(self.profile)
+    }
+}
+
+/// What to do about a key that its section does not have.
+fn unknown_key(section: &str, key: &str) -> String {
+    match KEYS.iter().find(|(_, known)| *known == key) {
+        Some((home, _)) => format!("'{key}' belongs in the section [{home}]; put it there"),
+        None if section.is_empty() => format!("unknown key '{key}'; remove it"),
+        None => format!("unknown key '{section}.{key}'; remove it"),
     }
 }
 
@@ -364,6 +376,10 @@ mod tests {
             3,
             "behind a byte order mark"
         );
+        let stray = error("name = \"x\"\ndoorbell_ns = [140, 105000]");
+        assert_eq!(stray.message, "'doorbell_ns' belongs in the section [signal]; put it there");
+        assert_eq!(error("[die]\ndoorbell_ns = 1").message, stray.message);
+        assert_eq!(error("stray = 1").message, "unknown key 'stray'; remove it");
         for endless in ["9223372036854775807", "[0, 10000001]"] {
             let endless = error(&format!("[aicpu]\ndispatch_ns = {endless}"));
             let is_named = endless.message.contains("'aicpu.dispatch_ns' is");

@@ -199,7 +199,16 @@ impl Failure {
 
 /// What clap says of a command line: help and version are answers, everything else is refused.
 pub(crate) fn refused_arguments(error: &clap::Error, form: Form) -> ExitCode {
-    let text = error.to_string();
+    let text = match std::env::args_os().find(|argument| argument.to_str().is_none()) {
+        Some(argument) if error.kind() == clap::error::ErrorKind::InvalidUtf8 => {
+            let refused = Failure::usage(format!(
+                "the argument '{}' is not UTF-8, and results name what was run; give the file another name, or pass it by standard input and write -",
+                argument.to_string_lossy()
+            ));
+            return refused.report(form);
+        }
+        _ => error.to_string(),
+    };
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let refused = Failure::usage(text);
     if !error.use_stderr() {

@@ -23,6 +23,7 @@ mod graph;
 mod group;
 mod help;
 mod info;
+mod input_file;
 mod interrupt;
 mod kernels;
 mod list;

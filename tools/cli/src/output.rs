@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
-use crate::text::{plain, plain_json};
+use crate::text::{folded, plain, plain_json};
 
 /// Answers in the form that was asked for; the code to exit with, which stands in every JSON object.
 pub(crate) fn answer(
@@ -29,27 +29,40 @@ pub(crate) fn answer_beside(
 ) -> Result<Exit, Failure> {
     let told = || failures.iter().map(|failure| failure.message()).collect::<Vec<_>>().join("\n");
     let error = (!failures.is_empty()).then(told);
-    let mut answer = match form {
-        Form::Text => plain(&text()),
+    let answer = match form {
+        Form::Text => match terminal_columns() {
+            Some(columns) => folded(&plain(&text()), columns),
+            None => plain(&text()),
+        },
         Form::Json => plain_json(&format!("{:#}", with_exit(json(), exit, error))),
     };
-    if !answer.ends_with('\n') {
-        answer.push('\n');
-    }
-    write(&mut io::stdout().lock(), answer.as_bytes())?;
+    write_lines(answer)?;
     failures.iter().for_each(|failure| failure.tell());
     Ok(exit)
 }
 
-/// Answers with text alone.
+/// Answers with text alone, whose lines stay as they are.
 pub(crate) fn say(text: String) -> Result<Exit, Failure> {
-    answer(Form::Text, Exit::Pass, || text, || Value::Null)
+    write_lines(plain(&text))?;
+    Ok(Exit::Pass)
+}
+
+/// How wide the terminal is; `None`: standard output is none.
+pub(crate) fn terminal_columns() -> Option<usize> {
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
 }
 
 fn with_exit(mut object: Value, exit: Exit, error: Option<String>) -> Value {
     object["exit_code"] = (exit as u8).into();
     object["error"] = error.into();
     object
+}
+
+fn write_lines(mut text: String) -> Result<(), Failure> {
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    write(&mut io::stdout().lock(), text.as_bytes())
 }
 
 fn write(to: &mut impl Write, bytes: &[u8]) -> Result<(), Failure> {

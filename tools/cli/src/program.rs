@@ -21,6 +21,7 @@ use pto_host::{Device, DeviceOptions, HostGraph, RunOptions};
 
 use crate::arguments::operands;
 use crate::errors::Failure;
+use crate::input_file;
 use crate::meaning::{gave_up, with_meaning};
 use crate::programs::Programs;
 use crate::request;
@@ -74,6 +75,11 @@ impl<'a> Named<'a> {
             Err(unknown) => unknown,
         };
         let path = Path::new(name);
+        if input_file::is_standard_input(path) {
+            // A graph file begins with an object, and a workload never does.
+            let is_graph = input_file::text(path)?.trim_start().starts_with('{');
+            return Ok(if is_graph { Self::Graph(path) } else { Self::Workload(workload(path)?) });
+        }
         match path.extension() {
             None if !path.exists() => Err(unknown.and("There is no file of that name either.")),
             Some(extension) if extension == PROGRAM => Err(Failure::usage(format!(
@@ -107,9 +113,7 @@ const PROGRAM: &str = "ptop";
 /// The workload in a file.
 fn workload(path: &Path) -> Result<&'static WorkloadFile, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path);
-    let text =
-        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
+    let text = input_file::text(path)?;
     let file = WorkloadFile::read(&text);
     file.map_err(|error| Failure::usage(format!("'{shown}', {error}")))
 }
@@ -272,12 +276,16 @@ impl Recordable<'_> {
 
 /// The program in a graph file.
 pub(crate) fn read(path: &Path) -> Result<Program, Failure> {
-    let shown = path.display();
-    let opened = File::open(path)
-        .map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
-    file::read(BufReader::new(opened)).map_err(|error| match error {
-        ReadError::Io(error) => Failure::internal(format!("cannot read '{shown}': {error}")),
-        error @ ReadError::Line { .. } => Failure::usage(format!("'{shown}', {error}")),
+    let read = match input_file::is_standard_input(path) {
+        true => file::read(&input_file::bytes(path)?[..]),
+        false => {
+            let opened = File::open(path).map_err(|error| input_file::cannot_read(path, &error))?;
+            file::read(BufReader::new(opened))
+        }
+    };
+    read.map_err(|error| match error {
+        ReadError::Io(error) => input_file::cannot_read(path, &error),
+        error @ ReadError::Line { .. } => Failure::usage(format!("'{}', {error}", path.display())),
     })
 }
 

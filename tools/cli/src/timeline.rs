@@ -1,6 +1,5 @@
 //! Timelines as files: what `pto run --trace` writes, and what the commands that read it do first.
 
-use std::fs;
 use std::path::Path;
 
 use pto_host::{TraceOptions, WhenFull};
@@ -9,6 +8,7 @@ use pto_timeline::{Trace, file};
 use crate::args::{KeptEvents, RunArgs};
 use crate::device::Wanted;
 use crate::errors::Failure;
+use crate::input_file;
 use crate::output_file;
 use crate::progress::Phase;
 use crate::round::Round;
@@ -113,7 +113,6 @@ pub(crate) fn keep_in(
 /// Reads a timeline.
 pub(crate) fn read(path: &Path) -> Result<Trace, Failure> {
     let name = path.display();
-    let bytes = fs::read(path)
-        .map_err(|error| Failure::internal(format!("cannot read '{name}': {error}")))?;
-    file::read(&bytes).map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))
+    file::read(&input_file::bytes(path)?)
+        .map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))
 }

@@ -9,6 +9,7 @@ use pto_timeline::{Analysis, Trace, html, ranks, svg};
 use crate::args::{MAX_RUNS, ViewArgs};
 use crate::chart::chart;
 use crate::errors::{Exit, Failure};
+use crate::input_file;
 use crate::output::say;
 use crate::output_file;
 use crate::timeline;
@@ -24,7 +25,10 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
         let trace = of_ranks.map_or_else(|| timeline::read(first), Ok)?;
         return say(chart(&trace));
     }
-    let own = args.output.as_ref().filter(|path| args.traces.contains(path));
+    let own = args
+        .output
+        .as_ref()
+        .filter(|path| !output_file::is_standard_output(path) && args.traces.contains(path));
     if let Some(path) = own {
         return Err(Failure::usage(format!(
             "'{}' is the trace itself; choose another file with -o",
@@ -54,7 +58,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<Exit, Failure> {
     if args.output.as_deref().is_some_and(output_file::is_standard_output) {
         return say(made);
     }
-    let path = args.output.clone().unwrap_or_else(|| first.with_extension(extension));
+    let path = args.output.clone().unwrap_or_else(|| input_file::beside(first, extension));
     output_file::write(&path, |to| to.write_all(made.as_bytes()))?;
     say(path.display().to_string())
 }

@@ -1,6 +1,5 @@
 //! The options of `--hosting virtual`: what a user can write, and what that asks of the machine.
 
-use std::fs;
 use std::path::Path;
 
 use clap::Args;
@@ -8,6 +7,7 @@ use pto_host::virtual_time::{Compute, Injection, KernelCosts, LineModel, Profile
 
 use super::value::whole;
 use crate::errors::Failure;
+use crate::input_file;
 
 /// Options of `--hosting virtual`.
 #[derive(Args, Clone, Debug, Default)]
@@ -92,19 +92,14 @@ pub(crate) fn profile(name: &str) -> Result<&'static Profile, Failure> {
             Profile::NAMES.join(", ")
         )));
     }
-    Profile::load(&read(name)?)
+    Profile::load(&input_file::text(Path::new(name))?)
         .map_err(|error| Failure::usage(format!("cannot use '{name}': {error}")))
 }
 
 fn costs(text: &str, seed: u64) -> Result<KernelCosts, Failure> {
     let parsed = match text.strip_prefix("table:") {
-        Some(name) => KernelCosts::table(&read(name)?),
+        Some(name) => KernelCosts::table(&input_file::text(Path::new(name))?),
         None => KernelCosts::parse(text, seed),
     };
     parsed.map_err(|error| Failure::usage(format!("--kernel-cost {text}: {error}")))
-}
-
-fn read(name: &str) -> Result<String, Failure> {
-    fs::read_to_string(name)
-        .map_err(|error| Failure::internal(format!("cannot read '{name}': {error}")))
 }

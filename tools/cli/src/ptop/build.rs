@@ -10,6 +10,7 @@ use super::{builder, graph, shown};
 use crate::args::ProgramBuildArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::input_file;
 use crate::kernels::Kernels;
 use crate::output::answer;
 use crate::text::bytes;
@@ -17,7 +18,8 @@ use crate::{npy, output_file};
 
 /// Builds, and says what came out.
 pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
-    let path = args.output.clone().unwrap_or_else(|| args.source.with_extension("ptop"));
+    let usual = || input_file::beside(&args.source, "ptop");
+    let path = args.output.clone().unwrap_or_else(usual);
     output_file::check_form(&path, "ptop")?;
     let program = with_options(read(args)?, args)?;
     let file = program.to_bytes();
@@ -45,8 +47,11 @@ pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
 /// The program of a workload, a graph file or a builder.
 fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
     let path = args.source.as_path();
-    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-    match extension.as_str() {
+    let extension = match input_file::is_standard_input(path) {
+        true => form_of(&input_file::text(path)?).into(),
+        false => path.extension().unwrap_or_default().to_string_lossy(),
+    };
+    match &*extension {
         "workload" if !args.kernels.is_empty() => Err(Failure::usage(
             "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
         )),
@@ -60,6 +65,16 @@ fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
             "'{}' is neither a workload (.workload) nor a graph file (.jsonl) nor a description of a builder (.json)",
             path.display()
         ))),
+    }
+}
+
+/// What a text is, as the name of its file would say it: a workload is no object, and a graph file says in its first line what it is.
+fn form_of(text: &str) -> &'static str {
+    let text = text.trim_start();
+    match text.lines().next().unwrap_or_default() {
+        first if first.starts_with('{') && first.contains("\"pto-graph\"") => "jsonl",
+        first if first.starts_with('{') => "json",
+        _ => "workload",
     }
 }
 
@@ -82,9 +97,7 @@ fn of_graph(path: &Path, objects: &[PathBuf]) -> Result<Program, Failure> {
 
 fn workload(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path);
-    let text =
-        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
+    let text = input_file::text(path)?;
     let refused = |error: &dyn std::fmt::Display| Failure::usage(format!("'{shown}', {error}"));
     let workload = Workload::parse(&text).map_err(|error| refused(&error))?;
     let checked = workload.check().map_err(|error| refused(&error))?;

@@ -9,6 +9,7 @@ use pto_host::workloads::program::{
 use serde::Deserialize;
 
 use crate::errors::Failure;
+use crate::input_file;
 
 /// The description.
 #[derive(Deserialize)]
@@ -63,9 +64,7 @@ const VERSION: u32 = 1;
 /// The program of a description.
 pub(super) fn program_of(path: &Path) -> Result<Program, Failure> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path);
-    let text =
-        text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
+    let text = input_file::text(path)?;
     let refused = |what: &dyn std::fmt::Display| {
         Failure::usage(format!("'{shown}' cannot become a program: {what}"))
     };

@@ -12,6 +12,7 @@ use pto_host::{DeviceOptions, workloads::program::ANY_TARGET};
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Failure;
+use crate::input_file;
 
 /// What a system has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,9 +67,7 @@ impl System {
     /// Reads what `pto query` wrote.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path);
-        let text =
-            text.map_err(|error| Failure::internal(format!("cannot read '{shown}': {error}")))?;
+        let text = input_file::text(path)?;
         serde_json::from_str(&text).map_err(|error| {
             Failure::usage(format!(
                 "'{shown}' is not a description of a system: {error}. `pto query -o FILE` writes one."
