@@ -28,6 +28,8 @@ pub struct GraphDraft {
     args: Vec<u64>,
     /// Producer and consumer.
     edges: Vec<(u32, u32)>,
+    /// What tasks are called, by their id; shorter where the last ones have no name.
+    names: Vec<String>,
 }
 
 /// Numbers as other languages have them, checked.
@@ -96,6 +98,21 @@ impl GraphDraft {
             let message = format!("task {task} was named, and the graph has {}", self.tasks.len());
             Failure::of_fault(Fault::BUILD_UNKNOWN_TASK, message)
         })
+    }
+
+    /// Says what a task is called in timelines.
+    pub fn name_task(&mut self, id: u32, name: String) {
+        let at = id as usize;
+        if self.names.len() <= at {
+            self.names.resize(at + 1, String::new());
+        }
+        self.names[at] = name;
+    }
+
+    /// What the tasks are called, in the order of their ids.
+    #[must_use]
+    pub fn task_names(&self) -> &[String] {
+        &self.names
     }
 
     /// The tasks.

@@ -73,13 +73,19 @@ class Graph:
     edge_count: int
     def __init__(self) -> None: ...
     def add_task(
-        self, func_id: int, core_type: CoreType, args: Sequence[int], after: Iterable[int] = ...
+        self,
+        func_id: int,
+        core_type: CoreType,
+        args: Sequence[float],
+        after: Iterable[int] = ...,
+        *,
+        name: Optional[str] = ...,
     ) -> int: ...
     def add_range(
         self,
         func_id: int,
         core_type: CoreType,
-        args: Sequence[Union[int, Sequence[int]]],
+        args: Sequence[Union[float, Sequence[float]]],
         *,
         count: Optional[int] = ...,
         after: Iterable[int] = ...,
@@ -184,7 +190,7 @@ class ProgramStream:
 class KernelStream:
     """A stream of a session that launches kernels and copies."""
 
-    def launch(self, func_id: int, args: Sequence[Union[Tensor, int]], *, blocks: int = 1) -> None: ...
+    def launch(self, func_id: int, args: Sequence[Union[Tensor, float]], *, blocks: int = 1) -> None: ...
     def copy_to_device(self, to: Union[Tensor, int], buffer: "HostBuffer") -> None: ...
     def copy_from_device(self, from_: Union[Tensor, int], buffer: "HostBuffer") -> None: ...
     def copy(self, from_: Union[Tensor, int], to: Union[Tensor, int], nbytes: int) -> None: ...

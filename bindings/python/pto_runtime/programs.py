@@ -1,5 +1,6 @@
 """Programs: what a file `.ptop` holds, made from the text of a workload, from a workload that was checked, or from tasks."""
 
+import operator
 import struct
 
 from ._native import Program
@@ -31,9 +32,13 @@ def program_of_tasks(name, tensors, tasks, *, kernels=()):
     numbers = {tensor: number for number, tensor in enumerate(tensors)}
 
     def argument(task, given):
-        if isinstance(given, float):
-            return None, struct.unpack("<I", struct.pack("<f", given))[0]
-        if isinstance(given, int):
+        if hasattr(given, "__float__") and not hasattr(given, "__index__"):
+            try:
+                return None, struct.unpack("<I", struct.pack("<f", given))[0]
+            except OverflowError:
+                raise ValueError(f"task {task}: {given} is beyond the largest f32") from None
+        if hasattr(given, "__index__"):
+            given = operator.index(given)
             if not -(1 << 63) <= given < 1 << 64:
                 raise ValueError(f"task {task}: {given} does not fit 64 bits")
             return None, given % (1 << 64)

@@ -256,7 +256,14 @@ impl Device {
         let draft = graph.get().draft().clone();
         let ended = interruptible(py, asked.progress.as_ref(), |control| {
             let image = device.finish(&draft)?;
-            device.run(Work::HostGraph(&image), &asked.options, control)
+            let mut report = device.run(Work::HostGraph(&image), &asked.options, control)?;
+            if let Some(trace) = &mut report.trace
+                && !trace.run.contains_key("recorded")
+            {
+                // Of a timeline with a part of the tasks, nobody knows which they are.
+                trace.task_names = draft.task_names().to_vec();
+            }
+            Ok(report)
         })?;
         Ok(Report::new(ended.map_err(|failure: Failure| raised(&failure))?))
     }

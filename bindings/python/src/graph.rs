@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyRange;
 
-use crate::failure::{raised, unknown};
+use crate::failure::{invalid, raised, unknown};
 
 /// A graph that is being built.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -37,21 +37,51 @@ impl CoreType {
     }
 }
 
+/// What a kernel gets for an argument: an integer, or the bits of a float, which is an f32 as in program files.
+#[derive(Clone, Copy)]
+pub(crate) struct Word(pub(crate) u64);
+
+impl<'py> FromPyObject<'_, 'py> for Word {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(word) = value.extract() {
+            return Ok(Self(word));
+        }
+        if value.hasattr("__index__")? || !value.hasattr("__float__")? {
+            let shown = value.repr()?;
+            return Err(invalid(format!(
+                "an argument is an integer of 64 bits or a float, and not {shown}"
+            )));
+        }
+        let wide: f64 = value.extract()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "it is rounded to an f32, and what none can hold is refused"
+        )]
+        let float = wide as f32;
+        if wide.is_finite() && float.is_infinite() {
+            return Err(invalid(format!("{wide:e} is beyond the largest f32, {:e}", f32::MAX)));
+        }
+        Ok(Self(float.to_bits().into()))
+    }
+}
+
 /// An argument of a range.
 #[derive(FromPyObject)]
 enum RangeArg {
-    /// The same for all tasks.
-    Word(u64),
     /// One for each task.
-    Words(Vec<u64>),
+    Words(Vec<Word>),
+    /// The same for all tasks.
+    Word(Word),
 }
 
 impl RangeArg {
     /// The argument of a task; there is one for each.
     fn word(&self, index: usize) -> u64 {
         match self {
-            Self::Word(word) => *word,
-            Self::Words(words) => words.get(index).copied().unwrap_or(0),
+            Self::Word(word) => word.0,
+            Self::Words(words) => words.get(index).map_or(0, |word| word.0),
         }
     }
 }
@@ -108,14 +138,16 @@ impl Graph {
         Self::default()
     }
 
-    /// Adds a task; its id counts from 0. It waits for the tasks in `after`.
-    #[pyo3(signature = (func_id, core_type, args, after = Vec::new()))]
+    /// Adds a task; its id counts from 0. An argument is an integer, or a float, of which the kernel gets the bits of an f32. The task waits for the
+    /// tasks in `after`; timelines show its name.
+    #[pyo3(signature = (func_id, core_type, args, after = Vec::new(), *, name = None))]
     fn add_task(
         &self,
         func_id: i64,
         core_type: CoreType,
-        args: Vec<u64>,
+        args: Vec<Word>,
         after: Vec<i64>,
+        name: Option<String>,
     ) -> PyResult<u32> {
         let known = checked(func_id, core_type.number()?);
         let (func_id, kind) = known.map_err(|failure| raised(&failure))?;
@@ -123,8 +155,12 @@ impl Graph {
         for producer in &after {
             draft.number(*producer).map_err(|failure| raised(&failure))?;
         }
+        let args: Vec<u64> = args.iter().map(|word| word.0).collect();
         let spec = TaskSpec { func_id, kind, args: &args, kernel: GmAddr::NULL };
         let task = draft.add_task(spec).map_err(|failure| raised(&failure))?;
+        if let Some(name) = name {
+            draft.name_task(task, name);
+        }
         for producer in after {
             let added = draft.add_edge(producer, task.into());
             added.map_err(|failure| raised(&failure))?;
@@ -132,7 +168,7 @@ impl Graph {
         Ok(task)
     }
 
-    /// Adds many tasks of one kernel; their ids follow one another. An argument is one integer for all of them, or a sequence with an integer for
+    /// Adds many tasks of one kernel; their ids follow one another. An argument is one number for all of them, or a sequence with a number for
     /// each, such as `range(start, stop, step)`. `count` says how many tasks there are where no argument and no `after_each` does. Each task waits for
     /// the tasks in `after`, and for its own entry of `after_each`: one id, or several. Nothing is added where something is wrong.
     ///

@@ -12,6 +12,7 @@ use pyo3::types::PyBytes;
 use crate::array::Bytes;
 use crate::callbacks;
 use crate::failure::{invalid, raised_from};
+use crate::graph::Word;
 use crate::held::Held;
 use crate::program_stream::Tensor;
 use crate::running::{unlocked, until_done};
@@ -112,6 +113,14 @@ impl KernelStream {
         }
     }
 
+    /// The word of an argument of a kernel, which may be a float.
+    fn kernel_word(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+        match value.cast::<Tensor>() {
+            Ok(_) => self.word(value),
+            Err(_) => value.extract().map(|Word(word)| word),
+        }
+    }
+
     /// Asks the stream for something that may wait for room in its ring.
     fn ask<R: Send>(
         &self,
@@ -125,7 +134,8 @@ impl KernelStream {
 
 #[pymethods]
 impl KernelStream {
-    /// Launches a kernel of the device, by its func id. Arguments are tensors, whose addresses the kernel gets, and integers; a float is given by its bits.
+    /// Launches a kernel of the device, by its func id. Arguments are tensors, whose addresses the kernel gets, integers, and floats, of which
+    /// it gets the bits of an f32.
     #[pyo3(signature = (func_id, args, *, blocks = 1))]
     fn launch(
         &self,
@@ -134,7 +144,8 @@ impl KernelStream {
         args: Vec<Bound<'_, PyAny>>,
         blocks: u32,
     ) -> PyResult<()> {
-        let args: Vec<u64> = args.iter().map(|arg| self.word(arg)).collect::<PyResult<_>>()?;
+        let args: Vec<u64> =
+            args.iter().map(|arg| self.kernel_word(arg)).collect::<PyResult<_>>()?;
         self.ask(py, |stream| stream.launch(func_id, blocks, &args))
     }
 

@@ -1,6 +1,7 @@
 """Devices, memory, graphs and runs from Python."""
 
 import io
+import json
 import os
 import signal
 import subprocess
@@ -41,6 +42,36 @@ def test_a_graph_computes(device):
     for address in addresses:
         device.free(address)
     assert device.memory[0] == 64 << 20
+
+
+@pytest.mark.parametrize("factor", [0.5, np.float32(0.5), np.float64(0.5), 0x3F000000, np.int64(0x3F000000)])
+def test_an_argument_is_an_integer_or_a_float(device, factor):
+    addresses = [upload(device, np.ones(64, np.float32)) for _ in range(2)]
+    graph = Graph()
+    graph.add_task(kernel(device, "add_scalar"), "aiv", [addresses[0], factor, addresses[0], 32])
+    graph.add_range(kernel(device, "add_scalar"), "aiv", [addresses[1], [factor], addresses[1], 32])
+    device.run(graph)
+    for address in addresses:
+        assert download(device, address, 64, np.float32).tolist() == [1.5] * 32 + [1] * 32
+        device.free(address)
+
+
+def test_an_argument_that_no_word_can_hold_is_refused():
+    graph = Graph()
+    for wrong, says in [(1e300, "beyond the largest f32"), (1 << 64, "64 bits"), (-1, "64 bits"), ("x", "'x'")]:
+        with pytest.raises(HostError, match=says):
+            graph.add_task(1, "aiv", [wrong])
+    assert graph.task_count == 0
+
+
+def test_tasks_have_their_names_in_a_timeline(device, tmp_path):
+    graph = Graph()
+    graph.add_task(14, "aiv", [], name="first")
+    graph.add_task(14, "aiv", [])
+    graph.add_task(14, "aiv", [], name="last")
+    file = tmp_path / "run.json"
+    device.run(graph, trace=True).trace.save(file)
+    assert json.loads(file.read_text())["pto"]["task_names"] == ["first", "", "last"]
 
 
 @pytest.mark.parametrize(

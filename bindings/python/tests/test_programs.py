@@ -277,7 +277,7 @@ def of_tasks(tasks, tensors=None, **options):
 
 
 def test_tasks_take_bytes_of_tensors_and_words(session):
-    tasks = [("add", "aiv", ["x", ("x", 128), "y", 32]), ("add_scalar", "aiv", ["y", 0.5, ("y", 128), 32], [0])]
+    tasks = [("add", "aiv", ["x", ("x", 128), "y", np.int64(32)]), ("add_scalar", "aiv", ["y", np.float32(0.5), ("y", 128), 32], [0])]
     program, stream = session.load(of_tasks(tasks)), session.stream()
     x = np.arange(64, dtype=np.float32)
     y = stream.to_host(stream.run(program, {"x": stream.to_device(x)})["y"])

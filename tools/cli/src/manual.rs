@@ -4,6 +4,10 @@ use std::fs;
 use std::io::{Result as IoResult, Write};
 
 use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use pto_abi::{FanoutStrategy, RuntimeVariant};
+use pto_examples::host::EXAMPLES;
+use pto_examples::training_loop;
 
 use crate::args::{Cli, CompletionsArgs, ManArgs};
 use crate::errors::{Exit, Failure};
@@ -14,8 +18,34 @@ use crate::output_file;
 /// Writes the script of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "pto", &mut script);
-    say(String::from_utf8_lossy(&script).into_owned())
+    clap_complete::generate(args.shell, &mut with_names(Cli::command()), "pto", &mut script);
+    let script = String::from_utf8_lossy(&script);
+    // zsh would complete no files where a word is one of some.
+    let words = examples().join(" ");
+    let or_files = format!(r#"{{_alternative "examples:example:({words})" "files:file:_files"}}"#);
+    say(script.replace(&format!(":({words})"), &format!(":{or_files}")))
+}
+
+/// The names that a shell completes, and that the parsers of the command line look up elsewhere.
+fn with_names(command: clap::Command) -> clap::Command {
+    let subcommands: Vec<_> =
+        command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    let command = command.mut_args(|arg| {
+        let names: Vec<&str> = match arg.get_id().as_str() {
+            "runtime" => RuntimeVariant::ALL.iter().map(|variant| variant.name()).collect(),
+            "fanout" => FanoutStrategy::ALL.iter().map(|strategy| strategy.name()).collect(),
+            "log" => vec!["off", "error", "warn", "info", "debug", "trace"],
+            "example" | "target" if arg.is_positional() => examples(),
+            _ => return arg,
+        };
+        arg.value_parser(PossibleValuesParser::new(names))
+    });
+    subcommands.into_iter().fold(command, |command, name| command.mut_subcommand(name, with_names))
+}
+
+fn examples() -> Vec<&'static str> {
+    let known = EXAMPLES.iter().map(|example| example.name());
+    known.chain([training_loop::NAME]).collect()
 }
 
 /// Writes the manual pages.

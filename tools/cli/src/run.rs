@@ -229,6 +229,10 @@ fn run_options(
     })
 }
 
+/// What ends a run that hangs.
+const ENDED_BY: &str =
+    "a task may take 60 s, unless --task-budget-ms says otherwise, and Ctrl-C ends the run";
+
 /// An example on a device.
 struct Job<'t> {
     target: &'t Target,
@@ -309,10 +313,10 @@ impl Job<'_> {
     /// The bar counts rounds; where there is only one, the tasks of its run.
     fn rounds(&mut self, count: u32) -> Result<Vec<Round>, Failure> {
         if count == 1 {
-            let phase = Phase::begin("running", self.prepared.size().tasks);
+            let phase = Phase::begin_bounded("running", self.prepared.size().tasks, ENDED_BY);
             return Ok(vec![self.round(|tasks| phase.reach(tasks))?]);
         }
-        let phase = Phase::begin("running and checking", count.into());
+        let phase = Phase::begin_bounded("running and checking", count.into(), ENDED_BY);
         let mut rounds = Vec::new();
         for _ in 0..count {
             rounds.push(self.round(|_| {})?);

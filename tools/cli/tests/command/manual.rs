@@ -19,6 +19,23 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
     let sourced = format!("source {} && complete -p pto", script.display());
     let told = answer(std::process::Command::new("bash").args(["-c", &sourced]));
     assert!(told.code == Some(0) && told.stdout.contains("_pto"), "{}{}", told.stdout, told.stderr);
+    // Names of examples and of runtimes; where none begins so, bash offers files.
+    for (words, completed) in [
+        ("pto run vec", "vector_example"),
+        ("pto check train", "training_loop"),
+        ("pto run x --runtime host", "host_build_graph"),
+        ("pto run x --fanout lock-", "lock-free"),
+        ("pto run examples/", ""),
+    ] {
+        let asked = format!(
+            "source {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _pto pto \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo ${{COMPREPLY[@]}}",
+            script.display()
+        );
+        let told = answer(std::process::Command::new("bash").args(["-c", &asked]));
+        assert_eq!(told.stdout.trim(), completed, "{words}: {}", told.stderr);
+    }
+    let zsh = pto(&["completions", "zsh"], 0).stdout;
+    assert!(zsh.contains("training_loop)\" \"files:file:_files\"}"), "files as well");
 }
 
 #[test]
