@@ -139,7 +139,7 @@ impl Command {
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/check.md),
-    /// or a workload (.workload, docs/workloads.md)
+    /// or a workload (.workload, docs/workloads.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
@@ -308,7 +308,7 @@ pub(crate) enum KeptEvents {
 /// What to analyse.
 #[derive(Args, Debug)]
 pub(crate) struct AnalyzeArgs {
-    /// A file that `pto run --trace` wrote
+    /// A file that `pto run --trace` wrote; - is standard input
     pub(crate) trace: PathBuf,
     /// Another recorded run to compare with; the answer says by how much TRACE differs from it
     #[arg(long, value_name = "TRACE")]
@@ -321,7 +321,7 @@ pub(crate) struct AnalyzeArgs {
 /// What to show, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ViewArgs {
-    /// A file that `pto run --trace` wrote. If two to four files are given, the page shows the runs below each other; the files
+    /// A file that `pto run --trace` wrote; - is standard input. If two to four files are given, the page shows the runs below each other; the files
     /// of the ranks of an MPI job are one run, on one clock
     #[arg(value_name = "TRACE", required = true, num_args = 1..)]
     pub(crate) traces: Vec<PathBuf>,
@@ -339,7 +339,8 @@ pub(crate) struct ViewArgs {
 /// Which graph, and in which form.
 #[derive(Args, Debug)]
 pub(crate) struct GraphArgs {
-    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file (docs/check.md)
+    /// An example (`pto list examples` shows all), a workload file (docs/workloads.md), or a graph file
+    /// (docs/check.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) target: String,
     /// For an example with programs for several runtimes: which program's graph to show. tensormap_and_ringbuffer shows the

@@ -50,7 +50,8 @@ impl ProgramCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ProgramBuildArgs {
-    /// A workload (.workload), a graph file (.jsonl), or a description of a builder of the device (.json)
+    /// A workload (.workload), a graph file (.jsonl), or a description of a builder of the device (.json); - is
+    /// standard input
     pub(crate) source: PathBuf,
     /// The program file to write [default: the name of the source with .ptop]
     #[arg(short, long, value_name = "FILE.ptop")]

@@ -193,6 +193,58 @@ fn a_run_is_predicted_for_a_device() {
     assert_eq!(cores["prediction"]["bound_by"], "cores", "{:#}", cores["prediction"]);
 }
 
+/// `-` is standard input, whose form is known by how it begins; with or without a byte order mark.
+#[test]
+fn files_come_from_standard_input_as_well() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let timeline = path("run.json");
+    pto(&["run", "vector_example", "--param=rows=8", "--trace", &timeline], 0);
+    let graph = format!("{examples}/graphs/row_sums.jsonl");
+    let workload = format!("{examples}/workloads/matmul.workload");
+    let (of_graph, of_workload) = (path("graph.ptop"), path("workload.ptop"));
+    for (file, args) in [
+        (&graph, &["run"][..]),
+        (&graph, &["check"]),
+        (&graph, &["graph", "--json"]),
+        (&graph, &["program", "build", "-o", &of_graph]),
+        (&workload, &["run", "--trace", &path("other.json")]),
+        (&workload, &["check"]),
+        (&workload, &["graph", "--json"]),
+        (&workload, &["program", "build", "-o", &of_workload]),
+        (&timeline, &["analyze"]),
+        (&timeline, &["view", "--text"]),
+    ] {
+        let named = answer(&mut command(&[args, &[file]].concat()));
+        for mark in ["", "\u{FEFF}"] {
+            let piped = path("piped");
+            let text = std::fs::read_to_string(file).expect("a text");
+            std::fs::write(&piped, format!("{mark}{text}")).expect("it is written");
+            let given = std::fs::File::open(&piped).expect("it is there");
+            let told = answer(command(&[args, &["-"]].concat()).stdin(given));
+            assert_eq!(told.code, named.code, "{args:?}: {}", told.stderr);
+            assert!(args.len() > 2 || told.stdout.lines().count() > 3, "{args:?}: {}", told.stdout);
+        }
+    }
+    refused(&["run", "-"], 2, &["'-'", "expected `workload`"]);
+}
+
+/// Results name what was run, so its name has to be text; the file can be piped.
+#[test]
+fn a_name_that_is_not_utf8_is_refused_with_a_way_out() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = std::ffi::OsStr::from_bytes(b"\xff.jsonl");
+    let told = answer(command(&["run", "--json"]).arg(name));
+    assert_eq!(told.code, Some(2), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("is not UTF-8") && told.stderr.contains("write -"),
+        "{}",
+        told.stderr
+    );
+    assert!(told.stdout.contains("\"exit_code\": 2"), "{}", told.stdout);
+}
+
 /// What the runtime finds only when the program returns, a run refuses before it begins, with the line.
 #[test]
 fn what_a_program_lacks_at_its_end_is_refused_with_the_line() {
