@@ -157,6 +157,9 @@ impl Build {
                 span.func_id = task.kernels.get(usize::from(span.slot)).copied().unwrap_or(-1);
             }
         }
+        for note in diary.no_memory(&dumped.unreadable, "its contents are missing") {
+            self.note(|| note);
+        }
         diary.finish(&spans, dumped, trace);
         diary.set_rough(self.shared.rough());
         for note in self.shared.shared_lines(&diary) {

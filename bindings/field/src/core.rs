@@ -200,8 +200,8 @@ impl Part {
         let running = Running { shared, block, lane, used_pipes: false, frame, slot, blocks };
         let before = RUNNING.replace(running);
         let begin = if task.timing_slot >= 0 { shared.now() } else { 0 };
-        // SAFETY: a view is memory of this process, and where lines are looked for one kernel at a time runs.
-        let written = shared.lines().map(|_| unsafe { Before::of(tensors_of(frame, task)) });
+        // Where lines are looked for one kernel at a time runs.
+        let written = shared.lines().map(|_| Before::of(tensors_of(frame, task)));
         COUNTED.set(None);
         let kept = shared.keeps().then(|| shared.begins(task.task));
         let kernel = std::ptr::with_exposed_provenance_mut::<c_void>(entry);
@@ -215,8 +215,7 @@ impl Part {
         });
         if let Some((lines, before)) = shared.lines().zip(written) {
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: as above.
-            unsafe { lines.changed(task.task, block.1, &before) };
+            lines.changed(task.task, block.1, &before);
         }
         if let Some(begin) = kept {
             let place = self.first + lane as usize;
@@ -286,7 +285,13 @@ fn symbol_at(entry: usize) -> String {
 fn complete(conditions: &Conditions, shared: &Shared) {
     let mut since = None;
     // SAFETY: the kernel has returned; the program says that it keeps the rules of kernels.
-    let completed = unsafe {
+    let mut registered = unsafe { conditions.registered() };
+    let is_readable =
+        |address: u64| address == 0 || crate::memory::read(address, &mut [0; 4]).is_ok();
+    let has_counters = registered.all(|condition| is_readable(condition.address));
+    drop(registered);
+    // SAFETY: as above.
+    let mut wait = || unsafe {
         conditions.wait(|condition, _| {
             let is_alone = shared.runs_one && !shared.hands_over;
             let look = Look { place: condition.address, value: 0 };
@@ -303,6 +308,7 @@ fn complete(conditions: &Conditions, shared: &Shared) {
             Ok(())
         })
     };
+    let completed = if has_counters { wait() } else { Err(Conditions::INVALID) };
     if let Err(code) = completed {
         let _first = shared.failed.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@
 //! Tasks and tensors without a task are counted as the field's rings count them: an id is the ring of the scope and a number in
 //! this ring. Invariants: `ids` has the place in `tasks` of each id of ours; the scope of the program is the first one in `open`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use pto_host::timeline::Trace;
 
@@ -191,6 +191,20 @@ impl Diary {
     /// The entry of a task by our id.
     pub(crate) fn task(&self, own: u64) -> Option<&TaskEntry> {
         self.tasks.get(*self.ids.get(&own)?)
+    }
+
+    /// What is to be said of arguments without memory, each a task of ours and its argument; `consequence`: what is missing therefore.
+    pub(crate) fn no_memory(
+        &self,
+        arguments: &BTreeSet<(u64, usize)>,
+        consequence: &str,
+    ) -> impl Iterator<Item = String> {
+        arguments.iter().filter_map(move |(own, argument)| {
+            let place = &self.task(*own)?.place;
+            Some(format!(
+                "{place}: argument {argument} of this task is no memory that this process can read, so that {consequence}: give the task a tensor that is there"
+            ))
+        })
     }
 
     /// Our id and the place of each task.

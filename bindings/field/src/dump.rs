@@ -2,9 +2,10 @@
 //!
 //! Invariant: a task is planned before it can run, and its plan goes when its last kernel has returned.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use crate::wire::{ChipTensor, element_of, pointer_word, tag};
+use crate::memory::{NoMemory, append};
+use crate::wire::{ChipTensor, element_of, tag};
 
 /// Bytes of contents that a run keeps.
 const MOST_BYTES: usize = 1 << 30;
@@ -56,6 +57,8 @@ pub struct Dumped {
     pub entries: Vec<DumpEntry>,
     /// Contents of tensors, one behind the other.
     pub bytes: Vec<u8>,
+    /// Tasks of ours, and arguments that have no memory.
+    pub(crate) unreadable: BTreeSet<(u64, usize)>,
 }
 
 /// A task that will run.
@@ -127,7 +130,19 @@ fn take(dumped: &mut Dumped, level: u8, own: u64, plan: &Plan, is_after: bool) {
         if !is_its_time || (level == 1 && !is_marked) {
             continue;
         }
-        let content = contents(&mut dumped.bytes, tensor, level != 3 || is_marked);
+        let offset = dumped.bytes.len();
+        let is_wanted = (level != 3 || is_marked) && !tensor.is_empty();
+        let gathered = if is_wanted { gather(&mut dumped.bytes, tensor) } else { Ok(true) };
+        if gathered.is_err() {
+            dumped.bytes.truncate(offset);
+            dumped.unreadable.insert((own, argument));
+        }
+        let content = Content::Tensor {
+            tensor: *tensor,
+            offset,
+            bytes: dumped.bytes.len() - offset,
+            is_truncated: gathered != Ok(true),
+        };
         dumped.entries.push(DumpEntry { own, argument, tag: *tag, is_after, content });
     }
     if is_after {
@@ -145,46 +160,34 @@ fn take(dumped: &mut Dumped, level: u8, own: u64, plan: &Plan, is_after: bool) {
     }
 }
 
-/// Appends a tensor's elements, side by side.
-fn contents(bytes: &mut Vec<u8>, tensor: &ChipTensor, is_wanted: bool) -> Content {
-    let offset = bytes.len();
-    let mut is_truncated = false;
-    if is_wanted && !tensor.is_empty() {
-        is_truncated = !gather(bytes, tensor);
-    }
-    Content::Tensor { tensor: *tensor, offset, bytes: bytes.len() - offset, is_truncated }
-}
-
-/// Copies the elements of a view; `false`: it reaches beyond its buffer, or there is no more room.
-fn gather(bytes: &mut Vec<u8>, tensor: &ChipTensor) -> bool {
+/// Copies the elements of a view, side by side; `false`: it reaches beyond its buffer, or there is no more room.
+fn gather(bytes: &mut Vec<u8>, tensor: &ChipTensor) -> Result<bool, NoMemory> {
     let (Some(shape), Some(element)) = (tensor.shape(), element_of(tensor.dtype)) else {
-        return false;
+        return Ok(false);
     };
     let element = element.bytes();
-    let sides = shape.iter().zip(tensor.strides);
-    let last: u64 = sides.map(|(extent, stride)| u64::from(extent - 1) * u64::from(stride)).sum();
-    let end = (tensor.start_offset + last + 1).saturating_mul(element);
-    let count: u64 = shape.iter().map(|extent| u64::from(*extent)).product();
-    let is_room =
-        usize::try_from(count * element).is_ok_and(|more| bytes.len() + more <= MOST_BYTES);
-    if end > tensor.bytes || tensor.address == 0 || !is_room {
-        return false;
+    let end = tensor.reach().and_then(|reach| reach.end.checked_mul(element));
+    let is_inside = tensor.address.checked_add(tensor.bytes).is_some()
+        && end.is_some_and(|end| end <= tensor.bytes);
+    let more = shape.iter().fold(element, |more, extent| more.saturating_mul((*extent).into()));
+    let is_room = usize::try_from(more).is_ok_and(|more| more <= MOST_BYTES - bytes.len());
+    if tensor.address == 0 || !is_inside || !is_room {
+        return Ok(false);
     }
-    let first = std::ptr::with_exposed_provenance::<u8>(pointer_word(tensor.address));
+    // Elements that stand side by side are copied at once.
+    let (outer, run) = match shape.split_last() {
+        Some((extent, outer)) if tensor.strides[outer.len()] == 1 => (outer, *extent),
+        _ => (shape, 1),
+    };
+    let run = usize::try_from(u64::from(run) * element).unwrap_or(0);
     let mut index = [0_u32; crate::wire::MAX_DIMS];
-    for _ in 0..count {
-        let at =
-            index.iter().zip(tensor.strides).map(|(at, stride)| u64::from(*at) * u64::from(stride));
-        let start = (tensor.start_offset + at.sum::<u64>()) * element;
-        let start = usize::try_from(start).unwrap_or(0);
-        for byte in 0..usize::try_from(element).unwrap_or(0) {
-            // SAFETY: the element ends before the buffer does, which the program vouches for as for every kernel's argument. Kernels of
-            // other tasks may write it meanwhile only where the program has a race.
-            bytes.push(unsafe { first.wrapping_add(start + byte).read_volatile() });
-        }
-        step(&mut index, shape);
+    for _ in 0..outer.iter().map(|extent| u64::from(*extent)).product() {
+        let sides = index.iter().zip(tensor.strides);
+        let at: u64 = sides.map(|(at, stride)| u64::from(*at) * u64::from(stride)).sum();
+        append(bytes, tensor.address + (tensor.start_offset + at) * element, run)?;
+        step(&mut index, outer);
     }
-    true
+    Ok(true)
 }
 
 /// The next index in row-major order.

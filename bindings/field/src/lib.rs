@@ -36,6 +36,7 @@ mod lines;
 mod listed;
 mod loaded;
 mod meetings;
+mod memory;
 mod options;
 mod outcome;
 mod outputs;

@@ -6,17 +6,24 @@
 //! What a kernel writes is found by comparing the tensors of its task before and behind the call. So one kernel at a time may run, and what
 //! a kernel overwrites with the same bytes is not seen.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use crate::diary::Diary;
-use crate::wire::{ChipTensor, element_of, pointer_word};
+use crate::memory::append;
+use crate::wire::{ChipTensor, element_of};
 
 const LINE: u64 = 64;
 /// Lines that are kept, at most: 64 MiB of tensors without a single whole line.
 const MAX_LINES: usize = 1 << 20;
 
 /// The bytes of the tensors of a task, before a kernel runs.
-pub(crate) struct Before(Vec<(u64, Vec<u8>)>);
+#[derive(Default)]
+pub(crate) struct Before {
+    /// Argument, address, and what stood there.
+    spans: Vec<(usize, u64, Vec<u8>)>,
+    /// Arguments without memory.
+    unreadable: Vec<usize>,
+}
 
 /// A kernel that has changed some bytes of a line: its task, its block, and a bit for each byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,54 +39,47 @@ pub(crate) struct Lines {
     /// Who has written a part of a line, by the line's address.
     parts: BTreeMap<u64, Vec<Writer>>,
     is_full: bool,
+    /// Tasks and arguments without memory.
+    unreadable: BTreeSet<(u64, usize)>,
 }
 
 /// The bytes that a tensor's view spans: address and number.
 fn span_of(tensor: &ChipTensor) -> Option<(u64, usize)> {
     let element = element_of(tensor.dtype)?.bytes();
-    let shape = tensor.shape()?;
-    if tensor.address == 0 || shape.contains(&0) {
-        return None;
-    }
-    let sides = shape.iter().zip(tensor.strides);
-    let last: u64 = sides.map(|(extent, stride)| u64::from(extent - 1) * u64::from(stride)).sum();
-    let begin = tensor.start_offset.checked_mul(element)?;
-    let end = (tensor.start_offset + last + 1).checked_mul(element)?.min(tensor.bytes);
+    let reach = tensor.reach().filter(|_| tensor.address != 0)?;
+    let begin = reach.start.checked_mul(element)?;
+    let end = reach.end.checked_mul(element)?.min(tensor.bytes);
     let bytes = usize::try_from(end.checked_sub(begin)?).ok()?;
-    Some((tensor.address + begin, bytes))
-}
-
-/// The bytes at an address of this process.
-///
-/// # Safety
-/// They are there, and no kernel runs.
-unsafe fn bytes_at(address: u64, bytes: usize) -> Vec<u8> {
-    let from = std::ptr::with_exposed_provenance::<u8>(pointer_word(address));
-    // SAFETY: the caller vouches for it.
-    unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec()
+    Some((tensor.address.checked_add(begin)?, bytes))
 }
 
 impl Before {
-    /// What the tensors hold now.
-    ///
-    /// # Safety
-    /// They are memory of this process, and no kernel runs.
-    pub(crate) unsafe fn of(tensors: &[ChipTensor]) -> Self {
-        let spans = tensors.iter().filter_map(span_of);
-        // SAFETY: the caller vouches for it.
-        Self(spans.map(|(at, bytes)| (at, unsafe { bytes_at(at, bytes) })).collect())
+    /// What the tensors hold now, while no kernel runs.
+    pub(crate) fn of(tensors: &[ChipTensor]) -> Self {
+        let mut before = Self::default();
+        for (argument, tensor) in tensors.iter().enumerate() {
+            let Some((address, count)) = span_of(tensor) else { continue };
+            let mut bytes = Vec::new();
+            match append(&mut bytes, address, count) {
+                Ok(()) => before.spans.push((argument, address, bytes)),
+                Err(_none) => before.unreadable.push(argument),
+            }
+        }
+        before
     }
 }
 
 impl Lines {
     /// The kernel of a block has returned: what it has changed since `before`.
-    ///
-    /// # Safety
-    /// As [`Before::of`].
-    pub(crate) unsafe fn changed(&mut self, own: u64, block: u32, before: &Before) {
-        for (address, old) in &before.0 {
-            // SAFETY: the caller vouches for it.
-            let new = unsafe { bytes_at(*address, old.len()) };
+    pub(crate) fn changed(&mut self, own: u64, block: u32, before: &Before) {
+        self.unreadable.extend(before.unreadable.iter().map(|argument| (own, *argument)));
+        let mut new = Vec::new();
+        for (argument, address, old) in &before.spans {
+            new.clear();
+            if append(&mut new, *address, old.len()).is_err() {
+                self.unreadable.insert((own, *argument));
+                continue;
+            }
             let mut line: Option<(u64, u64)> = None;
             for (at, _) in
                 (*address..).zip(old.iter().zip(&new)).filter(|(_, (old, new))| old != new)
@@ -131,6 +131,7 @@ impl Lines {
                 }
             }
         }
+        notes.extend(diary.no_memory(&self.unreadable, "what kernels write there is not compared"));
         if self.is_full {
             notes.push(format!(
                 "only the first {MAX_LINES} lines that are written in parts were compared"

@@ -58,15 +58,12 @@ impl Part {
         self.strides.get(..self.ndims as usize).unwrap_or(&self.strides)
     }
 
+    /// What a tensor is of its buffer; all of it where its numbers say nothing.
     pub(crate) fn of(tensor: &ChipTensor) -> Self {
-        let mut extent = 1;
-        for (shape, stride) in tensor.shapes.iter().zip(tensor.strides).take(tensor.ndims as usize)
-        {
-            extent += u64::from(shape.saturating_sub(1)) * u64::from(stride);
-        }
+        let reach = tensor.reach().unwrap_or(0..u64::MAX);
         Self {
-            low: tensor.start_offset,
-            high: tensor.start_offset + extent,
+            low: reach.start,
+            high: reach.end,
             ndims: tensor.ndims,
             shapes: tensor.shapes,
             strides: tensor.strides,
@@ -115,6 +112,9 @@ impl Part {
 
     /// Where it begins in each dimension, and its extent there.
     fn grid(&self) -> Option<[(u64, u64); MAX_DIMS]> {
+        if self.high == u64::MAX {
+            return None;
+        }
         let mut rest = self.low;
         let mut sides = [(0, 1); MAX_DIMS];
         let mut outer = u64::MAX;

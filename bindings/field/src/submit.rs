@@ -470,21 +470,10 @@ impl Seat<'_> {
             );
         };
         // The element alone, as a signed number of its size.
-        let mut single = tensor;
-        let offset = indices
-            .iter()
-            .zip(tensor.strides)
-            .map(|(at, stride)| u64::from(*at) * u64::from(stride));
-        single.start_offset += offset.sum::<u64>();
-        let is_inside = indices.iter().zip(view.shape()).all(|(at, extent)| at < extent);
-        if !is_inside || indices.len() != view.shape().len() {
-            return self.refuse(
-                task,
-                Code::INVALID_ARGS,
-                "the predicate's element is not in its tensor",
-            );
-        }
-        (single.ndims, single.shapes[0], single.strides[0], single.is_contiguous) = (1, 1, 1, 0);
+        let Some(single) = tensor.element(indices) else {
+            let why = "the predicate's element is not in its tensor";
+            return self.refuse(task, Code::INVALID_ARGS, why);
+        };
         let signed = crate::views::signed(element);
         let single = crate::views::view(&single, &[1], signed).tagged(view.heap());
         let target = clamped(task.predicate_target, element.bytes());

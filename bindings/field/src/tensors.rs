@@ -7,6 +7,7 @@ use crate::build::{Seat, describe};
 use crate::codes::Code;
 use crate::diary::NewTask;
 use crate::loaded::DUMMY;
+use crate::memory::NoMemory;
 use crate::rule::Part;
 use crate::scopes::Known;
 use crate::wire::{Argument, ChipTensor, CreateInfo, Outputs, Place, element_of, tag};
@@ -100,16 +101,23 @@ impl Seat<'_> {
 
     /// Reads an element, when what writes it has completed; 0 after an error.
     pub(crate) fn get(&mut self, tensor: &ChipTensor, indices: &[u32], place: &Place) -> u64 {
-        let Some(view) = self.element(tensor, indices, place, "get_tensor_data") else { return 0 };
+        let call = "get_tensor_data";
+        let Some((one, view)) = self.element(tensor, indices, place, call) else { return 0 };
         if self.settle_for(tensor, false, place).is_none() {
             return 0;
         }
-        match self.stream.get(&view, indices) {
+        match self.stream.get(&view, &[0]) {
             Ok(word) => word,
             // The engine has waited, and the memory is the process's own: a region, or memory of a worker.
-            Err(Fault::BUILD_GM_RANGE) => read_own(tensor, indices),
+            Err(Fault::BUILD_GM_RANGE) => {
+                let (address, bytes) = own_element(&one);
+                let mut word = [0; 8];
+                let read = crate::memory::read(address, word.get_mut(..bytes).unwrap_or_default());
+                self.check_memory(read, indices, place, call);
+                u64::from_le_bytes(word)
+            }
             Err(fault) => {
-                self.build.fail_with(fault, place, "get_tensor_data");
+                self.build.fail_with(fault, place, call);
                 0
             }
         }
@@ -117,43 +125,60 @@ impl Seat<'_> {
 
     /// Writes an element, when nothing reads or writes it any more.
     pub(crate) fn set(&mut self, tensor: &ChipTensor, indices: &[u32], value: u64, place: &Place) {
-        let Some(view) = self.element(tensor, indices, place, "set_tensor_data") else { return };
+        let call = "set_tensor_data";
+        let Some((one, view)) = self.element(tensor, indices, place, call) else { return };
         if self.settle_for(tensor, true, place).is_none() {
             return;
         }
-        match self.stream.set(&view, indices, value) {
+        match self.stream.set(&view, &[0], value) {
             Ok(()) => {}
-            Err(Fault::BUILD_GM_RANGE) => write_own(tensor, indices, value),
-            Err(fault) => self.build.fail_with(fault, place, "set_tensor_data"),
+            Err(Fault::BUILD_GM_RANGE) => {
+                let (address, bytes) = own_element(&one);
+                let word = value.to_le_bytes();
+                let written = crate::memory::write(address, word.get(..bytes).unwrap_or_default());
+                self.check_memory(written, indices, place, call);
+            }
+            Err(fault) => self.build.fail_with(fault, place, call),
         }
     }
 
+    fn check_memory(
+        &mut self,
+        used: Result<(), NoMemory>,
+        indices: &[u32],
+        place: &Place,
+        call: &str,
+    ) {
+        if let Err(none) = used {
+            let detail = format!("{}: {call}: element {indices:?}: {none}", describe(place));
+            self.build.fail(Code::INVALID_ARGS, detail);
+        }
+    }
+
+    /// An element as a tensor, and its view. An error has been left where there is none.
     fn element(
         &mut self,
         tensor: &ChipTensor,
         indices: &[u32],
         place: &Place,
         call: &str,
-    ) -> Option<TensorView<'static>> {
+    ) -> Option<(ChipTensor, TensorView<'static>)> {
         if self.build.is_over() {
             return None;
         }
         let view = self.view_of(tensor, place, &|| format!("the tensor of {call}")).ok()?;
-        let is_inside = |view: &TensorView<'_>| {
-            let shape = view.shape();
-            shape.len() == indices.len()
-                && indices.iter().zip(shape).all(|(at, extent)| at < extent)
-        };
-        let view = view.filter(is_inside);
-        if view.is_none() {
+        let one = tensor.element(indices).zip(element_of(tensor.dtype)).zip(view);
+        let Some(((one, element), whole)) = one else {
             let detail = format!(
-                "{}: {call}: element {indices:?} is not in a tensor of shape {:?}",
+                "{}: {call}: element {indices:?} is not in a tensor of shape {:?} in a buffer of {} bytes",
                 describe(place),
-                tensor.shape().unwrap_or(&[])
+                tensor.shape().unwrap_or(&[]),
+                tensor.bytes
             );
             self.build.fail(Code::INVALID_ARGS, detail);
-        }
-        view
+            return None;
+        };
+        Some((one, crate::views::view(&one, &[1], element).tagged(whole.heap())))
     }
 
     /// Waits for the tasks that the engine's map does not know: those of manual scopes, and all under the field's rule. `writes`:
@@ -205,34 +230,12 @@ impl Seat<'_> {
     }
 }
 
-/// An element of a tensor in the process's own memory, and its bytes.
-fn own_element(tensor: &ChipTensor, indices: &[u32]) -> (*mut u8, usize) {
-    let bytes = element_of(tensor.dtype).map_or(1, ElementType::bytes);
-    let sides = indices.iter().zip(tensor.strides);
-    let at: u64 = sides.map(|(at, stride)| u64::from(*at) * u64::from(stride)).sum();
-    let address = tensor.address + (tensor.start_offset + at) * bytes;
-    let place = std::ptr::with_exposed_provenance_mut(crate::wire::pointer_word(address));
-    (place, usize::try_from(bytes).unwrap_or(1).min(8))
-}
-
-/// Reads an element, by bytes: nothing says that it is aligned.
-fn read_own(tensor: &ChipTensor, indices: &[u32]) -> u64 {
-    let (place, bytes) = own_element(tensor, indices);
-    let mut word = [0; 8];
-    for (at, byte) in word.iter_mut().enumerate().take(bytes) {
-        // SAFETY: the program says that the tensor is there, as it does for its kernels, and `element` has found the index inside.
-        *byte = unsafe { place.wrapping_add(at).read_volatile() };
-    }
-    u64::from_le_bytes(word)
-}
-
-/// Writes an element.
-fn write_own(tensor: &ChipTensor, indices: &[u32], value: u64) {
-    let (place, bytes) = own_element(tensor, indices);
-    for (at, byte) in value.to_le_bytes().into_iter().enumerate().take(bytes) {
-        // SAFETY: as `read_own`; nothing reads or writes the tensor any more.
-        unsafe { place.wrapping_add(at).write_volatile(byte) };
-    }
+/// Where an element is that is a tensor, in the process's own memory, and its bytes.
+fn own_element(one: &ChipTensor) -> (u64, usize) {
+    let bytes = element_of(one.dtype).map_or(1, ElementType::bytes);
+    // It is in the buffer, which may be said to go beyond 64 bits.
+    let address = one.address.wrapping_add(one.start_offset.wrapping_mul(bytes));
+    (address, usize::try_from(bytes).unwrap_or(1).min(8))
 }
 
 /// Writes the same element everywhere in a dense tensor that nobody else knows yet.

@@ -120,6 +120,38 @@ pub unsafe fn call_guarded_often(
     unsafe { enter(call, name) }.map_err(Signal::name)
 }
 
+/// Copies bytes, and comes back also where there is no memory at one of the two places, or none that may be written: then some of the bytes may
+/// have been copied.
+///
+/// # Errors
+/// The name of the signal.
+///
+/// # Safety
+/// Where the places are memory, the caller may read `bytes` bytes of one and write as many of the other, which do not overlap.
+pub unsafe fn copy_guarded(from: *const u8, to: *mut u8, bytes: usize) -> Result<(), &'static str> {
+    let mut copy = Copy { from, to, bytes };
+    let pair = ((&raw mut copy).cast(), std::ptr::null_mut());
+    // SAFETY: the caller vouches for the places. A signal leaves a function of C that holds nothing.
+    unsafe { call_guarded_often(copy_bytes, pair, c"a copy") }.map(|_| ())
+}
+
+/// What [`copy_bytes`] is called with.
+struct Copy {
+    from: *const u8,
+    to: *mut u8,
+    bytes: usize,
+}
+
+/// # Safety
+/// `copy` is a [`Copy`] whose places may be read and written.
+unsafe extern "C" fn copy_bytes(copy: *mut c_void, _: *mut u64, _: c_int) -> c_int {
+    // SAFETY: the caller vouches for it.
+    let Copy { from, to, bytes } = unsafe { copy.cast::<Copy>().read() };
+    // SAFETY: as above. The function is C's, so that others may write the bytes meanwhile.
+    unsafe { libc::memcpy(to.cast(), from.cast(), bytes) };
+    0
+}
+
 #[inline]
 fn install() {
     static INSTALLED: OnceLock<bool> = OnceLock::new();

@@ -46,7 +46,7 @@ pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 pub use draft::{DraftTask, GraphDraft, checked};
 pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]
-pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back};
+pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back, copy_guarded};
 #[cfg(feature = "devices")]
 pub use raw_access::{Decoy, Watched};
 pub use shared_object::SharedObject;

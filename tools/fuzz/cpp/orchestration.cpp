@@ -1,5 +1,5 @@
 // An orchestration that makes the calls of a script: tensors that do not fit, ids of tasks that there are not, too many arguments, scopes that nobody
-// opened, exceptions. Its pointers are valid: that is what a caller of C++ vouches for.
+// opened, exceptions. Tensors may be where no memory is; all other pointers are valid: that is what a caller of C++ vouches for.
 #include <stdexcept>
 
 #include "pto_orchestration_api.h"
@@ -14,10 +14,8 @@ struct Program {
     ChipTensor tensors[TENSORS];
     PTO2TaskId tasks[TASKS];
     const ChipTensor own;
-    // What a task has made: elements are read of it, because that of a pointer of its own a program may read, and vouches for.
-    ChipTensor made_last;
 
-    explicit Program(const ChipTaskArgs &args) : own(args.tensor(0).ref()), made_last(own) {
+    explicit Program(const ChipTaskArgs &args) : own(args.tensor(0).ref()) {
         for (ChipTensor &tensor : tensors) tensor = args.tensor(0).ref();
         for (PTO2TaskId &task : tasks) task = PTO2TaskId::invalid();
     }
@@ -123,7 +121,7 @@ struct Program {
     void take(const TaskOutputTensors &made, Choices &choices) {
         tasks[choices.byte() % TASKS] = made.task_id();
         if (made.size() != 0 || choices.byte() % 64 == 0) {
-            tensors[choices.byte() % TENSORS] = made_last = made.get_ref(choices.byte() % 64 == 0 ? choices.word() : 0);
+            tensors[choices.byte() % TENSORS] = made.get_ref(choices.byte() % 64 == 0 ? choices.word() : 0);
         }
     }
 
@@ -137,14 +135,14 @@ struct Program {
     }
 
     void element(Choices &choices) {
-        const ChipTensor of = choices.byte() % 2 ? own : made_last;
+        const ChipTensor of = choices.byte() % 2 ? own : tensors[choices.byte() % TENSORS];
         const uint32_t index[5] = {choices.index(), choices.index(), 0, 0, choices.word()};
         // No further than the program has indices.
         const uint32_t ndims = choices.byte() % 16 == 0 ? choices.byte() % 6 : of.ndims % 6;
         if (choices.byte() % 2) {
             asked ^= get_tensor_data<uint32_t>(of, ndims, index);
         } else {
-            // What else is in the device's memory is the run's own.
+            // What else is in the process's memory, and in the device's, is not the program's to write.
             set_tensor_data<uint32_t>(own, choices.byte() % 16 == 0 ? ndims : 2, index, 7);
         }
     }

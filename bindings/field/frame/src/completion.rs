@@ -47,6 +47,18 @@ impl Conditions {
         }
     }
 
+    /// What the kernel has registered.
+    ///
+    /// # Safety
+    /// The kernel that got the context has returned, and has written as many conditions as it counts.
+    pub unsafe fn registered(&self) -> impl Iterator<Item = &Condition> {
+        // The kernel writes through pointers.
+        // SAFETY: it is a field of ours.
+        let count = unsafe { (&raw const self.count).read_volatile() };
+        // SAFETY: the caller says that the kernel has written so many.
+        self.list.iter().take(count as usize).map(|place| unsafe { place.assume_init_ref() })
+    }
+
     /// Waits until all conditions hold, one after the other: the task completes behind it. `look_again` is called with each look at a condition that
     /// does not hold, and with how many looks there were before.
     ///
@@ -61,17 +73,13 @@ impl Conditions {
         &self,
         mut look_again: impl FnMut(&Condition, u32) -> Result<(), i32>,
     ) -> Result<(), i32> {
-        // The kernel writes through pointers.
-        // SAFETY: it is a field of ours.
-        let count = unsafe { (&raw const self.count).read_volatile() };
-        // SAFETY: as above.
+        // SAFETY: it is a field of ours, which the kernel writes through a pointer.
         let error = unsafe { (&raw const self.error).read_volatile() };
         if error != 0 {
             return Err(error);
         }
-        for place in self.list.iter().take(count as usize) {
-            // SAFETY: the caller says that the kernel has written so many.
-            let condition = unsafe { place.assume_init_ref() };
+        // SAFETY: the caller vouches for it.
+        for condition in unsafe { self.registered() } {
             if !condition.is_counter() {
                 return Err(Self::INVALID);
             }

@@ -1,5 +1,7 @@
 //! The descriptor of a tensor, as orchestrations submit it and kernels receive it.
 
+use core::ops::Range;
+
 use pto_graph::ElementType;
 
 /// Dimensions of a tensor.
@@ -75,6 +77,32 @@ impl ChipTensor {
     #[must_use]
     pub fn shape(&self) -> Option<&[u32]> {
         self.shapes.get(..usize::try_from(self.ndims).ok()?)
+    }
+
+    /// Elements of its buffer, from the view's first one to behind its last one; `None`: it has no elements, more dimensions than there can be, or
+    /// reaches further than 64 bits count.
+    #[must_use]
+    pub fn reach(&self) -> Option<Range<u64>> {
+        let mut last = self.start_offset;
+        for (extent, stride) in self.shape()?.iter().zip(self.strides) {
+            last = last.checked_add(u64::from(extent.checked_sub(1)?) * u64::from(stride))?;
+        }
+        Some(self.start_offset..last.checked_add(1)?)
+    }
+
+    /// One element, as a tensor; `None`: it is not in the tensor, or not in its buffer.
+    #[must_use]
+    pub fn element(&self, indices: &[u32]) -> Option<Self> {
+        let shape = self.shape().filter(|shape| shape.len() == indices.len())?;
+        let mut one = *self;
+        for ((at, extent), stride) in indices.iter().zip(shape).zip(self.strides) {
+            let distance = u64::from(*at) * u64::from(stride);
+            one.start_offset = one.start_offset.checked_add(distance).filter(|_| at < extent)?;
+        }
+        (one.ndims, one.shapes[0], one.strides[0]) = (1, 1, 1);
+        (one.extent, one.is_contiguous) = (1, 0);
+        let end = one.reach()?.end.checked_mul(element_of(self.dtype)?.bytes())?;
+        (end <= self.bytes).then_some(one)
     }
 
     /// Whether it has no elements.

@@ -4,7 +4,7 @@ use crate::bench::{device, modes, program, run};
 use crate::shapes::{SHAPES, has_exponentials, is_close};
 use crate::table::{BAD, GOOD, Tensors};
 use pto_field::{
-    CallOptions, EdgeRule, FieldDevice, Outcome, Place, Rings, Role, Tensor, TheirLimits,
+    CallOptions, EdgeRule, FieldDevice, Keeps, Outcome, Place, Rings, Role, Tensor, TheirLimits,
 };
 use pto_host::Hosting;
 
@@ -230,6 +230,42 @@ fn lines_that_two_kernels_write_are_told() {
     }
     let refused = refused(&device(Hosting::Threads), &options);
     assert!(refused.contains("hosting mode `virtual`, or `pool` with one OS thread"), "{refused}");
+}
+
+/// Arguments that are no memory, or not in their buffer, are no argument's of the reports: a run with them goes as one without.
+#[test]
+fn arguments_without_memory_are_noted_where_contents_are_asked_for() {
+    let plain = CallOptions { edges: EdgeRule::Theirs, ..CallOptions::default() };
+    let dumps = CallOptions {
+        keeps: Keeps { arguments: 2, ..Keeps::default() },
+        compares_rules: true,
+        ..plain.clone()
+    };
+    let lines = CallOptions { finds_shared_lines: true, ..plain.clone() };
+    for mode in [Hosting::Pool { os_threads: std::num::NonZero::<usize>::MIN }, modes()[2]] {
+        let device = device(mode);
+        for (options, missing) in [
+            (&plain, None),
+            (&dumps, Some("its contents are missing")),
+            (&lines, Some("what kernels write there is not compared")),
+        ] {
+            let (outcome, found) = run_on(&device, "unused_pointers", options);
+            assert_eq!((outcome.error, found.counts[0]), (None, 1), "{missing:?}");
+            let notes =
+                outcome.notes.iter().filter(|note| note.contains("argument 1 of this task"));
+            let notes: Vec<_> = notes.collect();
+            assert_eq!(notes.len(), usize::from(missing.is_some()), "{:?}", outcome.notes);
+            assert!(notes.iter().all(|note| note.contains(missing.unwrap())), "{notes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_completion_whose_counter_is_no_memory_is_refused() {
+    for mode in modes() {
+        let (outcome, _) = run_on(&device(mode), "counter_of_no_memory", &CallOptions::default());
+        assert_eq!(outcome.error.expect("there is no counter").code.0, 101, "{mode:?}");
+    }
 }
 
 /// Why a run of a program does not begin.

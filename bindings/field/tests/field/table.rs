@@ -181,6 +181,14 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_stale", 5, "argument 0 of task 0 is a tensor of a scope that has ended"),
     ("bad_heap", 2, "output 0 of 167772160 bytes"),
     ("bad_element", 5, "element [1024] is not in a tensor of shape [1024]"),
+    ("bad_pointer_to_read", 5, "element [3]: this process cannot use the memory at 0xa0c"),
+    ("bad_pointer_to_write", 5, "element [3]: this process cannot use the memory at 0xa0c"),
+    (
+        "bad_offset",
+        5,
+        "element [0, 5] is not in a tensor of shape [1, 64] in a buffer of 256 bytes",
+    ),
+    ("bad_offset_of_a_predicate", 5, "the predicate's element is not in its tensor"),
     (
         "bad_owner",
         5,

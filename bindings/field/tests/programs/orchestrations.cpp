@@ -798,6 +798,53 @@ void bad_element(const ChipTaskArgs &args) {
     const uint32_t at[1] = {1024};
     get_tensor_data<float>(out_of(args), 1, at);
 }
+// A tensor where this process has no memory.
+static ChipTensor nowhere() { return make_tensor_external(reinterpret_cast<void *>(0xA00), WHOLE, 1, DataType::FLOAT32); }
+void bad_pointer_to_read(const ChipTaskArgs &) {
+    const uint32_t at[1] = {3};
+    get_tensor_data<float>(nowhere(), 1, at);
+}
+void bad_pointer_to_write(const ChipTaskArgs &) {
+    const uint32_t at[1] = {3};
+    set_tensor_data<float>(nowhere(), 1, at, 1.0f);
+}
+// A view that is not in its buffer: its offset and its element are beyond 64 bits.
+static ChipTensor beyond(const ChipTaskArgs &args) {
+    const uint32_t two[2] = {1, 64};
+    ChipTensor forged = counts_of(args).reshape(two, 2);
+    forged.start_offset = UINT64_MAX - 2;
+    return forged;
+}
+void bad_offset(const ChipTaskArgs &args) {
+    const uint32_t at[2] = {0, 5};
+    get_tensor_data<int32_t>(beyond(args), 2, at);
+}
+void bad_offset_of_a_predicate(const ChipTaskArgs &args) {
+    const ChipTensor forged = beyond(args);
+    CoreTaskPredicate predicate;
+    predicate.operand = {&forged, 2, {0, 5}};
+    predicate.op = PredicateOp::EQ;
+    CoreTaskArgs task;
+    task.add_inout(out_of(args));
+    task.set_predicate(predicate);
+    rt_submit_aiv_task(SLOW, task);
+}
+// Its kernel looks at its scalar alone.
+void unused_pointers(const ChipTaskArgs &args) {
+    const ChipTensor none = nowhere(), forged = beyond(args);
+    CoreTaskArgs task;
+    task.add_inout(counts_of(args));
+    task.add_no_dep(none);
+    task.add_inout(forged);
+    rt_submit_aiv_task(NOTIFY, task);
+}
+void counter_of_no_memory(const ChipTaskArgs &) {
+    const ChipTensor none = nowhere();
+    CoreTaskArgs task;
+    task.add_no_dep(none);
+    task.add_scalar(4);
+    rt_submit_aiv_task(AWAIT, task);
+}
 void bad_owner(const ChipTaskArgs &args) {
     const uint32_t at[1] = {0};
     ChipTensor forged = out_of(args);
