@@ -58,6 +58,7 @@ pub mod soak;
 mod stream;
 mod stream_core;
 mod stream_table;
+mod submitted;
 mod wait_limits;
 mod work;
 
@@ -78,3 +79,4 @@ pub use pto_abi::limits::MAX_STREAMS;
 pub use pto_abi::session::{CommandKind, ValueTest};
 pub use reduction::Reduction;
 pub use stream::{MAX_LAUNCH_BLOCKS, Stream};
+pub use submitted::Submitted;

@@ -13,6 +13,7 @@ use super::kept::{Kept, RunCommand, RunWork};
 use super::owned_work::RunTicket;
 use super::stream::Stream;
 use super::stream_core::Submitting;
+use super::submitted::Submitted;
 use crate::buffer::DeviceBuffer;
 
 /// What is submitted of a recording.
@@ -23,9 +24,9 @@ struct Submission {
 }
 
 /// What has become of submissions.
-enum Submitted {
-    /// They are in the ring, the last one with this number.
-    Number(u64),
+enum Attempt {
+    /// They are in the ring; of the last one.
+    Done(Submitted),
     /// Nothing was submitted: the ring has no room for so many entries.
     NeedsRoom(u64),
 }
@@ -61,7 +62,7 @@ impl Stream {
         &self,
         recording: &Recording,
         bindings: &[(GmAddr, GmAddr)],
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         if let Some((unbound, _)) = bindings.iter().find(|(from, _)| !recording.has_argument(*from))
         {
             return Err(SessionError::Argument {
@@ -74,7 +75,7 @@ impl Stream {
         loop {
             if let Some(capture) = &side.capture {
                 capture.nest(self.id(), recording, bindings);
-                return Ok(0);
+                return Ok(Submitted::Captured);
             }
             let pieces = recording.pieces();
             let submitted = if pieces.is_empty() {
@@ -94,8 +95,8 @@ impl Stream {
                 self.submit_all(&side, submissions)?
             };
             match submitted {
-                Submitted::Number(number) => return Ok(number),
-                Submitted::NeedsRoom(entries) => {
+                Attempt::Done(submitted) => return Ok(submitted),
+                Attempt::NeedsRoom(entries) => {
                     drop(side);
                     side = self.await_room(entries)?;
                 }
@@ -104,7 +105,7 @@ impl Stream {
     }
 
     /// Submits them, if there is room for all.
-    fn submit_all<S>(&self, side: &Submitting, submissions: S) -> Result<Submitted, SessionError>
+    fn submit_all<S>(&self, side: &Submitting, submissions: S) -> Result<Attempt, SessionError>
     where
         S: AsRef<[Submission]> + IntoIterator<Item = Submission>,
     {
@@ -119,13 +120,14 @@ impl Stream {
             });
         }
         if !self.has_room(entries) {
-            return Ok(Submitted::NeedsRoom(entries));
+            return Ok(Attempt::NeedsRoom(entries));
         }
-        let mut number = 0;
+        // There is one at least.
+        let mut last = Submitted::Captured;
         for Submission { kind, words, kept } in submissions {
-            number = self.submit(side, kind, &words, kept)?;
+            last = self.submit(side, kind, &words, kept)?;
         }
-        Ok(Submitted::Number(number))
+        Ok(Attempt::Done(last))
     }
 
     fn launches(

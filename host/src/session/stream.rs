@@ -32,6 +32,7 @@ use super::seat::{Driver, Unmet};
 use super::serving;
 use super::shared::Shared;
 use super::stream_core::{StreamCore, Submitting, Told};
+use super::submitted::Submitted;
 use crate::call_check::check_call;
 use crate::error::Error;
 use crate::memory::Memory;
@@ -83,15 +84,15 @@ impl Stream {
         Ok(())
     }
 
-    /// Launches a registered kernel with the arguments `args`, on one core of the kind that it is written for. The number of
-    /// the command is returned, here and by the other calls.
+    /// Launches a registered kernel with the arguments `args`, on one core of the kind that it is written for. What
+    /// became of the call is returned, here and by the other calls.
     ///
     /// # Errors
     /// `Argument`: the kernel is not registered, the device has no core for it, or there are more than 128 arguments. `Device`: a kernel of
     /// the library does not take the arguments (`Call`).
     /// `Stopped`, `RingFull`, `Ended`, of every call that submits.
     #[inline]
-    pub fn launch(&self, func_id: FuncId, args: &[u64]) -> Result<u64, SessionError> {
+    pub fn launch(&self, func_id: FuncId, args: &[u64]) -> Result<Submitted, SessionError> {
         self.launch_blocks(func_id, 1, args)
     }
 
@@ -105,7 +106,7 @@ impl Stream {
         func_id: FuncId,
         blocks: u32,
         args: &[u64],
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         // Most launches have few arguments: then little memory is cleared for them.
         if args.len() <= FEW_ARGS {
             self.launch_with(&mut [0; LAUNCH_WORDS + FEW_ARGS], func_id, blocks, args)
@@ -122,7 +123,7 @@ impl Stream {
         func_id: FuncId,
         blocks: u32,
         args: &[u64],
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         let kind = self.check_launch(func_id, blocks, args)?;
         let words = &mut room[..LAUNCH_WORDS + args.len()];
         words[..LAUNCH_WORDS].copy_from_slice(&[
@@ -135,7 +136,7 @@ impl Stream {
         if let Some(capture) = &side.capture {
             let call = KernelCall { func_id, kind: Some(kind), blocks, args: args.to_vec() };
             capture.add(self.id(), Captured::Launch(call));
-            return Ok(0);
+            return Ok(Submitted::Captured);
         }
         self.submit(&side, CommandKind::LAUNCH, words, None)
     }
@@ -187,7 +188,7 @@ impl Stream {
     ///
     /// # Errors
     /// `Argument`: the device is in no group that was opened with [`Group::sessions`](crate::group::Group::sessions). Those of every call that submits.
-    pub fn transfer(&self, transfer: &Transfer) -> Result<u64, SessionError> {
+    pub fn transfer(&self, transfer: &Transfer) -> Result<Submitted, SessionError> {
         if !self.shared.has_transfers {
             return Err(SessionError::Argument {
                 what: "transfer: the device",
@@ -202,7 +203,7 @@ impl Stream {
             let (func_id, args) = (TRANSFER, args.to_vec());
             let call = KernelCall { func_id, kind: None, blocks: 1, args };
             capture.add(self.id(), Captured::Launch(call));
-            return Ok(0);
+            return Ok(Submitted::Captured);
         }
         let mut words = [0; LAUNCH_WORDS + TRANSFER_WORDS];
         words[..LAUNCH_WORDS].copy_from_slice(&[TRANSFER.0.into(), TRANSFER_KIND.into(), 1]);
@@ -261,7 +262,7 @@ impl Stream {
         &self,
         to: GmAddr,
         from: impl Into<HostBuffer>,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         let from = from.into();
         let words = [to.0, from.bytes()];
         self.check_range(to, from.bytes())?;
@@ -272,7 +273,11 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::copy_to_device`].
-    pub fn copy_from_device(&self, from: GmAddr, to: &HostBuffer) -> Result<u64, SessionError> {
+    pub fn copy_from_device(
+        &self,
+        from: GmAddr,
+        to: &HostBuffer,
+    ) -> Result<Submitted, SessionError> {
         let words = [from.0, to.bytes()];
         self.check_range(from, to.bytes())?;
         self.take(CommandKind::COPY_OUT, &words, CapturedKept::Buffer(to.clone()))
@@ -287,7 +292,7 @@ impl Stream {
         from: GmAddr,
         to: GmAddr,
         bytes: u64,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         self.check_apart(from, to, bytes)?;
         self.take(CommandKind::COPY, &[from.0, to.0, bytes], CapturedKept::Nothing)
     }
@@ -296,7 +301,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::copy_to_device`].
-    pub fn fill(&self, to: GmAddr, byte: u8, bytes: u64) -> Result<u64, SessionError> {
+    pub fn fill(&self, to: GmAddr, byte: u8, bytes: u64) -> Result<Submitted, SessionError> {
         self.fill_elements(to, DType::U8, byte.into(), bytes)
     }
 
@@ -310,7 +315,7 @@ impl Stream {
         dtype: DType,
         bits: u64,
         bytes: u64,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         let size = dtype.bytes();
         let element = bits.to_le_bytes();
         if !bytes.is_multiple_of(size as u64) || element[size..].iter().any(|byte| *byte != 0) {
@@ -334,7 +339,10 @@ impl Stream {
     ///
     /// # Errors
     /// `Capture`: a recording may call a function again, which [`Stream::call_each`] takes. Those of every call that submits.
-    pub fn call(&self, function: impl FnOnce() + Send + 'static) -> Result<u64, SessionError> {
+    pub fn call(
+        &self,
+        function: impl FnOnce() + Send + 'static,
+    ) -> Result<Submitted, SessionError> {
         let side = self.with_room(1)?;
         self.check_uncaptured(&side, "call", ONCE)?;
         let kept = Kept::Function(HostFunction::new(function));
@@ -348,7 +356,7 @@ impl Stream {
     pub fn call_each(
         &self,
         function: impl Fn() + Send + Sync + 'static,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         self.take(CommandKind::CALL, &[], CapturedKept::Function(Arc::new(function)))
     }
 
@@ -356,12 +364,12 @@ impl Stream {
     ///
     /// # Errors
     /// `OtherSession`. Those of every call that submits.
-    pub fn record(&self, event: &Event) -> Result<u64, SessionError> {
+    pub fn record(&self, event: &Event) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         let side = self.with_room(1)?;
         if let Some(capture) = &side.capture {
             event.core().set_joint(capture.joint(self.id()));
-            return Ok(0);
+            return Ok(Submitted::Captured);
         }
         let record = event.core().next_record(self.id());
         let words = [event.core().address(), record];
@@ -376,13 +384,13 @@ impl Stream {
     /// # Errors
     /// `OtherSession`; `Capture`: the stream is captured, and the event was not recorded in the same capture. Those of every
     /// call that submits.
-    pub fn wait(&self, event: &Event) -> Result<u64, SessionError> {
+    pub fn wait(&self, event: &Event) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         if let Some(joint) = event.core().joint() {
             let mut side = self.core.submitting();
             let joined = joint.join(self.id(), side.capture.as_ref());
             side.capture = Some(joined.ok_or_else(|| self.no_capture("wait", MIXED))?);
-            return Ok(0);
+            return Ok(Submitted::Captured);
         }
         let side = self.with_room(1)?;
         self.check_uncaptured(&side, "wait", FOREIGN)?;
@@ -393,7 +401,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::wait`].
-    pub fn wait_next(&self, event: &Event) -> Result<u64, SessionError> {
+    pub fn wait_next(&self, event: &Event) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured_with_room("wait_next")?;
         self.submit_wait(&side, event, event.core().next())
@@ -403,7 +411,7 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::wait`]; `Capture` also where the event was recorded in a capture: graphs have no limits of waits.
-    pub fn wait_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
+    pub fn wait_within(&self, event: &Event, limit: Duration) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured_with_room("wait_within")?;
         self.within(limit, || self.submit_wait(&side, event, event.core().awaited()))
@@ -413,7 +421,11 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::wait`].
-    pub fn wait_next_within(&self, event: &Event, limit: Duration) -> Result<u64, SessionError> {
+    pub fn wait_next_within(
+        &self,
+        event: &Event,
+        limit: Duration,
+    ) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured_with_room("wait_next_within")?;
         self.within(limit, || self.submit_wait(&side, event, event.core().next()))
@@ -424,7 +436,7 @@ impl Stream {
         side: &Submitting,
         event: &Event,
         record: u64,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         let words = [event.core().address(), record];
         let kept = Kept::Event(Arc::clone(event.core()));
         self.submit(side, CommandKind::WAIT, &words, Some(kept))
@@ -434,19 +446,19 @@ impl Stream {
     ///
     /// # Errors
     /// `OtherSession`. Those of every call that submits.
-    pub fn reset(&self, event: &Event) -> Result<u64, SessionError> {
+    pub fn reset(&self, event: &Event) -> Result<Submitted, SessionError> {
         self.check_event(event)?;
         let side = self.uncaptured_with_room("reset")?;
-        let number = self.submit(&side, CommandKind::RESET, &[event.core().address()], None)?;
+        let submitted = self.submit(&side, CommandKind::RESET, &[event.core().address()], None)?;
         event.core().reset();
-        Ok(number)
+        Ok(submitted)
     }
 
     /// Writes a word of GM.
     ///
     /// # Errors
     /// `Argument`: the address is not a multiple of 8. As [`Stream::copy_to_device`].
-    pub fn write_value(&self, at: GmAddr, value: u64) -> Result<u64, SessionError> {
+    pub fn write_value(&self, at: GmAddr, value: u64) -> Result<Submitted, SessionError> {
         self.check_word(at)?;
         self.take(CommandKind::WRITE_VALUE, &[at.0, value], CapturedKept::Nothing)
     }
@@ -455,7 +467,12 @@ impl Stream {
     ///
     /// # Errors
     /// As [`Stream::write_value`].
-    pub fn wait_value(&self, at: GmAddr, test: ValueTest, value: u64) -> Result<u64, SessionError> {
+    pub fn wait_value(
+        &self,
+        at: GmAddr,
+        test: ValueTest,
+        value: u64,
+    ) -> Result<Submitted, SessionError> {
         self.check_word(at)?;
         let words = [at.0, value, test.get().into()];
         self.take(CommandKind::WAIT_VALUE, &words, CapturedKept::Nothing)
@@ -471,7 +488,7 @@ impl Stream {
         test: ValueTest,
         value: u64,
         limit: Duration,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         self.check_word(at)?;
         let side = self.uncaptured_with_room("wait_value_within")?;
         let words = [at.0, value, test.get().into()];
@@ -482,8 +499,8 @@ impl Stream {
     fn within(
         &self,
         limit: Duration,
-        submit: impl FnOnce() -> Result<u64, SessionError>,
-    ) -> Result<u64, SessionError> {
+        submit: impl FnOnce() -> Result<Submitted, SessionError>,
+    ) -> Result<Submitted, SessionError> {
         let number = self.core.limit(limit);
         submit().inspect_err(|_| self.core.unlimit(number))
     }
@@ -492,7 +509,7 @@ impl Stream {
     ///
     /// # Errors
     /// Those of every call that submits.
-    pub fn notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+    pub fn notify(&self, notify: &Notify) -> Result<Submitted, SessionError> {
         self.write_value(notify.address(), 1)
     }
 
@@ -500,7 +517,7 @@ impl Stream {
     ///
     /// # Errors
     /// Those of every call that submits.
-    pub fn wait_notify(&self, notify: &Notify) -> Result<u64, SessionError> {
+    pub fn wait_notify(&self, notify: &Notify) -> Result<Submitted, SessionError> {
         let at = notify.address();
         self.check_word(at)?;
         let wait = [at.0, 1, ValueTest::EQUAL.get().into()];
@@ -521,7 +538,7 @@ impl Stream {
         from: GmAddr,
         to: GmAddr,
         bytes: u64,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         self.check_apart(from, to, bytes)?;
         if !bytes.is_multiple_of(dtype.bytes() as u64) {
             return Err(SessionError::Argument {
@@ -534,7 +551,7 @@ impl Stream {
         self.take(CommandKind::REDUCE, &words, CapturedKept::Nothing)
     }
 
-    pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<u64, SessionError> {
+    pub(super) fn barrier(&self, barrier: &Arc<Barrier>) -> Result<Submitted, SessionError> {
         let side = self.uncaptured_with_room("barrier")?;
         let kept = Kept::Barrier(Arc::clone(barrier));
         self.submit(&side, CommandKind::BARRIER, &[0], Some(kept))
@@ -546,7 +563,7 @@ impl Stream {
         kind: CommandKind,
         words: &[u64],
         kept: CapturedKept,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         let side = self.with_room(CommandHead::entries_of(words.len()))?;
         self.take_on(&side, kind, words, kept)
     }
@@ -558,11 +575,11 @@ impl Stream {
         kind: CommandKind,
         words: &[u64],
         kept: CapturedKept,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         if let Some(capture) = &side.capture {
             let command = CapturedCommand { kind, words: words.to_vec(), kept };
             capture.add(self.id(), Captured::Command(command));
-            return Ok(0);
+            return Ok(Submitted::Captured);
         }
         self.submit(side, kind, words, Kept::of(&kept))
     }
@@ -623,7 +640,7 @@ impl Stream {
         kind: CommandKind,
         words: &[u64],
         kept: Option<Kept>,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<Submitted, SessionError> {
         if !self.shared.holds.submitted() {
             return Err(SessionError::Ended);
         }
@@ -633,7 +650,7 @@ impl Stream {
         let number = self.core.ring().put(kind, words);
         let number = number.expect("there is room, and nobody else submits");
         self.shared.tell(self.core.place, kind);
-        Ok(number)
+        Ok(Submitted::Command(number))
     }
 
     /// Waits until there is room for so many entries, and takes the right to submit them.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use pto_aicore_kernels::dag_value;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec};
-use pto_host::session::{SessionError, SessionOptions};
+use pto_host::session::{SessionError, SessionOptions, Submitted};
 use pto_host::{
     Device, DeviceBuffer, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions,
     Work, func,
@@ -206,7 +206,7 @@ fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
     let session = device().session(SessionOptions::default()).unwrap();
     let (a, out) = (session.zeroed::<f32>(4).unwrap(), session.zeroed::<f32>(4).unwrap());
     let stream = session.stream().unwrap();
-    let told = |refused: Result<u64, SessionError>| match refused {
+    let told = |refused: Result<Submitted, SessionError>| match refused {
         Err(SessionError::Device(error)) if matches!(*error, Error::Call { .. }) => {
             error.to_string()
         }

@@ -15,8 +15,15 @@ use crate::error::BuildError;
 use crate::request::{BuilderSource, KernelSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
-const SHIPPED: &[&str] =
-    &["inherits='release'", "panic='abort'", "lto='fat'", "codegen-units=1", "debug=1"];
+/// Those that are shipped are without debug information, also that of the standard library; symbols stay.
+const SHIPPED: &[&str] = &[
+    "inherits='release'",
+    "panic='abort'",
+    "lto='fat'",
+    "codegen-units=1",
+    "debug=0",
+    "strip='debuginfo'",
+];
 const CHECKED: &[&str] = &[
     "inherits='release'",
     "panic='abort'",

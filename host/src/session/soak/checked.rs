@@ -17,6 +17,7 @@ use crate::session::host_buffer::HostBuffer;
 use crate::session::open::Session;
 use crate::session::reduction::Reduction;
 use crate::session::stream::Stream;
+use crate::session::submitted::Submitted;
 use pto_aicore_kernels::func;
 
 /// No program takes as long.
@@ -77,9 +78,9 @@ impl<'s> Program<'s> {
         self.buffers[0].len() as u64
     }
 
-    /// The stream has taken a command of this number.
-    fn took(&mut self, stream: usize, number: u64) {
-        self.commands[stream] = number;
+    /// The stream has taken a command.
+    fn took(&mut self, stream: usize, submitted: Submitted) {
+        self.commands[stream] = submitted.number().unwrap_or(self.commands[stream]);
     }
 
     fn step(&mut self, random: &mut Seeded) -> Result<(), SessionError> {
@@ -149,51 +150,51 @@ impl<'s> Program<'s> {
 
     fn add(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
         let words = [self.at(other), f32_word(0.5), self.at(one), self.len()];
-        let number = self.streams[one].launch(func::ADD_SCALAR, &words)?;
+        let submitted = self.streams[one].launch(func::ADD_SCALAR, &words)?;
         self.expected[one] = self.expected[other].iter().map(|value| value + 0.5).collect();
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
     fn copy(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
         let [to, from] = [one, other].map(|stream| self.buffers[stream].address());
-        let number = self.streams[one].copy_on_device(from, to, 4 * self.len())?;
+        let submitted = self.streams[one].copy_on_device(from, to, 4 * self.len())?;
         self.expected[one] = self.expected[other].clone();
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
     fn reduce(&mut self, one: usize, other: usize) -> Result<(), SessionError> {
         let [to, from] = [one, other].map(|stream| self.buffers[stream].address());
         let how = (Reduction::Max, DType::F32);
-        let number = self.streams[one].reduce(how, from, to, 4 * self.len())?;
+        let submitted = self.streams[one].reduce(how, from, to, 4 * self.len())?;
         let larger = self.expected[one].iter().zip(&self.expected[other]);
         self.expected[one] = larger.map(|(one, other)| one.max(*other)).collect();
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
     fn fill(&mut self, one: usize) -> Result<(), SessionError> {
         let half = self.buffers[one].len() / 2;
-        let number = self.streams[one].fill(self.buffers[one].address(), 0, 4 * half as u64)?;
+        let submitted = self.streams[one].fill(self.buffers[one].address(), 0, 4 * half as u64)?;
         self.expected[one][..half].fill(0.0);
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
     fn set(&mut self, one: usize, value: usize) -> Result<(), SessionError> {
         self.expected[one].fill(value as f32);
         let bytes = bytes_of(&self.expected[one]);
-        let number = self.streams[one].copy_to_device(self.buffers[one].address(), bytes)?;
-        self.took(one, number);
+        let submitted = self.streams[one].copy_to_device(self.buffers[one].address(), bytes)?;
+        self.took(one, submitted);
         Ok(())
     }
 
     fn fetch(&mut self, one: usize) -> Result<(), SessionError> {
         let buffer = HostBuffer::new(4 * self.buffers[one].len())?;
-        let number = self.streams[one].copy_from_device(self.buffers[one].address(), &buffer)?;
+        let submitted = self.streams[one].copy_from_device(self.buffers[one].address(), &buffer)?;
         self.copies.push((buffer, self.expected[one].clone()));
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
@@ -226,7 +227,7 @@ impl<'s> Program<'s> {
         }
         let recording = stream.end_capture()?;
         stream.launch_recording(&recording, &[])?;
-        let number = stream.launch_recording(&recording, &[])?;
+        let submitted = stream.launch_recording(&recording, &[])?;
         self.expected[one].iter_mut().for_each(|value| *value += 2.0);
         if one != other {
             self.expected[one][..half].iter_mut().for_each(|value| *value -= 0.5);
@@ -234,7 +235,7 @@ impl<'s> Program<'s> {
         if has_others {
             self.copies.push((buffer, self.expected[one].clone()));
         }
-        self.took(one, number);
+        self.took(one, submitted);
         Ok(())
     }
 
@@ -252,14 +253,14 @@ impl<'s> Program<'s> {
         let last = self.streams[one].record(&event)?;
         let first = fresh.wait(&event)?;
         self.streams[one] = fresh;
-        self.closed += last;
+        self.closed += last.number().unwrap_or_default();
         self.took(one, first);
         Ok(())
     }
 
     fn nap(&mut self, one: usize) -> Result<(), SessionError> {
-        let number = self.streams[one].call(std::thread::yield_now)?;
-        self.took(one, number);
+        let submitted = self.streams[one].call(std::thread::yield_now)?;
+        self.took(one, submitted);
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use crate::session::host_buffer::HostBuffer;
 use crate::session::open::Session;
 use crate::session::options::{OnFailure, StreamOptions};
 use crate::session::stream::Stream;
+use crate::session::submitted::Submitted;
 use pto_aicore_kernels::func;
 
 const STREAMS: usize = 3;
@@ -114,9 +115,13 @@ impl<'s> Program<'s> {
     }
 
     /// A stream that has stopped refuses the command, and says so.
-    fn took(&mut self, at: usize, result: Result<u64, SessionError>) -> Result<(), SessionError> {
+    fn took(
+        &mut self,
+        at: usize,
+        result: Result<Submitted, SessionError>,
+    ) -> Result<(), SessionError> {
         match result {
-            Ok(number) => self.submitted[at] = number,
+            Ok(submitted) => self.submitted[at] = submitted.number().unwrap_or(self.submitted[at]),
             Err(SessionError::Stopped { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -142,7 +147,12 @@ impl<'s> Program<'s> {
     }
 
     /// A command that does not fail by itself.
-    fn ordinary(&self, at: usize, kind: usize, random: &mut Seeded) -> Result<u64, SessionError> {
+    fn ordinary(
+        &self,
+        at: usize,
+        kind: usize,
+        random: &mut Seeded,
+    ) -> Result<Submitted, SessionError> {
         let stream = &self.streams[at];
         let event = &self.events[random.below(EVENTS)];
         let [word, _] = self.words();
@@ -165,7 +175,7 @@ impl<'s> Program<'s> {
     }
 
     /// A recording is captured and launched twice.
-    fn replay(&self, at: usize, random: &mut Seeded) -> Result<u64, SessionError> {
+    fn replay(&self, at: usize, random: &mut Seeded) -> Result<Submitted, SessionError> {
         let (stream, event) = (&self.streams[at], &self.events[random.below(EVENTS)]);
         stream.begin_capture()?;
         for _ in 0..=random.below(4) {
@@ -183,13 +193,13 @@ impl<'s> Program<'s> {
         stream.launch_recording(&recording, &[])
     }
 
-    fn fail(&mut self, at: usize) -> Result<u64, SessionError> {
+    fn fail(&mut self, at: usize) -> Result<Submitted, SessionError> {
         self.expected[at].of_command = true;
         let silent: Box<dyn Any + Send> = Box::new("on purpose");
         self.streams[at].call(move || std::panic::resume_unwind(silent))
     }
 
-    fn spin(&mut self, at: usize) -> Result<u64, SessionError> {
+    fn spin(&mut self, at: usize) -> Result<Submitted, SessionError> {
         if !self.session.with_device(Device::has_virtual_clock) {
             return self.streams[at].launch(func::EMPTY_AIV, &[]);
         }
@@ -198,7 +208,7 @@ impl<'s> Program<'s> {
     }
 
     /// A wait that nobody may meet, in a stream that does not wait for ever.
-    fn wait_long(&mut self, at: usize, random: &mut Seeded) -> Result<u64, SessionError> {
+    fn wait_long(&mut self, at: usize, random: &mut Seeded) -> Result<Submitted, SessionError> {
         let [_, word] = self.words();
         if !self.has_budget(at) {
             return self.streams[at].launch(func::EMPTY_AIC, &[]);
@@ -215,13 +225,13 @@ impl<'s> Program<'s> {
     }
 
     /// A wait behind a reset would wait for a record that nobody may submit.
-    fn reset(&self, stream: &Stream, event: &Event) -> Result<u64, SessionError> {
+    fn reset(&self, stream: &Stream, event: &Event) -> Result<Submitted, SessionError> {
         stream.reset(event)?;
         self.record(stream, event)
     }
 
     /// Records an event that a wait needs. A stream that has stopped refuses to, also while it waits for room in its ring; then another stream records it.
-    fn record(&self, stream: &Stream, event: &Event) -> Result<u64, SessionError> {
+    fn record(&self, stream: &Stream, event: &Event) -> Result<Submitted, SessionError> {
         let result = stream.record(event);
         if let Err(SessionError::Stopped { .. }) = result {
             match self.session.stream()?.record(event) {
@@ -333,7 +343,7 @@ impl<'s> Program<'s> {
     fn try_reset(&mut self) -> Result<(), SessionError> {
         self.session.reset()?;
         for (stream, submitted) in self.streams.iter().zip(&mut self.submitted) {
-            *submitted = stream.launch(func::EMPTY_AIV, &[])?;
+            *submitted = stream.launch(func::EMPTY_AIV, &[])?.number().unwrap_or(*submitted);
             stream.synchronize()?;
         }
         Ok(())

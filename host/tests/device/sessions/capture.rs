@@ -126,11 +126,15 @@ fn a_recording_that_fails_is_told_as_one_command() {
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
     let recording = stream.end_capture().unwrap();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
-    let number = stream.launch_recording(&recording, &[]).unwrap();
+    let number = stream.launch_recording(&recording, &[]).unwrap().number();
     stream.launch(func::EMPTY_AIV, &[]).unwrap();
     let error = stream.synchronize_within(LONG).unwrap_err();
     let SessionError::Failed(failure) = &error else { panic!("{error}") };
-    assert_eq!((failure.command, failure.kind), (number, Some(CommandKind::REPLAY)), "{error}");
+    assert_eq!(
+        (Some(failure.command), failure.kind),
+        (number, Some(CommandKind::REPLAY)),
+        "{error}"
+    );
     assert!(error.to_string().contains("What to do"), "{error}");
     stream.synchronize_within(LONG).expect("it is told once");
     assert_eq!(stream.completed(), 3);

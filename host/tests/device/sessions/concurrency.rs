@@ -10,7 +10,7 @@ use std::time::Duration;
 use pto_host::func;
 use pto_host::session::{
     Cause, Drive, HostBuffer, MAX_STREAMS, OnFailure, Session, SessionError, SessionOptions,
-    Stream, StreamOptions, ValueTest,
+    Stream, StreamOptions, Submitted, ValueTest,
 };
 
 use super::support::{LONG, device, on_each, options, pool, session};
@@ -141,7 +141,7 @@ fn the_limit_of_a_refused_wait_is_nobody_elses() {
     let (stream, other) = (session.stream_with(stop).unwrap(), session.stream().unwrap());
     let (event, word) = (session.event().unwrap(), session.zeroed::<u64>(1).unwrap());
     let soon = Duration::from_millis(1);
-    let refused: [&dyn Fn() -> Result<u64, SessionError>; 3] = [
+    let refused: [&dyn Fn() -> Result<Submitted, SessionError>; 3] = [
         &|| stream.wait_next_within(&event, soon),
         &|| stream.wait_value_within(word.address(), ValueTest::EQUAL, 1, soon),
         &|| {
@@ -170,7 +170,7 @@ fn one_notify_satisfies_one_wait() {
         let together = Barrier::new(2);
         let wait = || {
             together.wait();
-            stream.wait_notify(&notify).unwrap()
+            stream.wait_notify(&notify).unwrap().number().unwrap()
         };
         let numbers = std::thread::scope(|scope| {
             [(); 2].map(|()| scope.spawn(wait)).map(|thread| thread.join().unwrap())

@@ -7,7 +7,8 @@ use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::func;
 use pto_host::graph::{GraphBuilder, TaskSpec};
 use pto_host::session::{
-    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions, ValueTest,
+    Cause, CommandKind, OnFailure, SessionError, SessionOptions, StreamOptions, Submitted,
+    ValueTest,
 };
 use pto_host::{HostGraph, Hosting, Kernel, RunOptions, Session};
 
@@ -106,7 +107,7 @@ fn a_wait_has_the_time_of_its_stream() {
             let error = stream.synchronize_within(LONG).unwrap_err();
             let SessionError::Failed(failure) = &error else { panic!("{mode}: {error}") };
             assert!(matches!(failure.cause, Cause::TimedOut(_)), "{mode}: {error}");
-            assert_eq!((failure.command, stream.completed()), (2, behind), "{mode}");
+            assert_eq!((failure.command, Some(stream.completed())), (2, behind.number()), "{mode}");
             patient.synchronize_within(LONG).unwrap();
             if on_failure == OnFailure::Stop {
                 let refused = stream.launch(func::EMPTY_AIV, &[]).unwrap_err();
@@ -139,19 +140,19 @@ fn a_kernel_has_the_time_of_its_stream() {
         patient.synchronize_within(LONG).expect("the session allows it");
         stream.launch(func::EMPTY_AIV, &[]).unwrap();
         stream.synchronize_within(LONG).unwrap();
-        let failed = |what: &str, number: u64| {
+        let failed = |what: &str, submitted: Submitted| {
             let Err(error) = stream.synchronize_within(LONG) else {
                 panic!("{hosting}: {what} is done in spite of its stream's budget")
             };
             let SessionError::Failed(failure) = &error else { panic!("{what}: {error}") };
-            assert_eq!(failure.command, number, "{what}: {error}");
+            assert_eq!(Some(failure.command), submitted.number(), "{what}: {error}");
             let fault = error.fault().unwrap();
             assert!([Fault::STALL_CORE, Fault::STALL_INSTANCE].contains(&fault), "{error}");
         };
         let number = stream.launch(func::SPIN_AIV, &long).unwrap();
         failed("a launch", number);
         stream.begin_capture().unwrap();
-        stream.launch(func::SPIN_AIV, &long).unwrap();
+        assert_eq!(stream.launch(func::SPIN_AIV, &long).unwrap(), Submitted::Captured);
         let recording = stream.end_capture().unwrap();
         let number = stream.launch_recording(&recording, &[]).unwrap();
         failed("a recording", number);
@@ -164,7 +165,7 @@ fn a_kernel_has_the_time_of_its_stream() {
             })
         });
         stream.run(Arc::new(graph.unwrap())).unwrap();
-        failed("a run", stream.completed() + 1);
+        failed("a run", Submitted::Command(stream.completed() + 1));
         stream.launch(func::EMPTY_AIV, &[]).unwrap();
         stream.synchronize_within(LONG).expect("the stream goes on");
         stream.set_kernel_budget(None).unwrap();

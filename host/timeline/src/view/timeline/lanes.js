@@ -114,6 +114,16 @@ function paintFault(panel) {
   });
 }
 
+// Which part of the lanes can be seen, where that is not all of them: a bar at the right edge.
+function paintScroll(panel) {
+  const { context, theme, run, width, height, head, laneHeight } = panel, all = run.lanes.length * laneHeight, room = height - head;
+  if (all <= room) return;
+  context.fillStyle = theme.colours.ink;
+  context.globalAlpha = 0.4;
+  context.fillRect(width - 5, head + panel.top / all * room, 4, Math.max(room / all * room, 12));
+  context.globalAlpha = 1;
+}
+
 function paintLabels(panel) {
   const { context, theme, run, height, laneHeight } = panel;
   context.fillStyle = theme.colours.paper;

@@ -76,5 +76,6 @@ class Panel {
     paintAxis(this);
     paintMoments(this);
     paintRange(this);
+    paintScroll(this);
   }
 }

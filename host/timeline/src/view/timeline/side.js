@@ -55,7 +55,10 @@ class Side {
     title.textContent = `At ${exactTime(at)}: ${idle.length} of ${cores} cores idle`;
     const values = countersOf(run).map(counter => `${counter.name} ${counter.at(at)}`).join(", ");
     box.replaceChildren(element("p", values), action("measure times from here", () => this.act.measureFrom(at)));
-    box.append(factTable(idle.map(core => [core.core, this.waited(index, core)])));
+    // The cores that ran nothing more are many in a group: they share a row.
+    const done = idle.filter(core => core.task < 0), open = idle.filter(core => core.task >= 0).map(core => [core.core, this.waited(index, core)]);
+    const rest = done.length ? [[done.length > 1 ? `${done.length} cores` : done[0].core, done[0].text]] : [];
+    box.append(factTable([...open, ...rest]));
   }
 
   waited(run, core) {

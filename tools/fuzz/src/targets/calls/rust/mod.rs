@@ -13,6 +13,7 @@ use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::graph::{GraphBuilder, NoBuilders, TaskSpec};
 use pto_host::session::{
     Cause, HostBuffer, MAX_STREAMS, Notify, OnFailure, Recording, Reduction, RunTicket, StreamMark,
+    Submitted,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{
@@ -109,7 +110,7 @@ impl OpenStream {
     }
 
     /// A call that gives a wait a limit.
-    fn limited(&self, call: impl FnOnce() -> Result<u64, SessionError>) {
+    fn limited(&self, call: impl FnOnce() -> Result<Submitted, SessionError>) {
         self.limits.fetch_add(1, Ordering::Relaxed);
         self.common.disturb();
         if self.check(call()).is_none() {
@@ -295,12 +296,10 @@ impl World {
             0..=3 => {
                 tell(format_args!("{stream:?}: adds 1"));
                 let args = [at, 1.0_f32.to_bits().into(), at, CELLS];
-                let is_captured = stream.is_captured();
-                let number = of.check(stream.launch(func::ADD_SCALAR, &args));
-                if is_captured || number == Some(0) {
-                    of.common.disturb();
-                } else if number.is_some() {
-                    of.added.fetch_add(1, Ordering::Relaxed);
+                match of.check(stream.launch(func::ADD_SCALAR, &args)) {
+                    Some(Submitted::Captured) => of.common.disturb(),
+                    Some(Submitted::Command(_)) => drop(of.added.fetch_add(1, Ordering::Relaxed)),
+                    None => {}
                 }
             }
             4 => {
