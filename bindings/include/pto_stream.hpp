@@ -68,7 +68,7 @@ struct Tensor : pto_stream_tensor {
         } else if (step == 0) {
             view.bytes = 0;
         } else {
-            view.shape[dimension] = (shape[dimension] + step - 1) / step;
+            view.shape[dimension] = shape[dimension] / step + (shape[dimension] % step != 0);
             view.strides[dimension] *= step;
         }
         return view;

@@ -61,7 +61,7 @@ public:
         char text[512];
         int length = snprintf(text, sizeof text, "Tensor(addr %#llx, %llu bytes, from element %llu, %s", static_cast<unsigned long long>(buffer.addr),
                               static_cast<unsigned long long>(buffer.size), static_cast<unsigned long long>(start_offset), get_dtype_name(dtype));
-        for (uint32_t dim = 0; dim < ndims && dim < 5; dim++) {
+        for (uint32_t dim = 0; dim < dims(); dim++) {
             length += snprintf(text + length, sizeof text - static_cast<size_t>(length), "%s%u by %u", dim == 0 ? ", " : " x ", shapes[dim], strides[dim]);
         }
         return std::string(text) + ")";

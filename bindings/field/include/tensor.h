@@ -110,6 +110,8 @@ struct alignas(64) ChipTensor {
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
 
+    // Dimensions that stand in the arrays, also where `ndims` says more.
+    uint32_t dims() const { return ndims <= 5 ? ndims : 5; }
     // No tensor has more than five dimensions; what says so has no elements.
     uint64_t numel() const {
         if (ndims > 5) {
@@ -154,7 +156,7 @@ struct alignas(64) ChipTensor {
     ChipTensor view(const uint32_t view_shapes[], const uint32_t view_offsets[], bool manual = false) const {
         ChipTensor part = *this;
         part.start_offset = compute_flat_offset(view_offsets, ndims);
-        for (uint32_t dim = 0; dim < ndims && dim < 5; dim++) {
+        for (uint32_t dim = 0; dim < dims(); dim++) {
             part.shapes[dim] = view_shapes[dim];
         }
         part.manual_dep = manual;
@@ -175,7 +177,7 @@ struct alignas(64) ChipTensor {
     }
     ChipTensor transpose(uint32_t a, uint32_t b) const {
         ChipTensor other = *this;
-        if (a < ndims && b < ndims) {
+        if (a < dims() && b < dims()) {
             const uint32_t shape = shapes[a], stride = strides[a];
             other.shapes[a] = shapes[b], other.strides[a] = strides[b];
             other.shapes[b] = shape, other.strides[b] = stride;
@@ -185,7 +187,7 @@ struct alignas(64) ChipTensor {
     }
     ChipTensor permute(const uint32_t order[]) const {
         ChipTensor other = *this;
-        for (uint32_t dim = 0; dim < ndims && dim < 5; dim++) {
+        for (uint32_t dim = 0; dim < dims(); dim++) {
             other.shapes[dim] = shapes[order[dim] % 5];
             other.strides[dim] = strides[order[dim] % 5];
         }
@@ -217,7 +219,7 @@ struct alignas(64) ChipTensor {
     void settle() {
         uint64_t inner = 1;
         bool dense = true;
-        for (uint32_t dim = ndims <= 5 ? ndims : 5; dim-- > 0;) {
+        for (uint32_t dim = dims(); dim-- > 0;) {
             dense = dense && (shapes[dim] == 1 || strides[dim] == inner);
             inner *= shapes[dim];
         }

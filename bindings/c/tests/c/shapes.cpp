@@ -74,6 +74,8 @@ int main() {
     CHECK(last.blocks == 0 && last.priority == 0 && last.has_predicate == 0 && last.core_type == 1);
     stream.submit(pto::Task(5, CoreType::AIC).mix({1, 2, 3}), {pto::inout(x), pto::scalar(1)});
     CHECK(last.vector_count == 3);
+    const pto::Tensor third = x.step(0, 3), first = x.step(0, UINT32_MAX);
+    CHECK(third.shape[0] == 3 && third.strides[0] == 3 && first.shape[0] == 1 && x.step(0, 0).bytes == 0);
     const pto::Tensor shapes[] = {x, y}, others[] = {y, x};
     const pto_stream_recording record = stream.record(shapes, [&](const pto::Tensor(&bound)[2]) {
         CHECK(bound[0].base == 7 && bound[1].base == 8);

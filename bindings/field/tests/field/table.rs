@@ -197,6 +197,7 @@ pub(crate) const BAD: &[Bad] = &[
     ("bad_owner_of_an_argument", 5, "argument 0 of task 0 says that task 17 of ring 0 made it"),
     ("bad_rank", 5, "6 dimensions"),
     ("bad_reshape", 5, "6 dimensions"),
+    ("bad_transposed", 5, "1073741824 dimensions"),
     ("bad_output_index", 5, "get_ref(0): the task has 0 outputs"),
     ("bad_slot", 5, "a slot is 0 to 15"),
     ("bad_conditions", 102, "completion"),

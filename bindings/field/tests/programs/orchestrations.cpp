@@ -866,6 +866,12 @@ void bad_reshape(const ChipTaskArgs &args) {
     const ChipTensor other = out_of(args).reshape(shape, 2);
     bump(other, 1);
 }
+void bad_transposed(const ChipTaskArgs &args) {
+    ChipTensor other = out_of(args);
+    other.ndims = 1u << 30;
+    other = other.transpose(1u << 29, 0);
+    bump(other, 1);
+}
 void bad_output_index(const ChipTaskArgs &args) {
     CoreTaskArgs task;
     task.add_inout(out_of(args));
