@@ -1,8 +1,9 @@
 //! The registry of handles. A handle is a number that was never given out before, dressed as a pointer: what was
 //! closed, was never opened, or is of another kind is recognised, and is never followed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use pto_host::stitch::LoadedProgram;
 use pto_host::workloads::program::Program;
@@ -110,8 +111,30 @@ fn table() -> MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+thread_local! {
+    /// The table while this thread forks.
+    static FORKING: Cell<Option<MutexGuard<'static, Table>>> = const { Cell::new(None) };
+}
+
+/// Has each fork wait until nobody holds the table: a child has none of the threads that could let it go.
+fn hold_over_forks() {
+    static HELD: Once = Once::new();
+    extern "C" fn before() {
+        // At the end of a thread there is no place for it: such a fork does not wait.
+        FORKING.try_with(|forking| forking.set(Some(table()))).unwrap_or_default();
+    }
+    extern "C" fn after() {
+        FORKING.try_with(|forking| drop(forking.take())).unwrap_or_default();
+    }
+    HELD.call_once(|| {
+        // SAFETY: the functions take the lock and give it back, on the thread that forks and in the child on the same one.
+        unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+    });
+}
+
 /// Opens a handle.
 pub(crate) fn open<H>(object: Object) -> *mut H {
+    hold_over_forks();
     let mut table = table();
     let number = table.next;
     table.next += 16;

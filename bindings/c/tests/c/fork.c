@@ -1,6 +1,8 @@
 /* A child of fork: what its parent opened is refused, what it opens itself works, and it ends as it should. */
 #include "check.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +27,34 @@ static pto_device *open_with_kernel(void) {
     pto_device *device = open_device();
     OK(pto_register_kernel_function(device, 0, AIV, "nothing", nothing));
     return device;
+}
+
+/* Looks for a handle again and again. */
+static atomic_int is_over;
+static void *looks(void *none) {
+    while (!is_over) {
+        pto_graph_destroy((pto_graph *)none);
+    }
+    return NULL;
+}
+
+/* Another thread is in a call when the process forks: nobody in the child waits for that call. */
+static void fork_beside_calls(pto_device *device) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, looks, NULL) == 0);
+    for (int i = 0; i < 200; i++) {
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            alarm(60);
+            _exit(pto_device_close(device) == (int32_t)PTO_ERROR_OTHER_PROCESS ? 7 : 1);
+        }
+        int status;
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+    }
+    is_over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
 }
 
 int main(void) {
@@ -73,6 +103,7 @@ int main(void) {
     OK(pto_event_close(event));
     OK(pto_kernel_stream_close(stream));
     OK(pto_session_close(session));
+    fork_beside_calls(device);
     OK(pto_device_close(device));
     OK(pto_graph_destroy(graph));
     return 0;
