@@ -811,8 +811,8 @@ int32_t pto_builder_words(const struct pto_builder *builder, const uint64_t **wo
 /*
  Adds a task, unpublished, as `pto_graph_add_task`.
 
- Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, or a fault of the build, which ends the run. Thread safety: the builder's
- own thread.
+ Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, KERNEL_CALL for a kernel of the library that does not take these words, or a fault of the build; the last two
+ end the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_add_task(const struct pto_builder *builder,
                              int32_t func_id,
@@ -1610,8 +1610,8 @@ int32_t pto_session_counters(const struct pto_session *session, struct pto_count
  the `after_count` tasks in `after`. `number`: its number in the build, counted from 0, for `after` and for
  `pto_builder_add_edge`; null: not wanted.
 
- Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, or a fault of the build, which ends the
- run. Thread safety: the builder's own thread.
+ Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, KERNEL_CALL for a kernel of the library that does not take these arguments,
+ or a fault of the build; all but the first end the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_submit(const struct pto_builder *builder,
                            const pto_stream_task *task,
@@ -1742,7 +1742,7 @@ int32_t pto_builder_end_recording(const struct pto_builder *builder,
 /*
  Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers of the build.
 
- Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+ Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the failures of
  `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
  */
 int32_t pto_builder_replay(const struct pto_builder *builder,

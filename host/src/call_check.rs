@@ -1,12 +1,15 @@
-//! Whether the tasks of a host's graph, and launches of a session, call kernels with what these take.
+//! Whether the tasks of a host's graph, launches of a session, and the tasks of builder programs of this process (`builder_calls.rs`) call kernels with what
+//! these take.
 //!
 //! A kernel is trusted with its words, so that a zero in the place of an address, or more elements than an allocation has, would end the
 //! process or overwrite the runtime. [`pto_graph::signature`] has the rules; this file knows the memory of a device. Transfers and tasks
 //! that bring the address of their code are not looked at: nobody but their author knows what they take.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_graph::PLACEHOLDER;
 use pto_graph::signature::{Arguments, Place, Signature};
 
 use crate::error::Error;
@@ -64,20 +67,104 @@ pub(crate) fn check_call(
     (words, blocks): (&[u64], u32),
     memory: &Memory,
 ) -> Result<(), String> {
-    let call = DeviceCall { words, blocks, memory };
-    signature.check(kind, &call).map_err(|defect| defect.tell(signature, &call).to_string())
+    DeviceCall { words, blocks, memory, builder: None }.check(signature, kind)
 }
 
 /// Words, and the memory that they may point into.
-struct DeviceCall<'c> {
-    words: &'c [u64],
-    blocks: u32,
-    memory: &'c Memory,
+pub(crate) struct DeviceCall<'c> {
+    pub(crate) words: &'c [u64],
+    pub(crate) blocks: u32,
+    pub(crate) memory: &'c Memory,
+    /// What a builder program says beside its words.
+    pub(crate) builder: Option<OfBuilder<'c>>,
+}
+
+/// What a builder program says of a call beside its words.
+#[derive(Clone, Copy)]
+pub(crate) struct OfBuilder<'c> {
+    /// The arguments, as many as there are words.
+    pub(crate) given: &'c [Given],
+    /// Tensors on the heap of the run.
+    pub(crate) heap: &'c Heap,
+    /// Whether a replay gives the numbers.
+    pub(crate) is_recorded: bool,
+}
+
+/// An argument of a task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given {
+    /// A word.
+    Word(u64),
+    /// The word that a replay gives.
+    Bound(u32),
+    /// A tensor.
+    View(GivenView),
+}
+
+/// A tensor that is an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GivenView {
+    /// Its first byte.
+    pub(crate) base: GmAddr,
+    /// Its bytes.
+    pub(crate) bytes: u64,
+    /// Where the view begins.
+    pub(crate) address: GmAddr,
+}
+
+/// Tensors on the heap of a run: where they begin, and their bytes.
+#[derive(Default)]
+pub(crate) struct Heap(BTreeMap<u64, u64>);
+
+impl Heap {
+    /// A tensor that begins there. Those that had the memory before it are gone.
+    pub(crate) fn add(&mut self, GmAddr(start): GmAddr, bytes: u64) {
+        let end = start.saturating_add(bytes);
+        while let Some((&before, _)) =
+            self.0.range(..end).next_back().filter(|(at, bytes)| **at + **bytes > start)
+        {
+            self.0.remove(&before);
+        }
+        self.0.insert(start, bytes);
+    }
+
+    fn allocation(&self, GmAddr(address): GmAddr) -> Option<(GmAddr, u64)> {
+        let (start, bytes) = self.0.range(..=address).next_back()?;
+        (address - start < *bytes).then_some((GmAddr(*start), *bytes))
+    }
 }
 
 impl DeviceCall<'_> {
+    /// Whether a kernel takes it; what is wrong with it.
+    pub(crate) fn check(&self, signature: &Signature<'_>, kind: CoreKind) -> Result<(), String> {
+        signature.check(kind, self).map_err(|defect| defect.tell(signature, self).to_string())
+    }
+
+    fn view(&self, at: usize) -> Option<&GivenView> {
+        match self.builder?.given.get(at)? {
+            Given::View(view) => Some(view),
+            Given::Word(_) | Given::Bound(_) => None,
+        }
+    }
+
+    /// What a word is an address in.
     fn allocation(&self, at: usize) -> Option<(GmAddr, u64)> {
-        self.memory.allocation(GmAddr(*self.words.get(at)?))
+        self.allocation_of(GmAddr(*self.words.get(at)?))
+    }
+
+    fn allocation_of(&self, address: GmAddr) -> Option<(GmAddr, u64)> {
+        let of_user = self.memory.allocation(address);
+        of_user.or_else(|| self.builder?.heap.allocation(address))
+    }
+
+    /// Where a tensor begins, and how many bytes of it are there.
+    fn tensor(&self, view: &GivenView) -> Option<(GmAddr, u64)> {
+        if view.base.0 & PLACEHOLDER == PLACEHOLDER {
+            // Of a recording: it has its memory in a replay.
+            return Some((view.base, view.bytes));
+        }
+        let (start, bytes) = self.allocation_of(view.base)?;
+        Some((view.base, view.bytes.min(bytes - (view.base.0 - start.0))))
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -95,14 +182,30 @@ impl Arguments for DeviceCall<'_> {
     }
 
     fn place(&self, at: usize) -> Place {
-        self.allocation(at).map_or(Place::Nowhere, |(start, bytes)| Place::Memory {
-            offset: self.word(at) - start.0,
+        let found = match self.view(at) {
+            Some(view) => self.tensor(view).map(|found| (view.address, found)),
+            None => self.allocation(at).map(|found| (GmAddr(self.word(at)), found)),
+        };
+        found.map_or(Place::Nowhere, |(address, (start, bytes))| Place::Memory {
+            offset: address.0.wrapping_sub(start.0),
             bytes,
         })
     }
 
+    fn is_view(&self, at: usize) -> bool {
+        self.view(at).is_some()
+    }
+
+    fn has_sizes(&self) -> bool {
+        self.builder.is_none_or(|builder| !builder.is_recorded)
+    }
+
+    fn is_vouched_for(&self) -> bool {
+        self.builder.is_some()
+    }
+
     fn tell_nowhere(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.word(at);
+        let word = self.view(at).map_or_else(|| self.word(at), |view| view.base.0);
         write!(
             to,
             "{word:#x} lies in no allocation of the device; give the address of memory that was allocated and is not freed"
@@ -110,6 +213,9 @@ impl Arguments for DeviceCall<'_> {
     }
 
     fn tell_memory(&self, at: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((start, _)) = self.view(at).and_then(|view| self.tensor(view)) {
+            return write!(to, "the tensor at {start}");
+        }
         match self.allocation(at) {
             Some((start, _)) => write!(to, "the allocation at {start}"),
             None => to.write_str("an allocation that was freed"),

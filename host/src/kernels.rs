@@ -1,6 +1,7 @@
 //! Kernels that a device knows: func id -> name, core kind, address.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::{CoreKind, FuncId, GmAddr};
@@ -9,6 +10,7 @@ use pto_graph::signature::Signature;
 use crate::backend::Backend;
 use crate::error::Error;
 use crate::kernel::Kernel;
+use crate::kernel_kinds::KernelKinds;
 
 /// A registered kernel, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +31,22 @@ pub(crate) struct KernelTable {
     version: u64,
     addresses: Box<[u64; MAX_FUNC_ID]>,
     registered: BTreeMap<FuncId, Kernel>,
+    kinds: Arc<KernelKinds>,
 }
 
 impl KernelTable {
     pub(crate) fn new() -> Self {
-        Self { version: 0, addresses: Box::new([0; MAX_FUNC_ID]), registered: BTreeMap::new() }
+        Self {
+            version: 0,
+            addresses: Box::new([0; MAX_FUNC_ID]),
+            registered: BTreeMap::new(),
+            kinds: Arc::default(),
+        }
+    }
+
+    /// The same kernels, as far as calls are checked, for others than the owner of the table.
+    pub(crate) fn kinds(&self) -> &Arc<KernelKinds> {
+        &self.kinds
     }
 
     /// A number that another one follows whenever a kernel comes or goes.
@@ -112,12 +125,14 @@ impl KernelTable {
         *place = address.0;
         self.version += 1;
         backend.name_kernel(address, func_id, kernel.name());
+        self.kinds.set(func_id, Some(&kernel));
         self.registered.insert(func_id, kernel);
         Ok(())
     }
 
     pub(crate) fn remove(&mut self, func_id: FuncId) -> Result<(), Error> {
         self.registered.remove(&func_id).ok_or(Error::FuncIdNotRegistered { func_id })?;
+        self.kinds.set(func_id, None);
         self.version += 1;
         if let Some(place) = self.addresses.get_mut(func_id.index()) {
             *place = 0;

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use pto_foreign::{Build, NewTask};
+use pto_host::BuilderCalls;
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
-use pto_native::{Failure, FailureKind, ForeignFn, SharedDevice, Watched};
+use pto_native::{CheckedCalls, Failure, FailureKind, ForeignFn, SharedDevice, Watched};
 
 use crate::argument::{output, put, text, values};
 use crate::device::OpaqueDevice;
@@ -30,6 +31,8 @@ struct Seat<'g> {
     build: Build<'g>,
     /// The words of the run, as the program sees them.
     words: Vec<u64>,
+    /// The task that calls a kernel with what that does not take.
+    refused: Arc<OnceLock<Failure>>,
 }
 
 thread_local! {
@@ -44,6 +47,7 @@ struct Registered {
     program: unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
     user: usize,
     device: Weak<SharedDevice>,
+    calls: BuilderCalls,
     watched: Option<Watched>,
 }
 
@@ -53,10 +57,16 @@ impl Registered {
         let given = graph.orch_args().to_vec();
         let words = given.iter().map(|word| alias.seen(*word)).collect();
         let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
-        let mut seat = Seat { handle, build: Build::new(graph).seeing(alias), words };
+        let mut check = CheckedCalls::new(self.calls.another());
+        let refused = check.refused();
+        let build = Build::new(graph).seeing(alias).checked_by(&mut check);
+        let mut seat = Seat { handle, build, words, refused };
         let before = SEAT.replace((&raw mut seat).cast());
         let code = pto_native::building(|| self.call(handle, &given));
         SEAT.set(before);
+        if let Some((refused, device)) = seat.refused.get().zip(self.device.upgrade()) {
+            device.fail_builder(refused.clone());
+        }
         seat.build.end(code)
     }
 
@@ -112,14 +122,21 @@ pub(crate) fn on<R>(
     let called = pto_native::called_back(Err(Fault::BUILD_FAILED), || build.call(act));
     called.map_err(|fault| {
         let earlier = if before.is_some() { "an earlier call failed: " } else { "" };
-        Failure::of_fault(fault, format!("{earlier}{fault}"))
+        let failure = failure_of(builder, fault);
+        Failure { message: format!("{earlier}{}", failure.message), ..failure }
     })
+}
+
+/// A fault of a call: a task that was refused says more than its fault.
+fn failure_of(builder: *const OpaqueBuilder, fault: Fault) -> Failure {
+    let refused = seat(builder).and_then(|seat| seat.refused.get());
+    refused.cloned().unwrap_or_else(|| Failure::of_fault(fault, fault.to_string()))
 }
 
 /// The fault that the last call on `builder` has left.
 pub(crate) fn first_fault(builder: *const OpaqueBuilder) -> Failure {
     let fault = find(builder).and_then(|build| build.fault()).unwrap_or(Fault::BUILD_FAILED);
-    Failure::of_fault(fault, fault.to_string())
+    failure_of(builder, fault)
 }
 
 /// Gives a builder program to a device: runs name it. One of the same name before it is replaced. `user` is passed to
@@ -147,7 +164,8 @@ pub unsafe extern "C" fn pto_register_builder(
         device.takes_builders()?;
         let user = user.expose_provenance();
         let watched = Watched::asked_for(device.memory(), name)?;
-        let registered = Registered { program, user, device: Arc::downgrade(&device), watched };
+        let (calls, owner) = (device.builder_calls(), Arc::downgrade(&device));
+        let registered = Registered { program, user, device: owner, calls, watched };
         device.builders().insert(name, Arc::new(move |graph| registered.build(graph)));
         Ok(())
     })
@@ -204,8 +222,8 @@ pub unsafe extern "C" fn pto_builder_words(
 
 /// Adds a task, unpublished, as `pto_graph_add_task`.
 ///
-/// Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, or a fault of the build, which ends the run. Thread safety: the builder's
-/// own thread.
+/// Fails with OUTSIDE_BUILDER, NULL_ARGUMENT, KERNEL_CALL for a kernel of the library that does not take these words, or a fault of the build; the last two
+/// end the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
 /// `args` is null or readable for `num_args` words; `task` is null or writable.

@@ -43,8 +43,8 @@ fn on<R: PartialOrd + From<i8>>(
 /// the `after_count` tasks in `after`. `number`: its number in the build, counted from 0, for `after` and for
 /// `pto_builder_add_edge`; null: not wanted.
 ///
-/// Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, or a fault of the build, which ends the
-/// run. Thread safety: the builder's own thread.
+/// Fails with OUTSIDE_BUILDER, BUILD_NOT_STREAMING in a run of `pto_run_builder`, KERNEL_CALL for a kernel of the library that does not take these arguments,
+/// or a fault of the build; all but the first end the run. Thread safety: the builder's own thread.
 ///
 /// # Safety
 /// `task` is null, or has as many bytes as its `struct_size` says; `args` and `after` are null, or have as many entries;
@@ -310,7 +310,7 @@ pub unsafe extern "C" fn pto_builder_end_recording(
 
 /// Adds and publishes the tasks of a recording, on these tensors and scalars; they have the next numbers of the build.
 ///
-/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the faults of
+/// Fails with OUTSIDE_BUILDER, or BUILD_NULL_POINTER, STREAM_RECORDING_UNKNOWN, STREAM_REPLAY_*, STREAM_PREDICATE and the failures of
 /// `pto_builder_submit`, which end the run. Thread safety: the builder's own thread.
 ///
 /// # Safety

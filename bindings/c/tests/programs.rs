@@ -212,15 +212,25 @@ fn bad_input_is_an_error_with_a_name() {
 
 #[test]
 fn calls_that_a_kernel_cannot_take_are_refused_in_c_and_in_cpp() {
-    both_ways("calls.c", &[]);
+    in_both_languages("calls.c");
+}
+
+#[test]
+fn builder_programs_that_a_kernel_cannot_take_are_refused_in_c_and_in_cpp() {
+    in_both_languages("builder_calls.c");
+}
+
+/// [`both_ways`], and compiled as C++.
+fn in_both_languages(program: &str) {
+    both_ways(program, &[]);
     if thread_sanitizer().is_some() {
         return;
     }
     let (folder, library) = (tempfile::tempdir().expect("a folder"), library_folder());
-    let to = folder.path().join("calls");
+    let to = folder.path().join("program");
     let rpath = format!("-Wl,-rpath,{}", library.display());
     let link = ["-L", library.to_str().expect("a plain name"), "-lpto_runtime", &rpath];
-    compile(&CPP, "calls.c", &to, &link);
+    compile(&CPP, program, &to, &link);
     run(Command::new(&to).env("PTO_HOME", folder.path().join("home")));
 }
 

@@ -4,6 +4,7 @@
 //! build.rs    a build that foreign code makes: numbers of tasks, the first fault      numbers.rs  number <-> TaskId
 //! calls.rs    the functions that it calls, over how a platform finds the build         stream.rs   those with tensors
 //! range.rs    ranges of tasks: what differs from one to the next, what each of them waits for
+//! call_check.rs  what a platform looks at before a task is added
 //! object.rs   the bytes of class Runtime (bindings/include/runtime.h asserts the same)
 //! ```
 //! A platform implements [`Finder`], which finds the build that a call belongs to: by the calling thread on a host, in a table
@@ -13,6 +14,7 @@
 
 pub mod alias;
 pub mod build;
+mod call_check;
 pub mod calls;
 pub mod numbers;
 pub mod object;
@@ -22,3 +24,4 @@ pub mod stream;
 
 pub use alias::Alias;
 pub use build::{Build, Finder, NewTask};
+pub use call_check::CallCheck;

@@ -8,7 +8,7 @@ use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{
-    Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
+    BuilderCalls, Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
     VirtDeviceOptions, WhenFull,
 };
 use pto_host::{GraphImage, RunReport, Work};
@@ -21,6 +21,7 @@ use crate::failure::{Failure, FailureKind};
 pub struct SharedDevice {
     pub(crate) device: Mutex<Device>,
     memory: DeviceMemory,
+    calls: BuilderCalls,
     builders: Builders,
     /// Why a builder program did not return, until the run is told.
     builder_failure: Mutex<Option<Failure>>,
@@ -98,6 +99,7 @@ impl SharedDevice {
     pub fn over(device: Device, builders: Builders) -> Arc<Self> {
         Arc::new(Self {
             memory: device.memory(),
+            calls: device.builder_calls(),
             builders,
             builder_failure: Mutex::default(),
             name: device.name().to_owned(),
@@ -122,6 +124,12 @@ impl SharedDevice {
     #[must_use]
     pub fn memory(&self) -> &DeviceMemory {
         &self.memory
+    }
+
+    /// The checks of a builder program of it.
+    #[must_use]
+    pub fn builder_calls(&self) -> BuilderCalls {
+        self.calls.another()
     }
 
     /// Its builder programs; they can change during runs, for the next run.

@@ -5,11 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use pto_abi::limits::{MAX_FUNC_ID, MAX_STREAMS};
+use pto_abi::limits::MAX_STREAMS;
 use pto_abi::session::CommandKind;
 use pto_abi::sync::Ordering as LineOrdering;
-use pto_abi::{CoreKind, FuncId};
-use pto_aicore_kernels::{LIBRARY, LibraryKernel};
 
 use super::clock::SessionClock;
 use super::error::SessionError;
@@ -25,6 +23,7 @@ use crate::control::RunControl;
 use crate::copy_costs::CopyCosts;
 use crate::device::Device;
 use crate::error::Error;
+use crate::kernel_kinds::KernelKinds;
 use crate::memory::Memory;
 
 /// How long somebody waits for streams that are being closed. On a busy machine what they have begun takes its time.
@@ -347,42 +346,6 @@ pub(super) fn is_for_firmware(kind: CommandKind) -> bool {
             | CommandKind::WRITE_VALUE
             | CommandKind::WAIT_VALUE
     )
-}
-
-/// Which kernels are registered, and what each expects: launches are checked without asking the device, which may be busy.
-///
-/// A word is the core kind, from 1; behind that, from bit 8 on, the func id of the kernel in the library, from 1. Zero: there is no kernel.
-pub(super) struct KernelKinds(Vec<AtomicU32>);
-
-impl Default for KernelKinds {
-    fn default() -> Self {
-        Self((0..MAX_FUNC_ID).map(|_| AtomicU32::new(0)).collect())
-    }
-}
-
-impl KernelKinds {
-    /// Takes over what is registered now. A kernel that stays registered can be launched meanwhile.
-    pub(super) fn read(&self, device: &Device) {
-        let mut kinds = [0; MAX_FUNC_ID];
-        for (func_id, kernel) in device.kernel_table().all() {
-            if device.cores(kernel.kind()) > 0 {
-                let library = kernel.as_library().map_or(0, |library| library.func_id + 1);
-                kinds[func_id.index()] = library << 8 | u32::from(kernel.kind().get() + 1);
-            }
-        }
-        for (place, kind) in self.0.iter().zip(kinds) {
-            place.store(kind, Ordering::Relaxed);
-        }
-    }
-
-    /// The core kind of a kernel, and the kernel of the library that it is; `None`: it is not registered, or the device has no such cores.
-    #[inline]
-    pub(super) fn of(&self, func_id: FuncId) -> Option<(CoreKind, Option<&'static LibraryKernel>)> {
-        let word = self.0.get(func_id.index())?.load(Ordering::Relaxed);
-        let [kind, ..] = word.to_le_bytes();
-        let library = (word >> 8).checked_sub(1).and_then(|id| LIBRARY.get(id as usize));
-        Some((CoreKind::try_from(kind.checked_sub(1)?).ok()?, library))
-    }
 }
 
 #[cfg(test)]

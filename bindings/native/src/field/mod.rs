@@ -25,6 +25,7 @@ use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
 pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
+use crate::checked_calls::CheckedCalls;
 use crate::device::{SharedDevice, streaming};
 use crate::failure::{Failure, FailureKind};
 use crate::guard::{self, Call, Foreign};
@@ -192,7 +193,7 @@ impl FieldRuntime {
         self.state.inner().plugin = bytes;
         let entry = plugin.function(&function)?.as_ptr().expose_provenance();
         let words = self.words()?;
-        let signalled = Arc::new(Mutex::new(None));
+        let ended_early = Arc::new(Mutex::new(None));
         let builder = format!("{function} of runtime {}", self.slot.number());
         let called = name.clone();
         let build = Build {
@@ -200,7 +201,7 @@ impl FieldRuntime {
             entry,
             runtime: self.object.get().expose_provenance(),
             name,
-            signalled: Arc::clone(&signalled),
+            ended_early: Arc::clone(&ended_early),
         };
         let device = &self.state.device;
         device.builders().insert(&builder, Arc::new(move |graph| build.run(graph)));
@@ -221,12 +222,12 @@ impl FieldRuntime {
             // The plugin may still be on a stack.
             std::mem::forget(plugin);
         }
-        let signal: Option<Failure> =
-            signalled.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match (signal, ended.map_err(Failure::from)) {
-            (Some(signal), Err(failure)) => {
-                let message = format!("{}\n{}", signal.message, failure.message);
-                Err(Failure { message, ..signal })
+        let early: Option<Failure> =
+            ended_early.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match (early, ended.map_err(Failure::from)) {
+            (Some(early), Err(failure)) => {
+                let message = format!("{}\n{}", early.message, failure.message);
+                Err(Failure { message, ..early })
             }
             (None, Err(failure)) if is_of_build(&failure) => {
                 Err(Failure { message: format!("{called}: {failure}"), ..failure })
@@ -309,7 +310,8 @@ struct Build {
     entry: usize,
     runtime: usize,
     name: String,
-    signalled: Arc<Mutex<Option<Failure>>>,
+    /// What the runtime does not say: a signal of the plugin, or a task that was refused.
+    ended_early: Arc<Mutex<Option<Failure>>>,
 }
 
 impl Build {
@@ -321,15 +323,25 @@ impl Build {
         let function = unsafe { std::mem::transmute::<*mut c_void, Foreign>(entry) };
         let call = Call { function, runtime: runtime.cast(), args: std::ptr::null_mut(), count: 0 };
         let words = graph.orch_args().to_vec();
-        seat::with(runtime.cast_const().cast(), graph, self.state.alias(), || {
+        let tell = |failure| {
+            *self.ended_early.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        };
+        let mut check = CheckedCalls::new(self.state.device.builder_calls());
+        let refused = check.refused();
+        let seen = (self.state.alias(), &mut check);
+        let built = seat::with(runtime.cast_const().cast(), graph, seen, || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
                 let kind = FailureKind::BUILDER_SIGNAL;
-                let failure = self.state.explain(&self.name, signal, &words, kind);
-                *self.signalled.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+                tell(self.state.explain(&self.name, signal, &words, kind));
                 BuildError::Failed(-1)
             })
-        })
+        });
+        if let Some(refused) = refused.get() {
+            let message = format!("{}: {}", self.name, refused.message);
+            tell(Failure { message, ..refused.clone() });
+        }
+        built
     }
 }
 

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_void};
 use pto_foreign::{Alias, Build, Finder};
 use pto_host::graph::{BuildError, HostedBuilder};
 
+use crate::checked_calls::CheckedCalls;
 use crate::guard::called_back;
 
 /// A plugin that is on the stack.
@@ -25,10 +26,10 @@ pub(super) struct Plugin;
 pub(super) fn with(
     runtime: *const c_void,
     graph: &mut dyn HostedBuilder,
-    alias: Alias,
+    (alias, check): (Alias, &mut CheckedCalls),
     program: impl FnOnce() -> Result<c_int, BuildError>,
 ) -> Result<(), BuildError> {
-    let mut seat = Seat { runtime, build: Build::new(graph).seeing(alias) };
+    let mut seat = Seat { runtime, build: Build::new(graph).seeing(alias).checked_by(check) };
     let before = SEAT.replace((&raw mut seat).cast());
     let returned = crate::device::building(program);
     SEAT.set(before);

@@ -1,0 +1,304 @@
+//! Whether the tasks that a builder program of this process adds call kernels with what these take.
+//!
+//! ```text
+//! task(), tensor_task(), ranges --> DeviceCall::check (call_check.rs) --> why not
+//! allocated(): the heap of the run    begin_recording() .. end_recording() --> calls of a recording --> replay(): the same, with what is bound
+//! ```
+//! The table of kernels is the host's, so that only programs of this process are checked before their tasks run. Tasks that bring the address of their
+//! code are not looked at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pto_abi::chain::MAX_CHAIN_ARGS;
+use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::LibraryKernel;
+use pto_graph::signature::Signature;
+use pto_graph::{
+    Arg, Bindings, PLACEHOLDER, Recording, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+};
+
+use crate::call_check::{DeviceCall, Given, GivenView, Heap, OfBuilder};
+use crate::device::Device;
+use crate::kernel_kinds::KernelKinds;
+use crate::memory::Memory;
+
+/// In the base of a tensor on the heap of a recording.
+const OF_RECORDED_HEAP: u64 = PLACEHOLDER | 1 << 61;
+
+/// The checks of the tasks of one builder program, for as long as it builds.
+pub struct BuilderCalls {
+    kernels: Arc<KernelKinds>,
+    memory: Arc<Memory>,
+    heap: Heap,
+    /// Those of recordings, by the place of the recording in its run.
+    recordings: BTreeMap<u32, Vec<RecordedCall>>,
+    /// Those of the recording that is being made.
+    open: Option<Vec<RecordedCall>>,
+    /// The call that is checked.
+    given: Vec<Given>,
+    words: Vec<u64>,
+}
+
+/// A task of a recording.
+struct RecordedCall {
+    number: u64,
+    kernels: Vec<(FuncId, CoreKind)>,
+    blocks: u32,
+    given: Vec<Given>,
+}
+
+impl Device {
+    /// The checks of a builder program; they know what is registered and allocated when a task is added.
+    #[must_use]
+    pub fn builder_calls(&self) -> BuilderCalls {
+        BuilderCalls::of(Arc::clone(self.kernel_table().kinds()), Arc::clone(self.shared_memory()))
+    }
+}
+
+impl BuilderCalls {
+    fn of(kernels: Arc<KernelKinds>, memory: Arc<Memory>) -> Self {
+        Self {
+            kernels,
+            memory,
+            heap: Heap::default(),
+            recordings: BTreeMap::new(),
+            open: None,
+            given: Vec::new(),
+            words: Vec::new(),
+        }
+    }
+
+    /// Those of another program of the same device.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        Self::of(Arc::clone(&self.kernels), Arc::clone(&self.memory))
+    }
+
+    /// Whether the kernel of the task with this number takes its words.
+    ///
+    /// # Errors
+    /// What is wrong with them: task, kernel, argument and what to give.
+    pub fn task(&mut self, number: u64, task: &TaskSpec<'_>) -> Result<(), String> {
+        if task.kernel != GmAddr::NULL {
+            return Ok(());
+        }
+        let checked = self.looked_at(task.func_id, task.kind).and_then(|library| {
+            let Some(library) = library else { return Ok(()) };
+            self.given.clear();
+            self.given.extend(task.args.iter().map(|word| Given::Word(*word)));
+            self.check_given(library, task.kind, 1, false)
+        });
+        checked.map_err(|what| format!("task {number}: {what}"))
+    }
+
+    /// Whether the kernel of the tasks of a range takes their words, of which the first task has `number`.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task).
+    pub fn range(&mut self, number: u64, range: &TaskRange<'_>) -> Result<(), String> {
+        // Of a kernel that is not of the library only the cores are known, which are the same for all.
+        let is_of_library = self.is_of_library(range.task().func_id);
+        let looked_at = if is_of_library { range.tasks() } else { range.tasks().min(1) };
+        if range.check(range.tasks() as usize).is_err() {
+            // The runtime says why.
+            return Ok(());
+        }
+        let mut words = [0; MAX_CHAIN_ARGS];
+        (0..looked_at).try_for_each(|index| {
+            self.task(number + u64::from(index), &range.task_at(index, &mut words))
+        })
+    }
+
+    /// Whether the kernels of the task with this number take its arguments.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task).
+    pub fn tensor_task(&mut self, number: u64, task: &TensorTask<'_>) -> Result<(), String> {
+        let checked = self.check_tensor_task(number, task);
+        checked.map_err(|what| format!("task {number}: {what}"))
+    }
+
+    fn check_tensor_task(&mut self, number: u64, task: &TensorTask<'_>) -> Result<(), String> {
+        let shape = &task.block_shape;
+        let is_defective = |view: &TensorView<'_>| view.defect().is_some();
+        if shape.is_transfer() || task.args.iter().filter_map(Arg::tensor).any(is_defective) {
+            // What is wrong with a view, the runtime says.
+            return Ok(());
+        }
+        let vectors = shape.vectors().iter().map(|func_id| (*func_id, CoreKind::AIV));
+        let kernels = std::iter::once((task.func_id, task.kind)).chain(vectors);
+        let is_recorded = self.open.is_some();
+        let mut is_given = false;
+        for (func_id, kind) in kernels.clone() {
+            let Some(library) = self.looked_at(func_id, kind)? else { continue };
+            if !is_given {
+                self.given.clear();
+                self.given.extend(task.args.iter().map(given));
+                is_given = true;
+            }
+            self.check_given(library, kind, shape.blocks(), is_recorded)?;
+        }
+        if let Some(open) = self.open.as_mut().filter(|_| is_given) {
+            let (kernels, given) = (kernels.collect(), self.given.clone());
+            open.push(RecordedCall { number, kernels, blocks: shape.blocks(), given });
+        }
+        Ok(())
+    }
+
+    /// Whether the kernels of the tasks of a range take their arguments, of which the first task has `number`.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task).
+    pub fn tensor_range(&mut self, number: u64, range: &TensorRange<'_>) -> Result<(), String> {
+        let task = range.task();
+        let mut kernels = std::iter::once(&task.func_id).chain(task.block_shape.vectors());
+        if !kernels.any(|func_id| self.is_of_library(*func_id)) {
+            return self.tensor_task(number, task);
+        }
+        if range.check(range.tasks() as usize).is_err() {
+            return Ok(());
+        }
+        for index in 0..range.tasks() {
+            let number = number + u64::from(index);
+            let views: Vec<_> = (0..task.args.len())
+                .map(|arg| range.view_at(arg, index).unwrap_or_default())
+                .collect();
+            let arg = |(at, (arg, view))| match arg {
+                &Arg::Scalar(first) => Arg::Scalar(range.word_at(at, index, first)),
+                Arg::BoundScalar(bound) => Arg::BoundScalar(*bound),
+                // What the task does to it does not matter here.
+                _ => Arg::NoDep(view),
+            };
+            let args: Vec<_> = task.args.iter().zip(&views).enumerate().map(arg).collect();
+            let own = TensorTask { args: &args, ..*task };
+            self.tensor_task(number, &own)?;
+        }
+        Ok(())
+    }
+
+    fn is_of_library(&self, func_id: FuncId) -> bool {
+        self.kernels.of(func_id).is_some_and(|(_, library)| library.is_some())
+    }
+
+    /// The run has given out a tensor of its heap.
+    pub fn allocated(&mut self, tensor: &TensorView<'_>) {
+        if self.open.is_none() {
+            self.heap.add(tensor.base(), tensor.tensor_bytes());
+        }
+    }
+
+    /// A recording begins.
+    pub fn begin_recording(&mut self) {
+        self.open = Some(Vec::new());
+    }
+
+    /// It has ended.
+    pub fn end_recording(&mut self, recording: &Recording) {
+        if let Some(calls) = self.open.take() {
+            self.recordings.insert(recording.at, calls);
+        }
+    }
+
+    /// Whether the kernels of a recording take what a replay binds.
+    ///
+    /// # Errors
+    /// As [`task`](Self::task), with the number of the task in the recording.
+    pub fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), String> {
+        let Some(calls) = self.recordings.remove(&recording.at) else { return Ok(()) };
+        let checked = calls.iter().try_for_each(|call| {
+            let checked = self.check_replayed(call, bindings);
+            checked.map_err(|what| format!("task {} of a recording: {what}", call.number))
+        });
+        self.recordings.insert(recording.at, calls);
+        checked
+    }
+
+    fn check_replayed(
+        &mut self,
+        call: &RecordedCall,
+        bindings: &Bindings<'_>,
+    ) -> Result<(), String> {
+        self.given.clear();
+        self.given.extend(call.given.iter().map(|given| bound(given, bindings)));
+        for (func_id, kind) in &call.kernels {
+            if let Some(library) = self.looked_at(*func_id, *kind)? {
+                self.check_given(library, *kind, call.blocks, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel of the library that a func id is, whose arguments are to be looked at.
+    #[inline]
+    fn looked_at(
+        &self,
+        func_id: FuncId,
+        kind: CoreKind,
+    ) -> Result<Option<&'static LibraryKernel>, String> {
+        match self.kernels.of(func_id) {
+            Some((own, None)) if own != kind => Err(other_kind(func_id, own, kind)),
+            Some((_, library)) => Ok(library),
+            // The runtime says that there is none.
+            None => Ok(None),
+        }
+    }
+
+    fn check_given(
+        &mut self,
+        library: &LibraryKernel,
+        kind: CoreKind,
+        blocks: u32,
+        is_recorded: bool,
+    ) -> Result<(), String> {
+        let Self { given, words, heap, memory, .. } = self;
+        words.clear();
+        words.extend(given.iter().map(|given| match given {
+            Given::Word(word) => *word,
+            Given::Bound(_) | Given::View(_) => 0,
+        }));
+        let builder = Some(OfBuilder { given, heap, is_recorded });
+        DeviceCall { words, blocks, memory, builder }.check(&library.signature(), kind)
+    }
+}
+
+#[cold]
+fn other_kind(func_id: FuncId, own: CoreKind, kind: CoreKind) -> String {
+    let name = format!("the kernel of func id {}", func_id.0);
+    let signature = Signature::own(&name, own, None);
+    let defect = signature.check_form(kind, 0).err();
+    defect.map(|defect| defect.tell_form(&signature).to_string()).unwrap_or_default()
+}
+
+fn given(arg: &Arg<'_>) -> Given {
+    match arg {
+        Arg::Scalar(word) => Given::Word(*word),
+        Arg::BoundScalar(at) => Given::Bound(*at),
+        Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
+            Given::View(given_view(view))
+        }
+    }
+}
+
+fn given_view(view: &TensorView<'_>) -> GivenView {
+    GivenView { base: view.base(), bytes: view.tensor_bytes(), address: view.address() }
+}
+
+/// An argument of a recording as a replay has it.
+fn bound(given: &Given, bindings: &Bindings<'_>) -> Given {
+    match *given {
+        Given::Bound(at) => {
+            let word = usize::try_from(at).ok().and_then(|at| bindings.scalars.get(at));
+            // A replay without it is refused.
+            Given::Word(word.copied().unwrap_or(0))
+        }
+        Given::View(view) if view.base.0 & OF_RECORDED_HEAP == PLACEHOLDER => {
+            let [_, at, ..] = view.base.0.to_le_bytes();
+            let Some(tensor) = bindings.tensors.get(usize::from(at)) else { return *given };
+            let tensor = given_view(tensor);
+            let address = tensor.address.offset(view.address.0.wrapping_sub(view.base.0));
+            Given::View(GivenView { address, ..tensor })
+        }
+        _ => *given,
+    }
+}

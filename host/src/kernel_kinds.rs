@@ -1,0 +1,57 @@
+//! Which kernels a device has, for those that check calls while it runs: sessions, and builder programs of this process.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pto_abi::limits::MAX_FUNC_ID;
+use pto_abi::{CoreKind, FuncId};
+use pto_aicore_kernels::{LIBRARY, LibraryKernel};
+
+use crate::device::Device;
+use crate::kernel::Kernel;
+
+/// Which kernels are registered, and what each expects, without asking the device, which may be busy.
+///
+/// A word is the core kind, from 1; behind that, from bit 8 on, the func id of the kernel in the library, from 1. Zero: there is no kernel.
+pub(crate) struct KernelKinds(Vec<AtomicU32>);
+
+impl Default for KernelKinds {
+    fn default() -> Self {
+        Self((0..MAX_FUNC_ID).map(|_| AtomicU32::new(0)).collect())
+    }
+}
+
+impl KernelKinds {
+    /// Takes over what is registered now on a device that has cores for it. A kernel that stays registered can be launched meanwhile.
+    pub(crate) fn read(&self, device: &Device) {
+        let mut kinds = [0; MAX_FUNC_ID];
+        for (func_id, kernel) in device.kernel_table().all() {
+            if device.cores(kernel.kind()) > 0 {
+                kinds[func_id.index()] = word_of(kernel);
+            }
+        }
+        for (place, kind) in self.0.iter().zip(kinds) {
+            place.store(kind, Ordering::Relaxed);
+        }
+    }
+
+    /// A kernel has come, or gone.
+    pub(crate) fn set(&self, func_id: FuncId, kernel: Option<&Kernel>) {
+        if let Some(place) = self.0.get(func_id.index()) {
+            place.store(kernel.map_or(0, word_of), Ordering::Relaxed);
+        }
+    }
+
+    /// The core kind of a kernel, and the kernel of the library that it is; `None`: it is not registered, or the device has no such cores.
+    #[inline]
+    pub(crate) fn of(&self, func_id: FuncId) -> Option<(CoreKind, Option<&'static LibraryKernel>)> {
+        let word = self.0.get(func_id.index())?.load(Ordering::Relaxed);
+        let [kind, ..] = word.to_le_bytes();
+        let library = (word >> 8).checked_sub(1).and_then(|id| LIBRARY.get(id as usize));
+        Some((CoreKind::try_from(kind.checked_sub(1)?).ok()?, library))
+    }
+}
+
+fn word_of(kernel: &Kernel) -> u32 {
+    let library = kernel.as_library().map_or(0, |library| library.func_id + 1);
+    library << 8 | u32::from(kernel.kind().get() + 1)
+}
