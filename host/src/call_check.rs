@@ -222,3 +222,22 @@ impl Arguments for DeviceCall<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Heap;
+    use pto_abi::GmAddr;
+
+    #[test]
+    fn memory_of_a_heap_belongs_to_its_last_tensor() {
+        let mut heap = Heap::default();
+        for start in [0, 64, 128] {
+            heap.add(GmAddr(start), 64);
+        }
+        // The ring begins again: both tensors that had the memory are gone.
+        heap.add(GmAddr(32), 64);
+        let found = [0, 31, 32, 95, 96, 128, 191, 192].map(|at| heap.allocation(GmAddr(at)));
+        let (new, old) = (Some((GmAddr(32), 64)), Some((GmAddr(128), 64)));
+        assert_eq!(found, [None, None, new, new, None, old, old, None]);
+    }
+}

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_copied_and_what_is_not_is_told() {
-        let mut own = [1, 2, 3, 4];
+        let mut own = [1_u8, 2, 3, 4];
         let address = own.as_mut_ptr().expose_provenance() as u64;
         assert_eq!(write(address + 1, &[7, 8]), Ok(()));
         let mut found = [0; 4];

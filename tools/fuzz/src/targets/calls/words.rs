@@ -47,6 +47,12 @@ pub(super) fn call(of: Block, random: &mut Mutator) -> (&'static LibraryKernel, 
     (kernel, words)
 }
 
+/// Whether a call reaches as far as numbers in memory say. A builder program vouches for those, and a script would not.
+pub(super) fn reach_as_memory_says(kernel: &LibraryKernel, words: &[u64]) -> bool {
+    let mut footprints = (0..words.len()).filter_map(|at| (kernel.footprint)(words, 1, at));
+    footprints.any(|footprint| footprint.follows_memory())
+}
+
 fn address(of: Block, random: &mut Mutator) -> u64 {
     match random.below(24) {
         0 => random.edge(),

@@ -53,9 +53,16 @@ unsafe extern "C" fn build(building: *mut OpaqueBuilder, user: *mut c_void) -> i
     let Built { random, memory } = unsafe { &mut *user.cast::<Built>() };
     let mut task = 0;
     for _ in 0..random.below(20) {
-        let args: Vec<u64> = (0..random.one_of(&[0, 1, 4, 128, 129])).collect();
-        let func_id = random.one_of(&[900, 900, 900, 901, -1, i32::MAX]);
-        let kind = random.one_of(&[1, 1, 1, 0, 2, -1]);
+        let (mut func_id, mut kind) = (
+            random.one_of(&[900, 900, 900, 901, -1, i32::MAX]),
+            random.one_of(&[1, 1, 1, 0, 2, -1]),
+        );
+        let mut args: Vec<u64> = (0..random.one_of(&[0, 1, 4, 128, 129])).collect();
+        let (kernel, words) = words::call(*memory, random);
+        if random.below(3) > 0 && !words::reach_as_memory_says(kernel, &words) {
+            func_id = i32::try_from(kernel.func_id).unwrap_or(-1);
+            (kind, args) = (i32::from(kernel.kind.get() != 0), words);
+        }
         let count = count_of(&args);
         let numbers = [task, task - 1, 0, -1, 3, i32::MAX, i32::MIN];
         // SAFETY: the arguments are there, and the place is writable.
