@@ -35,6 +35,15 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   result.green_without_counters = count(green);
   toggle("counters");
 
+  // At the right edge, at the top and at the bottom of the lanes: where all of them can be seen, and where they cannot.
+  const edge = bottom => [2, bottom].map(y => hand.pixel(panel.width - 3, panel.head + y).reduce((a, b) => a + b));
+  paint();
+  result.edge = edge(panel.laneHeight - 6);
+  [panel.height, panel.laneHeight] = [panel.head + 40, 22];
+  panel.paint();
+  result.edge_with_bar = edge(38);
+  panel.resize();
+
   // A range: with the axis, and with Shift on the lanes.
   // In 210ths of the run: the traces made by hand have so many nanoseconds.
   const at = part => panel.x(run.end * part / 210);

@@ -52,6 +52,10 @@ fn a_page_made_by_hand_does_what_it_says() {
     assert!(selected.contains("#2 matmul") && selected.contains("#0 add"), "{selected}");
     let told = text(&result["clicked_moment"]);
     assert!(told.contains("cores idle") && told.contains("aic 0"), "{told}");
+    assert!(told.contains("2 coresnothing: it ran no further task"), "they share a row: {told}");
+    let edge = |name: &str| [0, 1].map(|at| result[name][at].as_u64().expect("a shade"));
+    let ([top, bottom], [bar, below]) = (edge("edge"), edge("edge_with_bar"));
+    assert!(top == bottom && bar < below, "a bar where lanes are out of sight: {result:#}");
 }
 
 /// What each idle core waited for.
