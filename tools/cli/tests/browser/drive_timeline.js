@@ -35,6 +35,16 @@ window.driver.run(async (result, { Hand, text, key, type, press, cells, shown, l
   result.green_without_counters = count(green);
   toggle("counters");
 
+  // Without idle lanes, the others stand below each other, and a lane is still found where it is drawn.
+  toggle("idle");
+  paint();
+  const used = run.lanes.map((lane, at) => [lane, at]).filter(([lane]) => run.isUsed(lane));
+  result.used = used.map(([lane]) => lane.name);
+  result.rows = used.map(([, at]) => (panel.y(at) - panel.head + panel.top) / panel.laneHeight);
+  result.found = used.map(([, at]) => run.lanes[panel.laneAt(panel.y(at) + 3)].name);
+  toggle("idle");
+  paint();
+
   // At the right edge, at the top and at the bottom of the lanes: where all of them can be seen, and where they cannot.
   const edge = bottom => [2, bottom].map(y => hand.pixel(panel.width - 3, panel.head + y).reduce((a, b) => a + b));
   paint();

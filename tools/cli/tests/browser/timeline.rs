@@ -147,6 +147,20 @@ fn the_axis_can_be_read_when_zoomed() {
     assert_eq!(result["cleared"], "from 12.345 ms");
 }
 
+/// Cube cores run nothing here, and can be left out.
+#[test]
+fn idle_lanes_can_be_left_out() {
+    let pages = Pages::new();
+    let trace = pages.path("run.json");
+    let cores = ["--aic", "6", "--aiv", "2", "--aicpu", "2"];
+    pto(&[&["run", "vector_example", "--trace", &trace][..], &cores].concat());
+    let result = result(&pages.driven(&["view", &trace], DRIVER), &Window::default());
+    assert_eq!(result["lanes"].as_array().map(Vec::len), Some(2 + 8));
+    assert_eq!(result["used"], json!(["aicpu 0", "aicpu 1", "aiv 0", "aiv 1"]));
+    assert_eq!(result["rows"], json!([0, 1, 2, 3]));
+    assert_eq!(result["found"], result["used"]);
+}
+
 #[test]
 fn a_page_of_a_real_run_is_painted() {
     let pages = Pages::new();

@@ -5,8 +5,8 @@ function paintGround(panel) {
   const { context, theme, width, height } = panel;
   context.fillStyle = theme.colours.paper;
   context.fillRect(0, 0, width, height);
-  panel.run.lanes.forEach((_, index) => {
-    context.fillStyle = index % 2 ? theme.colours["lane-odd"] : theme.colours["lane-even"];
+  panel.shown.forEach((index, row) => {
+    context.fillStyle = row % 2 ? theme.colours["lane-odd"] : theme.colours["lane-even"];
     context.fillRect(LABEL, panel.y(index), width - LABEL, panel.laneHeight - 1);
   });
 }
@@ -116,7 +116,7 @@ function paintFault(panel) {
 
 // Which part of the lanes can be seen, where that is not all of them: a bar at the right edge.
 function paintScroll(panel) {
-  const { context, theme, run, width, height, head, laneHeight } = panel, all = run.lanes.length * laneHeight, room = height - head;
+  const { context, theme, shown, width, height, head, laneHeight } = panel, all = shown.length * laneHeight, room = height - head;
   if (all <= room) return;
   context.fillStyle = theme.colours.ink;
   context.globalAlpha = 0.4;
@@ -125,14 +125,14 @@ function paintScroll(panel) {
 }
 
 function paintLabels(panel) {
-  const { context, theme, run, height, laneHeight } = panel;
+  const { context, theme, run, shown, height, laneHeight } = panel;
   context.fillStyle = theme.colours.paper;
   context.fillRect(0, 0, LABEL, height);
   context.fillStyle = theme.colours.ink;
   // Lanes that are too narrow for a line of text: every second one has a label.
   const every = laneHeight < 11 ? 2 : 1;
-  run.lanes.forEach((lane, index) => {
+  shown.forEach((index, row) => {
     const top = panel.y(index);
-    if (top >= panel.head - laneHeight / 2 && top < height && index % every === 0) context.fillText(lane.name, 6, top + laneHeight / 2);
+    if (top >= panel.head - laneHeight / 2 && top < height && row % every === 0) context.fillText(run.lanes[index].name, 6, top + laneHeight / 2);
   });
 }

@@ -64,6 +64,8 @@ class Run {
   isUnfinished(slot) { return this.ran(slot) && this.rows[slot][FINISHED] < 0; }
   // When its time on the core ends: what has no end runs to the end of the run.
   endOf(slot) { return this.rows[slot][FINISHED] >= 0 ? this.rows[slot][FINISHED] : this.end; }
+  // Whether anything happened on a lane.
+  isUsed(lane) { return (lane.tasks ?? lane.marks).length > 0 || (this.data.fault && lane.core === this.data.fault.core); }
   laneOf(slot) { return this.firstCore + this.rows[slot][CORE]; }
 
   // The place in a lane's tasks of the first one that ends at a time or after it.

@@ -5,7 +5,7 @@ class State {
     [this.run, this.selected] = [0, -1];
     [this.moment, this.range, this.reference, this.pointer] = [-1, null, null, null];
     [this.query, this.matches, this.match] = ["", [], -1];
-    this.switches = { counters: true, chain: true, edges: true };
+    this.switches = { counters: true, chain: true, edges: true, idle: true };
     this.sort = { column: "total", rising: false };
     this.tops = runs.map(() => 0);
     this.whole();
