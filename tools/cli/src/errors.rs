@@ -388,6 +388,7 @@ impl From<pto_image_build::BuildError> for Failure {
     fn from(error: pto_image_build::BuildError) -> Self {
         match error {
             pto_image_build::BuildError::NoCrate(_)
+            | pto_image_build::BuildError::Builder(_)
             | pto_image_build::BuildError::Kernel(_)
             | pto_image_build::BuildError::Manifest { .. } => Self::usage(error),
             error => Self::internal(error),

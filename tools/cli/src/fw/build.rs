@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use pto_host::fw::{ImageKind, Machine, Tracing};
-use pto_image_build::{BuilderSource, Built, KernelSource, Platform, Profile, Request, Source};
+use pto_image_build::{
+    BuildError, BuilderSource, Built, KernelSource, Platform, Profile, Request, Source,
+};
 use serde_json::json;
 
 use crate::args::{CompilerSource, FwBuildArgs, FwMachine, FwPlatform};
@@ -60,7 +62,13 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         tracing: if args.tracing { Tracing::On } else { Tracing::Off },
         target_folder: None,
     };
-    let built = pto_image_build::build(&request, &say)?;
+    let has_own_sources = request.crate_folder.is_some()
+        || [request.builders.len(), request.kernels.len(), request.features.len()] != [0; 3];
+    let built = pto_image_build::build(&request, &say).map_err(|error| match error {
+        // The sources of the default images compile: what does not, is what the user gave.
+        BuildError::Cargo { .. } if has_own_sources => Failure::usage(error),
+        error => error.into(),
+    })?;
     let as_json = || -> serde_json::Value {
         let image = |built: &Built| {
             json!({

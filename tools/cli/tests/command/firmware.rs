@@ -266,7 +266,7 @@ fn a_firmware_crate_of_ones_own_is_built_and_flashed() {
     assert!(refused.contains("the firmware has: increments, polynomials"), "{refused}");
     a_program_runs_with_flashed_kernels(&home);
     assert!(home.pto(&["fw", "build", "--crate", "/nowhere"], 2).stderr.contains("/nowhere"));
-    let foreign = home.pto(&["fw", "build", "--features", "misbehaving"], 4).stderr;
+    let foreign = home.pto(&["fw", "build", "--features", "misbehaving"], 2).stderr;
     assert!(foreign.contains("does not contain this feature: misbehaving"), "{foreign}");
 }
 
@@ -369,6 +369,16 @@ fn program_files_run_on_virt() {
         assert!(refused.contains("pto fw build --tracing"), "{refused}");
         assert!(!home.0.path().join("t.json").exists());
     }
+}
+
+/// A source that does not compile is a bad input file.
+#[test]
+fn a_builder_that_does_not_compile_is_refused_as_bad_input() {
+    let home = Home::new();
+    let source = home.0.path().join("bad.c");
+    fs::write(&source, "int build( {").expect("a file");
+    let refused = home.pto(&["fw", "build", "--builder", text(&source)], 2).stderr;
+    assert!(refused.contains("bad.c does not compile"), "{refused}");
 }
 
 #[test]
