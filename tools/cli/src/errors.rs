@@ -148,6 +148,13 @@ impl Failure {
         self.exit == Exit::Fault
     }
 
+    /// Whether tasks wait for each other.
+    pub(crate) fn is_circle(&self) -> bool {
+        let name = self.fault.as_ref().and_then(|fault| fault["name"].as_str());
+        let circles = [Fault::GRAPH_CYCLE, Fault::STALL_DEADLOCK].map(Fault::name);
+        name.is_some_and(|name| circles.contains(&name))
+    }
+
     /// What it says.
     pub(crate) fn message(&self) -> &str {
         &self.message

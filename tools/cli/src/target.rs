@@ -124,6 +124,9 @@ impl Target {
             Some(line) => {
                 failure.and(format!("The runtime refused line {line} of the graph file."))
             }
+            None if self.file.is_some() && failure.is_circle() => failure.and(
+                "`pto check` names the lines of tasks that wait for each other in a graph file.",
+            ),
             None => failure,
         }
     }

@@ -283,6 +283,25 @@ fn what_a_program_lacks_at_its_end_is_refused_with_the_line() {
     }
 }
 
+/// A run of tasks that wait for each other says which command names their lines.
+#[test]
+fn a_run_of_a_cycle_says_who_names_the_lines() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cycle.jsonl");
+    for variant in ["host_build_graph", "aicpu_build_graph"] {
+        let lines = [
+            format!(r#"{{"format": "pto-graph", "version": 1, "variant": "{variant}"}}"#),
+            r#"{"task": 0, "func": 14, "kind": "aiv", "after": [1]}"#.to_owned(),
+            r#"{"task": 1, "func": 14, "kind": "aiv", "after": [0]}"#.to_owned(),
+        ];
+        fs::write(&file, lines.join("\n")).expect("it is written");
+        let path = file.to_str().expect("UTF-8");
+        refused(&["run", path, "--stall-budget-ms=200"], 3, &["`pto check` names the lines"]);
+        let check = pto(&["check", path], 1).stdout;
+        assert!(check.contains("cycle: line 2"), "{check}");
+    }
+}
+
 /// A task that waits for itself, and one that has no block, are told as such by a run and by a check.
 #[test]
 fn impossible_tasks_are_refused_with_the_reason() {
