@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::array::Bytes;
 use crate::failure::{invalid, raised, raised_from, unknown};
 use crate::graph::{CoreType, Graph};
-use crate::held::{Held, Unlocked};
+use crate::held::{Held, Unlocked, locked};
 use crate::options::Asked;
 use crate::report::Report;
 use crate::running::interruptible;
@@ -34,7 +34,7 @@ fn closed() -> PyErr {
 impl Device {
     /// The device, if it is open.
     pub(crate) fn open_one(&self) -> PyResult<Unlocked<Arc<SharedDevice>>> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = locked(&self.0);
         held.as_ref().ok_or_else(closed)?.share()
     }
 
@@ -292,7 +292,7 @@ impl Device {
     /// Opens a session, which has the device for itself: this object is closed. `on_chip_bytes` are those of a fast region for tensors.
     #[pyo3(signature = (*, on_chip_bytes = 0))]
     fn session(&self, py: Python<'_>, on_chip_bytes: u64) -> PyResult<Session> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = locked(&self.0);
         held.as_ref().ok_or_else(closed)?.get()?;
         let owner = held.take().ok_or_else(closed)?.into_inner()?;
         let device = owner.into_device().map_err(|owner| {
@@ -307,7 +307,7 @@ impl Device {
 
     /// Closes the device; runs of other threads end first.
     fn close(&self) -> PyResult<()> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = locked(&self.0).take();
         // What is left goes with `held`, without the GIL.
         held.as_ref().map_or(Ok(()), |held| held.get().map(drop))
     }

@@ -1,6 +1,6 @@
 //! `Graph`: tasks and edges, built on the host.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use pto_host::abi::limits::{MAX_ARGS, MAX_TASKS};
 use pto_host::abi::numbers::Counted;
@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyRange;
 
 use crate::failure::{invalid, raised, unknown};
+use crate::held::locked;
 
 /// A graph that is being built.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -127,7 +128,7 @@ fn count_of(count: Option<usize>, args: &[RangeArg], each: Option<usize>) -> PyR
 
 impl Graph {
     pub(crate) fn draft(&self) -> MutexGuard<'_, GraphDraft> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 

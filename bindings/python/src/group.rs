@@ -17,7 +17,7 @@ use crate::array::Bytes;
 use crate::failure::{invalid, raised, unknown};
 use crate::group_program::{Call, Calls, KINDS, REDUCTIONS};
 use crate::group_workload::{self, Arrays, Ended};
-use crate::held::Held;
+use crate::held::{Held, locked};
 
 /// Bytes of the first window; each further one has at least twice as many, so that 16 suffice.
 const FIRST_WINDOW: u64 = 1 << 20;
@@ -253,7 +253,7 @@ impl Group {
 
     /// Closes the devices.
     fn close(&self) -> PyResult<()> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = locked(&self.0).take();
         // What is left goes with `held`, without the GIL.
         held.as_ref().map_or(Ok(()), |held| held.get().map(drop))
     }

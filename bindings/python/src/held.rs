@@ -3,9 +3,11 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pto_host::OfProcess;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 
 use crate::failure::raised_from;
 
@@ -76,4 +78,10 @@ impl<T: Clone + Send> Held<T> {
     pub(crate) fn share(&self) -> PyResult<Unlocked<T>> {
         Ok(Unlocked::new(self.get()?.clone()))
     }
+}
+
+/// Locks what objects of Python share, on a thread that has the GIL. Whoever holds the lock may wait for the GIL, as an exception does that is made under the
+/// lock: so this thread gives the GIL up while it waits.
+pub(crate) fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    Python::attach(|py| of.lock_py_attached(py)).unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! `Session`: a device that stays up, with programs in its memory.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pto_native::stitch::SharedSession;
 use pto_native::{Failure, FailureKind};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::raised_from;
-use crate::held::{Held, Unlocked};
+use crate::held::{Held, Unlocked, locked};
 use crate::kernel_stream::{Event, KernelStream, Notify};
 use crate::program::{LoadedProgram, Program, read};
 use crate::program_stream::ProgramStream;
@@ -25,7 +25,7 @@ impl Session {
     }
 
     fn open_one(&self) -> PyResult<Unlocked<Arc<SharedSession>>> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = locked(&self.0);
         let closed =
             || raised_from(Failure::new(FailureKind::INVALID_HANDLE, "the session is closed"));
         held.as_ref().ok_or_else(closed)?.share()
@@ -87,7 +87,7 @@ impl Session {
 
     /// Waits for what was submitted, and closes the session. Streams that are held keep the device.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let held = locked(&self.0).take();
         let Some(held) = held else { return Ok(()) };
         let session = held.into_inner()?;
         unlocked(py, move || session.synchronize())

@@ -159,3 +159,31 @@ ENDS = {
 @pytest.mark.parametrize("name", ENDS)
 def test_ends(name):
     run(["-c", textwrap.dedent(BEGIN) + textwrap.dedent(ENDS[name]) + '\nprint("done", flush=True)\n'])
+
+
+CLOSED = """
+import sys, threading
+import pto_runtime as pto
+sys.setswitchinterval(1e-6)
+device, owner = pto.Device(), pto.Device()
+session = owner.session()
+device.close(), session.close()
+def use(call):
+    for _ in range(10000):
+        try:
+            call()
+        except pto.PtoError as error:
+            assert error.name == "INVALID_HANDLE", error
+for call in (lambda: device.free(64), lambda: session.synchronize(), lambda: owner.session()):
+    threads = [threading.Thread(target=use, args=[call]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+print("done")
+"""
+
+
+def test_threads_that_use_what_is_closed_do_not_wait_for_each_other():
+    """The exception of one thread is made under a lock that the others wait for."""
+    assert run(["-c", CLOSED]) == "done\n"
