@@ -6,7 +6,6 @@ use pto_abi::limits::MAX_FUNC_ID;
 use pto_abi::{CoreKind, FuncId};
 use pto_aicore_kernels::{LIBRARY, LibraryKernel};
 
-use crate::device::Device;
 use crate::kernel::Kernel;
 
 /// Which kernels are registered, and what each expects, without asking the device, which may be busy.
@@ -21,13 +20,11 @@ impl Default for KernelKinds {
 }
 
 impl KernelKinds {
-    /// Takes over what is registered now on a device that has cores for it. A kernel that stays registered can be launched meanwhile.
-    pub(crate) fn read(&self, device: &Device) {
+    /// Takes over what is registered now. A kernel that stays registered can be launched meanwhile.
+    pub(crate) fn read<'k>(&self, kernels: impl Iterator<Item = (FuncId, &'k Kernel)>) {
         let mut kinds = [0; MAX_FUNC_ID];
-        for (func_id, kernel) in device.kernel_table().all() {
-            if device.cores(kernel.kind()) > 0 {
-                kinds[func_id.index()] = word_of(kernel);
-            }
+        for (func_id, kernel) in kernels {
+            kinds[func_id.index()] = word_of(kernel);
         }
         for (place, kind) in self.0.iter().zip(kinds) {
             place.store(kind, Ordering::Relaxed);

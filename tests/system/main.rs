@@ -4,7 +4,6 @@
 //! the simulator once more. `cargo test -p pto-tests --test system schedule` runs one of the files.
 
 mod abandoned;
-mod builder_calls;
 mod chains;
 mod every_way;
 mod frozen;

@@ -94,6 +94,11 @@ impl Device {
         Ok(())
     }
 
+    /// Those that it has cores for.
+    pub(crate) fn runnable_kernels(&self) -> impl Iterator<Item = (FuncId, &Kernel)> {
+        self.kernels.all().filter(|(_, kernel)| self.cores(kernel.kind()) > 0)
+    }
+
     pub(crate) fn kernel_table(&self) -> &KernelTable {
         &self.kernels
     }

@@ -342,7 +342,7 @@ impl Session {
         let _visit = self.shared.visit();
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         device.register_kernel(func_id, kernel)?;
-        self.shared.kernels.read(&device);
+        self.shared.kernels.read(device.runnable_kernels());
         Ok(())
     }
 
@@ -354,7 +354,7 @@ impl Session {
         let _visit = self.shared.visit();
         let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
         let func_id = device.func_id_of(kernel)?;
-        self.shared.kernels.read(&device);
+        self.shared.kernels.read(device.runnable_kernels());
         Ok(func_id)
     }
 

@@ -83,7 +83,7 @@ impl Shared {
     pub(super) fn new(device: &Device, options: SessionOptions) -> Result<Self, Error> {
         let memory = Arc::clone(device.shared_memory());
         let kernels = KernelKinds::default();
-        kernels.read(device);
+        kernels.read(device.runnable_kernels());
         let board = Arc::new(BoardMemory::new(&memory)?);
         Ok(Self {
             board,
