@@ -10,7 +10,7 @@ use pto_abi::ids::{GmAddr, TaskId};
 
 use crate::chain::Chain;
 use crate::range::TaskRange;
-use crate::submission::{Submission, TaskDesc};
+use crate::submission::{Publish, Submission, TaskDesc};
 use crate::task::TaskSpec;
 use crate::template::{ChainTemplate, NotFilled, Origin};
 
@@ -174,6 +174,25 @@ pub trait GraphBuilder {
             None => submit_range_one_by_one(self, range, ids),
         }
     }
+}
+
+/// What is left of a submission for a builder that has added its task: an edge from each producer, and the publish.
+///
+/// # Errors
+/// Those of [`GraphBuilder::add_edge`] and [`GraphBuilder::publish`].
+#[inline]
+pub fn link_and_publish<G: GraphBuilder + ?Sized>(
+    graph: &mut G,
+    task: TaskId,
+    (after, publish): (&[TaskId], Publish),
+) -> Result<(), Fault> {
+    for &producer in after {
+        graph.add_edge(producer, task)?;
+    }
+    if publish == Publish::Now {
+        graph.publish(task)?;
+    }
+    Ok(())
 }
 
 /// The task of a description that every builder takes as it is, tensors in runs that stream.

@@ -55,7 +55,7 @@ mod tensor_range;
 mod tensor_task;
 
 pub use block_shape::{BlockShape, Priority, StartMode};
-pub use builder::{EdgeOutcome, GraphBuilder};
+pub use builder::{EdgeOutcome, GraphBuilder, link_and_publish};
 pub use chain::{Chain, ChainPlan};
 pub use element::ElementType;
 pub use error::BuildError;
@@ -67,7 +67,7 @@ pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};
 pub use stream::{Scope, StreamBuilder, submit_tensor_range_one_by_one};
-pub use submission::{Publish, Submission, TaskDesc, link_and_publish};
+pub use submission::{Publish, Submission, TaskDesc};
 #[cfg(feature = "alloc")]
 pub use submitted::{GraphParts, SubmittedGraph};
 pub use task::TaskSpec;

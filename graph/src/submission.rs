@@ -12,10 +12,8 @@
 //! A builder that does not take a description as it is (a chain, where it has none) answers `None` and has done nothing. The call then submits its parts,
 //! each of which is a submission as well. So a layer in front of a builder sees what the builder sees.
 
-use pto_abi::Fault;
 use pto_abi::ids::TaskId;
 
-use crate::builder::GraphBuilder;
 use crate::chain::Chain;
 use crate::predicate::Predicate;
 use crate::range::TaskRange;
@@ -46,7 +44,7 @@ pub enum TaskDesc<'a> {
 pub enum Publish {
     /// With the submission.
     Now,
-    /// When the program [publishes](GraphBuilder::publish) it. Ranges are published at once.
+    /// When the program [publishes](crate::GraphBuilder::publish) it. Ranges are published at once.
     Later,
 }
 
@@ -95,23 +93,4 @@ impl<'a> Submission<'a> {
         self.publish = Publish::Later;
         self
     }
-}
-
-/// What is left of a submission for a builder that has added its task: an edge from each producer, and the publish.
-///
-/// # Errors
-/// Those of [`GraphBuilder::add_edge`] and [`GraphBuilder::publish`].
-#[inline]
-pub fn link_and_publish<G: GraphBuilder + ?Sized>(
-    graph: &mut G,
-    task: TaskId,
-    (after, publish): (&[TaskId], Publish),
-) -> Result<(), Fault> {
-    for &producer in after {
-        graph.add_edge(producer, task)?;
-    }
-    if publish == Publish::Now {
-        graph.publish(task)?;
-    }
-    Ok(())
 }

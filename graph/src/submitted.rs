@@ -14,8 +14,8 @@ use pto_abi::image::{ImageParts, ImageTask};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::limits::MAX_ARGS;
 
-use crate::builder::{EdgeOutcome, GraphBuilder};
-use crate::submission::{Submission, TaskDesc, link_and_publish};
+use crate::builder::{EdgeOutcome, GraphBuilder, link_and_publish};
+use crate::submission::{Submission, TaskDesc};
 use crate::task::TaskSpec;
 
 /// Tasks, edges and arguments of a graph.
