@@ -143,7 +143,7 @@ struct Copy {
 }
 
 /// # Safety
-/// `copy` is a [`Copy`] whose places may be read and written.
+/// `copy` is a [`struct@Copy`] whose places may be read and written.
 unsafe extern "C" fn copy_bytes(copy: *mut c_void, _: *mut u64, _: c_int) -> c_int {
     // SAFETY: the caller vouches for it.
     let Copy { from, to, bytes } = unsafe { copy.cast::<Copy>().read() };
