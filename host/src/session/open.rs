@@ -423,28 +423,28 @@ impl Session {
         for (last, stream) in submitted {
             super::stream::await_over(&stream, last, &self.shared.driver).unwrap_or_default();
         }
-        self.end();
+        self.end(serving::is_here(self.shared.driver.address()));
         let device = Arc::clone(&self.device);
         drop(self);
         let device = Arc::try_unwrap(device).ok()?;
         Some(device.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn end(&mut self) {
+    /// Ends the session, and waits until everything is over. With `behind` it ends behind this call: a function of the host that drops a session waits neither
+    /// for its own session nor for another one, of which a function may drop the session of this one.
+    fn end(&mut self, behind: bool) {
         self.shared.end();
         self.shared.streams().iter().for_each(|stream| {
             stream.abort();
         });
         self.shared.touch();
         match &mut self.service {
-            // One of its own threads does not wait for itself: the service ends when the function has returned that has dropped the session.
-            Running::Thread(thread) if serving::is_here(self.shared.driver.address()) => {
-                drop(thread.take())
-            }
+            Running::Thread(thread) if behind => drop(thread.take()),
             // A service that panicked has said so on standard error.
             Running::Thread(thread) => {
                 thread.take().into_iter().for_each(|thread| thread.join().unwrap_or_default());
             }
+            Running::Stepped(service) if behind => service.run_dry_behind(),
             Running::Stepped(service) => service.run_dry(),
         }
     }
@@ -452,7 +452,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.end();
+        self.end(serving::is_anywhere());
     }
 }
 

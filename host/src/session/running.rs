@@ -92,6 +92,11 @@ impl SteppedService {
         self.step(None);
     }
 
+    /// The same, where another thread that steps it just now may wait for this one: that thread then does so.
+    pub(super) fn run_dry_behind(&self) {
+        self.try_step(None);
+    }
+
     fn turn(&self, mut service: MutexGuard<'_, Service>, idle: Option<Duration>) -> Stepped {
         self.stepper.store(this_thread(), Ordering::Relaxed);
         let mut worked = service.step(idle);

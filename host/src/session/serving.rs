@@ -48,6 +48,11 @@ pub(super) fn is_here(driver: usize) -> bool {
     here(driver).is_some()
 }
 
+/// Whether the calling thread works for a session, this one or another.
+pub(super) fn is_anywhere() -> bool {
+    SERVING.get().is_some()
+}
+
 /// Does `work` as the service of that session, or as a function of a stream.
 pub(super) fn serve<R>(driver: usize, stream: Option<StreamId>, work: impl FnOnce() -> R) -> R {
     let serving = stream.map_or(Serving::Service, Serving::Function);

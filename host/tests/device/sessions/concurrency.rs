@@ -236,6 +236,34 @@ fn a_function_may_drop_the_session_that_calls_it() {
     }
 }
 
+/// Each of two sessions has a function that drops the other one.
+#[test]
+fn functions_may_drop_the_session_of_each_other() {
+    for drive in [None, Some(Drive::Stepped { seed: 3 })] {
+        let open = || device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
+        let [one, other] = [open(), open()];
+        let streams = [one.stream().unwrap(), other.stream().unwrap()];
+        let together = Arc::new(Barrier::new(2));
+        let (tell, told) = mpsc::channel();
+        for (stream, dropped) in streams.iter().zip([other, one]) {
+            let (together, tell) = (Arc::clone(&together), tell.clone());
+            let drops = move || {
+                together.wait();
+                drop(dropped);
+                tell.send(()).unwrap();
+            };
+            stream.call(drops).unwrap();
+        }
+        for stream in streams {
+            // In a stepped session, whoever waits makes the turns.
+            std::thread::spawn(move || stream.synchronize_within(LONG).unwrap_or_default());
+        }
+        for _ in 0..2 {
+            told.recv_timeout(LONG).expect("neither function waits for the other one");
+        }
+    }
+}
+
 #[test]
 fn a_function_does_not_wait_for_the_stream_that_calls_it() {
     let session = Arc::new(session());
