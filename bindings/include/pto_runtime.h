@@ -38,7 +38,7 @@
 #define PTO_ERROR_ZERO_SIZE 0x40000012
 /* A size that 64 bits do not hold. Check the shape. */
 #define PTO_ERROR_SIZE_OVERFLOW 0x40000013
-/* The device's memory is full. Free buffers, or open the device with more memory. */
+/* The device's memory is full. Free buffers, or open the device with more memory (gm_bytes). */
 #define PTO_ERROR_OUT_OF_MEMORY 0x40000014
 /* An address is freed twice. Free each allocation once. */
 #define PTO_ERROR_DOUBLE_FREE 0x40000015
@@ -72,7 +72,7 @@
 #define PTO_ERROR_EXECUTABLE_MEMORY 0x40000034
 /* A capacity is above its limit. Run a smaller graph, or lower the capacity. */
 #define PTO_ERROR_CAPACITY 0x40000040
-/* Tasks, edges and arguments of a run do not fit the device's memory. Free buffers, open the device with more memory, or lower the capacities. */
+/* Tasks, edges and arguments of a run do not fit the device's memory. Free buffers, open the device with more memory (gm_bytes), or lower the capacities. */
 #define PTO_ERROR_ARENA_MEMORY 0x40000041
 /* The arena does not hold the graph. This is an error of the runtime: report it. */
 #define PTO_ERROR_IMAGE_REGION 0x40000042
