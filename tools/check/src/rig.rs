@@ -165,6 +165,10 @@ fn index(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
+/// Rows of the tensor map, at least: more than a run has. Tensors whose addresses share a row can get edges that others imply, and where memory lies differs from process
+/// to process. With so many rows hardly any share one, so that each check of a program counts the same edges.
+const MAP_ROWS: usize = 1 << 16;
+
 /// The words of a run on rings of one size.
 pub(crate) struct Words {
     build_mode: BuildMode,
@@ -181,7 +185,7 @@ impl Words {
             window: rings.window,
             arg_words: index(rings.arg_words),
             chunks: index(rings.edge_chunks),
-            map_rows: (entries / 4).max(4),
+            map_rows: (entries / 4).max(MAP_ROWS),
             map_cells: entries,
             map_entries: entries,
             heap_rings: rings.heap_rings as usize,
