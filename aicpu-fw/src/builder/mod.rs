@@ -362,14 +362,10 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn submit_links(
         &mut self,
         chain: &Chain<'_>,
-        (after, publish): (&[TaskId], Publish),
+        rest: (&[TaskId], Publish),
     ) -> Result<TaskId, Fault> {
         let (task, id) = self.insert_chain(chain)?;
-        match publish {
-            Publish::Now => self.publish_behind((task, id), after, 0)?,
-            Publish::Later => link_and_publish(self, id, (after, publish))?,
-        }
-        Ok(id)
+        self.end_submission((task, id), rest)
     }
 
     /// The same, of a template.
@@ -377,9 +373,19 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn submit_filled(
         &mut self,
         template: &ChainTemplate,
-        (after, publish): (&[TaskId], Publish),
+        rest: (&[TaskId], Publish),
     ) -> Result<TaskId, Fault> {
         let (task, id) = self.insert_template(template)?;
+        self.end_submission((task, id), rest)
+    }
+
+    /// The edges of the newest task that the program names, and its publish.
+    #[inline(always)]
+    fn end_submission(
+        &mut self,
+        (task, id): (&Task, TaskId),
+        (after, publish): (&[TaskId], Publish),
+    ) -> Result<TaskId, Fault> {
         match publish {
             Publish::Now => self.publish_behind((task, id), after, 0)?,
             Publish::Later => link_and_publish(self, id, (after, publish))?,

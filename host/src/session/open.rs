@@ -430,8 +430,8 @@ impl Session {
         Some(device.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the session, and waits until everything is over. With `behind` it ends behind this call: a function of the host that drops a session waits neither
-    /// for its own session nor for another one, of which a function may drop the session of this one.
+    /// Ends the session, and waits until everything is over. With `behind` nobody waits here, and the session ends later: so it is where a function of the host
+    /// drops a session. That session may be running a function that drops the session of the first one, and the two would wait for ever.
     fn end(&mut self, behind: bool) {
         self.shared.end();
         self.shared.streams().iter().for_each(|stream| {

@@ -92,7 +92,7 @@ impl SteppedService {
         self.step(None);
     }
 
-    /// The same, where another thread that steps it just now may wait for this one: that thread then does so.
+    /// The same, without waiting for another thread that steps it just now: that thread steps it until everything is over.
     pub(super) fn run_dry_behind(&self) {
         self.try_step(None);
     }

@@ -220,7 +220,7 @@ impl<'p> Part<'p> {
         }
     }
 
-    /// Adds work that hides something, unpublished.
+    /// Adds a task that hides something, unpublished.
     fn behind_gate(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let gate = self.gate()?;
         let stream = self.stream.get_mut();
@@ -262,7 +262,7 @@ impl<'p> Part<'p> {
         self.order.as_ref().is_some_and(|order| order.hides_view(view))
     }
 
-    /// Whether work names memory whose tasks the runtime cannot put in order.
+    /// Whether a description names memory whose tasks the runtime cannot put in order.
     fn hides_any(&self, desc: &TaskDesc<'_>) -> bool {
         match desc {
             TaskDesc::Kernel(task) => task.args.iter().any(|word| self.hides_word(*word)),
