@@ -34,8 +34,8 @@ pub trait GraphBuilder {
     /// The words that the host marshalled.
     fn orch_args(&self) -> &[u64];
 
-    /// Submits what is described, and returns the task, of a range the last one. `None`: this builder does not take such a description as it is, and has done
-    /// nothing.
+    /// Submits what is described, and returns the task, of a range the last one, of a replay [`TaskId::NONE`]. `None`: this builder does not take such a
+    /// description as it is, and has done nothing.
     ///
     /// # Errors
     /// Those of the call that submits the same: [`add_task`](Self::add_task), [`submit_chain`](Self::submit_chain),

@@ -2,17 +2,12 @@
 
 /// Implements [`GraphBuilder`](crate::GraphBuilder) for a type by the builder that it holds:
 /// `forward_graph_builder!(['g] Wrapped<'g> => 0)` for the generic parameters, the type, and the field. Each call that a builder may implement is the
-/// same call of that builder, those with a default included.
+/// same call of that builder, those with a default included. A method of the type behind the field, `=> 0, checked`, submits instead.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! forward_graph_builder {
     ([$($parameter:tt)*] $builder:ty => $($field:tt).+) => {
         impl<$($parameter)*> $crate::GraphBuilder for $builder {
-            #[inline]
-            fn orch_args(&self) -> &[u64] {
-                self.$($field).+.orch_args()
-            }
-
             // Always: what is submitted is known where the program calls, and not behind a call.
             #[inline(always)]
             fn submit_desc(
@@ -23,6 +18,30 @@ macro_rules! forward_graph_builder {
                 $crate::abi::Fault,
             > {
                 self.$($field).+.submit_desc(submission)
+            }
+
+            $crate::forward_graph_builder!(@calls $($field).+);
+        }
+    };
+    ([$($parameter:tt)*] $builder:ty => $($field:tt).+, $submit:ident) => {
+        impl<$($parameter)*> $crate::GraphBuilder for $builder {
+            fn submit_desc(
+                &mut self,
+                submission: $crate::Submission<'_>,
+            ) -> ::core::result::Result<
+                ::core::option::Option<$crate::abi::TaskId>,
+                $crate::abi::Fault,
+            > {
+                self.$submit(submission)
+            }
+
+            $crate::forward_graph_builder!(@calls $($field).+);
+        }
+    };
+    (@calls $($field:tt).+) => {
+            #[inline]
+            fn orch_args(&self) -> &[u64] {
+                self.$($field).+.orch_args()
             }
 
             #[inline]
@@ -80,6 +99,5 @@ macro_rules! forward_graph_builder {
             ) -> ::core::result::Result<(), $crate::abi::Fault> {
                 self.$($field).+.fill_template(template, chain)
             }
-        }
     };
 }

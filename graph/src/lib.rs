@@ -9,7 +9,7 @@
 //! A program neither allocates nor knows where it runs: the same function builds on the host, on the device and in the
 //! simulator. [`builder_set!`] gives programs the names by which a launch asks for one.
 //!
-//! Where to look: `submission.rs` what every submission is; `builder.rs` and `stream.rs` the two interfaces; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
+//! Where to look: `submission.rs` what every submission is; `builder.rs` and `stream.rs` the two interfaces; `stream_op.rs` what a stream does beside submissions; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
 //! [`signature`] what kernels expect, and the check of calls;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
 //! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
@@ -44,6 +44,7 @@ mod scope;
 mod set;
 pub mod signature;
 mod stream;
+mod stream_op;
 mod submission;
 #[cfg(feature = "alloc")]
 mod submitted;
@@ -67,6 +68,7 @@ pub use recording::{Bindings, Bound, MAX_BOUND, Recording};
 pub use scope::{DependencyMode, ScopeId};
 pub use set::{BuilderSet, NoBuilders, set_apart};
 pub use stream::{Scope, StreamBuilder, submit_tensor_range_one_by_one};
+pub use stream_op::{OpResult, StreamOp};
 pub use submission::{Publish, Submission, TaskDesc};
 #[cfg(feature = "alloc")]
 pub use submitted::{GraphParts, SubmittedGraph};

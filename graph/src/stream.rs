@@ -1,6 +1,8 @@
 //! The interface of the streaming runtime (`tensormap_and_ringbuffer`): tasks with tensors, from which the
 //! dependencies are derived.
 //!
+//! A builder implements [`stream_op`](StreamBuilder::stream_op) beside what every builder implements. The other calls are written here, once.
+//!
 //! A program is `fn build<G: StreamBuilder>(stream: &mut G)`, registered in the `stream` part of
 //! [`builder_set!`](crate::builder_set). Programs of [`GraphBuilder`] run under this variant as well, unchanged.
 
@@ -19,6 +21,7 @@ use crate::exchange::{Crossing, Exchange};
 use crate::predicate::Predicate;
 use crate::recording::{Bindings, Bound, Recording};
 use crate::scope::{DependencyMode, ScopeId};
+use crate::stream_op::{OpResult, StreamOp};
 use crate::submission::{Submission, TaskDesc};
 use crate::template::ChainTemplate;
 use crate::tensor::TensorView;
@@ -31,46 +34,77 @@ use crate::tensor_task::{Arg, TensorTask};
 /// reads (read after write) or writes (write after write), and for those that read what it writes (write after
 /// read), where the regions have an element in common.
 pub trait StreamBuilder: GraphBuilder {
+    /// Does an operation, and returns what the operation names. [`StreamOp::alone`] answers those of builders that have no transfers.
+    ///
+    /// # Errors
+    /// Those of the call that has the name of the operation.
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault>;
+
     /// Opens a scope. The program itself is a scope, of derived dependencies.
     ///
     /// # Errors
     /// `STREAM_SCOPE_DEPTH`.
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault>;
+    #[inline]
+    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
+        match self.stream_op(StreamOp::OpenScope(mode))? {
+            OpResult::Scope(scope) => Ok(scope),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
+    }
 
     /// Closes the innermost scope: its tensors are given up when its tasks have completed.
     ///
     /// # Errors
     /// `STREAM_SCOPE_NOT_OPEN`: it is not the innermost open one, or closed already.
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault>;
+    #[inline]
+    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        self.stream_op(StreamOp::CloseScope(scope)).map(drop)
+    }
 
     /// A tensor on the heap of the innermost scope; what is in it is not initialised. Waits while the heap is full.
     /// [`Scope::tensor`] gives one that the compiler keeps inside the scope.
     ///
     /// # Errors
     /// `STREAM_VIEW_RANK`, `STREAM_VIEW_RANGE`, `STREAM_HEAP_RING`.
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault>;
+    #[inline]
+    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+        match self.stream_op(StreamOp::Alloc(element, shape))? {
+            OpResult::Tensor(view) => Ok(view),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
+    }
 
     /// Lets the others work. A program that computes for long without adding a task calls this now and then, so that its run can
     /// end when a budget is over.
     ///
     /// # Errors
     /// The fault of the run, if it has one.
-    fn give_way(&mut self) -> Result<(), Fault> {
-        Ok(())
+    #[inline]
+    fn yield_now(&mut self) -> Result<(), Fault> {
+        self.stream_op(StreamOp::Yield).map(drop)
     }
 
-    /// Waits until everything that writes the element has completed, and reads it; the value stands in the low
+    /// Waits until everything that writes the element has completed, and reads it; the value is in the low
     /// bits of the word.
     ///
     /// # Errors
     /// `STREAM_VIEW_RANGE`, `BUILD_GM_RANGE`, `STREAM_WAIT_FOREVER` where it cannot come.
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault>;
+    #[inline]
+    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+        match self.stream_op(StreamOp::Get(view, index))? {
+            OpResult::Value(value) => Ok(value),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
+    }
 
     /// Waits until everything that reads or writes the element has completed, and writes it.
     ///
     /// # Errors
     /// As [`get`](Self::get).
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault>;
+    #[inline]
+    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+        self.stream_op(StreamOp::Set(view, index, value)).map(drop)
+    }
 
     /// Submits the transfers of an exchange, by the communicator of the run's group, which counts the collectives of the run. Without a group this
     /// is rank 0 of 1.
@@ -78,8 +112,7 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// `TRANSFER_NO_ENGINE`: this device has no transfers; those of the [`Communicator`](crate::group::Communicator)'s calls.
     fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
-        let _ = exchange;
-        Err(Fault::TRANSFER_NO_ENGINE)
+        self.stream_op(StreamOp::Exchange(exchange)).map(drop)
     }
 
     /// A pipeline begins whose processes are on several ranks: this rank, and how many there are. Its [crossings](Self::cross) are those of one call
@@ -89,8 +122,10 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// `TRANSFER_WORDS`: the group's words are damaged; those of a submission.
     fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
-        let _ = print;
-        Ok((0, 1))
+        match self.stream_op(StreamOp::BeginCrossings(print))? {
+            OpResult::Ranks(rank, size) => Ok((rank, size)),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
     }
 
     /// Submits a side of a crossing of the pipeline that was begun last. It is complete when the transfer is over on this rank.
@@ -98,31 +133,53 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// `TRANSFER_NO_ENGINE`: this device has no transfers; `TRANSFER_RANK`, `TRANSFER_TENSOR`, and those of a submission.
     fn cross(&mut self, crossing: &Crossing<'_>) -> Result<TaskId, Fault> {
-        let _ = crossing;
-        Err(Fault::TRANSFER_NO_ENGINE)
+        match self.stream_op(StreamOp::Cross(crossing))? {
+            OpResult::Task(task) => Ok(task),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
     }
 
     /// What is submitted up to [`end_collective`](Self::end_collective) belongs to a collective call, also to one that consists of other calls. For
     /// builders that watch what collectives do; others do nothing.
-    fn begin_collective(&mut self, call: &CollectiveCall) {
-        let _ = call;
+    ///
+    /// # Errors
+    /// Those of the run.
+    fn begin_collective(&mut self, call: &CollectiveCall) -> Result<(), Fault> {
+        self.stream_op(StreamOp::BeginCollective(call)).map(drop)
     }
 
     /// All of the collective call that was begun last has been submitted.
-    fn end_collective(&mut self) {}
+    ///
+    /// # Errors
+    /// Those of the run.
+    fn end_collective(&mut self) -> Result<(), Fault> {
+        self.stream_op(StreamOp::EndCollective).map(drop)
+    }
 
     /// Begins a recording: from here to [`end_recording`](Self::end_recording) tasks are written down instead of added. Returns
     /// the recording's number. [`record`](Self::record) calls both.
     ///
     /// # Errors
     /// `STREAM_RECORDING_OPEN`, `STREAM_RECORDING_FULL`, `STREAM_VIEW_*`, `STREAM_SCOPE_DEPTH`.
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault>;
+    #[inline]
+    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
+        match self.stream_op(StreamOp::BeginRecording(shapes))? {
+            OpResult::Serial(serial) => Ok(serial),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
+    }
 
     /// Ends the recording.
     ///
     /// # Errors
     /// `STREAM_NOT_RECORDING`, `STREAM_RECORDING_FULL`, `STREAM_SCOPE_NOT_OPEN`.
-    fn end_recording(&mut self) -> Result<Recording, Fault>;
+    #[inline]
+    fn end_recording(&mut self) -> Result<Recording, Fault> {
+        match self.stream_op(StreamOp::EndRecording)? {
+            OpResult::Recorded(recording) => Ok(recording),
+            _ => Err(Fault::RUNTIME_VARIANT),
+        }
+    }
 
     /// Adds and publishes the tasks of a recording, on other tensors and scalars. The order to the tasks around it follows
     /// from what it reads and writes of them, the order within it from the recording.
@@ -130,7 +187,10 @@ pub trait StreamBuilder: GraphBuilder {
     /// # Errors
     /// `STREAM_RECORDING_UNKNOWN`, `STREAM_REPLAY_MISFIT` and `STREAM_REPLAY_ALIAS` with the binding's index,
     /// `STREAM_STALE_TENSOR`, `STREAM_RECORDING_OPEN`, and those of a submission.
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault>;
+    #[inline]
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
+        whole(self.submit_desc(Submission::new(TaskDesc::Replay(recording, bindings)))).map(drop)
+    }
 
     /// Records what `body` submits: tasks, scopes and their tensors. Nothing of it runs before it is replayed. `shapes`
     /// say what the tensors look like that are bound then; tensors of the host's that are used without being bound

@@ -17,6 +17,7 @@ use pto_abi::ids::TaskId;
 use crate::chain::Chain;
 use crate::predicate::Predicate;
 use crate::range::TaskRange;
+use crate::recording::{Bindings, Recording};
 use crate::task::TaskSpec;
 use crate::template::ChainTemplate;
 use crate::tensor_range::TensorRange;
@@ -37,6 +38,8 @@ pub enum TaskDesc<'a> {
     Range(&'a TaskRange<'a>, &'a mut [TaskId]),
     /// Tasks of one kernel on tensors; their ids are written to the slice.
     TensorRange(&'a TensorRange<'a>, &'a mut [TaskId]),
+    /// The tasks of a recording, on what it is bound to. They are published at once, and have no id that a program could name.
+    Replay(&'a Recording, &'a Bindings<'a>),
 }
 
 /// When the schedulers see a task.

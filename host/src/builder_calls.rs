@@ -1,21 +1,24 @@
 //! Whether the tasks that a builder program of this process adds call kernels with what these take.
 //!
 //! ```text
-//! task(), tensor_task(), ranges --> DeviceCall::check (call_check.rs) --> why not
-//! allocated(): the heap of the run    begin_recording() .. end_recording() --> calls of a recording --> replay(): the same, with what is bound
+//! program --submit_desc--> CheckedGraph --> DeviceCall::check (call_check.rs) --> why not
+//!                               '--> the builder: tensors of the heap, calls of a recording, which a replay checks again with what it binds
 //! ```
 //! The table of kernels is the host's, so that only programs of this process are checked before their tasks run. Tasks that bring the address of their
 //! code are not looked at.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pto_abi::chain::MAX_CHAIN_ARGS;
-use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_abi::gm::GmWindow;
+use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::LibraryKernel;
 use pto_graph::signature::Signature;
 use pto_graph::{
-    Arg, Bindings, PLACEHOLDER, Recording, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+    Arg, Bindings, Chain, HostedBuilder, OpResult, PLACEHOLDER, Recording, StreamBuilder, StreamOp,
+    Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+    forward_graph_builder,
 };
 
 use crate::call_check::{DeviceCall, Given, GivenView, Heap, OfBuilder};
@@ -46,6 +49,88 @@ struct RecordedCall {
     kernels: Vec<(FuncId, CoreKind)>,
     blocks: u32,
     given: Vec<Given>,
+}
+
+/// A builder whose tasks are checked before they are added. A task that is refused is not added, and the build fails.
+pub struct CheckedGraph<'g> {
+    graph: &'g mut dyn HostedBuilder,
+    calls: BuilderCalls,
+    /// Tasks that were added: of the program, and of the recording that is being made.
+    added: u64,
+    recorded: u64,
+    refused: Arc<OnceLock<String>>,
+}
+
+impl<'g> CheckedGraph<'g> {
+    /// `graph`, behind these checks.
+    pub fn new(graph: &'g mut dyn HostedBuilder, calls: BuilderCalls) -> Self {
+        Self { graph, calls, added: 0, recorded: 0, refused: Arc::default() }
+    }
+
+    /// Where the sentence comes that says which task was refused, and why.
+    #[must_use]
+    pub fn refused(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.refused)
+    }
+
+    fn submit_checked(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
+        let number = if self.calls.open.is_some() { self.recorded } else { self.added };
+        let (checked, tasks) = match &submission.desc {
+            TaskDesc::Kernel(task) => (self.calls.task(number, task), 1),
+            TaskDesc::Tensors(task) => (self.calls.tensor_task(number, task), 1),
+            TaskDesc::Chain(chain) => (self.calls.chain(number, chain), 1),
+            TaskDesc::Template(template) => {
+                (template.with_chain(|chain| self.calls.chain(number, chain)), 1)
+            }
+            TaskDesc::Range(range, _) => (self.calls.range(number, range), range.tasks()),
+            TaskDesc::TensorRange(range, _) => {
+                (self.calls.tensor_range(number, range), range.tasks())
+            }
+            TaskDesc::Replay(recording, bindings) => {
+                (self.calls.replay(recording, bindings), recording.tasks)
+            }
+        };
+        if let Err(what) = checked {
+            self.refused.get_or_init(|| what);
+            return Err(Fault::BUILD_FAILED);
+        }
+        let submitted = self.graph.submit_desc(submission)?;
+        if submitted.is_some() {
+            let count =
+                if self.calls.open.is_some() { &mut self.recorded } else { &mut self.added };
+            *count += u64::from(tasks);
+        }
+        Ok(submitted)
+    }
+}
+
+forward_graph_builder!(['g] CheckedGraph<'g> => graph, submit_checked);
+
+impl HostedBuilder for CheckedGraph<'_> {
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        self.graph.as_stream().is_some().then_some(self)
+    }
+
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        self.graph.arena()
+    }
+}
+
+impl StreamBuilder for CheckedGraph<'_> {
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        let stream = self.graph.as_stream().ok_or(Fault::BUILD_NOT_STREAMING)?;
+        let done = stream.stream_op(op)?;
+        match done {
+            OpResult::Tensor(view) => self.calls.allocated(&view),
+            OpResult::Serial(_) => {
+                self.recorded = 0;
+                self.calls.open = Some(Vec::new());
+            }
+            OpResult::Recorded(recording) => self.calls.end_recording(&recording),
+            _ => {}
+        }
+        Ok(done)
+    }
 }
 
 impl Device {
@@ -79,7 +164,7 @@ impl BuilderCalls {
     ///
     /// # Errors
     /// What is wrong with them: task, kernel, argument and what to give.
-    pub fn task(&mut self, number: u64, task: &TaskSpec<'_>) -> Result<(), String> {
+    fn task(&mut self, number: u64, task: &TaskSpec<'_>) -> Result<(), String> {
         if task.kernel != GmAddr::NULL {
             return Ok(());
         }
@@ -96,7 +181,7 @@ impl BuilderCalls {
     ///
     /// # Errors
     /// As [`task`](Self::task).
-    pub fn range(&mut self, number: u64, range: &TaskRange<'_>) -> Result<(), String> {
+    fn range(&mut self, number: u64, range: &TaskRange<'_>) -> Result<(), String> {
         // Of a kernel that is not of the library only the cores are known, which are the same for all.
         let is_of_library = self.is_of_library(range.task().func_id);
         let looked_at = if is_of_library { range.tasks() } else { range.tasks().min(1) };
@@ -110,11 +195,23 @@ impl BuilderCalls {
         })
     }
 
+    /// Whether the kernels of a chain take their words.
+    fn chain(&mut self, number: u64, chain: &Chain<'_>) -> Result<(), String> {
+        if chain.check().is_err() {
+            // The runtime says why.
+            return Ok(());
+        }
+        let mut words = [0; MAX_CHAIN_ARGS];
+        chain
+            .turns()
+            .try_for_each(|(link, turn)| self.task(number, &link.task_at(turn, &mut words)))
+    }
+
     /// Whether the kernels of the task with this number take its arguments.
     ///
     /// # Errors
     /// As [`task`](Self::task).
-    pub fn tensor_task(&mut self, number: u64, task: &TensorTask<'_>) -> Result<(), String> {
+    fn tensor_task(&mut self, number: u64, task: &TensorTask<'_>) -> Result<(), String> {
         let checked = self.check_tensor_task(number, task);
         checked.map_err(|what| format!("task {number}: {what}"))
     }
@@ -150,7 +247,7 @@ impl BuilderCalls {
     ///
     /// # Errors
     /// As [`task`](Self::task).
-    pub fn tensor_range(&mut self, number: u64, range: &TensorRange<'_>) -> Result<(), String> {
+    fn tensor_range(&mut self, number: u64, range: &TensorRange<'_>) -> Result<(), String> {
         let task = range.task();
         let mut kernels = std::iter::once(&task.func_id).chain(task.block_shape.vectors());
         if !kernels.any(|func_id| self.is_of_library(*func_id)) {
@@ -182,19 +279,14 @@ impl BuilderCalls {
     }
 
     /// The run has given out a tensor of its heap.
-    pub fn allocated(&mut self, tensor: &TensorView<'_>) {
+    fn allocated(&mut self, tensor: &TensorView<'_>) {
         if self.open.is_none() {
             self.heap.add(tensor.base(), tensor.tensor_bytes());
         }
     }
 
-    /// A recording begins.
-    pub fn begin_recording(&mut self) {
-        self.open = Some(Vec::new());
-    }
-
-    /// It has ended.
-    pub fn end_recording(&mut self, recording: &Recording) {
+    /// A recording has ended.
+    fn end_recording(&mut self, recording: &Recording) {
         if let Some(calls) = self.open.take() {
             self.recordings.insert(recording.at, calls);
         }
@@ -204,7 +296,7 @@ impl BuilderCalls {
     ///
     /// # Errors
     /// As [`task`](Self::task), with the number of the task in the recording.
-    pub fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), String> {
+    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), String> {
         let Some(calls) = self.recordings.remove(&recording.at) else { return Ok(()) };
         let checked = calls.iter().try_for_each(|call| {
             let checked = self.check_replayed(call, bindings);

@@ -102,7 +102,7 @@ pub use backend::StartTimes;
 #[cfg(feature = "virt")]
 pub use backend::{Placement, VirtDeviceOptions};
 pub use buffer::DeviceBuffer;
-pub use builder_calls::BuilderCalls;
+pub use builder_calls::{BuilderCalls, CheckedGraph};
 pub use control::RunControl;
 pub use cycle::Cycle;
 pub use device::{Device, DeviceDescription};

@@ -16,8 +16,8 @@ use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
 use pto_graph::task_list::MAX_VIEWS;
 use pto_graph::{
-    Arg, Bindings, DependencyMode, EdgeOutcome, ElementType, GraphBuilder, HeapTag, Recording,
-    ScopeId, StartMode, StreamBuilder, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
+    Arg, EdgeOutcome, ElementType, GraphBuilder, HeapTag, OpResult, ScopeId, StartMode,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
     link_and_publish,
 };
 
@@ -267,6 +267,7 @@ impl GraphBuilder for ListBuilder<'_> {
         let id = match desc {
             TaskDesc::Kernel(task) => self.list_kernel(&task)?,
             TaskDesc::Tensors(task) => self.list_tensors(task)?,
+            TaskDesc::Replay(..) => return Err(Fault::STREAM_RECORDING_UNKNOWN),
             _ => return Ok(None),
         };
         link_and_publish(self, id, (after, publish))?;
@@ -298,8 +299,8 @@ impl GraphBuilder for ListBuilder<'_> {
     }
 }
 
-impl StreamBuilder for ListBuilder<'_> {
-    fn open_scope(&mut self, _mode: DependencyMode) -> Result<ScopeId, Fault> {
+impl ListBuilder<'_> {
+    fn push_scope(&mut self) -> Result<ScopeId, Fault> {
         if self.scopes.len() > MAX_SCOPES {
             return Err(Fault::STREAM_SCOPE_DEPTH);
         }
@@ -312,7 +313,7 @@ impl StreamBuilder for ListBuilder<'_> {
         Ok(id)
     }
 
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+    fn pop_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
         let is_innermost = self.scopes.len() > 1
             && self.scopes.last().is_some_and(|open| open.serial == scope.serial);
         let open = if is_innermost { self.scopes.pop() } else { None };
@@ -321,7 +322,11 @@ impl StreamBuilder for ListBuilder<'_> {
         Ok(())
     }
 
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
+    fn allocate(
+        &mut self,
+        element: ElementType,
+        shape: &[u32],
+    ) -> Result<TensorView<'static>, Fault> {
         let view = TensorView::of_heap(GmAddr::NULL, element, shape, HeapTag::default());
         let bytes = view.tensor_bytes().max(1);
         let held = self.scopes.last().map_or(0, |scope| scope.bytes);
@@ -342,7 +347,8 @@ impl StreamBuilder for ListBuilder<'_> {
         Ok(TensorView::dense(place, element, shape))
     }
 
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
+    /// Reads an element, when what writes it has run.
+    fn read_element(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
         if self.is_used(view, true) {
             self.run_all()?;
         }
@@ -353,7 +359,13 @@ impl StreamBuilder for ListBuilder<'_> {
         Ok(u64::from_le_bytes(word))
     }
 
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
+    /// Writes an element, when what uses it has run.
+    fn write_element(
+        &mut self,
+        view: &TensorView<'_>,
+        index: &[u32],
+        value: u64,
+    ) -> Result<(), Fault> {
         if self.is_used(view, false) {
             self.run_all()?;
         }
@@ -362,17 +374,23 @@ impl StreamBuilder for ListBuilder<'_> {
         let (part, _) = word.split_at(bytes);
         self.memory.copy_to_device(at, part).map_err(|_| Fault::BUILD_GM_RANGE)
     }
+}
 
-    fn begin_recording(&mut self, _shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORDING_FULL)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        Err(Fault::STREAM_NOT_RECORDING)
-    }
-
-    fn replay(&mut self, _recording: &Recording, _bindings: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORDING_UNKNOWN)
+impl StreamBuilder for ListBuilder<'_> {
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::OpenScope(_) => self.push_scope().map(OpResult::Scope),
+            StreamOp::CloseScope(scope) => self.pop_scope(scope).map(|()| OpResult::Done),
+            StreamOp::Alloc(element, shape) => self.allocate(element, shape).map(OpResult::Tensor),
+            StreamOp::Get(view, index) => self.read_element(view, index).map(OpResult::Value),
+            StreamOp::Set(view, index, value) => {
+                self.write_element(view, index, value).map(|()| OpResult::Done)
+            }
+            StreamOp::Yield => Ok(OpResult::Done),
+            StreamOp::BeginRecording(_) => Err(Fault::STREAM_RECORDING_FULL),
+            StreamOp::EndRecording => Err(Fault::STREAM_NOT_RECORDING),
+            _ => op.alone().unwrap_or(Err(Fault::RUNTIME_VARIANT)),
+        }
     }
 }
 

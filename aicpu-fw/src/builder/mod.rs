@@ -558,8 +558,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
                 self.insert_range(range, ids)?;
                 ids.last().copied().unwrap_or(TaskId::NONE)
             }
-            // Tensors need a run that streams.
-            TaskDesc::Tensors(_) | TaskDesc::TensorRange(..) => return Ok(None),
+            // These need a run that streams.
+            TaskDesc::Tensors(_) | TaskDesc::TensorRange(..) | TaskDesc::Replay(..) => {
+                return Ok(None);
+            }
         };
         Ok(Some(id))
     }

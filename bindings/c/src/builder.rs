@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use pto_foreign::{Build, NewTask};
-use pto_host::BuilderCalls;
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
-use pto_native::{CheckedCalls, Failure, FailureKind, ForeignFn, SharedDevice, Watched};
+use pto_host::{BuilderCalls, CheckedGraph, Error};
+use pto_native::{Failure, FailureKind, ForeignFn, SharedDevice, Watched};
 
 use crate::argument::{output, put, text, values};
 use crate::device::OpaqueDevice;
@@ -32,7 +32,7 @@ struct Seat<'g> {
     /// The words of the run, as the program sees them.
     words: Vec<u64>,
     /// The task that calls a kernel with what that does not take.
-    refused: Arc<OnceLock<Failure>>,
+    refused: Arc<OnceLock<String>>,
 }
 
 thread_local! {
@@ -57,15 +57,15 @@ impl Registered {
         let given = graph.orch_args().to_vec();
         let words = given.iter().map(|word| alias.seen(*word)).collect();
         let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
-        let mut check = CheckedCalls::new(self.calls.another());
-        let refused = check.refused();
-        let build = Build::new(graph).seeing(alias).checked_by(&mut check);
+        let mut graph = CheckedGraph::new(graph, self.calls.another());
+        let refused = graph.refused();
+        let build = Build::new(&mut graph).seeing(alias);
         let mut seat = Seat { handle, build, words, refused };
         let before = SEAT.replace((&raw mut seat).cast());
         let code = pto_native::building(|| self.call(handle, &given));
         SEAT.set(before);
-        if let Some((refused, device)) = seat.refused.get().zip(self.device.upgrade()) {
-            device.fail_builder(refused.clone());
+        if let Some((what, device)) = seat.refused.get().zip(self.device.upgrade()) {
+            device.fail_builder(Error::Call { what: what.clone() }.into());
         }
         seat.build.end(code)
     }
@@ -130,7 +130,8 @@ pub(crate) fn on<R>(
 /// A fault of a call: a task that was refused says more than its fault.
 fn failure_of(builder: *const OpaqueBuilder, fault: Fault) -> Failure {
     let refused = seat(builder).and_then(|seat| seat.refused.get());
-    refused.cloned().unwrap_or_else(|| Failure::of_fault(fault, fault.to_string()))
+    let refused = refused.map(|what| Error::Call { what: what.clone() }.into());
+    refused.unwrap_or_else(|| Failure::of_fault(fault, fault.to_string()))
 }
 
 /// The fault that the last call on `builder` has left.

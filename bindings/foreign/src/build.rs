@@ -6,12 +6,10 @@ use core::mem::MaybeUninit;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, BuildError, ElementType, HostedBuilder, Recording, StreamBuilder, TaskSpec,
-    TensorView,
+    Bindings, BuildError, HostedBuilder, Recording, StreamBuilder, TaskSpec, TensorView,
 };
 
 use crate::alias::Alias;
-use crate::call_check::CallCheck;
 use crate::numbers::Numbers;
 
 /// Bytes of a word of global memory.
@@ -27,7 +25,6 @@ pub struct Build<'g> {
     recorded: Option<Numbers>,
     fault: Option<Fault>,
     alias: Alias,
-    check: Option<&'g mut dyn CallCheck>,
 }
 
 /// How a platform finds the build of a builder program that calls.
@@ -68,29 +65,6 @@ impl<'g> Build<'g> {
             recorded: None,
             fault: None,
             alias: Alias::default(),
-            check: None,
-        }
-    }
-
-    /// Tasks are checked before they are added.
-    #[must_use]
-    pub fn checked_by(mut self, check: &'g mut dyn CallCheck) -> Self {
-        self.check = Some(check);
-        self
-    }
-
-    /// Has the platform look at what is about to be added; `act` gets the number of the next task.
-    ///
-    /// # Errors
-    /// Those of `act`.
-    pub(crate) fn check(
-        &mut self,
-        act: impl FnOnce(&mut dyn CallCheck, u64) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        let number = self.recorded.as_ref().unwrap_or(&self.numbers).count();
-        match &mut self.check {
-            Some(check) => act(&mut **check, number),
-            None => Ok(()),
         }
     }
 
@@ -156,7 +130,6 @@ impl<'g> Build<'g> {
         let (func_id, kind) = known(task.func_id, task.core_type)?;
         let spec = TaskSpec { func_id, kind, args: task.args, kernel: task.kernel };
         let id = if self.alias == Alias::default() {
-            self.check(|check, number| check.task(number, &spec))?;
             self.graph.add_task(spec)?
         } else {
             self.add_seen_task(spec)?
@@ -171,7 +144,6 @@ impl<'g> Build<'g> {
         let args = held.get_mut(..task.args.len()).ok_or(Fault::BUILD_TOO_MANY_ARGS)?;
         args.iter_mut().zip(task.args).for_each(|(to, word)| *to = self.alias.device(*word));
         let task = TaskSpec { args, ..task };
-        self.check(|check, number| check.task(number, &task))?;
         self.graph.add_task(task)
     }
 
@@ -247,9 +219,6 @@ impl<'g> Build<'g> {
     pub fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         let serial = self.stream()?.begin_recording(shapes)?;
         self.recorded = Some(Numbers::default());
-        if let Some(check) = &mut self.check {
-            check.begin_recording();
-        }
         Ok(serial)
     }
 
@@ -260,9 +229,6 @@ impl<'g> Build<'g> {
     pub fn end_recording(&mut self) -> Result<Recording, Fault> {
         let recording = self.stream()?.end_recording()?;
         self.recorded = None;
-        if let Some(check) = &mut self.check {
-            check.end_recording(&recording);
-        }
         Ok(recording)
     }
 
@@ -271,26 +237,9 @@ impl<'g> Build<'g> {
     /// # Errors
     /// As [`StreamBuilder::replay`].
     pub fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.check(|check, _| check.replay(recording, bindings))?;
         self.stream()?.replay(recording, bindings)?;
         self.numbers.skip(recording.tasks);
         Ok(())
-    }
-
-    /// A tensor on the heap of the innermost scope.
-    ///
-    /// # Errors
-    /// As [`StreamBuilder::alloc`].
-    pub fn alloc(
-        &mut self,
-        element: ElementType,
-        shape: &[u32],
-    ) -> Result<TensorView<'static>, Fault> {
-        let tensor = self.stream()?.alloc(element, shape)?;
-        if let Some(check) = &mut self.check {
-            check.allocated(&tensor);
-        }
-        Ok(tensor)
     }
 
     /// The builder of the graph.

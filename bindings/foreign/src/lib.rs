@@ -14,7 +14,6 @@
 
 pub mod alias;
 pub mod build;
-mod call_check;
 pub mod calls;
 pub mod numbers;
 pub mod object;
@@ -24,4 +23,3 @@ pub mod stream;
 
 pub use alias::Alias;
 pub use build::{Build, Finder, NewTask};
-pub use call_check::CallCheck;

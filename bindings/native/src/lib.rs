@@ -19,7 +19,6 @@
 #[cfg(feature = "devices")]
 mod builders;
 #[cfg(feature = "devices")]
-mod checked_calls;
 pub mod constants;
 #[cfg(feature = "devices")]
 mod device;
@@ -43,7 +42,6 @@ pub mod stitch;
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};
 #[cfg(feature = "devices")]
-pub use checked_calls::CheckedCalls;
 #[cfg(feature = "devices")]
 pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]

@@ -28,9 +28,8 @@ use super::walk::Calls;
 use crate::builder::{EdgeOutcome, GraphBuilder};
 use crate::element::ElementType;
 use crate::link::Link;
-use crate::recording::{Bindings, Recording};
-use crate::scope::{DependencyMode, ScopeId};
 use crate::stream::StreamBuilder;
+use crate::stream_op::{OpResult, StreamOp};
 use crate::submission::{Submission, TaskDesc};
 use crate::tensor::TensorView;
 
@@ -101,30 +100,16 @@ impl GraphBuilder for Notes {
 }
 
 impl StreamBuilder for Notes {
-    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
-        Err(Fault::STREAM_SCOPE_DEPTH)
-    }
-    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
-        Err(Fault::STREAM_SCOPE_DEPTH)
-    }
-    fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
-        Err(Fault::STREAM_HEAP_RING)
-    }
-    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
-        Ok(0)
-    }
-    fn set(&mut self, view: &TensorView<'_>, at: &[u32], value: u64) -> Result<(), Fault> {
-        self.notes.push(format!("{:?} {at:?} = {value}", view.base()));
-        Ok(())
-    }
-    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORDING_FULL)
-    }
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        Err(Fault::STREAM_RECORDING_FULL)
-    }
-    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORDING_FULL)
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::Get(..) => Ok(OpResult::Value(0)),
+            StreamOp::Set(view, at, value) => {
+                self.notes.push(format!("{:?} {at:?} = {value}", view.base()));
+                Ok(OpResult::Done)
+            }
+            StreamOp::Yield => Ok(OpResult::Done),
+            _ => op.alone().unwrap_or(Err(Fault::STREAM_HEAP_RING)),
+        }
     }
 }
 

@@ -154,7 +154,7 @@ impl<'w, G: StreamBuilder> Walk<'w, G> {
         }
         self.idle_turns += u64::from(TURNS_BETWEEN_LOOKS);
         let stopped = |fault| Stop::new(fault, at).detail(self.idle_turns, limits::IDLE_TURNS);
-        self.stream.give_way().map_err(stopped)?;
+        self.stream.yield_now().map_err(stopped)?;
         if self.idle_turns > limits::IDLE_TURNS { Err(stopped(Fault::PLAN_TURNS)) } else { Ok(()) }
     }
 

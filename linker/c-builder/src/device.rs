@@ -3,9 +3,8 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
-    ElementType, GraphBuilder, HostedBuilder, Recording, ScopeId, StreamBuilder, Submission,
-    TensorView,
+    BuildError, BuilderSet, Chain, ChainTemplate, EdgeOutcome, GraphBuilder, HostedBuilder,
+    OpResult, StreamBuilder, StreamOp, Submission, TensorView,
 };
 
 /// How a platform reads what the host wrote into GM.
@@ -134,44 +133,14 @@ impl<G: StreamBuilder, R: DeviceReads> HostedBuilder for Streaming<'_, G, R> {
 }
 
 impl<G: StreamBuilder, R: DeviceReads> StreamBuilder for Streaming<'_, G, R> {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        self.0.graph.open_scope(mode)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.0.graph.close_scope(scope)
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        self.0.graph.alloc(element, shape)
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.0.graph.give_way()
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        self.0.graph.begin_recording(shapes)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        self.0.graph.end_recording()
-    }
-
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.0.graph.replay(recording, bindings)
-    }
-
-    // An element that no task has written is the host's. What the cores write needs no look.
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        self.look(view, index);
-        self.0.graph.get(view, index)
-    }
-
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        // The element's neighbours in its line are written back with it.
-        self.look(view, index);
-        self.0.graph.set(view, index, value)
+    #[inline(always)]
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        // An element that no task has written is the host's; what the cores write needs no look. The neighbours in the line of an element that is set are
+        // written back with it.
+        if let StreamOp::Get(view, index) | StreamOp::Set(view, index, _) = op {
+            self.look(view, index);
+        }
+        self.0.graph.stream_op(op)
     }
 }
 

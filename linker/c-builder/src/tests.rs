@@ -14,9 +14,8 @@ use pto_foreign::Build;
 use pto_foreign::object::{RuntimeObject, field};
 use pto_foreign::stream::StreamVariation;
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TensorView,
-    link_and_publish,
+    BuildError, BuilderSet, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, OpResult,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TensorView, link_and_publish,
 };
 use std::boxed::Box;
 use std::vec::Vec;
@@ -393,28 +392,11 @@ fn what_the_host_wrote_is_looked_at_in_both_kinds_of_runs() {
 }
 
 impl StreamBuilder for Graph {
-    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
-        Err(Fault::STREAM_SCOPE_DEPTH)
-    }
-    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
-        Err(Fault::STREAM_SCOPE_NOT_OPEN)
-    }
-    fn alloc(&mut self, _: ElementType, _: &[u32]) -> Result<TensorView<'static>, Fault> {
-        Err(Fault::STREAM_HEAP_RING)
-    }
-    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORDING_FULL)
-    }
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        Err(Fault::STREAM_NOT_RECORDING)
-    }
-    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORDING_UNKNOWN)
-    }
-    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
-        Ok(0)
-    }
-    fn set(&mut self, _: &TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
-        Ok(())
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::Get(..) => Ok(OpResult::Value(0)),
+            StreamOp::Set(..) => Ok(OpResult::Done),
+            _ => Err(Fault::STREAM_HEAP_RING),
+        }
     }
 }

@@ -22,8 +22,8 @@ use pto_graph::plan::layout::orch;
 use pto_graph::task_list::Words;
 use pto_graph::{
     Arg, Bindings, BuildError, Comparison, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc,
-    TensorTask, TensorView, link_and_publish,
+    HostedBuilder, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp, Submission,
+    TaskDesc, TensorTask, TensorView, link_and_publish,
 };
 
 /// A builder of a run that streams, for whoever runs programs of a set on it.
@@ -262,6 +262,21 @@ impl<'p> Part<'p> {
         self.order.as_ref().is_some_and(|order| order.hides_view(view))
     }
 
+    /// Replays a recording. What it would hide is refused: its tasks have no ids.
+    fn replay_known(
+        &mut self,
+        recording: &Recording,
+        bindings: &Bindings<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let hides = bindings.scalars.iter().any(|word| self.hides_word(*word))
+            || bindings.tensors.iter().any(|view| self.hides_view(view))
+            || self.order.as_ref().is_some_and(|order| !order.derives());
+        if hides {
+            return Err(Fault::STREAM_RECORDING_OPEN);
+        }
+        self.stream.get_mut().submit_desc(Submission::new(TaskDesc::Replay(recording, bindings)))
+    }
+
     /// Whether a description names memory whose tasks the runtime cannot put in order.
     fn hides_any(&self, desc: &TaskDesc<'_>) -> bool {
         match desc {
@@ -297,6 +312,9 @@ impl GraphBuilder for Part<'_> {
         if matches!(desc, TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..)) {
             // Their tasks come one by one.
             return Ok(None);
+        }
+        if let TaskDesc::Replay(recording, bindings) = desc {
+            return self.replay_known(recording, bindings);
         }
         let hides = self.hides_any(&desc);
         let added = Submission { desc, after: &[], when, publish: Publish::Later };
@@ -349,68 +367,29 @@ impl HostedBuilder for Part<'_> {
 }
 
 impl StreamBuilder for Part<'_> {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        // The edges of a gate are derived: it has to stand in front of a scope that derives none.
-        let is_recording = self.order.as_ref().is_some_and(|order| order.is_recording);
-        if mode != DependencyMode::DERIVED && !is_recording {
-            self.gate()?;
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            // The edges of a gate are derived: it has to stand in front of a scope that derives none.
+            StreamOp::OpenScope(mode) if mode != DependencyMode::DERIVED => {
+                if !self.order.as_ref().is_some_and(|order| order.is_recording) {
+                    self.gate()?;
+                }
+            }
+            StreamOp::Get(view, _) | StreamOp::Set(view, ..) => self.wait_for(view)?,
+            StreamOp::EndRecording => {
+                self.order.iter_mut().for_each(|order| order.is_recording = false);
+            }
+            _ => {}
         }
-        let scope = self.stream.get_mut().open_scope(mode)?;
+        let done = self.stream.get_mut().stream_op(op)?;
         if let Some(order) = &mut self.order {
-            order.scopes.push(mode);
+            match op {
+                StreamOp::OpenScope(mode) => order.scopes.push(mode),
+                StreamOp::CloseScope(_) => drop(order.scopes.pop()),
+                StreamOp::BeginRecording(_) => order.is_recording = true,
+                _ => {}
+            }
         }
-        Ok(scope)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.stream.get_mut().close_scope(scope)?;
-        if let Some(order) = &mut self.order {
-            order.scopes.pop();
-        }
-        Ok(())
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        self.stream.get_mut().alloc(element, shape)
-    }
-
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        self.wait_for(view)?;
-        self.stream.get_mut().get(view, index)
-    }
-
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        self.wait_for(view)?;
-        self.stream.get_mut().set(view, index, value)
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.stream.get_mut().give_way()
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        let begun = self.stream.get_mut().begin_recording(shapes)?;
-        if let Some(order) = &mut self.order {
-            order.is_recording = true;
-        }
-        Ok(begun)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        if let Some(order) = &mut self.order {
-            order.is_recording = false;
-        }
-        self.stream.get_mut().end_recording()
-    }
-
-    /// What a recording would hide is refused: its tasks have no ids.
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        let hides = bindings.scalars.iter().any(|word| self.hides_word(*word))
-            || bindings.tensors.iter().any(|view| self.hides_view(view))
-            || self.order.as_ref().is_some_and(|order| !order.derives());
-        if hides {
-            return Err(Fault::STREAM_RECORDING_OPEN);
-        }
-        self.stream.get_mut().replay(recording, bindings)
+        Ok(done)
     }
 }

@@ -15,12 +15,12 @@ mod beside;
 
 use std::sync::Arc;
 
+use pto_abi::Fault;
 use pto_abi::gm::GmWindow;
-use pto_abi::{Fault, TaskId};
-use pto_graph::group::{CollectiveCall, Communicator, Crossing, Exchange};
+use pto_graph::group::Communicator;
 use pto_graph::{
-    Bindings, BuildError, BuilderSet, DependencyMode, ElementType, HostedBuilder, Recording,
-    ScopeId, StreamBuilder, TensorView, forward_graph_builder, plan,
+    BuildError, BuilderSet, HostedBuilder, OpResult, StreamBuilder, StreamOp,
+    forward_graph_builder, plan,
 };
 
 use beside::HostedStream;
@@ -113,9 +113,16 @@ impl<'s> Stream<'s> {
         Self(stream, None)
     }
 
-    /// The communicator of the run, to be put back after a call that needs the builder as well.
-    fn take_communicator(&mut self) -> Result<Communicator, Fault> {
-        self.1.take().map_or_else(|| Communicator::of(self.0.orch_args()), Ok)
+    /// A call of the communicator of the run on this builder.
+    fn communicate<R>(
+        &mut self,
+        call: impl FnOnce(&mut Communicator, &mut Self) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        let taken = self.1.take().map_or_else(|| Communicator::of(self.0.orch_args()), Ok);
+        let mut comm = taken?;
+        let done = call(&mut comm, self);
+        self.1 = Some(comm);
+        done
     }
 }
 
@@ -140,68 +147,19 @@ forward_hosted_calls!(Graph);
 forward_hosted_calls!(Stream);
 
 impl StreamBuilder for Stream<'_> {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        self.0.open_scope(mode)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.0.close_scope(scope)
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        self.0.alloc(element, shape)
-    }
-
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        self.0.get(view, index)
-    }
-
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        self.0.set(view, index, value)
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.0.give_way()
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        self.0.begin_recording(shapes)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        self.0.end_recording()
-    }
-
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.0.replay(recording, bindings)
-    }
-
-    fn begin_collective(&mut self, call: &CollectiveCall) {
-        self.0.begin_collective(call);
-    }
-
-    fn end_collective(&mut self) {
-        self.0.end_collective();
-    }
-
-    fn exchange(&mut self, exchange: &Exchange<'_>) -> Result<(), Fault> {
-        let mut comm = self.take_communicator()?;
-        let submitted = comm.exchange(self, exchange);
-        self.1 = Some(comm);
-        submitted
-    }
-
-    fn begin_crossings(&mut self, print: u32) -> Result<(u32, u32), Fault> {
-        let mut comm = self.take_communicator()?;
-        let begun = comm.begin_crossings(self, print);
-        self.1 = Some(comm);
-        begun
-    }
-
-    fn cross(&mut self, crossing: &Crossing<'_>) -> Result<TaskId, Fault> {
-        let comm = self.take_communicator()?;
-        let submitted = comm.cross(self, crossing);
-        self.1 = Some(comm);
-        submitted
+    /// What goes between ranks is submitted by the communicator; the builder behind the table does everything else.
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::Exchange(exchange) => self
+                .communicate(|comm, stream| comm.exchange(stream, exchange))
+                .map(|()| OpResult::Done),
+            StreamOp::BeginCrossings(print) => self
+                .communicate(|comm, stream| comm.begin_crossings(stream, print))
+                .map(|(rank, size)| OpResult::Ranks(rank, size)),
+            StreamOp::Cross(crossing) => {
+                self.communicate(|comm, stream| comm.cross(stream, crossing)).map(OpResult::Task)
+            }
+            _ => self.0.stream_op(op),
+        }
     }
 }

@@ -13,8 +13,8 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_graph::group::CollectiveCall;
 use pto_graph::{
     Arg, Bindings, BuildError, BuilderSet, Chain, ChainTemplate, DependencyMode, EdgeOutcome,
-    ElementType, GraphBuilder, HostedBuilder, Predicate, Publish, Recording, ScopeId,
-    StreamBuilder, Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
+    GraphBuilder, HostedBuilder, OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp,
+    Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
     link_and_publish,
 };
 
@@ -400,6 +400,16 @@ impl<G: GraphBuilder> TappedGraph<'_, G> {
         }
     }
 
+    fn replay_tasks(
+        &mut self,
+        recording: &Recording,
+        bindings: &Bindings<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        (0..recording.tasks).try_for_each(|_| self.count_task())?;
+        tell(5_u8);
+        self.graph.submit_desc(Submission::new(TaskDesc::Replay(recording, bindings)))
+    }
+
     fn submit_tasks(
         &mut self,
         range: &TaskRange<'_>,
@@ -469,6 +479,7 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let Submission { desc, after, when, publish } = submission;
         let added = match desc {
+            TaskDesc::Replay(recording, bindings) => return self.replay_tasks(recording, bindings),
             TaskDesc::Kernel(task) => self.add_kernel(task)?,
             TaskDesc::Tensors(task) => self.add_tensors(task)?,
             TaskDesc::Chain(chain) => self.add_links(chain, when)?,
@@ -533,82 +544,63 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
 }
 
 impl<G: StreamBuilder> StreamBuilder for TappedGraph<'_, G> {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        let scope = self.graph.open_scope(mode)?;
-        self.modes.push(mode);
-        tell(scope.serial);
-        Ok(scope)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.graph.close_scope(scope)?;
-        tell(2_u8);
-        self.modes.pop();
-        Ok(())
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        let view = self.graph.alloc(element, shape)?;
-        tell(view.base().0);
-        Ok(view)
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.graph.give_way()
-    }
-
-    fn begin_collective(&mut self, call: &CollectiveCall) {
-        let is_replayed = self.is_recording;
-        let is_followed = COLLECTIVES.with_borrow_mut(|noted| {
-            let Some((calls, open)) = noted else { return false };
-            calls.push(Submitted { call: *call, is_part: *open > 0, is_replayed });
-            *open += 1;
-            true
-        });
-        if is_followed {
-            note(Note::Collective);
-        }
-    }
-
-    fn end_collective(&mut self) {
-        COLLECTIVES.with_borrow_mut(|noted| {
-            if let Some((_, open)) = noted {
-                *open = open.saturating_sub(1);
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::BeginRecording(_) => {
+                self.is_recording = true;
+                tell(3_u8);
             }
-        });
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        self.is_recording = true;
-        tell(3_u8);
-        self.graph.begin_recording(shapes)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        self.is_recording = false;
-        tell(4_u8);
-        self.graph.end_recording()
-    }
-
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        for _ in 0..recording.tasks {
-            self.count_task()?;
+            StreamOp::EndRecording => {
+                self.is_recording = false;
+                tell(4_u8);
+            }
+            StreamOp::Get(..) => {
+                note(Note::Read);
+                tell(6_u8);
+            }
+            StreamOp::Set(..) => {
+                note(Note::Read);
+                tell(7_u8);
+            }
+            StreamOp::BeginCollective(call) => note_collective(call, self.is_recording),
+            StreamOp::EndCollective => end_collective(),
+            _ => {}
         }
-        tell(5_u8);
-        self.graph.replay(recording, bindings)
+        let done = self.graph.stream_op(op)?;
+        match (op, done) {
+            (StreamOp::OpenScope(mode), OpResult::Scope(scope)) => {
+                self.modes.push(mode);
+                tell(scope.serial);
+            }
+            (StreamOp::CloseScope(_), _) => {
+                tell(2_u8);
+                self.modes.pop();
+            }
+            (_, OpResult::Tensor(view)) => tell(view.base().0),
+            (_, OpResult::Value(value)) => tell(value),
+            _ => {}
+        }
+        Ok(done)
     }
+}
 
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        note(Note::Read);
-        tell(6_u8);
-        let value = self.graph.get(view, index)?;
-        tell(value);
-        Ok(value)
+/// Notes that a collective call begins, if they are followed.
+fn note_collective(call: &CollectiveCall, is_replayed: bool) {
+    let is_followed = COLLECTIVES.with_borrow_mut(|noted| {
+        let Some((calls, open)) = noted else { return false };
+        calls.push(Submitted { call: *call, is_part: *open > 0, is_replayed });
+        *open += 1;
+        true
+    });
+    if is_followed {
+        note(Note::Collective);
     }
+}
 
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        note(Note::Read);
-        tell(7_u8);
-        self.graph.set(view, index, value)
-    }
+fn end_collective() {
+    COLLECTIVES.with_borrow_mut(|noted| {
+        if let Some((_, open)) = noted {
+            *open = open.saturating_sub(1);
+        }
+    });
 }

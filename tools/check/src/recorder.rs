@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, RuntimeVariant, TaskId};
 use pto_graph::{
-    Arg, Bindings, BlockShape, Chain, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc,
+    Arg, Bindings, BlockShape, Chain, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder,
+    OpResult, Predicate, Publish, Recording, StreamBuilder, StreamOp, Submission, TaskDesc,
     TaskSpec, TensorTask, TensorView, link_and_publish,
 };
 
@@ -289,6 +289,7 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
             TaskDesc::Tensors(task) if after.is_empty() => return self.add_tensors(task, publish),
             TaskDesc::Tensors(task) => self.add_tensors(task, Publish::Later)?,
             TaskDesc::Chain(chain) => self.add_links(chain, when)?,
+            TaskDesc::Replay(record, bindings) => return self.replay_recording(record, bindings),
             // The tasks come one by one.
             TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..) => {
                 return Ok(None);
@@ -336,96 +337,76 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
     }
 }
 
-impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        let scope = self.graph.open_scope(mode)?;
-        self.step(Action::OpenScope(mode));
-        Ok(scope)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        self.graph.close_scope(scope)?;
-        self.step(Action::CloseScope);
-        Ok(())
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        let view = self.graph.alloc(element, shape)?;
+impl<G: GraphBuilder> Recorder<'_, G> {
+    fn note_heap(&mut self, view: &TensorView<'_>, shape: &[u32]) {
         let heap = view.heap();
+        let (bytes, element, shape) = (view.tensor_bytes(), view.element(), Some(shape.to_vec()));
         let place = self.put_tensor(
             (view.base().0, heap.depth, heap.serial),
-            Tensor {
-                id: 0,
-                name: None,
-                bytes: view.tensor_bytes(),
-                element,
-                shape: Some(shape.to_vec()),
-                place: Place::Heap,
-            },
+            Tensor { id: 0, name: None, bytes, element, shape, place: Place::Heap },
         );
         self.program.heap.push((place, view.base()));
         self.step(Action::Allocate(place));
-        Ok(view)
     }
 
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        let value = self.graph.get(view, index)?;
-        let element = self.view(&element_of(view, index));
-        self.step(Action::Get(element));
-        Ok(value)
-    }
-
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        self.graph.set(view, index, value)?;
-        let element = self.view(&element_of(view, index));
-        self.step(Action::Set(element, Some(value)));
-        Ok(())
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.graph.give_way()
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        let serial = self.graph.begin_recording(shapes)?;
+    fn note_recording(&mut self, serial: u32, shapes: &[TensorView<'_>]) {
         self.open_recording = Some(serial);
         let tensors = shapes.iter().enumerate().map(|(index, shape)| {
             let bound = shape.placeholder(index, serial);
             let (heap, bytes, element) = (bound.heap(), bound.tensor_bytes(), bound.element());
+            let place = Place::Bound(index);
             let place = self.put_tensor(
                 (bound.base().0, heap.depth, heap.serial),
-                Tensor {
-                    id: 0,
-                    name: None,
-                    bytes,
-                    element,
-                    shape: None,
-                    place: Place::Bound(index),
-                },
+                Tensor { id: 0, name: None, bytes, element, shape: None, place },
             );
             (place, self.view(&bound))
         });
         let (record, tensors) = (serial, tensors.collect());
         self.step(Action::BeginRecording { record, tensors });
-        Ok(serial)
     }
 
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        let record = self.graph.end_recording()?;
-        if let Some(serial) = self.open_recording.take() {
-            self.recordings.insert(record.at, serial);
-        }
-        self.step(Action::EndRecording);
-        Ok(record)
-    }
-
-    fn replay(&mut self, record: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.graph.replay(record, bindings)?;
+    fn replay_recording(
+        &mut self,
+        record: &Recording,
+        bindings: &Bindings<'_>,
+    ) -> Result<Option<TaskId>, Fault> {
+        let submission = Submission::new(TaskDesc::Replay(record, bindings));
+        let replayed = self.graph.submit_desc(submission)?;
         let tensors = bindings.tensors.iter().map(|view| self.view(view)).collect();
         let id = *self.recordings.get(&record.at).ok_or(Fault::STREAM_RECORDING_UNKNOWN)?;
         let scalars = bindings.scalars.to_vec();
         self.step(Action::Replay { record: id, tensors, scalars });
-        Ok(())
+        Ok(replayed)
+    }
+}
+
+impl<G: StreamBuilder> StreamBuilder for Recorder<'_, G> {
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        let done = self.graph.stream_op(op)?;
+        match (op, done) {
+            (StreamOp::OpenScope(mode), _) => self.step(Action::OpenScope(mode)),
+            (StreamOp::CloseScope(_), _) => self.step(Action::CloseScope),
+            (StreamOp::Alloc(_, shape), OpResult::Tensor(view)) => self.note_heap(&view, shape),
+            (StreamOp::Get(view, index), _) => {
+                let element = self.view(&element_of(view, index));
+                self.step(Action::Get(element));
+            }
+            (StreamOp::Set(view, index, value), _) => {
+                let element = self.view(&element_of(view, index));
+                self.step(Action::Set(element, Some(value)));
+            }
+            (StreamOp::BeginRecording(shapes), OpResult::Serial(serial)) => {
+                self.note_recording(serial, shapes);
+            }
+            (_, OpResult::Recorded(record)) => {
+                if let Some(serial) = self.open_recording.take() {
+                    self.recordings.insert(record.at, serial);
+                }
+                self.step(Action::EndRecording);
+            }
+            _ => {}
+        }
+        Ok(done)
     }
 }
 

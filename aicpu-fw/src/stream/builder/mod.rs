@@ -13,9 +13,8 @@ mod template;
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
-    Bindings, Chain, ChainTemplate, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    Predicate, Publish, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TaskSpec,
-    TensorTask, TensorView, link_and_publish,
+    Chain, ChainTemplate, EdgeOutcome, GraphBuilder, OpResult, Predicate, Publish, ScopeId,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, link_and_publish,
 };
 
 use super::map::AccessKind;
@@ -172,6 +171,15 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
         Ok(id)
     }
 
+    /// A recording closes the scopes that it opened, and no others.
+    fn end_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
+        if self.draft.as_ref().is_some_and(|draft| draft.is_in(scope)) {
+            let fault = Fault::STREAM_SCOPE_NOT_OPEN;
+            return Err(refuse_task(&mut self.tasks, fault, TaskId::NONE, (0, 0)));
+        }
+        self.tasks.close_scope(scope)
+    }
+
     /// A recording holds tasks with tensors only, and nothing that waits.
     #[inline]
     fn check_not_recording(&mut self) -> Result<(), Fault> {
@@ -219,6 +227,10 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
                 ids.last().copied().unwrap_or(TaskId::NONE)
             }
             TaskDesc::Range(..) => return Ok(None),
+            TaskDesc::Replay(recording, bindings) => {
+                self.play(recording, bindings)?;
+                TaskId::NONE
+            }
         };
         Ok(Some(id))
     }
@@ -269,49 +281,27 @@ fn is_kernel(chain: &Chain<'_>) -> bool {
 impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
     for Stream<'_, S, F, M, H>
 {
-    fn open_scope(&mut self, mode: DependencyMode) -> Result<ScopeId, Fault> {
-        self.tasks.open_scope(mode)
-    }
-
-    fn close_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
-        if self.draft.as_ref().is_some_and(|draft| draft.is_in(scope)) {
-            return Err(refuse_task(
-                &mut self.tasks,
-                Fault::STREAM_SCOPE_NOT_OPEN,
-                TaskId::NONE,
-                (0, 0),
-            ));
+    // Always: a program says which operation it is, so that one arm is left where it calls.
+    #[inline(always)]
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::OpenScope(mode) => self.tasks.open_scope(mode).map(OpResult::Scope),
+            StreamOp::CloseScope(scope) => self.end_scope(scope).map(|()| OpResult::Done),
+            StreamOp::Alloc(element, shape) => self.allocate(element, shape).map(OpResult::Tensor),
+            StreamOp::BeginRecording(shapes) => self.begin(shapes).map(OpResult::Serial),
+            StreamOp::EndRecording => self.end().map(OpResult::Recorded),
+            StreamOp::Yield => self.tasks.give_way(None).map(|()| OpResult::Done),
+            StreamOp::Get(view, index) => {
+                let (address, bytes) = self.settle(view, index, AccessKind::Read)?;
+                let value = self.tasks.memory().read_element(address, bytes);
+                value.map(OpResult::Value).ok_or(Fault::BUILD_GM_RANGE)
+            }
+            StreamOp::Set(view, index, value) => {
+                let (address, bytes) = self.settle(view, index, AccessKind::Write)?;
+                let written = self.tasks.memory().write_element(address, bytes, value);
+                written.map(|()| OpResult::Done).ok_or(Fault::BUILD_GM_RANGE)
+            }
+            _ => op.alone().unwrap_or(Err(Fault::RUNTIME_VARIANT)),
         }
-        self.tasks.close_scope(scope)
-    }
-
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        self.allocate(element, shape)
-    }
-
-    fn begin_recording(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
-        self.begin(shapes)
-    }
-
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        self.end()
-    }
-
-    fn replay(&mut self, recording: &Recording, bindings: &Bindings<'_>) -> Result<(), Fault> {
-        self.play(recording, bindings)
-    }
-
-    fn give_way(&mut self) -> Result<(), Fault> {
-        self.tasks.give_way(None)
-    }
-
-    fn get(&mut self, view: &TensorView<'_>, index: &[u32]) -> Result<u64, Fault> {
-        let (address, bytes) = self.settle(view, index, AccessKind::Read)?;
-        self.tasks.memory().read_element(address, bytes).ok_or(Fault::BUILD_GM_RANGE)
-    }
-
-    fn set(&mut self, view: &TensorView<'_>, index: &[u32], value: u64) -> Result<(), Fault> {
-        let (address, bytes) = self.settle(view, index, AccessKind::Write)?;
-        self.tasks.memory().write_element(address, bytes, value).ok_or(Fault::BUILD_GM_RANGE)
     }
 }

@@ -233,7 +233,7 @@ pub unsafe extern "C" fn alloc<F: Finder>(
         let shape = unsafe { extents(shape, rank) }?;
         let element = u8::try_from(element).ok().and_then(|one| ElementType::try_from(one).ok());
         let element = element.ok_or(Fault::STREAM_VIEW_ELEMENT)?;
-        let view = build.alloc(element, shape)?;
+        let view = build.stream()?.alloc(element, shape)?;
         let seen = build.alias().seen_tensor(&StreamTensor::from(&view));
         // SAFETY: as the caller says; `place` looked at it.
         unsafe { to.write(seen) };

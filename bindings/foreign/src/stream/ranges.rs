@@ -95,7 +95,6 @@ impl NewRange<'_> {
         let mut ids = [TaskId::NONE; RANGE_TASKS];
         let count = usize::try_from(self.tasks).unwrap_or(usize::MAX);
         let ids = ids.get_mut(..count).ok_or(Fault::BUILD_RANGE_LENGTH)?;
-        build.check(|check, number| check.tensor_range(number, &range))?;
         build.stream()?.submit_tensor_range(&range, ids)?;
         note_all(build, ids)
     }

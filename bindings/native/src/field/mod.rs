@@ -21,11 +21,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pto_host::abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 use pto_host::graph::BuildError;
-use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
+use pto_host::{CheckedGraph, Error, RunControl, RunOptions, RunReport, Work};
 
 pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
-use crate::checked_calls::CheckedCalls;
 use crate::device::{SharedDevice, streaming};
 use crate::failure::{Failure, FailureKind};
 use crate::guard::{self, Call, Foreign};
@@ -326,10 +325,10 @@ impl Build {
         let tell = |failure| {
             *self.ended_early.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         };
-        let mut check = CheckedCalls::new(self.state.device.builder_calls());
-        let refused = check.refused();
-        let seen = (self.state.alias(), &mut check);
-        let built = seat::with(runtime.cast_const().cast(), graph, seen, || {
+        let mut graph = CheckedGraph::new(graph, self.state.device.builder_calls());
+        let refused = graph.refused();
+        let alias = self.state.alias();
+        let built = seat::with(runtime.cast_const().cast(), &mut graph, alias, || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
                 let kind = FailureKind::BUILDER_SIGNAL;
@@ -337,9 +336,10 @@ impl Build {
                 BuildError::Failed(-1)
             })
         });
-        if let Some(refused) = refused.get() {
+        if let Some(what) = refused.get() {
+            let refused = Failure::from(Error::Call { what: what.clone() });
             let message = format!("{}: {}", self.name, refused.message);
-            tell(Failure { message, ..refused.clone() });
+            tell(Failure { message, ..refused });
         }
         built
     }

@@ -6,7 +6,6 @@ use std::ffi::{c_int, c_void};
 use pto_foreign::{Alias, Build, Finder};
 use pto_host::graph::{BuildError, HostedBuilder};
 
-use crate::checked_calls::CheckedCalls;
 use crate::guard::called_back;
 
 /// A plugin that is on the stack.
@@ -26,10 +25,10 @@ pub(super) struct Plugin;
 pub(super) fn with(
     runtime: *const c_void,
     graph: &mut dyn HostedBuilder,
-    (alias, check): (Alias, &mut CheckedCalls),
+    alias: Alias,
     program: impl FnOnce() -> Result<c_int, BuildError>,
 ) -> Result<(), BuildError> {
-    let mut seat = Seat { runtime, build: Build::new(graph).seeing(alias).checked_by(check) };
+    let mut seat = Seat { runtime, build: Build::new(graph).seeing(alias) };
     let before = SEAT.replace((&raw mut seat).cast());
     let returned = crate::device::building(program);
     SEAT.set(before);

@@ -301,8 +301,8 @@ fn watched<G: StreamBuilder>(
     call: &CollectiveCall,
     submit: impl FnOnce(&mut G) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
-    stream.begin_collective(call);
+    stream.begin_collective(call)?;
     submit(stream)?;
-    stream.end_collective();
+    stream.end_collective()?;
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use pto_host::abi::{BuildMode, FanoutStrategy, Fault, GmAddr, TaskId, symbol::symbol};
 use pto_host::graph::{
-    Arg, Bindings, BuilderSet, DependencyMode, EdgeOutcome, ElementType, GraphBuilder,
-    HostedBuilder, Recording, ScopeId, StreamBuilder, Submission, TaskDesc, TensorView,
+    Arg, BuilderSet, EdgeOutcome, GraphBuilder, HostedBuilder, OpResult, ScopeId, StreamBuilder,
+    StreamOp, Submission, TaskDesc, TensorView,
 };
 use pto_host::{Device, Hosting, Work};
 
@@ -49,33 +49,21 @@ impl GraphBuilder for Sequential {
 }
 
 impl StreamBuilder for Sequential {
-    fn open_scope(&mut self, _: DependencyMode) -> Result<ScopeId, Fault> {
-        self.scopes += 1;
-        Ok(ScopeId { depth: 1, serial: self.scopes })
-    }
-    fn close_scope(&mut self, _: ScopeId) -> Result<(), Fault> {
-        Ok(())
-    }
-    fn alloc(&mut self, element: ElementType, shape: &[u32]) -> Result<TensorView<'static>, Fault> {
-        let mut tensor = vec![0; shape.iter().product::<u32>() as usize];
-        let base = GmAddr(tensor.as_mut_ptr().expose_provenance() as u64);
-        self.heap.push(tensor);
-        Ok(TensorView::dense(base, element, shape))
-    }
-    fn begin_recording(&mut self, _: &[TensorView<'_>]) -> Result<u32, Fault> {
-        Err(Fault::STREAM_RECORDING_OPEN)
-    }
-    fn end_recording(&mut self) -> Result<Recording, Fault> {
-        Err(Fault::STREAM_NOT_RECORDING)
-    }
-    fn replay(&mut self, _: &Recording, _: &Bindings<'_>) -> Result<(), Fault> {
-        Err(Fault::STREAM_RECORDING_UNKNOWN)
-    }
-    fn get(&mut self, _: &TensorView<'_>, _: &[u32]) -> Result<u64, Fault> {
-        Err(Fault::BUILD_GM_RANGE)
-    }
-    fn set(&mut self, _: &TensorView<'_>, _: &[u32], _: u64) -> Result<(), Fault> {
-        Err(Fault::BUILD_GM_RANGE)
+    fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
+        match op {
+            StreamOp::OpenScope(_) => {
+                self.scopes += 1;
+                Ok(OpResult::Scope(ScopeId { depth: 1, serial: self.scopes }))
+            }
+            StreamOp::CloseScope(_) => Ok(OpResult::Done),
+            StreamOp::Alloc(element, shape) => {
+                let mut tensor = vec![0; shape.iter().product::<u32>() as usize];
+                let base = GmAddr(tensor.as_mut_ptr().expose_provenance() as u64);
+                self.heap.push(tensor);
+                Ok(OpResult::Tensor(TensorView::dense(base, element, shape)))
+            }
+            _ => Err(Fault::BUILD_GM_RANGE),
+        }
     }
 }
 
