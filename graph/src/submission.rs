@@ -23,8 +23,10 @@ use crate::template::ChainTemplate;
 use crate::tensor_range::TensorRange;
 use crate::tensor_task::TensorTask;
 
-/// A description of the task, or the tasks, that a submission adds.
+/// A description of the task, or the tasks, that a submission adds. A builder or a layer that does not know one answers `None`, and sees its tasks one
+/// by one; so a new description is added here, to the calls on top, and to the builders of the firmware.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum TaskDesc<'a> {
     /// One kernel on one core, whose arguments are words.
     Kernel(TaskSpec<'a>),

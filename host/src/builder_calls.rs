@@ -8,7 +8,7 @@
 //! code are not looked at.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::gm::GmWindow;
@@ -16,13 +16,13 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicore_kernels::LibraryKernel;
 use pto_graph::signature::Signature;
 use pto_graph::{
-    Arg, Bindings, Chain, HostedBuilder, OpResult, PLACEHOLDER, Recording, StreamBuilder, StreamOp,
-    Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView,
-    forward_graph_builder,
+    Arg, Bindings, BuildError, BuilderSet, Chain, HostedBuilder, OpResult, PLACEHOLDER, Recording,
+    StreamBuilder, StreamOp, Submission, TaskDesc, TaskRange, TaskSpec, TensorRange, TensorTask,
+    TensorView, forward_graph_builder,
 };
 
 use crate::call_check::{DeviceCall, Given, GivenView, Heap, OfBuilder};
-use crate::device::Device;
+use crate::error::Error;
 use crate::kernel_kinds::KernelKinds;
 use crate::memory::Memory;
 
@@ -30,7 +30,7 @@ use crate::memory::Memory;
 const OF_RECORDED_HEAP: u64 = PLACEHOLDER | 1 << 61;
 
 /// The checks of the tasks of one builder program, for as long as it builds.
-pub struct BuilderCalls {
+struct BuilderCalls {
     kernels: Arc<KernelKinds>,
     memory: Arc<Memory>,
     heap: Heap,
@@ -51,28 +51,86 @@ struct RecordedCall {
     given: Vec<Given>,
 }
 
-/// A builder whose tasks are checked before they are added. A task that is refused is not added, and the build fails.
-pub struct CheckedGraph<'g> {
+/// What the builder programs of a device are checked with, and which task was refused.
+pub(crate) struct BuilderCheck {
+    kernels: Arc<KernelKinds>,
+    pub(crate) memory: Arc<Memory>,
+    refused: Mutex<Option<String>>,
+}
+
+impl BuilderCheck {
+    /// Of programs that add tasks on this memory; no kernel is registered.
+    pub(crate) fn of(memory: Arc<Memory>) -> Self {
+        Self { kernels: Arc::default(), memory, refused: Mutex::default() }
+    }
+
+    /// The table that says which kernels there are.
+    pub(crate) fn kernels(&self) -> Arc<KernelKinds> {
+        Arc::clone(&self.kernels)
+    }
+
+    /// What is wrong with the task that was refused since the last build began.
+    pub(crate) fn refused(&self) -> MutexGuard<'_, Option<String>> {
+        // It is whole wherever a panic leaves it.
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn checked<'g>(&'g self, graph: &'g mut dyn HostedBuilder) -> CheckedGraph<'g> {
+        *self.refused() = None;
+        let calls = BuilderCalls::of(Arc::clone(&self.kernels), Arc::clone(&self.memory));
+        CheckedGraph { graph, calls, added: 0, recorded: 0, check: self }
+    }
+}
+
+/// Which task of a builder program was refused, and why: for those who make its calls for it, while the run goes on.
+#[derive(Clone)]
+pub struct CallRefusal(pub(crate) Arc<BuilderCheck>);
+
+impl CallRefusal {
+    /// What is wrong with the task; `None`: none was refused since the last program began to build.
+    #[must_use]
+    pub fn error(&self) -> Option<Error> {
+        self.0.refused().clone().map(|what| Error::Call { what })
+    }
+}
+
+/// A set of builder programs, the tasks of which are checked before they are added. A program whose task is refused fails.
+pub(crate) struct CheckedSet<B> {
+    pub(crate) programs: B,
+    pub(crate) check: Arc<BuilderCheck>,
+}
+
+impl<B: BuilderSet> BuilderSet for CheckedSet<B> {
+    fn names(&self) -> &[&str] {
+        self.programs.names()
+    }
+
+    fn build<G: HostedBuilder>(&self, symbol: u64, graph: &mut G) -> Built {
+        self.programs.build(symbol, &mut self.check.checked(graph))
+    }
+
+    fn stream_names(&self) -> &[&str] {
+        self.programs.stream_names()
+    }
+
+    fn build_stream<G: StreamBuilder + HostedBuilder>(&self, symbol: u64, stream: &mut G) -> Built {
+        self.programs.build_stream(symbol, &mut self.check.checked(stream))
+    }
+}
+
+type Built = Option<Result<(), BuildError>>;
+
+/// A builder whose tasks are checked before they are added.
+struct CheckedGraph<'g> {
     graph: &'g mut dyn HostedBuilder,
     calls: BuilderCalls,
     /// Tasks that were added: of the program, and of the recording that is being made.
     added: u64,
     recorded: u64,
-    refused: Arc<OnceLock<String>>,
+    check: &'g BuilderCheck,
 }
 
-impl<'g> CheckedGraph<'g> {
-    /// `graph`, behind these checks.
-    pub fn new(graph: &'g mut dyn HostedBuilder, calls: BuilderCalls) -> Self {
-        Self { graph, calls, added: 0, recorded: 0, refused: Arc::default() }
-    }
-
-    /// Where the sentence comes that says which task was refused, and why.
-    #[must_use]
-    pub fn refused(&self) -> Arc<OnceLock<String>> {
-        Arc::clone(&self.refused)
-    }
-
+impl CheckedGraph<'_> {
     fn submit_checked(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let number = if self.calls.open.is_some() { self.recorded } else { self.added };
         let (checked, tasks) = match &submission.desc {
@@ -89,9 +147,11 @@ impl<'g> CheckedGraph<'g> {
             TaskDesc::Replay(recording, bindings) => {
                 (self.calls.replay(recording, bindings), recording.tasks)
             }
+            // The tasks of the others come one by one.
+            _ => return Ok(None),
         };
         if let Err(what) = checked {
-            self.refused.get_or_init(|| what);
+            self.check.refused().get_or_insert(what);
             return Err(Fault::BUILD_FAILED);
         }
         let submitted = self.graph.submit_desc(submission)?;
@@ -133,14 +193,6 @@ impl StreamBuilder for CheckedGraph<'_> {
     }
 }
 
-impl Device {
-    /// The checks of a builder program; they know what is registered and allocated when a task is added.
-    #[must_use]
-    pub fn builder_calls(&self) -> BuilderCalls {
-        BuilderCalls::of(Arc::clone(self.kernel_table().kinds()), Arc::clone(self.shared_memory()))
-    }
-}
-
 impl BuilderCalls {
     fn of(kernels: Arc<KernelKinds>, memory: Arc<Memory>) -> Self {
         Self {
@@ -152,12 +204,6 @@ impl BuilderCalls {
             given: Vec::new(),
             words: Vec::new(),
         }
-    }
-
-    /// Those of another program of the same device.
-    #[must_use]
-    pub fn another(&self) -> Self {
-        Self::of(Arc::clone(&self.kernels), Arc::clone(&self.memory))
     }
 
     /// Whether the kernel of the task with this number takes its words.

@@ -296,7 +296,7 @@ pub enum Error {
         what: String,
     },
 
-    /// A task or a launch calls a kernel with what the kernel does not take. Nothing was run.
+    /// A task or a launch calls a kernel with what the kernel does not take. It was not run.
     #[error("{what}")]
     Call {
         /// The task, the kernel, the argument, and what to give.

@@ -35,12 +35,13 @@ pub(crate) struct KernelTable {
 }
 
 impl KernelTable {
-    pub(crate) fn new() -> Self {
+    /// No kernels; those who check calls read `kinds`.
+    pub(crate) fn new(kinds: Arc<KernelKinds>) -> Self {
         Self {
             version: 0,
             addresses: Box::new([0; MAX_FUNC_ID]),
             registered: BTreeMap::new(),
-            kinds: Arc::default(),
+            kinds,
         }
     }
 

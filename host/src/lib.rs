@@ -52,6 +52,10 @@ mod allocator;
 mod arena;
 mod backend;
 mod buffer;
+#[cfg_attr(
+    not(feature = "sim"),
+    expect(dead_code, reason = "programs of this process are the simulator's")
+)]
 mod builder_calls;
 mod call_check;
 mod control;
@@ -102,7 +106,7 @@ pub use backend::StartTimes;
 #[cfg(feature = "virt")]
 pub use backend::{Placement, VirtDeviceOptions};
 pub use buffer::DeviceBuffer;
-pub use builder_calls::{BuilderCalls, CheckedGraph};
+pub use builder_calls::CallRefusal;
 pub use control::RunControl;
 pub use cycle::Cycle;
 pub use device::{Device, DeviceDescription};

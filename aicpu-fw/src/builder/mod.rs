@@ -558,10 +558,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
                 self.insert_range(range, ids)?;
                 ids.last().copied().unwrap_or(TaskId::NONE)
             }
-            // These need a run that streams.
-            TaskDesc::Tensors(_) | TaskDesc::TensorRange(..) | TaskDesc::Replay(..) => {
-                return Ok(None);
-            }
+            // The others need a run that streams.
+            _ => return Ok(None),
         };
         Ok(Some(id))
     }

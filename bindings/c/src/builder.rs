@@ -3,12 +3,11 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use pto_foreign::{Build, NewTask};
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
-use pto_host::{BuilderCalls, CheckedGraph, Error};
 use pto_native::{Failure, FailureKind, ForeignFn, SharedDevice, Watched};
 
 use crate::argument::{output, put, text, values};
@@ -31,8 +30,7 @@ struct Seat<'g> {
     build: Build<'g>,
     /// The words of the run, as the program sees them.
     words: Vec<u64>,
-    /// The task that calls a kernel with what that does not take.
-    refused: Arc<OnceLock<String>>,
+    device: Weak<SharedDevice>,
 }
 
 thread_local! {
@@ -47,7 +45,6 @@ struct Registered {
     program: unsafe extern "C" fn(*mut OpaqueBuilder, *mut c_void) -> i32,
     user: usize,
     device: Weak<SharedDevice>,
-    calls: BuilderCalls,
     watched: Option<Watched>,
 }
 
@@ -57,16 +54,11 @@ impl Registered {
         let given = graph.orch_args().to_vec();
         let words = given.iter().map(|word| alias.seen(*word)).collect();
         let handle = HANDLES.fetch_add(2, Ordering::Relaxed);
-        let mut graph = CheckedGraph::new(graph, self.calls.another());
-        let refused = graph.refused();
-        let build = Build::new(&mut graph).seeing(alias);
-        let mut seat = Seat { handle, build, words, refused };
+        let build = Build::new(graph).seeing(alias);
+        let mut seat = Seat { handle, build, words, device: Weak::clone(&self.device) };
         let before = SEAT.replace((&raw mut seat).cast());
         let code = pto_native::building(|| self.call(handle, &given));
         SEAT.set(before);
-        if let Some((what, device)) = seat.refused.get().zip(self.device.upgrade()) {
-            device.fail_builder(Error::Call { what: what.clone() }.into());
-        }
         seat.build.end(code)
     }
 
@@ -129,8 +121,8 @@ pub(crate) fn on<R>(
 
 /// A fault of a call: a task that was refused says more than its fault.
 fn failure_of(builder: *const OpaqueBuilder, fault: Fault) -> Failure {
-    let refused = seat(builder).and_then(|seat| seat.refused.get());
-    let refused = refused.map(|what| Error::Call { what: what.clone() }.into());
+    let device = seat(builder).and_then(|seat| seat.device.upgrade());
+    let refused = device.and_then(|device| device.refused_call());
     refused.unwrap_or_else(|| Failure::of_fault(fault, fault.to_string()))
 }
 
@@ -165,8 +157,7 @@ pub unsafe extern "C" fn pto_register_builder(
         device.takes_builders()?;
         let user = user.expose_provenance();
         let watched = Watched::asked_for(device.memory(), name)?;
-        let (calls, owner) = (device.builder_calls(), Arc::downgrade(&device));
-        let registered = Registered { program, user, device: owner, calls, watched };
+        let registered = Registered { program, user, device: Arc::downgrade(&device), watched };
         device.builders().insert(name, Arc::new(move |graph| registered.build(graph)));
         Ok(())
     })

@@ -3,11 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_host::abi::gm::GmWindow;
 use pto_host::abi::symbol::symbol;
-use pto_host::graph::{
-    BuildError, BuilderSet, HostedBuilder, StreamBuilder, forward_graph_builder,
-};
+use pto_host::graph::{BuildError, BuilderSet, HostedBuilder, StreamBuilder};
 
 /// A builder program.
 pub type Program =
@@ -65,22 +62,7 @@ impl BuilderSet for Builders {
         symbol: u64,
         stream: &mut G,
     ) -> Option<Result<(), BuildError>> {
-        self.build(symbol, &mut Streaming(stream))
-    }
-}
-
-/// A streaming builder that says so.
-struct Streaming<'s, G>(&'s mut G);
-
-forward_graph_builder!(['s, G: StreamBuilder] Streaming<'s, G> => 0);
-
-impl<G: StreamBuilder + HostedBuilder> HostedBuilder for Streaming<'_, G> {
-    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
-        Some(self.0)
-    }
-
-    fn arena(&self) -> Option<GmWindow<'_>> {
-        self.0.arena()
+        self.build(symbol, stream)
     }
 }
 

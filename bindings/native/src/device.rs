@@ -8,7 +8,7 @@ use pto_host::abi::stream::StreamCapacities;
 use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::{
-    BuilderCalls, Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
+    CallRefusal, Device, DeviceDescription, DeviceMemory, DeviceOptions, RunControl, RunOptions,
     VirtDeviceOptions, WhenFull,
 };
 use pto_host::{GraphImage, RunReport, Work};
@@ -21,7 +21,7 @@ use crate::failure::{Failure, FailureKind};
 pub struct SharedDevice {
     pub(crate) device: Mutex<Device>,
     memory: DeviceMemory,
-    calls: BuilderCalls,
+    call_refusal: CallRefusal,
     builders: Builders,
     /// Why a builder program did not return, until the run is told.
     builder_failure: Mutex<Option<Failure>>,
@@ -99,7 +99,7 @@ impl SharedDevice {
     pub fn over(device: Device, builders: Builders) -> Arc<Self> {
         Arc::new(Self {
             memory: device.memory(),
-            calls: device.builder_calls(),
+            call_refusal: device.call_refusal(),
             builders,
             builder_failure: Mutex::default(),
             name: device.name().to_owned(),
@@ -126,10 +126,10 @@ impl SharedDevice {
         &self.memory
     }
 
-    /// The checks of a builder program of it.
+    /// Why a task of the builder program that builds now was refused.
     #[must_use]
-    pub fn builder_calls(&self) -> BuilderCalls {
-        self.calls.another()
+    pub fn refused_call(&self) -> Option<Failure> {
+        self.call_refusal.error().map(Failure::from)
     }
 
     /// Its builder programs; they can change during runs, for the next run.

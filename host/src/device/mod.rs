@@ -30,6 +30,9 @@ use crate::allocator::Owner;
 use crate::arena::{RuntimeArena, larger};
 use crate::backend::{Backend, Landing, OnChipMark, RingDoorbell, StartTimes};
 use crate::buffer::DeviceBuffer;
+#[cfg(feature = "sim")]
+use crate::builder_calls::CheckedSet;
+use crate::builder_calls::{BuilderCheck, CallRefusal};
 use crate::call_check::check_graph;
 use crate::copy_costs::CopyCosts;
 use crate::error::Error;
@@ -65,6 +68,8 @@ pub struct Device {
     backend: Box<dyn Backend>,
     /// Whether something moves the transfers of its runs.
     has_transfers: bool,
+    /// What the tasks of its builder programs are checked with.
+    check: Arc<BuilderCheck>,
 }
 
 /// A run that has ended, however.
@@ -109,7 +114,18 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(builders))
+        let check = Self::sim_check(&options)?;
+        let programs = CheckedSet { programs: builders, check: Arc::clone(&check) };
+        Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(programs), check)
+    }
+
+    /// What calls are checked with on a simulator with these options, whose memory is mapped.
+    #[cfg(feature = "sim")]
+    fn sim_check(options: &DeviceOptions) -> Result<Arc<BuilderCheck>, Error> {
+        let DeviceOptions { aic, aiv, gm_bytes, hosting } = options;
+        Self::check_workers(*aic, *aiv)?;
+        Self::check_hosting(hosting, aic + aiv)?;
+        Ok(Arc::new(BuilderCheck::of(Arc::new(Memory::map(*gm_bytes)?))))
     }
 
     /// Has no parameters, so that a device of the simulator is compiled here and in no other crate.
@@ -117,12 +133,14 @@ impl Device {
     fn open_sim_any(
         options: DeviceOptions,
         builders: pto_sim_shim::AnyBuilders,
+        check: Arc<BuilderCheck>,
     ) -> Result<Self, Error> {
-        Self::open_sim_with(options, builders)
+        Self::open_sim_with(options, builders, check)
     }
 
     /// As [`open_sim`](Self::open_sim), with a firmware that is compiled around `builders`, as that of an image is: no call of a builder
-    /// goes through a table. It is for measurements of such calls. Each set of builders adds most of a minute to the time of compiling.
+    /// goes through a table, and no call of a kernel is checked. It is for measurements of such calls. Each set of builders adds most of a minute to the
+    /// time of compiling.
     ///
     /// # Errors
     /// Those of `open_sim`.
@@ -131,20 +149,20 @@ impl Device {
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
-        Self::open_sim_with(options, crate::backend::CompiledIn::of(builders))
+        let check = Self::sim_check(&options)?;
+        Self::open_sim_with(options, crate::backend::CompiledIn::of(builders), check)
     }
 
     #[cfg(feature = "sim")]
     fn open_sim_with<B: crate::backend::SimulatedSet>(
         options: DeviceOptions,
         builders: B,
+        check: Arc<BuilderCheck>,
     ) -> Result<Self, Error> {
-        let DeviceOptions { aic, aiv, gm_bytes, hosting } = options;
-        Self::check_workers(aic, aiv)?;
-        Self::check_hosting(&hosting, aic + aiv)?;
-        let memory = Arc::new(Memory::map(gm_bytes)?);
-        let simulator = crate::backend::Simulator::new(hosting, Arc::clone(&memory), builders);
-        Self::open_with(aic, aiv, memory, Box::new(simulator))
+        let DeviceOptions { aic, aiv, hosting, .. } = options;
+        let memory = Arc::clone(&check.memory);
+        let simulator = crate::backend::Simulator::new(hosting, memory, builders);
+        Self::open_checked((aic, aiv), Box::new(simulator), check)
     }
 
     /// Opens the device `virt`: boots `image` on an emulated machine whose cores run the kernels of `blob`.
@@ -211,18 +229,27 @@ impl Device {
         memory: Arc<Memory>,
         backend: Box<dyn Backend>,
     ) -> Result<Self, Error> {
+        Self::open_checked((aic, aiv), backend, Arc::new(BuilderCheck::of(memory)))
+    }
+
+    fn open_checked(
+        (aic, aiv): (u32, u32),
+        backend: Box<dyn Backend>,
+        check: Arc<BuilderCheck>,
+    ) -> Result<Self, Error> {
         Self::check_workers(aic, aiv)?;
         Ok(Self {
             backend,
-            memory,
+            memory: Arc::clone(&check.memory),
             cores: [aic, aiv],
             workers: worker_table([aic, aiv]).collect(),
-            kernels: KernelTable::new(),
+            kernels: KernelTable::new(check.kernels()),
             arena: None,
             standing: None,
             spare: Spare::default(),
             epochs: Epochs::default(),
             has_transfers: false,
+            check,
         })
     }
 
@@ -321,6 +348,12 @@ impl Device {
     /// How long a launch may take on it where nobody says so.
     pub(crate) fn launch_limit(&self) -> Option<Duration> {
         self.backend.launch_limit()
+    }
+
+    /// Whether a task of a builder program was refused, for those that make its calls.
+    #[must_use]
+    pub fn call_refusal(&self) -> CallRefusal {
+        CallRefusal(Arc::clone(&self.check))
     }
 
     /// The names of the builder programs in its firmware.
@@ -553,7 +586,12 @@ impl Device {
                 {
                     report.virtual_report = self.backend.take_virtual_report();
                 }
-                Err(Error::Fault { fault, report: Box::new(report) })
+                match self.check.refused().take() {
+                    Some(what) if fault == pto_abi::Fault::BUILD_FAILED => {
+                        Err(Error::Call { what })
+                    }
+                    _ => Err(Error::Fault { fault, report: Box::new(report) }),
+                }
             }
         };
         self.settle(arena, landing, hold);

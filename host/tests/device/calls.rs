@@ -3,8 +3,11 @@
 use std::num::NonZeroUsize;
 
 use pto_aicore_kernels::dag_value;
-use pto_host::abi::{CoreKind, FuncId, GmAddr};
-use pto_host::graph::{ElementType, GraphBuilder, NoBuilders, TaskSpec};
+use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_host::graph::{
+    Arg, Bindings, BuildError, Chain, ChainTemplate, ElementType, GraphBuilder, Link, NoBuilders,
+    StreamBuilder, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView, builder_set,
+};
 use pto_host::session::{SessionError, SessionOptions, Submitted};
 use pto_host::{
     Device, DeviceBuffer, DeviceOptions, Error, GraphImage, HostGraph, Hosting, Kernel, RunOptions,
@@ -239,4 +242,164 @@ fn a_launch_that_its_kernel_cannot_take_is_refused_and_the_stream_goes_on() {
     stream.launch(func::EXP, &right).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(out.read().unwrap(), [1.0; 4]);
+}
+
+builder_set! {
+    /// Programs that call `exp` with words of the host's choice.
+    struct Programs { "words" => words, "chain" => chain, "template" => template, "range" => range }
+    stream {
+        "tensors" => tensors_of_a_task, "tensor range" => tensors_of_a_range, "replay" => replayed
+    }
+}
+
+fn words<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let args = graph.orch_args().to_vec();
+    graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    graph.submit(TaskSpec::new(func::EXP, CoreKind::AIV, &args), &[])?;
+    Ok(())
+}
+
+fn chain<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let args = graph.orch_args().to_vec();
+    graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    let links = [
+        Link::new(TaskSpec::new(func::EMPTY_AIV, CoreKind::AIV, &[])),
+        Link::new(TaskSpec::new(func::EXP, CoreKind::AIV, &args)),
+    ];
+    graph.submit_chain(&Chain::new(&links), &[])?;
+    Ok(())
+}
+
+fn template<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let args = graph.orch_args().to_vec();
+    graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    let links = [Link::new(TaskSpec::new(func::EXP, CoreKind::AIV, &args)).times(2)];
+    let mut filled = ChainTemplate::new();
+    graph.fill_template(&mut filled, &Chain::new(&links))?;
+    graph.submit_template(&filled, &[])?;
+    Ok(())
+}
+
+fn range<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
+    let args = graph.orch_args().to_vec();
+    graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    let task = TaskSpec::new(func::EXP, CoreKind::AIV, &args);
+    let mut ids = [Default::default(); 3];
+    graph.submit_range(&TaskRange::new(task).times(3), &mut ids)?;
+    Ok(())
+}
+
+/// The words that are addresses as tensors of 16 bytes.
+fn with_tensors<R>(words: &[u64], submit: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+    let views: Vec<_> =
+        words.iter().map(|word| TensorView::dense(GmAddr(*word), ElementType::F32, &[4])).collect();
+    let arg = |(at, (word, view))| match at {
+        0 => Arg::In(view),
+        1 => Arg::Out(view),
+        _ => Arg::Scalar(*word),
+    };
+    let args: Vec<_> = words.iter().zip(&views).enumerate().map(arg).collect();
+    submit(&args)
+}
+
+fn tensors_of_a_task<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let words = stream.orch_args().to_vec();
+    stream.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    with_tensors(&words, |args| {
+        stream.submit_tensors(&TensorTask::new(func::EXP, CoreKind::AIV, args))
+    })?;
+    Ok(())
+}
+
+fn tensors_of_a_range<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let words = stream.orch_args().to_vec();
+    stream.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
+    with_tensors(&words, |args| {
+        let task = TensorTask::new(func::EXP, CoreKind::AIV, args);
+        let mut ids = [Default::default(); 2];
+        stream.submit_tensor_range(&TensorRange::new(task).times(2), &mut ids)
+    })?;
+    Ok(())
+}
+
+/// Records the call of another size, and replays it with the words.
+fn replayed<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
+    let [a, out, n] = *stream.orch_args() else { return Err(BuildError::Failed(3)) };
+    let view = |at| TensorView::dense(GmAddr(at), ElementType::F32, &[4]);
+    let (a, out) = (view(a), view(out));
+    let recorded = stream.record(&[a, out], |stream, bound| {
+        let (a, out) = (bound.tensor(0), bound.tensor(1));
+        let args = [Arg::In(&a), Arg::Out(&out), bound.scalar(0)];
+        stream.submit_tensors(&TensorTask::new(func::EXP, CoreKind::AIV, &args))?;
+        Ok::<_, Fault>(())
+    })?;
+    stream.replay(&recorded, &Bindings { tensors: &[a, out], scalars: &[n] })?;
+    Ok(())
+}
+
+fn device_with_programs() -> Device {
+    let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
+    let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 64 << 20, hosting };
+    let mut device = Device::open_sim(options, Programs).expect("64 MiB");
+    device.register_library().expect("an empty table");
+    device
+}
+
+/// The run of a program with these words, on the device itself or while it adds to a stream.
+fn program<'a>(builder: &'a str, orch_args: &'a [u64], streams: bool) -> Work<'a> {
+    if streams {
+        Work::Stream { builder, orch_args }
+    } else {
+        Work::AicpuBuilder { builder, orch_args }
+    }
+}
+
+#[test]
+fn a_wrong_call_of_a_builder_program_is_refused_and_the_device_goes_on() {
+    let mut device = device_with_programs();
+    let [a, out] = tensors(&device);
+    let right = [a.address().0, out.address().0, N];
+    for (builder, streams) in [
+        ("words", false),
+        ("chain", false),
+        ("template", false),
+        ("range", false),
+        ("words", true),
+        ("chain", true),
+        ("template", true),
+        ("range", true),
+    ] {
+        for (args, words) in wrong_calls(right[0], right[1]) {
+            let work = program(builder, &args, streams);
+            let told = match device.run(work, &RunOptions::default()) {
+                Err(Error::Call { what }) => what,
+                other => panic!("{builder}, {words:?}: {other:?}"),
+            };
+            assert!(told.contains("task 1: "), "{builder}: {told}");
+            assert!(words.iter().all(|word| told.contains(word)), "{builder}: {words:?} in {told}");
+        }
+        let work = program(builder, &right, streams);
+        device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(out.read().unwrap(), [1.0; 4], "{builder}");
+    }
+}
+
+#[test]
+fn a_wrong_call_on_tensors_is_refused_and_the_device_goes_on() {
+    let mut device = device_with_programs();
+    let [a, out] = tensors(&device);
+    let right = [a.address().0, out.address().0, N];
+    for builder in ["tensors", "tensor range", "replay"] {
+        for wrong in [[0, right[1], N], [right[0], 64, N], [right[0], right[1], N + 1]] {
+            let work = program(builder, &wrong, true);
+            let told = match device.run(work, &RunOptions::default()) {
+                Err(Error::Call { what }) => what,
+                other => panic!("{builder}, {wrong:?}: {other:?}"),
+            };
+            assert!(told.contains("exp: argument "), "{builder}: {told}");
+        }
+        let work = program(builder, &right, true);
+        device.run(work, &RunOptions::default()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(out.read().unwrap(), [1.0; 4], "{builder}");
+    }
 }

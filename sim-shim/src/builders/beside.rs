@@ -309,12 +309,11 @@ impl GraphBuilder for Part<'_> {
 
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         let Submission { desc, after, when, publish } = submission;
-        if matches!(desc, TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..)) {
-            // Their tasks come one by one.
-            return Ok(None);
-        }
-        if let TaskDesc::Replay(recording, bindings) = desc {
-            return self.replay_known(recording, bindings);
+        match desc {
+            TaskDesc::Kernel(_) | TaskDesc::Tensors(_) | TaskDesc::Chain(_) => {}
+            TaskDesc::Replay(recording, bindings) => return self.replay_known(recording, bindings),
+            // The tasks of the others come one by one.
+            _ => return Ok(None),
         }
         let hides = self.hides_any(&desc);
         let added = Submission { desc, after: &[], when, publish: Publish::Later };

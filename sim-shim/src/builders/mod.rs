@@ -126,25 +126,25 @@ impl<'s> Stream<'s> {
     }
 }
 
-/// Each call of a builder is the same call of the builder behind the table.
-macro_rules! forward_hosted_calls {
-    ($builder:ident) => {
-        forward_graph_builder!(['held] $builder<'held> => 0);
+// Each call of a builder is the same call of the builder behind the table.
+forward_graph_builder!(['held] Graph<'held> => 0);
+forward_graph_builder!(['held] Stream<'held> => 0);
 
-        impl HostedBuilder for $builder<'_> {
-            fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
-                self.0.as_stream()
-            }
-
-            fn arena(&self) -> Option<GmWindow<'_>> {
-                self.0.arena()
-            }
-        }
-    };
+impl HostedBuilder for Graph<'_> {
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        self.0.arena()
+    }
 }
 
-forward_hosted_calls!(Graph);
-forward_hosted_calls!(Stream);
+impl HostedBuilder for Stream<'_> {
+    fn as_stream(&mut self) -> Option<&mut dyn StreamBuilder> {
+        Some(self)
+    }
+
+    fn arena(&self) -> Option<GmWindow<'_>> {
+        self.0.arena()
+    }
+}
 
 impl StreamBuilder for Stream<'_> {
     /// What goes between ranks is submitted by the communicator; the builder behind the table does everything else.

@@ -486,6 +486,8 @@ impl<G: GraphBuilder> GraphBuilder for TappedGraph<'_, G> {
             TaskDesc::Template(template) => self.add_filled(template, when)?,
             TaskDesc::Range(range, ids) => return self.submit_tasks(range, ids),
             TaskDesc::TensorRange(range, ids) => return self.submit_tasks_on_tensors(range, ids),
+            // The tasks of the others come one by one.
+            _ => return Ok(None),
         };
         if let Some(id) = added {
             link_and_publish(self, id, (after, publish))?;

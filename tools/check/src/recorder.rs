@@ -290,10 +290,8 @@ impl<G: GraphBuilder> GraphBuilder for Recorder<'_, G> {
             TaskDesc::Tensors(task) => self.add_tensors(task, Publish::Later)?,
             TaskDesc::Chain(chain) => self.add_links(chain, when)?,
             TaskDesc::Replay(record, bindings) => return self.replay_recording(record, bindings),
-            // The tasks come one by one.
-            TaskDesc::Template(_) | TaskDesc::Range(..) | TaskDesc::TensorRange(..) => {
-                return Ok(None);
-            }
+            // The tasks of the others come one by one.
+            _ => return Ok(None),
         };
         if let Some(id) = added {
             link_and_publish(self, id, (after, publish))?;

@@ -226,11 +226,12 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
                 }
                 ids.last().copied().unwrap_or(TaskId::NONE)
             }
-            TaskDesc::Range(..) => return Ok(None),
             TaskDesc::Replay(recording, bindings) => {
                 self.play(recording, bindings)?;
                 TaskId::NONE
             }
+            // The tasks of the others come one by one.
+            _ => return Ok(None),
         };
         Ok(Some(id))
     }

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pto_host::abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 use pto_host::graph::BuildError;
-use pto_host::{CheckedGraph, Error, RunControl, RunOptions, RunReport, Work};
+use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
 pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
@@ -325,10 +325,8 @@ impl Build {
         let tell = |failure| {
             *self.ended_early.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         };
-        let mut graph = CheckedGraph::new(graph, self.state.device.builder_calls());
-        let refused = graph.refused();
         let alias = self.state.alias();
-        let built = seat::with(runtime.cast_const().cast(), &mut graph, alias, || {
+        let built = seat::with(runtime.cast_const().cast(), graph, alias, || {
             // SAFETY: the object lives as long as the run; the plugin's author vouches for the rest.
             unsafe { guard::call(call, &self.name) }.map_err(|signal| {
                 let kind = FailureKind::BUILDER_SIGNAL;
@@ -336,8 +334,7 @@ impl Build {
                 BuildError::Failed(-1)
             })
         });
-        if let Some(what) = refused.get() {
-            let refused = Failure::from(Error::Call { what: what.clone() });
+        if let Some(refused) = self.state.device.refused_call() {
             let message = format!("{}: {}", self.name, refused.message);
             tell(Failure { message, ..refused });
         }
