@@ -426,7 +426,7 @@ fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     host: H,
 ) -> Result<u64, Blame> {
     let memory = ArenaMemory::of(launch.arena);
-    let mut builder = Builder::<S, F, _, _>::new(inputs, memory, host);
+    let mut builder = Builder::<(S, F, _, _)>::new(inputs, memory, host);
     let built = builders.build(launch.builder, &mut builder);
     returned(launch.builder, built, |fault| builder.blame(fault))?;
     builder.finish().map_err(|fault| builder.blame(fault))?;
@@ -460,7 +460,7 @@ fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
     let memory = ArenaMemory::of(launch.arena);
     let rings = launch.stream()?;
-    let mut stream = Stream::<S, F, _, _>::new(inputs, &rings, schedulers, memory, host);
+    let mut stream = Stream::<(S, F, _, _)>::new(inputs, &rings, schedulers, memory, host);
     let built = builders.build_stream(launch.builder, &mut stream);
     returned(launch.builder, built, |fault| stream.blame(fault))?;
     stream.finish().map_err(|fault| stream.blame(fault))?;

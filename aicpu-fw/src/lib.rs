@@ -18,6 +18,7 @@
 pub mod blame;
 pub mod block_shapes;
 pub mod builder;
+mod config;
 mod cores;
 pub mod divide;
 pub mod fanout;
@@ -50,6 +51,7 @@ mod loader;
 mod resident;
 
 pub use builder::{Builder, BuilderHost, DeviceMemory, RangeNote};
+pub use config::Config;
 pub use fanout::{FanoutPolicy, LockFree, Locked};
 #[cfg(not(any(loom, shuttle)))]
 pub use instance::{Instance, Progressed, run};

@@ -121,7 +121,7 @@ impl SharedLines {
     }
 
     fn build<S: Sharing, F: FanoutPolicy>(&self) {
-        let mut builder = Builder::<S, F, _, _>::new(self.words.inputs(), Kernels, ());
+        let mut builder = Builder::<(S, F, _, _)>::new(self.words.inputs(), Kernels, ());
         let mut ids: Vec<TaskId> = Vec::new();
         let mut satisfied = 0;
         for (kind, producers) in self.plan.kinds.iter().zip(&self.plan.producers) {

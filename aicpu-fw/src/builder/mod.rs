@@ -42,16 +42,17 @@ use self::publisher::{Publisher, count_one, count_some, release_published};
 pub(crate) use self::task_line::BLOCK_0_OF_1;
 use self::task_line::TaskLine;
 use crate::blame::{Blame, BlameSlot};
+use crate::config::Config;
 use crate::fanout::FanoutPolicy;
 use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
 
 /// The builder of one run. See [`GraphBuilder`] for what it does.
-pub struct Builder<'a, S, F, M, H> {
+pub struct Builder<'a, C: Config> {
     state: SharedState<'a>,
-    kernels: RunKernels<M>,
+    kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
-    events: Events<H>,
+    events: Events<C::Host>,
     orch_args: &'a [u64],
     generation: u32,
     next_task: u32,
@@ -60,7 +61,7 @@ pub struct Builder<'a, S, F, M, H> {
     blame: BlameSlot,
     /// The last address that could not be read.
     unread: Cell<GmAddr>,
-    policy: PhantomData<(S, F)>,
+    policy: PhantomData<C>,
 }
 
 /// What a builder is given at its start.
@@ -77,9 +78,9 @@ pub struct BuilderInputs<'a> {
     pub has_kind: [bool; CoreKind::COUNT],
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'a, S, F, M, H> {
+impl<'a, C: Config> Builder<'a, C> {
     /// A builder with nothing added.
-    pub fn new(inputs: BuilderInputs<'a>, memory: M, host: H) -> Self {
+    pub fn new(inputs: BuilderInputs<'a>, memory: C::Memory, host: C::Host) -> Self {
         Self {
             state: inputs.state,
             kernels: RunKernels::new(memory, inputs.has_kind),
@@ -124,7 +125,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         if self.publisher.published() != u64::from(self.next_task) {
             return Err(self.not_published());
         }
-        self.publisher.end::<S>();
+        self.publisher.end::<C::Sharing>();
         Ok(())
     }
 
@@ -224,7 +225,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         consumer: TaskId,
         edges_in: u32,
     ) -> Result<EdgeOutcome, Fault> {
-        let Some(count) = F::count(producer_task) else {
+        let Some(count) = C::Fanout::count(producer_task) else {
             return Ok(self.satisfied(producer, consumer));
         };
         if self.put(producer_task, count, consumer.slot).is_none() {
@@ -236,7 +237,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
             return Err(self.refuse_task(Fault::BUILD_FANIN_LIMIT, consumer, bound, bound));
         }
         // Until it is published the consumer cannot become ready, so counting it first is not needed.
-        if !F::commit::<S>(producer_task, count) {
+        if !C::Fanout::commit::<C::Sharing>(producer_task, count) {
             return Ok(self.satisfied(producer, consumer));
         }
         self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
@@ -294,7 +295,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline]
     fn publish_task(&mut self, task: &Task, slot: u32, edges_in: u32) -> Result<(), Fault> {
         self.announce(task, slot)?;
-        let is_ready = release_published::<S>(task, edges_in);
+        let is_ready = release_published::<C::Sharing>(task, edges_in);
         self.published(kind_of(task), slot, is_ready);
         Ok(())
     }
@@ -308,7 +309,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
 
     #[inline]
     fn count_published(&mut self, slot: u32) -> Result<(), Fault> {
-        self.publisher.count::<S>();
+        self.publisher.count::<C::Sharing>();
         self.events.published(slot);
         // A builder must not fill the memory of a run that has failed.
         if self.state.fault.is_raised() {
@@ -322,7 +323,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     fn published(&mut self, kind: CoreKind, slot: u32, is_ready: bool) {
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
             self.events.trace(TraceKind::READY, slot, 0);
-            self.state.queue(kind).push::<S>(&[slot]);
+            self.state.queue(kind).push::<C::Sharing>(&[slot]);
         }
         self.events.host().published();
     }
@@ -339,7 +340,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
     #[cfg_attr(target_arch = "aarch64", inline)]
     fn submit_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
-        if S::IS_EXCLUSIVE {
+        if C::Sharing::IS_EXCLUSIVE {
             return self.submit_alone(spec, after);
         }
         let (task, slot) = self.insert(spec)?;
@@ -535,9 +536,7 @@ struct RoomForChain<'a> {
     end: u32,
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
-    for Builder<'_, S, F, M, H>
-{
+impl<C: Config> GraphBuilder for Builder<'_, C> {
     fn orch_args(&self) -> &[u64] {
         self.orch_args
     }

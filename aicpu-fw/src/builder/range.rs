@@ -15,9 +15,10 @@ use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{EdgeOutcome, ListWalk, TaskRange, Variation, Wait, WaitWalk, WindowWalk};
 
 use super::Builder;
-use super::machine::{BuilderHost, DeviceMemory, RangeNote};
+use super::machine::{BuilderHost, RangeNote};
 use super::publisher::{count_some, release_published};
 use super::task_line::BLOCK_0_OF_1;
+use crate::config::Config;
 use crate::fanout::{FanoutPolicy, RoomInLine};
 use crate::mutant::{self, Mutant};
 
@@ -106,7 +107,7 @@ impl Common<'_> {
     }
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'a, S, F, M, H> {
+impl<'a, C: Config> Builder<'a, C> {
     /// Submits a range.
     #[inline(never)]
     pub(super) fn insert_range(
@@ -130,7 +131,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.events.host().in_range(RangeNote::Range);
         let (first, count, mut index) = (self.next_task, range.tasks(), 0);
         // Before the first one is published.
-        self.publisher.count_all::<S>(count.into());
+        self.publisher.count_all::<C::Sharing>(count.into());
         self.count_range(count);
         while index < count {
             let next = count.min(index.saturating_add(BATCH));
@@ -267,7 +268,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         task.edges_in.store(edges_in, Ordering::Relaxed);
         task.state.store(TaskState::ADDED.get(), Ordering::Relaxed);
         let published = slot.wrapping_sub(first);
-        self.publisher.count_off::<S>((range.tasks() - published).into());
+        self.publisher.count_off::<C::Sharing>((range.tasks() - published).into());
         self.next_task = slot + 1;
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
@@ -292,13 +293,13 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         while let Some(producer) = rest.next() {
             let at = place_in_run(*producer, consumer.generation);
             let task = usize::try_from(at).ok().and_then(|at| before.get(at));
-            let outcome = match task.map(|task| (task, F::room_in_line(task))) {
+            let outcome = match task.map(|task| (task, C::Fanout::room_in_line(task))) {
                 // Most tasks have few consumers.
                 Some((task, RoomInLine::Place(count))) => {
                     if let Some(place) = task.consumers.get(count as usize) {
                         place.store(consumer.slot, Ordering::Relaxed);
                     }
-                    if F::commit::<S>(task, count) {
+                    if C::Fanout::commit::<C::Sharing>(task, count) {
                         self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
                         EdgeOutcome::Added
                     } else {
@@ -350,12 +351,12 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
         self.events.host().in_range(RangeNote::Task(slot));
         let early = u32::from(mutant::is(Mutant::RangePublishesEarly) && edges_in > 0);
         let edges_in = edges_in - early;
-        let is_ready = if S::IS_EXCLUSIVE {
+        let is_ready = if C::Sharing::IS_EXCLUSIVE {
             // No producer can have completed since its edge was appended.
             task.fanin.store(edges_in, Ordering::Relaxed);
             edges_in == 0
         } else {
-            release_published::<S>(task, edges_in)
+            release_published::<C::Sharing>(task, edges_in)
         };
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
             self.ready_in_range(slot, kind);
@@ -367,7 +368,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Builder<'
     #[inline(never)]
     fn ready_in_range(&mut self, slot: u32, kind: CoreKind) {
         self.events.trace(TraceKind::READY, slot, 0);
-        self.state.queue(kind).push::<S>(&[slot]);
+        self.state.queue(kind).push::<C::Sharing>(&[slot]);
     }
 }
 

@@ -10,7 +10,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::session::board::LAUNCH_PAYLOAD_WORDS as PAYLOAD_WORDS;
 use pto_abi::session::recording::MOST_FOLLOWERS;
 use pto_abi::session::{LaunchNote, SessionBoard};
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::task::{TRANSFER, Task};
 use pto_abi::{CoreKind, FuncId, GmAddr, TaskId};
 use pto_graph::EdgeOutcome;
@@ -20,7 +20,8 @@ use crate::builder::consumers::put_consumer;
 use crate::builder::kernels::Kernels;
 use crate::builder::publisher::{Publisher, count_one, release_published};
 use crate::builder::task_line::{TaskLine, first_generation};
-use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs, DeviceMemory};
+use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs};
+use crate::config::Config;
 use crate::fanout::FanoutPolicy;
 use crate::state::SharedState;
 
@@ -28,11 +29,11 @@ use crate::state::SharedState;
 pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// See the file.
-pub(super) struct Launches<'a, S, F, M, H> {
+pub(super) struct Launches<'a, C: Config> {
     state: SharedState<'a>,
-    kernels: Kernels<M>,
+    kernels: Kernels<C::Memory>,
     publisher: Publisher<'a>,
-    host: H,
+    host: C::Host,
     notes: &'a [LaunchNote],
     slots: Slots<'a>,
     generation: u32,
@@ -43,7 +44,7 @@ pub(super) struct Launches<'a, S, F, M, H> {
     left: u64,
     begun_ns: u64,
     base_ns: u64,
-    policy: PhantomData<(S, F)>,
+    policy: PhantomData<C>,
 }
 
 /// What a task of a launch is to be.
@@ -60,12 +61,12 @@ pub(super) struct Part<'w, W> {
     pub(super) budget_us: u32,
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<'a, S, F, M, H> {
+impl<'a, C: Config> Launches<'a, C> {
     pub(super) fn new(
         inputs: BuilderInputs<'a>,
-        memory: M,
+        memory: C::Memory,
         board: &SessionBoard<'a>,
-        host: H,
+        host: C::Host,
     ) -> Self {
         let orders = board.orders;
         let most = orders.most.load(Ordering::Relaxed);
@@ -97,7 +98,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
     }
 
     /// The machine around.
-    pub(super) const fn host(&mut self) -> &mut H {
+    pub(super) const fn host(&mut self) -> &mut C::Host {
         &mut self.host
     }
 
@@ -160,7 +161,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
     ) -> Option<u32> {
         let (task, slot, edges_in) = self.add(part, part.kind.get(), after)?;
         if self.publish(task, slot, edges_in) {
-            self.state.queue(part.kind).push::<S>(&[slot]);
+            self.state.queue(part.kind).push::<C::Sharing>(&[slot]);
         }
         self.host.published();
         Some(slot)
@@ -173,7 +174,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         part: &Part<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
-        if !H::TRANSFERS {
+        if !C::Host::TRANSFERS {
             // Refused before: this is for images, which then hold nothing of it.
             return None;
         }
@@ -189,7 +190,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
 
     /// Whether this run has memory for transfers.
     pub(super) const fn takes_transfers(&self) -> bool {
-        H::TRANSFERS && self.state.shapes.is_some()
+        C::Host::TRANSFERS && self.state.shapes.is_some()
     }
 
     /// Adds a task of this kind: it, its slot, and how many it waits for.
@@ -238,7 +239,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
 
     /// Whether one more task can wait for the one in this slot, or need not.
     pub(super) fn takes_consumer(&self, slot: u32) -> bool {
-        let count = self.state.task(slot).and_then(F::count);
+        let count = self.state.task(slot).and_then(C::Fanout::count);
         count.is_none_or(|count| (count as usize) < MOST_FOLLOWERS)
     }
 
@@ -248,7 +249,9 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
         let Some(task) = self.state.task(producer) else { return false };
         let put =
             |count| put_consumer(self.state.chunks, task, (count, slot), || None).map(|()| count);
-        let waits = F::count(task).and_then(put).is_some_and(|count| F::commit::<S>(task, count));
+        let waits = C::Fanout::count(task)
+            .and_then(put)
+            .is_some_and(|count| C::Fanout::commit::<C::Sharing>(task, count));
         let outcome = if waits { EdgeOutcome::Added } else { EdgeOutcome::AlreadySatisfied };
         let line = self.publisher.line();
         count_one(if waits { &line.edges } else { &line.edges_satisfied });
@@ -260,11 +263,11 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
     #[inline]
     fn publish(&mut self, task: &Task, slot: u32, edges_in: u32) -> bool {
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-        self.publisher.count::<S>();
+        self.publisher.count::<C::Sharing>();
         (self.tasks, self.in_flight) = (self.tasks + 1, self.in_flight + 1);
         self.publisher.line().added.store(self.tasks, Ordering::Relaxed);
         self.host.replayed(slot);
-        release_published::<S>(task, edges_in)
+        release_published::<C::Sharing>(task, edges_in)
     }
 
     /// Takes the task out of `slot` if it is over: then the slot is free again.
@@ -289,7 +292,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Launches<
 
     /// The last task has been begun: lets the run end. How many there were.
     pub(super) fn finish(mut self) -> u64 {
-        self.publisher.end::<S>();
+        self.publisher.end::<C::Sharing>();
         self.tasks
     }
 }

@@ -26,6 +26,7 @@ use self::launches::Launches;
 use self::visit::{Surroundings, Visit};
 use crate::blame::Blame;
 use crate::builder::{BuilderHost, BuilderInputs};
+use crate::config::Config;
 use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 
@@ -58,7 +59,8 @@ pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
     host.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
     let state = inputs.state;
     let around = Surroundings { gm, board, run: inputs.generation };
-    let launches = Launches::<S, F, _, _>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
+    let launches =
+        Launches::<(S, F, _, _)>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
     let lanes = ActiveLanes::default();
     let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0, idle_turns: 0 };
     resident.begin();
@@ -68,9 +70,9 @@ pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
 }
 
 /// One coming up.
-struct Resident<'a, S, F, M, H> {
+struct Resident<'a, C: Config> {
     around: Surroundings<'a>,
-    launches: Launches<'a, S, F, M, H>,
+    launches: Launches<'a, C>,
     lanes: ActiveLanes,
     /// Since when there has been nothing to do.
     idle_ns: Option<u64>,
@@ -80,9 +82,7 @@ struct Resident<'a, S, F, M, H> {
     idle_turns: u32,
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: crate::builder::DeviceMemory, H: BuilderHost>
-    Resident<'_, S, F, M, H>
-{
+impl<C: Config> Resident<'_, C> {
     fn begin(&mut self) {
         let orders = self.around.board.orders;
         self.lanes.seed(orders.seed.load(Ordering::Relaxed));

@@ -4,21 +4,21 @@
 //! blocks: `LaneLine::blocks_begun` and `blocks_over` count nodes. Nodes that are over have given their slots back; nobody waits for them.
 
 use pto_abi::session::{CommandHead, RecordedLaunches, RecordedNode};
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
 use super::launches::{Launches, Part};
 use super::visit::{Turn, Visit};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::BuilderHost;
+use crate::config::Config;
 
 impl<'a> Visit<'_, 'a> {
     /// Begins as many nodes of the recording at the head as there is room for.
     #[inline(never)]
-    pub(super) fn begin_nodes<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    pub(super) fn begin_nodes<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
     ) -> Result<Turn, Blame> {
         if self.begun() == 0 {
@@ -59,9 +59,9 @@ impl<'a> Visit<'_, 'a> {
 
     /// Begins one node; `false`: there is no room.
     #[inline]
-    fn begin_node<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn begin_node<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
         (recording, number, node): (&RecordedLaunches<'a>, u32, RecordedNode<'a>),
     ) -> Result<bool, Blame> {

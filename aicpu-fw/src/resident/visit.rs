@@ -17,14 +17,14 @@ use pto_abi::session::{
     CommandDefect, CommandEntry, CommandHead, CommandKind, CommandRing, EventLine, LaneLine,
     RingConsumer, RingProducer, SessionBoard, StreamLine, ValueTest,
 };
-use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::{NO_CHUNK, TRANSFER};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use super::launches::{Launches, Part};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::BuilderHost;
+use crate::config::Config;
 
 /// Launches of one stream that are on their way at once. A guess: enough that a stream of short kernels keeps a core busy
 /// between two visits, and few enough that other streams find room.
@@ -153,9 +153,9 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Tells what is over, and begins at most `limit` commands; whether anything moved.
     #[inline]
-    pub(super) fn serve<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    pub(super) fn serve<C: Config>(
         &mut self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         limit: u32,
     ) -> Result<bool, Blame> {
         let mut moved = self.collect(launches);
@@ -182,10 +182,7 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Takes the launches that are over, oldest first; whether there were any.
     #[inline]
-    fn collect<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        launches: &mut Launches<'a, S, F, M, H>,
-    ) -> bool {
+    fn collect<C: Config>(&self, launches: &mut Launches<'a, C>) -> bool {
         let (lane, mut over, mut moved) = (self.lane, None, false);
         let mut in_flight = self.in_flight();
         while in_flight > 0 {
@@ -237,10 +234,7 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Looks at the head, and does what can be done.
     #[inline]
-    fn turn<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &mut self,
-        launches: &mut Launches<'a, S, F, M, H>,
-    ) -> Result<Turn, Blame> {
+    fn turn<C: Config>(&mut self, launches: &mut Launches<'a, C>) -> Result<Turn, Blame> {
         let is_in_blocks = self.lane.blocks_begun.load(Ordering::Relaxed) > 0;
         if is_in_blocks && self.at() != self.ring.taken() {
             // All of them have begun; what is behind them waits until they are over.
@@ -283,11 +277,7 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     /// Commands that take no time, with nothing of the stream on its way.
-    fn do_here<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        launches: &mut Launches<'a, S, F, M, H>,
-        head: CommandHead,
-    ) -> Turn {
+    fn do_here<C: Config>(&self, launches: &mut Launches<'a, C>, head: CommandHead) -> Turn {
         let (now_ns, host) = (launches.session_ns(), launches.host());
         let turn = match head.kind {
             CommandKind::RECORD => self.record(now_ns, host),
@@ -377,9 +367,9 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     #[inline]
-    fn begin_launch<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn begin_launch<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
     ) -> Result<Turn, Blame> {
         let in_flight = self.in_flight();
@@ -399,9 +389,9 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Begins as many blocks of a launch as there is room for.
     #[inline(never)]
-    fn begin_blocks<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn begin_blocks<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
     ) -> Result<Turn, Blame> {
         let (_, _, blocks, _) = self.call(head);
@@ -422,9 +412,9 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Begins one task; `false`: there is no room.
     #[inline]
-    fn begin_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn begin_task<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
         block: Option<BlockContext>,
         after: Option<u32>,
@@ -452,9 +442,9 @@ impl<'v, 'a> Visit<'v, 'a> {
     /// Begins a transfer; `false`: there is no room.
     #[cold]
     #[inline(never)]
-    fn begin_transfer<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn begin_transfer<C: Config>(
         &self,
-        launches: &mut Launches<'a, S, F, M, H>,
+        launches: &mut Launches<'a, C>,
         head: CommandHead,
         (func, args): (FuncId, usize),
         after: Option<u32>,
@@ -476,9 +466,9 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// A transfer, if the device moves any.
     #[cold]
-    pub(super) fn transfer<'w, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost, W>(
+    pub(super) fn transfer<'w, C: Config, W>(
         &self,
-        launches: &Launches<'a, S, F, M, H>,
+        launches: &Launches<'a, C>,
         (func, args): (FuncId, usize),
         arg: &'w W,
     ) -> Result<Part<'w, W>, Blame> {
@@ -496,9 +486,9 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     #[inline]
-    pub(super) fn note<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    pub(super) fn note<C: Config>(
         &self,
-        launches: &Launches<'a, S, F, M, H>,
+        launches: &Launches<'a, C>,
         slot: u32,
         head: CommandHead,
         (blocks, is_last): (u32, bool),

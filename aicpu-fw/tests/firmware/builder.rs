@@ -533,7 +533,7 @@ both_strategies! {
 #[test]
 fn device_memory_is_read_in_range_and_aligned() {
     let words = Words::new(SMALL);
-    let builder: Builder<'_, Shared, LockFree, Kernels, ()> = builder(&words);
+    let builder: Builder<'_, (Shared, LockFree, Kernels, ())> = builder(&words);
     assert_eq!(builder.read_u32(GmAddr(0x1004)), Ok(0x1004));
     for address in [0x0FFC, 0x2000, 0x1002, u64::MAX] {
         assert_eq!(builder.read_u32(GmAddr(address)), Err(Fault::BUILD_GM_RANGE));

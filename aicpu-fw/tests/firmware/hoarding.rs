@@ -32,7 +32,7 @@ impl Random {
 }
 
 /// A builder that is a step at a time, and the edges that it added.
-struct RandomGraph<'a, F> {
+struct RandomGraph<'a, F: FanoutPolicy> {
     builder: TestBuilder<'a, F>,
     tasks: usize,
     ids: Vec<TaskId>,

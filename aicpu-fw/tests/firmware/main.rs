@@ -35,7 +35,7 @@ macro_rules! both_strategies {
 use both_strategies;
 
 /// A builder over the tests' memory.
-type TestBuilder<'a, F> = pto_aicpu_fw::Builder<'a, pto_abi::sync::Shared, F, words::Kernels, ()>;
+type TestBuilder<'a, F> = pto_aicpu_fw::Builder<'a, (pto_abi::sync::Shared, F, words::Kernels, ())>;
 
 fn builder<F: FanoutPolicy>(words: &words::Words) -> TestBuilder<'_, F> {
     TestBuilder::new(words.inputs(), words::Kernels, ())

@@ -44,7 +44,7 @@ fn told(events: &[TracePoint]) -> Vec<Event> {
 }
 
 fn build<F: FanoutPolicy>(words: &Words, machine: &mut Machine) -> [TaskId; 3] {
-    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, machine);
+    let mut builder = Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, machine);
     let mut add = |kind: CoreKind, producers: &[TaskId]| {
         let task = builder.add_task(TaskSpec::new(FuncId(5), kind, &[])).unwrap();
         producers.iter().for_each(|producer| {
@@ -108,7 +108,8 @@ fn events_of_a_graph<F: FanoutPolicy>() {
 fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let mut machine = Machine::default();
-    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, &mut machine);
+    let mut builder =
+        Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
     let spec = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
     let first = builder.submit(spec, &[]).unwrap();
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[CoreKind::AIV]);
@@ -126,7 +127,8 @@ fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
 fn a_task_with_parts_is_complete_after_all_of_them<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
     let mut machine = Machine::default();
-    let mut builder = Builder::<Shared, F, Kernels, _>::new(words.inputs(), Kernels, &mut machine);
+    let mut builder =
+        Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
     let slot = builder.add_task(TaskSpec::new(FuncId(5), CoreKind::AIV, &[])).unwrap().slot;
     let (board, lines) = (BlockBoard::default(), [(); 16].map(|()| BlockLine::default()));
     board.reset();

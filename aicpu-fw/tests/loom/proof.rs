@@ -73,7 +73,7 @@ fn look_at_work<P: Proof>() {
         4,
         move || Words::new(size),
         |words| {
-            let mut builder = Builder::<Shared, LockFree, _, _>::new(words.inputs(), Kernels, ());
+            let mut builder = Builder::<(Shared, LockFree, _, _)>::new(words.inputs(), Kernels, ());
             let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
             let [waits, first, _] = [0; 3].map(|_| builder.add_task(spec).unwrap());
             builder.add_edge(first, waits).unwrap();

@@ -94,7 +94,7 @@ fn build<D>(run: &Run<D>) {
         orch_args: &[],
         schedulers: Schedulers::Run,
     };
-    let submit = |stream: &mut Stream<'_, Shared, LockFree, Kernels, Takes<'_>>| {
+    let submit = |stream: &mut Stream<'_, (Shared, LockFree, Kernels, Takes<'_>)>| {
         for word in 1..=2 {
             stream.submit(TaskSpec::new(FuncId(0), CoreKind::AIV, &[word]), &[]).unwrap();
         }

@@ -50,7 +50,7 @@ impl DeviceMemory for Kernels {
     }
 }
 
-pub(crate) type TestStream<'a, H = ()> = Stream<'a, Exclusive, LockFree, Kernels, H>;
+pub(crate) type TestStream<'a, H = ()> = Stream<'a, (Exclusive, LockFree, Kernels, H)>;
 
 /// What a program has made: pairs of producers and consumers, the words of each task, and those of its shape, if it has
 /// one; addresses of the heap as zero.

@@ -208,7 +208,7 @@ impl Words {
         orch_args: &[u64],
         memory: &M,
         host: H,
-        body: impl FnOnce(&mut Stream<'_, Exclusive, LockFree, Kernels<'_, M>, H>) -> R,
+        body: impl FnOnce(&mut Stream<'_, (Exclusive, LockFree, Kernels<'_, M>, H)>) -> R,
     ) -> Result<R, Fault> {
         let schedulers = match self.build_mode {
             BuildMode::SEQUENTIAL => Schedulers::Wait,

@@ -7,14 +7,14 @@ use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::ready::QueueEnds;
 use pto_abi::stream::{BlockLine, MapEntry, MapGrid, MapRow, SlotNote, StreamHeader};
-use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
+use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 use pto_abi::task::CLOSED;
 use pto_abi::{CoreKind, Fault, GmAddr};
+use pto_aicpu_fw::Config;
 use pto_aicpu_fw::block_shapes::{BlockShapeMemory, LANE_SETS};
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
-use pto_aicpu_fw::{BuilderHost, DeviceMemory, FanoutPolicy};
 
 use crate::many;
 use crate::run::{RunSizes, RunWords};
@@ -105,19 +105,13 @@ impl StreamWords {
     ///
     /// # Errors
     /// The fault of a window or a map that cannot have its size.
-    pub fn with_stream<S, F, M, H, R>(
+    pub fn with_stream<C: Config, R>(
         &self,
         run: &StreamRun<'_>,
-        memory: M,
-        host: H,
-        body: impl FnOnce(&mut Stream<'_, S, F, M, H>) -> R,
-    ) -> Result<R, Fault>
-    where
-        S: Sharing,
-        F: FanoutPolicy,
-        M: DeviceMemory,
-        H: BuilderHost,
-    {
+        memory: C::Memory,
+        host: C::Host,
+        body: impl FnOnce(&mut Stream<'_, C>) -> R,
+    ) -> Result<R, Fault> {
         let mut inputs = self.run.inputs(run.orch_args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
         inputs.state.shapes = run.room.map(|room| self.shapes(room));
         inputs.has_kind = run.has_kind;

@@ -8,7 +8,6 @@
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::stream::RingKind;
-use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TaskSpec, TensorTask};
 
@@ -19,10 +18,9 @@ use super::super::tasks::{TaskWords, refuse_task};
 use super::super::uses::Uses;
 use super::Stream;
 use super::submit::refuse_view;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::config::Config;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+impl<C: Config> Stream<'_, C> {
     /// Adds a chain, of one kernel too.
     #[inline(always)]
     pub(super) fn add_planned_chain(

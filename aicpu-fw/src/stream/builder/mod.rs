@@ -10,7 +10,7 @@ mod record;
 mod submit;
 mod template;
 
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Chain, ChainTemplate, EdgeOutcome, GraphBuilder, OpResult, Predicate, Publish, ScopeId,
@@ -23,25 +23,25 @@ use super::recording::Draft;
 use super::storage::StreamMemory;
 use super::tasks::{TaskWords, Tasks, refuse_task};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::{BuilderInputs, DeviceMemory};
+use crate::config::Config;
 
 /// The builder of `tensormap_and_ringbuffer`. See the file.
-pub struct Stream<'a, S, F, M, H> {
-    tasks: Tasks<'a, S, F, M, H>,
+pub struct Stream<'a, C: Config> {
+    tasks: Tasks<'a, C>,
     orch_args: &'a [u64],
     /// The recording that is being made.
     draft: Option<Draft<'a>>,
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a, S, F, M, H> {
+impl<'a, C: Config> Stream<'a, C> {
     /// A builder with nothing added.
     pub fn new(
         inputs: BuilderInputs<'a>,
         stream: &'a StreamMemory<'a>,
         schedulers: Schedulers,
-        memory: M,
-        host: H,
+        memory: C::Memory,
+        host: C::Host,
     ) -> Self {
         let tasks = Tasks::new(&inputs, stream, schedulers, (memory, host));
         Self { tasks, orch_args: inputs.orch_args, draft: None }
@@ -190,9 +190,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a
     }
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> GraphBuilder
-    for Stream<'_, S, F, M, H>
-{
+impl<C: Config> GraphBuilder for Stream<'_, C> {
     fn orch_args(&self) -> &[u64] {
         self.orch_args
     }
@@ -279,9 +277,7 @@ fn is_kernel(chain: &Chain<'_>) -> bool {
     matches!(chain.links(), [only] if only.count() == 1 && !chain.has_tensors())
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> StreamBuilder
-    for Stream<'_, S, F, M, H>
-{
+impl<C: Config> StreamBuilder for Stream<'_, C> {
     // Always: a program says which operation it is, so that one arm is left where it calls.
     #[inline(always)]
     fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {

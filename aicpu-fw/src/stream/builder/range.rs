@@ -8,7 +8,7 @@
 
 use heapless::Vec;
 use pto_abi::stream::{MapRow, RingKind};
-use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variation};
 
@@ -18,8 +18,8 @@ use super::super::region::Region;
 use super::super::tasks::{TaskWords, note_range};
 use super::Stream;
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory, RangeNote};
-use crate::fanout::FanoutPolicy;
+use crate::builder::RangeNote;
+use crate::config::Config;
 use crate::mutant::{self, Mutant};
 
 /// Arguments that have to be looked at for each task, at most: the stacks of the device are small. Tasks with more are submitted one by one.
@@ -42,7 +42,7 @@ struct Plan<'a> {
     accesses: u32,
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'a, S, F, M, H> {
+impl<'a, C: Config> Stream<'a, C> {
     /// Plans what is the same for all tasks of a range, where the plan stands: it is large. `None`: they have to be submitted one by one.
     fn plan(&self, range: &TensorRange<'_>, plan: &mut Plan<'a>) -> Option<()> {
         let task = range.task();

@@ -1,7 +1,6 @@
 //! Recordings: who begins one, writes tasks into it, ends it, and builds it again.
 
 use pto_abi::stream::{RingKind, slots_for_recordings};
-use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Bindings, DependencyMode, Recording, TaskSpec, TensorTask, TensorView};
 
@@ -14,10 +13,10 @@ use super::super::recording::{Draft, Drafted};
 use super::super::tasks::replay::replay;
 use super::Stream;
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::DeviceMemory;
+use crate::config::Config;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+impl<C: Config> Stream<'_, C> {
     /// Begins a recording with bindings of these shapes; its number.
     pub(super) fn begin(&mut self, shapes: &[TensorView<'_>]) -> Result<u32, Fault> {
         self.check_not_recording()?;

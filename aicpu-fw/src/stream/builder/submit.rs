@@ -1,7 +1,7 @@
 //! Submission: a task with tensors, from its arguments to its edges; tensors on the heap, and single elements.
 
 use pto_abi::stream::RingKind;
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{
     Arg, DependencyMode, ElementType, HeapTag, Predicate, TaskSpec, TensorTask, TensorView,
@@ -14,13 +14,13 @@ use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
 use super::super::tasks::{TaskWords, Tasks, refuse_task};
 use super::Stream;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::DeviceMemory;
+use crate::config::Config;
 
 /// Tensors of the heap begin at multiples of this: a line, so that no two share one.
 const ALIGN: u64 = 64;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S, F, M, H> {
+impl<C: Config> Stream<'_, C> {
     /// Adds one kernel on one core.
     #[inline]
     pub(super) fn add_plain_task(&mut self, task: &TensorTask<'_>) -> Result<TaskId, Fault> {
@@ -281,8 +281,8 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Stream<'_, S,
 /// Why a task cannot have this view as an argument.
 #[cold]
 #[inline(never)]
-pub(super) fn refuse_view<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+pub(super) fn refuse_view<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     task: &TensorTask<'_>,
     view: &TensorView<'_>,
     index: u32,
@@ -292,8 +292,8 @@ pub(super) fn refuse_view<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: Build
 
 #[cold]
 #[inline(never)]
-fn refuse_bound_scalar<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+fn refuse_bound_scalar<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     task: &TensorTask<'_>,
     index: u32,
 ) -> Fault {
@@ -302,8 +302,8 @@ fn refuse_bound_scalar<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderH
 
 /// What argument `index` writes, no argument before it does. A function of its own: most tasks have one output.
 #[inline(never)]
-fn check_output<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+fn check_output<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     task: &TensorTask<'_>,
     (view, index): (&TensorView<'_>, u32),
 ) -> Result<(), Fault> {

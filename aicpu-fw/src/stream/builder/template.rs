@@ -5,18 +5,16 @@
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
-use pto_abi::sync::Sharing;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Chain, ChainTemplate, NotFilled};
 
 use super::super::tasks::{TaskWords, Tasks, refuse_task};
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::config::Config;
 
 /// Fills a template with a chain.
 #[inline(never)]
-pub(super) fn fill<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+pub(super) fn fill<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     template: &mut ChainTemplate,
     chain: &Chain<'_>,
 ) -> Result<(), Fault> {
@@ -33,8 +31,8 @@ pub(super) fn fill<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>
 
 /// Adds the chain of a template.
 #[inline(never)]
-pub(super) fn add<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+pub(super) fn add<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     template: &ChainTemplate,
 ) -> Result<TaskId, Fault> {
     if let Err(fault) = template.check(tasks.storage().window().origin()) {

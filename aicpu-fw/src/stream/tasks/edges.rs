@@ -6,7 +6,7 @@
 
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::task::{INLINE_CONSUMERS, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, TaskId};
@@ -14,12 +14,13 @@ use pto_graph::EdgeOutcome;
 
 use super::{Tasks, refuse_id, refuse_task};
 use crate::blame::Blame;
+use crate::builder::BuilderHost;
 use crate::builder::consumers::is_last_consumer;
 use crate::builder::publisher::count_one;
-use crate::builder::{BuilderHost, DeviceMemory};
+use crate::config::Config;
 use crate::fanout::{FanoutPolicy, Place, place_of};
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a, S, F, M, H> {
+impl<'a, C: Config> Tasks<'a, C> {
     /// An edge that a caller of the interface wants.
     pub(in crate::stream) fn explicit_edge(
         &mut self,
@@ -66,7 +67,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         let window = self.storage.window();
         let slots = (window.slot_of(producer), window.slot_of(consumer));
         let from = window.task(producer).filter(|_| producer >= window.watermark());
-        match from.and_then(|from| F::count(from).map(|count| (from, count))) {
+        match from.and_then(|from| C::Fanout::count(from).map(|count| (from, count))) {
             // Most tasks have few consumers.
             Some((from, count)) if (count as usize) < INLINE_CONSUMERS => {
                 if let Some(place) = from.consumers.get(count as usize) {
@@ -95,7 +96,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         let slots = (window.slot_of(producer), window.slot_of(newest));
         let from = window.task(producer).filter(|_| producer >= window.watermark());
         let Some(from) = from else { return Ok(()) };
-        let outcome = match F::count(from) {
+        let outcome = match C::Fanout::count(from) {
             // Most tasks have few consumers.
             Some(count) if (count as usize) < INLINE_CONSUMERS => {
                 let places = &from.consumers;
@@ -140,7 +141,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
             self.wait_for_room_or(RingKind::EDGES, 1, Some(producer))?;
             // The producer may have completed meanwhile.
             let is_alive = producer >= self.storage.window().watermark();
-            match F::count(from).filter(|_| is_alive) {
+            match C::Fanout::count(from).filter(|_| is_alive) {
                 Some(now) => count = now,
                 None => return Ok(self.satisfied(slots)),
             }
@@ -152,7 +153,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     /// Counts the consumer that stands in place `count`.
     #[inline]
     fn commit(&mut self, from: &Task, count: u32, slots: (u32, u32)) -> EdgeOutcome {
-        if !F::commit::<S>(from, count) {
+        if !C::Fanout::commit::<C::Sharing>(from, count) {
             return self.satisfied(slots);
         }
         if let Some(to) = self.storage.window().task_in(slots.1) {

@@ -3,13 +3,11 @@
 
 use core::hash::Hash;
 
-use pto_abi::sync::Sharing;
-
 use super::Tasks;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::BuilderHost;
+use crate::config::Config;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, F, M, H> {
+impl<C: Config> Tasks<'_, C> {
     /// Tells the host everything that later calls depend on, if it wants that: before each turn of the others. The memory of
     /// the run is not part of it, nor is what is only told, nor for how long it has waited: that decides only when a wait
     /// that can never end is given up. A recording that is being made is not, either: nothing is published then, and nobody

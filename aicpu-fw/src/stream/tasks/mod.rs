@@ -18,7 +18,7 @@ use core::marker::PhantomData;
 
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{MAX_LANES, RingKind};
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
@@ -33,8 +33,8 @@ use crate::builder::events::Events;
 use crate::builder::kernels::RunKernels;
 use crate::builder::publisher::{Publisher, count_some, release_published};
 use crate::builder::task_line::TaskLine;
-use crate::builder::{BuilderHost, BuilderInputs, DeviceMemory, RangeNote};
-use crate::fanout::FanoutPolicy;
+use crate::builder::{BuilderHost, BuilderInputs, RangeNote};
+use crate::config::Config;
 use crate::state::{SharedState, kind_in};
 
 /// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
@@ -54,25 +54,25 @@ pub(super) enum TaskWords {
 }
 
 /// See the file.
-pub(super) struct Tasks<'a, S, F, M, H> {
+pub(super) struct Tasks<'a, C: Config> {
     state: SharedState<'a>,
     storage: Storage<'a>,
     scopes: Scopes,
-    kernels: RunKernels<M>,
+    kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
-    events: Events<H>,
+    events: Events<C::Host>,
     schedulers: Schedulers,
     blame: BlameSlot,
-    policy: PhantomData<(S, F)>,
+    policy: PhantomData<C>,
 }
 
-impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a, S, F, M, H> {
+impl<'a, C: Config> Tasks<'a, C> {
     /// Nothing is added.
     pub(super) fn new(
         inputs: &BuilderInputs<'a>,
         stream: &'a StreamMemory<'a>,
         schedulers: Schedulers,
-        (memory, host): (M, H),
+        (memory, host): (C::Memory, C::Host),
     ) -> Self {
         let storage = Storage::new(&inputs.state, inputs.generation, stream);
         let scopes = Scopes::new(storage.heap_count());
@@ -102,7 +102,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     }
 
     /// The memory of the device.
-    pub(super) const fn memory(&self) -> &M {
+    pub(super) const fn memory(&self) -> &C::Memory {
         self.kernels.memory()
     }
 
@@ -137,7 +137,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
         }
         self.storage.advance();
         self.storage.end_marks(self.schedulers == Schedulers::Wait);
-        self.publisher.end::<S>();
+        self.publisher.end::<C::Sharing>();
         Ok(())
     }
 
@@ -291,7 +291,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     pub(super) fn publish_added(&mut self, slot: u32) -> Result<(), Fault> {
         let Some(task) = self.storage.window().task_in(slot) else { return Ok(()) };
         task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
-        self.publisher.count::<S>();
+        self.publisher.count::<C::Sharing>();
         self.events.published(slot);
         if self.state.fault.is_raised() {
             return Err(raised(&self.state));
@@ -305,13 +305,13 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
     /// A published task waits for its producers only; if none is left, it goes where the schedulers look.
     #[inline]
     fn release(&mut self, slot: u32, task: &Task) {
-        if !release_published::<S>(task, task.edges_in.load(Ordering::Relaxed)) {
+        if !release_published::<C::Sharing>(task, task.edges_in.load(Ordering::Relaxed)) {
             return;
         }
         self.events.trace(TraceKind::READY, slot, 0);
         let kind = task.kind.load(Ordering::Relaxed);
         if kind & SHAPED == 0 {
-            self.state.queue(kind_in(kind)).push::<S>(&[slot]);
+            self.state.queue(kind_in(kind)).push::<C::Sharing>(&[slot]);
         } else {
             self.state.post_ready(slot);
         }
@@ -320,10 +320,7 @@ impl<'a, S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'a,
 
 /// A range is submitted, for a host that charges for it.
 #[inline]
-pub(super) fn note_range<S, F, M, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
-    what: RangeNote,
-) {
+pub(super) fn note_range<C: Config>(tasks: &mut Tasks<'_, C>, what: RangeNote) {
     tasks.events.host().in_range(what);
 }
 
@@ -343,8 +340,8 @@ fn raised(state: &SharedState<'_>) -> Fault {
 /// Refuses what concerns this task. A function of its own, as all refusals on the path of every task, so that the path needs no room for a blame.
 #[cold]
 #[inline(never)]
-pub(super) fn refuse_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
+pub(super) fn refuse_task<C: Config>(
+    tasks: &mut Tasks<'_, C>,
     fault: Fault,
     task: TaskId,
     (found, expected): (u64, u64),
@@ -355,18 +352,13 @@ pub(super) fn refuse_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: Build
 /// Refuses an id that this run gave no task.
 #[cold]
 #[inline(never)]
-fn refuse_id<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
-    id: TaskId,
-) -> Fault {
+fn refuse_id<C: Config>(tasks: &mut Tasks<'_, C>, id: TaskId) -> Fault {
     tasks.blame.leave(tasks.storage.window().refusal(id))
 }
 
 /// Refuses a task that there is no slot for.
 #[cold]
 #[inline(never)]
-fn refuse_slot<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    tasks: &mut Tasks<'_, S, F, M, H>,
-) -> Fault {
+fn refuse_slot<C: Config>(tasks: &mut Tasks<'_, C>) -> Fault {
     tasks.blame.leave(tasks.storage.window().no_slot())
 }

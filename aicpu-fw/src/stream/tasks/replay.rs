@@ -11,7 +11,7 @@
 use pto_abi::Fault;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::RingKind;
-use pto_abi::sync::{AtomicU64, Ordering, Sharing};
+use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task, chunks_for};
 use pto_abi::trace::TraceKind;
 use pto_graph::{DependencyMode, EdgeOutcome};
@@ -22,10 +22,10 @@ use super::super::recording::tape::{
     BASES, GROUP, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals,
 };
 use super::{Tasks, raised, write_block_shape};
+use crate::builder::BuilderHost;
 use crate::builder::publisher::count_some;
 use crate::builder::task_line::TaskLine;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::config::Config;
 
 /// A replay under way.
 pub(in crate::stream) struct Replay<'r, 'a> {
@@ -41,9 +41,9 @@ pub(in crate::stream) struct Replay<'r, 'a> {
 }
 
 /// Adds the tasks of a recording, whose bindings have been checked, and publishes them.
-pub(in crate::stream) fn replay<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+pub(in crate::stream) fn replay<C: Config>(
     of: Bound<'_, '_>,
-    tasks: &mut Tasks<'_, S, F, M, H>,
+    tasks: &mut Tasks<'_, C>,
 ) -> Result<(), Fault> {
     let totals = of.totals;
     make_room_for(totals, tasks)?;
@@ -71,10 +71,7 @@ pub(in crate::stream) fn replay<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H:
     scope.map_or(Ok(()), |scope| tasks.close_scope(scope))
 }
 
-fn make_room_for<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-    totals: &Totals,
-    tasks: &mut Tasks<'_, S, F, M, H>,
-) -> Result<(), Fault> {
+fn make_room_for<C: Config>(totals: &Totals, tasks: &mut Tasks<'_, C>) -> Result<(), Fault> {
     tasks.storage.advance();
     let wanted = [
         (RingKind::WINDOW, totals.tasks.into()),
@@ -93,10 +90,7 @@ fn make_room_for<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
 impl Replay<'_, '_> {
     /// Writes every task into the next slot.
     #[inline(never)]
-    fn write_tasks<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        tasks: &mut Tasks<'_, S, F, M, H>,
-    ) -> Result<(), Fault> {
+    fn write_tasks<C: Config>(&self, tasks: &mut Tasks<'_, C>) -> Result<(), Fault> {
         let totals = self.of.totals;
         let tape = self.of.tape;
         let list = tape.part(totals.consumers());
@@ -152,12 +146,12 @@ impl Replay<'_, '_> {
     }
 
     /// A task was added, for those who listen.
-    fn tell_task<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn tell_task<C: Config>(
         &self,
         head: &TaskHead,
         at: usize,
         slot: u32,
-        tasks: &mut Tasks<'_, S, F, M, H>,
+        tasks: &mut Tasks<'_, C>,
     ) {
         tasks.events.added(slot, head.func_id, head.kind & !SHAPED);
         if head.is_shaped() {
@@ -190,10 +184,10 @@ impl Replay<'_, '_> {
 
     /// As `write_words`, where the ring ends among them: what begins behind its end stands at its start.
     #[cold]
-    fn write_words_around<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn write_words_around<C: Config>(
         &self,
         (payloads, ring): (&[AtomicU64], u32),
-        tasks: &Tasks<'_, S, F, M, H>,
+        tasks: &Tasks<'_, C>,
     ) {
         let (totals, start) = (self.of.totals, self.place);
         let mut end = start;
@@ -221,11 +215,11 @@ impl Replay<'_, '_> {
 
     /// The consumers of a task that is not published: nobody looks at it, nor at them.
     #[inline]
-    fn write_consumers<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn write_consumers<C: Config>(
         &self,
         task: &Task,
         consumers: &[AtomicU64],
-        tasks: &mut Tasks<'_, S, F, M, H>,
+        tasks: &mut Tasks<'_, C>,
     ) {
         let mut left = consumers.iter();
         for place in &task.consumers {
@@ -240,21 +234,13 @@ impl Replay<'_, '_> {
 
     /// The slot of a task of the recording.
     #[inline]
-    fn slot_of<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        task: &AtomicU64,
-        tasks: &Tasks<'_, S, F, M, H>,
-    ) -> u32 {
+    fn slot_of<C: Config>(&self, task: &AtomicU64, tasks: &Tasks<'_, C>) -> u32 {
         tasks.storage.window().slot_of(self.first + task.load(Ordering::Relaxed))
     }
 
     /// The edges within the recording, for those who listen: behind all of its tasks.
-    fn tell_edges<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        mut consumers: &[AtomicU64],
-        tasks: &mut Tasks<'_, S, F, M, H>,
-    ) {
-        if !tasks.events.host().traces() && !H::NOTES_EDGES {
+    fn tell_edges<C: Config>(&self, mut consumers: &[AtomicU64], tasks: &mut Tasks<'_, C>) {
+        if !tasks.events.host().traces() && !C::Host::NOTES_EDGES {
             return;
         }
         for number in self.first..tasks.storage.window().next() {
@@ -273,12 +259,7 @@ impl Replay<'_, '_> {
 
     /// The block shape of the task in `slot`, from the words at `at`.
     #[cold]
-    fn write_block_shape<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        at: usize,
-        slot: u32,
-        tasks: &Tasks<'_, S, F, M, H>,
-    ) {
+    fn write_block_shape<C: Config>(&self, at: usize, slot: u32, tasks: &Tasks<'_, C>) {
         let (mut shape, base) = self.of.tape.block_shape(at);
         let from = self.bases.get(usize::from(base)).copied().unwrap_or(0);
         shape.address = shape.address.wrapping_add(from);
@@ -287,11 +268,11 @@ impl Replay<'_, '_> {
 
     /// The edges that a touch makes from tasks outside of the recording, and what later tasks see of it.
     #[inline(never)]
-    fn touch<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
+    fn touch<C: Config>(
         &self,
         at: usize,
         number: u64,
-        tasks: &mut Tasks<'_, S, F, M, H>,
+        tasks: &mut Tasks<'_, C>,
     ) -> Result<usize, Fault> {
         let (touch, next) = self.of.tape.touch_head(at);
         if self.mode == DependencyMode::MANUAL || !touch.looks && !touch.is_noted {
@@ -343,12 +324,9 @@ impl Replay<'_, '_> {
     }
 
     /// Publishes all of it.
-    fn start<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost>(
-        &self,
-        tasks: &mut Tasks<'_, S, F, M, H>,
-    ) -> Result<(), Fault> {
+    fn start<C: Config>(&self, tasks: &mut Tasks<'_, C>) -> Result<(), Fault> {
         let totals = self.of.totals;
-        tasks.publisher.count_all::<S>(totals.tasks.into());
+        tasks.publisher.count_all::<C::Sharing>(totals.tasks.into());
         count_some(&tasks.publisher.line().edges, totals.edges.into());
         tasks.events.look_at_clock();
         for number in self.first..tasks.storage.window().next() {

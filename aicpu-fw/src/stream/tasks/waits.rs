@@ -6,7 +6,7 @@
 //! the schedulers' business, and their watchdog's.
 
 use pto_abi::stream::RingKind;
-use pto_abi::sync::{Ordering, Sharing};
+use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
 use super::super::heaps::HeapFull;
@@ -15,10 +15,10 @@ use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
 use super::super::storage::Storage;
 use super::{Tasks, raised};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, DeviceMemory};
-use crate::fanout::FanoutPolicy;
+use crate::builder::BuilderHost;
+use crate::config::Config;
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, F, M, H> {
+impl<C: Config> Tasks<'_, C> {
     /// Lets the others work. A program that waits looks again afterwards, and says for what; `None`: it computes, and waits for nothing.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Tasks<'_, S, 
     fn hopeless(&mut self, blame: Blame, number: u64) -> Fault {
         let window = self.storage.window();
         let (blame, number) = match number < window.next() && self.schedulers == Schedulers::Run {
-            true => match cause_of::<F>(window, self.state.chunks, number) {
+            true => match cause_of::<C::Fanout>(window, self.state.chunks, number) {
                 Cause::Unpublished(cause) => (blame, cause),
                 Cause::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
             },

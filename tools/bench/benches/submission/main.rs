@@ -97,7 +97,7 @@ fn view(pattern: Pattern, number: u64, arg: u64) -> TensorView<'static> {
 /// Submissions that are timed together.
 const PIECE: usize = 256;
 
-type TestStream<'a> = Stream<'a, Exclusive, LockFree, Kernels, ()>;
+type TestStream<'a> = Stream<'a, (Exclusive, LockFree, Kernels, ())>;
 
 /// Words of a window. The heap is what a run has by default, or what a window of temporaries takes.
 fn words(window: usize) -> StreamWords {
