@@ -14,10 +14,9 @@ use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TaskSpec, Ten
 use super::super::accesses::access_of;
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::{TaskWords, refuse_task};
+use super::super::tasks::TaskWords;
 use super::super::uses::Uses;
 use super::Stream;
-use super::submit::refuse_view;
 use crate::config::Config;
 
 impl<C: Config> Stream<'_, C> {
@@ -113,7 +112,7 @@ impl<C: Config> Stream<'_, C> {
         link.each_view(index as usize, |view| {
             if !self.is_usable(view) {
                 let task = TensorTask::new(link.task().func_id, link.task().kind, &[]);
-                return Err(refuse_view(&mut self.tasks, &task, view, index));
+                return Err(self.tasks.refuse_view(&task, view, index));
             }
             if let Some(kind) = kind {
                 uses.add_view(index, (view, kind));
@@ -163,6 +162,6 @@ impl<C: Config> Stream<'_, C> {
             Err(fault) => (fault, chain.kernels(), 0),
         };
         let next = self.tasks.storage().window().next_id();
-        Err(refuse_task(&mut self.tasks, fault, next, (found, bound)))
+        Err(self.tasks.refuse_task(fault, next, found, bound))
     }
 }

@@ -21,7 +21,7 @@ use super::map::AccessKind;
 use super::proof::Schedulers;
 use super::recording::Draft;
 use super::storage::StreamMemory;
-use super::tasks::{TaskWords, Tasks, refuse_task};
+use super::tasks::{TaskWords, Tasks};
 use crate::blame::Blame;
 use crate::builder::{BuilderInputs, DeviceMemory};
 use crate::config::Config;
@@ -149,9 +149,9 @@ impl<'a, C: Config> Stream<'a, C> {
         self.check_not_recording()?;
         let number = self.tasks.storage().window().next();
         let id = match when {
-            None => template::add(&mut self.tasks, template)?,
+            None => self.tasks.add_template(template)?,
             Some(predicate) => self.add_with((template.task(), predicate), |stream| {
-                template::add(&mut stream.tasks, template)
+                stream.tasks.add_template(template)
             })?,
         };
         self.end_submission((number, id), rest)
@@ -174,8 +174,7 @@ impl<'a, C: Config> Stream<'a, C> {
     /// A recording closes the scopes that it opened, and no others.
     fn end_scope(&mut self, scope: ScopeId) -> Result<(), Fault> {
         if self.draft.as_ref().is_some_and(|draft| draft.is_in(scope)) {
-            let fault = Fault::STREAM_SCOPE_NOT_OPEN;
-            return Err(refuse_task(&mut self.tasks, fault, TaskId::NONE, (0, 0)));
+            return Err(self.tasks.refuse_task(Fault::STREAM_SCOPE_NOT_OPEN, TaskId::NONE, 0, 0));
         }
         self.tasks.close_scope(scope)
     }
@@ -186,7 +185,7 @@ impl<'a, C: Config> Stream<'a, C> {
         if self.draft.is_none() {
             return Ok(());
         }
-        Err(refuse_task(&mut self.tasks, Fault::STREAM_RECORDING_OPEN, TaskId::NONE, (0, 0)))
+        Err(self.tasks.refuse_task(Fault::STREAM_RECORDING_OPEN, TaskId::NONE, 0, 0))
     }
 }
 
@@ -254,7 +253,7 @@ impl<C: Config> GraphBuilder for Stream<'_, C> {
         template: &mut ChainTemplate,
         chain: &Chain<'_>,
     ) -> Result<(), Fault> {
-        template::fill(&mut self.tasks, template, chain)
+        self.tasks.fill_template(template, chain)
     }
 
     fn read_u32(&self, address: GmAddr) -> Result<u32, Fault> {

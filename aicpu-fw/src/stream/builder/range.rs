@@ -15,7 +15,7 @@ use pto_graph::{Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variatio
 use super::super::accesses::access_of;
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::{TaskWords, note_range};
+use super::super::tasks::TaskWords;
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::RangeNote;
@@ -117,7 +117,7 @@ impl<'a, C: Config> Stream<'a, C> {
         let mode = self.tasks.scopes().mode();
         let entries = u64::from(plan.accesses) * Access::MAX_ENTRIES;
         let tensors = if mode == DependencyMode::MANUAL { 0 } else { plan.accesses };
-        note_range(&mut self.tasks, RangeNote::Range);
+        self.tasks.note_range(RangeNote::Range);
         for (turn, place) in (0..).zip(ids) {
             self.tasks.make_room(task.args.len())?;
             self.tasks.make_room_in(RingKind::MAP, entries)?;
@@ -134,7 +134,7 @@ impl<'a, C: Config> Stream<'a, C> {
                 DependencyMode::EXPLICIT => self.note_turn(range, plan, (turn, number)),
                 _ => {}
             }
-            note_range(&mut self.tasks, RangeNote::TensorTask { slot: id.slot, tensors });
+            self.tasks.note_range(RangeNote::TensorTask { slot: id.slot, tensors });
             self.tasks.publish_added(id.slot)?;
         }
         Ok(())

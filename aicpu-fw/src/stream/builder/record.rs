@@ -10,7 +10,6 @@ use super::super::recording::bindings::Bound;
 use super::super::recording::places::base_of;
 use super::super::recording::tape::LITERAL;
 use super::super::recording::{Draft, Drafted};
-use super::super::tasks::replay::replay;
 use super::Stream;
 use crate::blame::Blame;
 use crate::builder::DeviceMemory;
@@ -131,6 +130,6 @@ impl<C: Config> Stream<'_, C> {
         if totals.tasks == 0 {
             return Ok(());
         }
-        replay(bound, tasks)
+        tasks.replay(bound)
     }
 }

@@ -12,7 +12,7 @@ use super::super::accesses::{
 };
 use super::super::map::{Access, AccessKind, Hide};
 use super::super::region::Region;
-use super::super::tasks::{TaskWords, Tasks, refuse_task};
+use super::super::tasks::{TaskWords, Tasks};
 use super::Stream;
 use crate::builder::DeviceMemory;
 use crate::config::Config;
@@ -119,17 +119,17 @@ impl<C: Config> Stream<'_, C> {
             let word = match arg {
                 Arg::Scalar(scalar) => *scalar,
                 Arg::BoundScalar(_) => {
-                    return Err(refuse_bound_scalar(&mut self.tasks, task, index));
+                    return Err(self.tasks.refuse_bound_scalar(task, index));
                 }
                 Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) => {
                     if !self.is_usable(view) {
-                        return Err(refuse_view(&mut self.tasks, task, view, index));
+                        return Err(self.tasks.refuse_view(task, view, index));
                     }
                     if let Some((_, kind)) = access_of(arg) {
                         accesses += 1;
                         if kind == AccessKind::Write {
                             if writes > 0 {
-                                check_output(&mut self.tasks, task, (view, index))?;
+                                self.tasks.check_output(task, view, index)?;
                             }
                             writes += 1;
                         }
@@ -216,8 +216,8 @@ impl<C: Config> Stream<'_, C> {
     ) -> Result<TensorView<'static>, Fault> {
         let measured = TensorView::dense(GmAddr::NULL, element, shape);
         if let Some(defect) = measured.defect() {
-            let found = (shape.len() as u64, 0);
-            return Err(refuse_task(&mut self.tasks, view_fault(defect), TaskId::NONE, found));
+            let dimensions = shape.len() as u64;
+            return Err(self.tasks.refuse_task(view_fault(defect), TaskId::NONE, dimensions, 0));
         }
         let bytes = measured.tensor_bytes().next_multiple_of(ALIGN);
         let base = match &mut self.draft {
@@ -239,18 +239,13 @@ impl<C: Config> Stream<'_, C> {
     ) -> Result<(GmAddr, u64), Fault> {
         self.check_not_recording()?;
         if !self.is_alive(view.heap()) {
-            let found = (view.heap().serial, 0);
-            return Err(refuse_task(
-                &mut self.tasks,
-                Fault::STREAM_STALE_TENSOR,
-                TaskId::NONE,
-                found,
-            ));
+            let (fault, scope) = (Fault::STREAM_STALE_TENSOR, view.heap().serial);
+            return Err(self.tasks.refuse_task(fault, TaskId::NONE, scope, 0));
         }
         let Some(address) = view.element_address(index) else {
             let fault = view.defect().map_or(Fault::STREAM_VIEW_RANGE, view_fault);
-            let found = (index.len() as u64, 0);
-            return Err(refuse_task(&mut self.tasks, fault, TaskId::NONE, found));
+            let dimensions = index.len() as u64;
+            return Err(self.tasks.refuse_task(fault, TaskId::NONE, dimensions, 0));
         };
         let bytes = view.element().bytes();
         let low = address.0.wrapping_sub(view.base().0);
@@ -278,35 +273,34 @@ impl<C: Config> Stream<'_, C> {
     }
 }
 
-/// Why a task cannot have this view as an argument.
-#[cold]
-#[inline(never)]
-pub(super) fn refuse_view<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    task: &TensorTask<'_>,
-    view: &TensorView<'_>,
-    index: u32,
-) -> Fault {
-    tasks.refuse_next(task, view_blame(view, index))
-}
+impl<C: Config> Tasks<'_, C> {
+    /// Why a task cannot have this view as an argument.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse_view(
+        &mut self,
+        task: &TensorTask<'_>,
+        view: &TensorView<'_>,
+        index: u32,
+    ) -> Fault {
+        self.refuse_next(task, view_blame(view, index))
+    }
 
-#[cold]
-#[inline(never)]
-fn refuse_bound_scalar<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    task: &TensorTask<'_>,
-    index: u32,
-) -> Fault {
-    tasks.refuse_next(task, argument_blame(Fault::STREAM_NOT_RECORDING, index, 0))
-}
+    #[cold]
+    #[inline(never)]
+    fn refuse_bound_scalar(&mut self, task: &TensorTask<'_>, index: u32) -> Fault {
+        self.refuse_next(task, argument_blame(Fault::STREAM_NOT_RECORDING, index, 0))
+    }
 
-/// What argument `index` writes, no argument before it does. A function of its own: most tasks have one output.
-#[inline(never)]
-fn check_output<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    task: &TensorTask<'_>,
-    (view, index): (&TensorView<'_>, u32),
-) -> Result<(), Fault> {
-    let checked = check_outputs(view, task.args, index);
-    checked.map_err(|blame| tasks.refuse_next(task, blame))
+    /// What argument `index` writes, no argument before it does. A function of its own: most tasks have one output.
+    #[inline(never)]
+    fn check_output(
+        &mut self,
+        task: &TensorTask<'_>,
+        view: &TensorView<'_>,
+        index: u32,
+    ) -> Result<(), Fault> {
+        let checked = check_outputs(view, task.args, index);
+        checked.map_err(|blame| self.refuse_next(task, blame))
+    }
 }

@@ -8,40 +8,39 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Chain, ChainTemplate, NotFilled};
 
-use super::super::tasks::{TaskWords, Tasks, refuse_task};
+use super::super::tasks::{TaskWords, Tasks};
 use crate::config::Config;
 
-/// Fills a template with a chain.
-#[inline(never)]
-pub(super) fn fill<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    template: &mut ChainTemplate,
-    chain: &Chain<'_>,
-) -> Result<(), Fault> {
-    let origin = tasks.storage().window().origin();
-    let filled = template.fill(chain, origin, &mut |task, args| tasks.accept(task, args));
-    filled.map_err(|why| match why {
-        NotFilled::Kernel(fault) => fault,
-        NotFilled::Chain(fault) => {
-            let next = tasks.storage().window().next_id();
-            refuse_task(tasks, fault, next, (chain.words() as u64, MAX_ARGS as u64))
-        }
-    })
-}
-
-/// Adds the chain of a template.
-#[inline(never)]
-pub(super) fn add<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    template: &ChainTemplate,
-) -> Result<TaskId, Fault> {
-    if let Err(fault) = template.check(tasks.storage().window().origin()) {
-        let next = tasks.storage().window().next_id();
-        return Err(refuse_task(tasks, fault, next, (0, 0)));
+impl<C: Config> Tasks<'_, C> {
+    /// Fills a template with a chain.
+    #[inline(never)]
+    pub(super) fn fill_template(
+        &mut self,
+        template: &mut ChainTemplate,
+        chain: &Chain<'_>,
+    ) -> Result<(), Fault> {
+        let origin = self.storage().window().origin();
+        let filled = template.fill(chain, origin, &mut |task, args| self.accept(task, args));
+        filled.map_err(|why| match why {
+            NotFilled::Kernel(fault) => fault,
+            NotFilled::Chain(fault) => {
+                let next = self.storage().window().next_id();
+                self.refuse_task(fault, next, chain.words() as u64, MAX_ARGS as u64)
+            }
+        })
     }
-    let count = template.word_count();
-    tasks.make_room(count)?;
-    template.copy_to(tasks.storage().next_words(count));
-    let words = TaskWords::Chain { count, kernels: template.kernels() };
-    tasks.open_slot(&template.task(), CHAIN_KERNEL, words)
+
+    /// Adds the chain of a template.
+    #[inline(never)]
+    pub(super) fn add_template(&mut self, template: &ChainTemplate) -> Result<TaskId, Fault> {
+        if let Err(fault) = template.check(self.storage().window().origin()) {
+            let next = self.storage().window().next_id();
+            return Err(self.refuse_task(fault, next, 0, 0));
+        }
+        let count = template.word_count();
+        self.make_room(count)?;
+        template.copy_to(self.storage().next_words(count));
+        let words = TaskWords::Chain { count, kernels: template.kernels() };
+        self.open_slot(&template.task(), CHAIN_KERNEL, words)
+    }
 }

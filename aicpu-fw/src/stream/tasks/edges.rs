@@ -12,7 +12,7 @@ use pto_abi::trace::TraceKind;
 use pto_abi::{Fault, TaskId};
 use pto_graph::EdgeOutcome;
 
-use super::{Tasks, refuse_id, refuse_task};
+use super::Tasks;
 use crate::blame::Blame;
 use crate::builder::BuilderHost;
 use crate::builder::consumers::is_last_consumer;
@@ -29,12 +29,12 @@ impl<'a, C: Config> Tasks<'a, C> {
     ) -> Result<EdgeOutcome, Fault> {
         let (producer, consumer) = (self.number_of(from)?, self.number_of(to)?);
         if producer == consumer {
-            return Err(refuse_task(self, Fault::BUILD_SELF_EDGE, to, (0, 0)));
+            return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, to, 0, 0));
         }
         let window = self.storage.window();
         let state = window.state_of(consumer);
         if consumer < window.watermark() || state != TaskState::ADDED.get() {
-            return Err(refuse_task(self, Fault::BUILD_CONSUMER_PUBLISHED, to, (state.into(), 1)));
+            return Err(self.refuse_task(Fault::BUILD_CONSUMER_PUBLISHED, to, state.into(), 1));
         }
         if producer > consumer {
             self.storage.waits_for_later(consumer);
@@ -47,7 +47,7 @@ impl<'a, C: Config> Tasks<'a, C> {
     pub(in crate::stream) fn edge_after(&mut self, from: TaskId, newest: u64) -> Result<(), Fault> {
         let producer = self.number_of(from)?;
         if producer == newest {
-            return Err(refuse_task(self, Fault::BUILD_SELF_EDGE, from, (0, 0)));
+            return Err(self.refuse_task(Fault::BUILD_SELF_EDGE, from, 0, 0));
         }
         self.edge(producer, newest).map(|_| ())
     }
@@ -57,7 +57,7 @@ impl<'a, C: Config> Tasks<'a, C> {
     pub(super) fn number_of(&mut self, id: TaskId) -> Result<u64, Fault> {
         match self.storage.window().number_of(id) {
             Some(number) => Ok(number),
-            None => Err(refuse_id(self, id)),
+            None => Err(self.refuse_id(id)),
         }
     }
 

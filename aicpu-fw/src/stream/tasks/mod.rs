@@ -11,7 +11,7 @@
 
 mod edges;
 mod hashed;
-pub(super) mod replay;
+mod replay;
 mod waits;
 
 use core::marker::PhantomData;
@@ -133,7 +133,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         if self.publisher.published() != window.added() {
             let oldest = window.oldest_unpublished().unwrap_or(window.watermark());
             let task = window.id_of(oldest);
-            return Err(refuse_task(self, Fault::BUILD_NOT_PUBLISHED, task, (0, 0)));
+            return Err(self.refuse_task(Fault::BUILD_NOT_PUBLISHED, task, 0, 0));
         }
         self.storage.advance();
         self.storage.end_marks(self.schedulers == Schedulers::Wait);
@@ -232,7 +232,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         words: TaskWords,
     ) -> Result<TaskId, Fault> {
         let Some((note, task, id)) = self.storage.window().open() else {
-            return Err(refuse_slot(self));
+            return Err(self.refuse_slot());
         };
         let (count, args, chained) = match words {
             TaskWords::Arguments(count) => (count, u8::try_from(count).unwrap_or(u8::MAX), 0),
@@ -266,7 +266,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         let window = self.storage.window();
         let state = if number < window.watermark() { 0 } else { window.state_of(number) };
         if state != TaskState::ADDED.get() {
-            return Err(refuse_task(self, Fault::BUILD_ALREADY_PUBLISHED, id, (state.into(), 1)));
+            return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, state.into(), 1));
         }
         self.publish_behind((number, id.slot), &[])
     }
@@ -318,12 +318,6 @@ impl<'a, C: Config> Tasks<'a, C> {
     }
 }
 
-/// A range is submitted, for a host that charges for it.
-#[inline]
-pub(super) fn note_range<C: Config>(tasks: &mut Tasks<'_, C>, what: RangeNote) {
-    tasks.events.host().in_range(what);
-}
-
 /// Writes the block shape of the task in `slot`, which is not published.
 fn write_block_shape(state: &SharedState<'_>, slot: u32, shape: &BlockSpec) {
     let shapes = state.shapes;
@@ -337,28 +331,37 @@ fn raised(state: &SharedState<'_>) -> Fault {
     state.fault.first().unwrap_or(Fault::RUN_CANCELLED)
 }
 
-/// Refuses what concerns this task. A function of its own, as all refusals on the path of every task, so that the path needs no room for a blame.
-#[cold]
-#[inline(never)]
-pub(super) fn refuse_task<C: Config>(
-    tasks: &mut Tasks<'_, C>,
-    fault: Fault,
-    task: TaskId,
-    (found, expected): (u64, u64),
-) -> Fault {
-    tasks.blame.leave(Blame::of(fault).task(task).detail(found, expected))
-}
+impl<C: Config> Tasks<'_, C> {
+    /// A range is submitted, for a host that charges for it.
+    #[inline]
+    pub(super) fn note_range(&mut self, what: RangeNote) {
+        self.events.host().in_range(what);
+    }
 
-/// Refuses an id that this run gave no task.
-#[cold]
-#[inline(never)]
-fn refuse_id<C: Config>(tasks: &mut Tasks<'_, C>, id: TaskId) -> Fault {
-    tasks.blame.leave(tasks.storage.window().refusal(id))
-}
+    /// Refuses what concerns this task. A function of its own, as all refusals on the path of every task, so that the path needs no room for a blame.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse_task(
+        &mut self,
+        fault: Fault,
+        task: TaskId,
+        found: u64,
+        expected: u64,
+    ) -> Fault {
+        self.blame.leave(Blame::of(fault).task(task).detail(found, expected))
+    }
 
-/// Refuses a task that there is no slot for.
-#[cold]
-#[inline(never)]
-fn refuse_slot<C: Config>(tasks: &mut Tasks<'_, C>) -> Fault {
-    tasks.blame.leave(tasks.storage.window().no_slot())
+    /// Refuses an id that this run gave no task.
+    #[cold]
+    #[inline(never)]
+    fn refuse_id(&mut self, id: TaskId) -> Fault {
+        self.blame.leave(self.storage.window().refusal(id))
+    }
+
+    /// Refuses a task that there is no slot for.
+    #[cold]
+    #[inline(never)]
+    fn refuse_slot(&mut self) -> Fault {
+        self.blame.leave(self.storage.window().no_slot())
+    }
 }

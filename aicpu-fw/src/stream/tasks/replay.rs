@@ -40,51 +40,50 @@ pub(in crate::stream) struct Replay<'r, 'a> {
     position: u64,
 }
 
-/// Adds the tasks of a recording, whose bindings have been checked, and publishes them.
-pub(in crate::stream) fn replay<C: Config>(
-    of: Bound<'_, '_>,
-    tasks: &mut Tasks<'_, C>,
-) -> Result<(), Fault> {
-    let totals = of.totals;
-    make_room_for(totals, tasks)?;
-    let mode = tasks.scopes.mode();
-    let mut bases = [0; BASES];
-    // A scope for the tensors of the recording's own.
-    let scope = if totals.heap_bytes == 0 {
-        None
-    } else {
-        let scope = tasks.open_scope(DependencyMode::DERIVED)?;
-        bases[usize::from(HEAP)] = tasks.take_heap(totals.heap_bytes)?.0;
-        Some(scope)
-    };
-    let tensors = of.bindings.tensors.iter().map(|view| view.address().0);
-    let places = bases.iter_mut().skip(TENSORS.into());
-    places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
-    let places = bases.iter_mut().skip(SCALARS.into());
-    places.zip(of.bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
-    let first = tasks.storage.window().next();
-    let (place, position) = tasks.storage.take_words(totals.arg_words.into());
-    let replay = Replay { of, bases, mode, first, place, position };
-    replay.write_tasks(tasks)?;
-    tasks.publisher.line().added.store(tasks.storage.window().added(), Ordering::Relaxed);
-    replay.start(tasks)?;
-    scope.map_or(Ok(()), |scope| tasks.close_scope(scope))
-}
-
-fn make_room_for<C: Config>(totals: &Totals, tasks: &mut Tasks<'_, C>) -> Result<(), Fault> {
-    tasks.storage.advance();
-    let wanted = [
-        (RingKind::WINDOW, totals.tasks.into()),
-        (RingKind::ARGS, totals.arg_words.into()),
-        // At most.
-        (RingKind::EDGES, chunks_for(totals.edges.into())),
-        (RingKind::MAP, u64::from(totals.touches) * Access::MAX_ENTRIES),
-    ];
-    for (ring, count) in wanted {
-        tasks.storage.takes(ring, count);
-        tasks.make_room_in(ring, count)?;
+impl<C: Config> Tasks<'_, C> {
+    /// Adds the tasks of a recording, whose bindings have been checked, and publishes them.
+    pub(in crate::stream) fn replay(&mut self, of: Bound<'_, '_>) -> Result<(), Fault> {
+        let totals = of.totals;
+        self.make_room_for(totals)?;
+        let mode = self.scopes.mode();
+        let mut bases = [0; BASES];
+        // A scope for the tensors of the recording's own.
+        let scope = if totals.heap_bytes == 0 {
+            None
+        } else {
+            let scope = self.open_scope(DependencyMode::DERIVED)?;
+            bases[usize::from(HEAP)] = self.take_heap(totals.heap_bytes)?.0;
+            Some(scope)
+        };
+        let tensors = of.bindings.tensors.iter().map(|view| view.address().0);
+        let places = bases.iter_mut().skip(TENSORS.into());
+        places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
+        let places = bases.iter_mut().skip(SCALARS.into());
+        places.zip(of.bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
+        let first = self.storage.window().next();
+        let (place, position) = self.storage.take_words(totals.arg_words.into());
+        let replay = Replay { of, bases, mode, first, place, position };
+        replay.write_tasks(self)?;
+        self.publisher.line().added.store(self.storage.window().added(), Ordering::Relaxed);
+        replay.start(self)?;
+        scope.map_or(Ok(()), |scope| self.close_scope(scope))
     }
-    Ok(())
+
+    fn make_room_for(&mut self, totals: &Totals) -> Result<(), Fault> {
+        self.storage.advance();
+        let wanted = [
+            (RingKind::WINDOW, totals.tasks.into()),
+            (RingKind::ARGS, totals.arg_words.into()),
+            // At most.
+            (RingKind::EDGES, chunks_for(totals.edges.into())),
+            (RingKind::MAP, u64::from(totals.touches) * Access::MAX_ENTRIES),
+        ];
+        for (ring, count) in wanted {
+            self.storage.takes(ring, count);
+            self.make_room_in(ring, count)?;
+        }
+        Ok(())
+    }
 }
 
 impl Replay<'_, '_> {
