@@ -2,8 +2,9 @@
 
 use pto_abi::sync::Sharing;
 
-use crate::builder::{BuilderHost, DeviceMemory};
+use crate::builder::DeviceMemory;
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 
 /// How words are shared, how edges are added, and the machine around a builder. A tuple of the four is one.
 pub trait Config {
@@ -14,12 +15,12 @@ pub trait Config {
     /// What the builder reads of the device.
     type Memory: DeviceMemory;
     /// What the machine does while the builder program is on the stack.
-    type Host: BuilderHost;
+    type Machine: Machine;
 }
 
-impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, H: BuilderHost> Config for (S, F, M, H) {
+impl<S: Sharing, F: FanoutPolicy, M: DeviceMemory, K: Machine> Config for (S, F, M, K) {
     type Sharing = S;
     type Fanout = F;
     type Memory = M;
-    type Host = H;
+    type Machine = K;
 }

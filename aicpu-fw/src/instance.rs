@@ -10,20 +10,21 @@
 //! instance to `StopCores`; the first one to raise it writes the epitaph.
 
 use core::hash::{Hash, Hasher};
+use core::marker::PhantomData;
 
 use pto_abi::arena::Arena;
 use pto_abi::kinds::RunFlags;
 use pto_abi::runtime::InstanceLine;
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Sharing};
-use pto_abi::trace::TracePoint;
-use pto_abi::{BuildMode, CoreKind, Fault, GmAddr, RuntimeVariant};
-use pto_graph::{BuildError, BuilderSet, EdgeOutcome};
+use pto_abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
+use pto_graph::{BuildError, BuilderSet};
 
 use crate::blame::Blame;
-use crate::builder::{Builder, BuilderHost, BuilderInputs, RangeNote};
+use crate::builder::{Builder, BuilderInputs};
 use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
 use crate::loader;
+use crate::machine::Machine;
 use crate::platform::Platform;
 use crate::resident;
 use crate::scheduler::{Scheduler, Step};
@@ -78,7 +79,7 @@ pub struct Instance<'a, P: Platform, F> {
 impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     /// Instance number `index` of a checked launch.
     pub fn new(launch: Launch<'a>, index: u32, platform: P) -> Self {
-        let launch = if P::BLOCK_SHAPES { launch.with_block_shapes() } else { launch };
+        let launch = if P::Machine::BLOCK_SHAPES { launch.with_block_shapes() } else { launch };
         let state = launch.state;
         let line = state.instances.get(index as usize).unwrap_or(&NOWHERE);
         let scheduler =
@@ -113,18 +114,27 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         of_platform(platform, into);
     }
 
-    /// One bounded turn; only a builder program takes as long as it takes.
-    pub fn step<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
+    /// One bounded turn; only a builder program takes as long as it takes. It runs on the machine of the instance.
+    pub fn step<B: BuilderSet>(&mut self, builders: &B) -> Progressed {
+        self.step_on(builders, |platform, program| program.build(platform.machine()))
+    }
+
+    /// As [`step`](Self::step); where a builder program is to run, `build` does that, on a machine that it makes from the platform.
+    pub fn step_on<B: BuilderSet>(
+        &mut self,
+        builders: &B,
+        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> Built,
+    ) -> Progressed {
         match self.phase {
             Phase::Schedule => self.schedule(),
-            Phase::Build => self.build(builders, host),
+            Phase::Build => self.build(builders, build),
             _ => self.step_around(),
         }
     }
 
     /// One bounded turn of an instance that does not build: each one but the first. The builder programs are not compiled
     /// for it.
-    pub fn step_beside(&mut self) -> Progressed {
+    pub fn step_without_program(&mut self) -> Progressed {
         if self.phase == Phase::Schedule { self.schedule() } else { self.step_around() }
     }
 
@@ -170,7 +180,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         for core in 0..self.scheduler.core_count() {
             self.platform.greet(core, self.launch.bring_up_epoch);
         }
-        self.phase = Phase::AwaitCores { next: 0, since_ns: self.platform.now_ns() };
+        self.phase = Phase::AwaitCores { next: 0, since_ns: self.platform.machine().now_ns() };
         Progressed::Worked
     }
 
@@ -192,7 +202,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         if let Some(fault) = self.launch.state.fault.first() {
             return self.fail(Blame::of(fault));
         }
-        let waited = self.platform.now_ns().saturating_sub(since_ns);
+        let waited = self.platform.machine().now_ns().saturating_sub(since_ns);
         if waited > self.launch.bring_up_budget_ns {
             let worker = self.scheduler.worker(next);
             return self.fail(Blame::of(Fault::CORE_NO_ANSWER).worker(worker).since(waited));
@@ -222,33 +232,14 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     }
 
     #[inline(never)]
-    fn build<B: BuilderSet, H: BuilderHost>(&mut self, builders: &B, host: H) -> Progressed {
-        let launch = &self.launch;
-        let host = OnInstance { platform: &mut self.platform, host };
-        let built = if launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
-            loader::load::<P::Sharing, _>(launch, self.line, host)
-        } else {
-            // The tasks of a graph that was loaded make room for others.
-            launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
-            let inputs = BuilderInputs {
-                state: launch.state,
-                line: self.line,
-                orch_args: launch.orch_args(),
-                generation: launch.run_epoch,
-                has_kind: launch.has_kind(),
-            };
-            let is_graph = launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
-            if is_graph && P::SESSIONS && resident::is_program(launch.builder) {
-                resident::serve::<P::Sharing, F, _>(launch, inputs, host)
-            } else if is_graph {
-                run_builder::<P::Sharing, F, _, _>(launch, builders, inputs, host)
-            } else if B::STREAMS {
-                stream::<P::Sharing, F, _, _>(launch, builders, inputs, host)
-            } else {
-                let blame = Blame::of(Fault::RUNTIME_VARIANT);
-                Err(blame.detail(launch.variant.get().into(), 0))
-            }
-        };
+    fn build<B: BuilderSet>(
+        &mut self,
+        builders: &B,
+        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> Built,
+    ) -> Progressed {
+        let (launch, line) = (&self.launch, self.line);
+        let program = Program { launch, line, builders, policy: PhantomData };
+        let Built(built) = build(&mut self.platform, program);
         self.built(built)
     }
 
@@ -284,7 +275,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         for core in 0..self.scheduler.core_count() {
             self.platform.stop(core);
         }
-        self.phase = Phase::StopCores { next: 0, since_ns: self.platform.now_ns() };
+        self.phase = Phase::StopCores { next: 0, since_ns: self.platform.machine().now_ns() };
         Progressed::Worked
     }
 
@@ -299,7 +290,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             return self.returned();
         }
         self.phase = Phase::StopCores { next, since_ns };
-        let waited = self.platform.now_ns().saturating_sub(since_ns);
+        let waited = self.platform.machine().now_ns().saturating_sub(since_ns);
         if waited > self.launch.bring_up_budget_ns {
             let worker = self.scheduler.worker(next);
             self.raise(&Blame::of(Fault::CORE_NOT_STOPPED).worker(worker).since(waited));
@@ -322,111 +313,63 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         self.begin_stop()
     }
 
-    fn raise(&self, blame: &Blame) {
-        raise(&self.launch.arena, &self.launch.state, blame, self.index, self.platform.now_ns());
+    fn raise(&mut self, blame: &Blame) {
+        let now_ns = self.platform.machine().now_ns();
+        raise(&self.launch.arena, &self.launch.state, blame, self.index, now_ns);
     }
 }
 
-/// The builder's way to the machine: the host of its program, and the events of its instance.
-struct OnInstance<'p, P, H> {
-    platform: &'p mut P,
-    host: H,
+/// How many tasks a builder program has added, or why it failed.
+#[must_use]
+pub struct Built(Result<u64, Blame>);
+
+/// The program of a run, which builds its graph or loads it.
+pub struct Program<'i, 'a, S, F, B> {
+    launch: &'i Launch<'a>,
+    line: &'a InstanceLine,
+    builders: &'i B,
+    policy: PhantomData<(S, F)>,
 }
 
-impl<P: Platform, H: BuilderHost> BuilderHost for OnInstance<'_, P, H> {
-    const NOTES_EDGES: bool = H::NOTES_EDGES;
-    const TRANSFERS: bool = P::TRANSFERS;
-
-    #[inline(always)]
-    fn traces(&self) -> bool {
-        self.platform.traces()
-    }
-
-    #[inline]
-    fn published(&mut self) {
-        self.host.published();
-    }
-
-    #[inline]
-    fn loaded(&mut self, slot: u32) {
-        self.host.loaded(slot);
-    }
-
-    #[inline]
-    fn added(&mut self, slot: u32) {
-        self.host.added(slot);
-    }
-
-    #[inline]
-    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
-        self.host.derived(producer, consumer, outcome);
-    }
-
-    #[inline]
-    fn replayed(&mut self, slot: u32) {
-        self.host.replayed(slot);
-    }
-
-    #[inline]
-    fn in_range(&mut self, what: RangeNote) {
-        self.host.in_range(what);
-    }
-
-    #[inline]
-    fn hasher(&mut self) -> Option<&mut dyn Hasher> {
-        self.host.hasher()
-    }
-
-    fn turn(&mut self) {
-        self.host.turn();
-    }
-
-    fn relax(&mut self) {
-        self.host.relax();
-        self.platform.relax();
-    }
-
-    fn linger(&mut self) {
-        self.host.linger();
-        self.platform.relax();
-    }
-
-    fn doze(&mut self) -> bool {
-        self.host.doze()
-    }
-
-    #[inline]
-    fn refresh(&mut self, address: GmAddr, bytes: u64) {
-        self.host.refresh(address, bytes);
-        self.platform.refresh(address, bytes);
-    }
-
-    #[inline]
-    fn took_time(&mut self) -> bool {
-        self.host.took_time()
-    }
-
-    /// The host's clock, where that goes on while the program is under way and the platform's stands still.
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        self.platform.now_ns().max(self.host.now_ns())
-    }
-
-    #[inline]
-    fn trace(&mut self, point: TracePoint) {
-        self.platform.trace(point);
+impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> Program<'_, '_, S, F, B> {
+    /// Runs it on this machine.
+    pub fn build<M: Machine>(self, machine: &mut M) -> Built {
+        let Self { launch, line, builders, policy: _ } = self;
+        if launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
+            return Built(loader::load::<S, _>(launch, line, machine));
+        }
+        // The tasks of a graph that was loaded make room for others.
+        launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
+        let inputs = BuilderInputs {
+            state: launch.state,
+            line,
+            orch_args: launch.orch_args(),
+            generation: launch.run_epoch,
+            has_kind: launch.has_kind(),
+        };
+        let is_graph = launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
+        Built(if is_graph && M::SESSIONS && resident::is_program(launch.builder) {
+            resident::serve::<S, F, _>(launch, inputs, machine)
+        } else if is_graph {
+            run_builder::<S, F, _, _>(launch, builders, inputs, machine)
+        } else if B::STREAMS {
+            stream::<S, F, _, _>(launch, builders, inputs, machine)
+        } else {
+            let blame = Blame::of(Fault::RUNTIME_VARIANT);
+            Err(blame.detail(launch.variant.get().into(), 0))
+        })
     }
 }
 
 /// Runs the program of a run without streams; how many tasks it added.
-fn run_builder<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
+fn run_builder<S: Sharing, F: FanoutPolicy, M: Machine, B: BuilderSet>(
     launch: &Launch<'_>,
     builders: &B,
     inputs: BuilderInputs<'_>,
-    host: H,
+    machine: &mut M,
 ) -> Result<u64, Blame> {
     let memory = ArenaMemory::of(launch.arena);
-    let mut builder = Builder::<(S, F, _, _)>::new(inputs, memory, host);
+    let mut builder = Builder::<(S, F, _, _)>::new(inputs, memory, machine);
     let built = builders.build(launch.builder, &mut builder);
     returned(launch.builder, built, |fault| builder.blame(fault))?;
     builder.finish().map_err(|fault| builder.blame(fault))?;
@@ -450,17 +393,17 @@ fn returned(
 }
 
 /// Runs the program of a streaming run; how many tasks it added.
-fn stream<S: Sharing, F: FanoutPolicy, H: BuilderHost, B: BuilderSet>(
+fn stream<S: Sharing, F: FanoutPolicy, M: Machine, B: BuilderSet>(
     launch: &Launch<'_>,
     builders: &B,
     inputs: BuilderInputs<'_>,
-    host: H,
+    machine: &mut M,
 ) -> Result<u64, Blame> {
     let waits = launch.build_mode == BuildMode::SEQUENTIAL;
     let schedulers = if waits { Schedulers::Wait } else { Schedulers::Run };
     let memory = ArenaMemory::of(launch.arena);
     let rings = launch.stream()?;
-    let mut stream = Stream::<(S, F, _, _)>::new(inputs, &rings, schedulers, memory, host);
+    let mut stream = Stream::<(S, F, _, _)>::new(inputs, &rings, schedulers, memory, machine);
     let built = builders.build_stream(launch.builder, &mut stream);
     returned(launch.builder, built, |fault| stream.blame(fault))?;
     stream.finish().map_err(|fault| stream.blame(fault))?;
@@ -497,76 +440,16 @@ pub fn refuse(arena: &Arena<'_>, blame: &Blame, instance: u32, now_ns: u64) {
 ///
 /// # Errors
 /// The fault that ended the run.
-pub fn run<P: Platform, F: FanoutPolicy, B: BuilderSet, H: BuilderHost>(
+pub fn run<P: Platform, F: FanoutPolicy, B: BuilderSet>(
     mut instance: Instance<'_, P, F>,
     builders: &B,
-    mut host: H,
 ) -> Result<(), Fault> {
     loop {
-        match instance.step(builders, HostRef(&mut host)) {
+        match instance.step(builders) {
             Progressed::Worked => {}
-            Progressed::Idle => instance.platform.relax(),
+            Progressed::Idle => instance.platform.machine().relax(),
             Progressed::Returned(None) => return Ok(()),
             Progressed::Returned(Some(fault)) => return Err(fault),
         }
-    }
-}
-
-/// Lends a host to one step.
-struct HostRef<'h, H>(&'h mut H);
-
-impl<H: BuilderHost> BuilderHost for HostRef<'_, H> {
-    const NOTES_EDGES: bool = H::NOTES_EDGES;
-    const TRANSFERS: bool = H::TRANSFERS;
-
-    #[inline]
-    fn published(&mut self) {
-        self.0.published();
-    }
-
-    #[inline]
-    fn loaded(&mut self, slot: u32) {
-        self.0.loaded(slot);
-    }
-
-    #[inline]
-    fn added(&mut self, slot: u32) {
-        self.0.added(slot);
-    }
-
-    #[inline]
-    fn derived(&mut self, producer: u32, consumer: u32, outcome: EdgeOutcome) {
-        self.0.derived(producer, consumer, outcome);
-    }
-
-    #[inline]
-    fn replayed(&mut self, slot: u32) {
-        self.0.replayed(slot);
-    }
-
-    #[inline]
-    fn in_range(&mut self, what: RangeNote) {
-        self.0.in_range(what);
-    }
-
-    fn turn(&mut self) {
-        self.0.turn();
-    }
-
-    fn relax(&mut self) {
-        self.0.relax();
-    }
-
-    fn linger(&mut self) {
-        self.0.linger();
-    }
-
-    fn doze(&mut self) -> bool {
-        self.0.doze()
-    }
-
-    #[inline]
-    fn refresh(&mut self, address: GmAddr, bytes: u64) {
-        self.0.refresh(address, bytes);
     }
 }

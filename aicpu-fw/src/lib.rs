@@ -24,6 +24,7 @@ pub mod divide;
 pub mod fanout;
 mod hosted;
 pub mod lines;
+pub mod machine;
 #[cfg(pto_mutants)]
 pub mod mutant;
 #[cfg(not(pto_mutants))]
@@ -50,18 +51,16 @@ mod loader;
 #[cfg(not(any(loom, shuttle)))]
 mod resident;
 
-pub use builder::{Builder, BuilderHost, DeviceMemory, RangeNote};
+pub use builder::{Builder, DeviceMemory};
 pub use config::Config;
 pub use fanout::{FanoutPolicy, LockFree, Locked};
 #[cfg(not(any(loom, shuttle)))]
-pub use instance::{Instance, Progressed, run};
+pub use instance::{Built, Instance, Program, Progressed, run};
 #[cfg(not(any(loom, shuttle)))]
 pub use launch::Launch;
-pub use lines::{Bell, LinesPlatform};
-pub use platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, StagesAhead, Terms,
-    Traces,
-};
+pub use lines::LinesPlatform;
+pub use machine::{Machine, RangeNote, Terms};
+pub use platform::{CoreStatus, Platform};
 pub use scheduler::{Scheduler, Step};
 pub use state::SharedState;
 #[cfg(not(any(loom, shuttle)))]

@@ -1,6 +1,6 @@
 //! A platform over handshake lines in coherent memory, for every machine whose cores look at lines in GM: the
-//! simulator's hosting modes and the emulated machine. They differ in the [`Bell`]: what has to happen
-//! beside the write so that somebody steps the core, and the clock.
+//! simulator's hosting modes and the emulated machine. They differ in the [`Machine`]: what has to happen
+//! beside the write so that a core takes its step, and the clock.
 
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
@@ -14,41 +14,9 @@ use pto_abi::handshake::{
 };
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Sharing;
-use pto_abi::trace::TracePoint;
 
-use crate::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Terms, Traces,
-};
-use crate::trace::{NoTrace, Tracer};
-
-/// The machine around the lines: what has to happen beside a write so that somebody steps the core. `LinesPlatform` passes on what
-/// it says as [`Machine`], [`Abilities`] and [`Lends`].
-pub trait Bell: Machine + Abilities + Lends {
-    /// Whether a dispatch is rung where it is staged, for a machine on which a batch with one barrier saves nothing.
-    /// Only with one slot.
-    const RINGS_AT_ONCE: bool = false;
-
-    /// `worker` is one of this instance's from now on.
-    #[inline]
-    fn attach(&mut self, _worker: u32) {}
-
-    /// `worker` finds something new in its line.
-    fn ring(&mut self, worker: u32);
-
-    /// `worker` finds this dispatch in its lines. Whether it has run and reported it when this returns. Only with one slot.
-    #[inline]
-    fn run(&mut self, worker: u32, _lines: &Handshake, _dispatch: &Dispatch) -> bool {
-        self.ring(worker);
-        false
-    }
-
-    /// Passes a little time, within a step; then as [`now_ns`](Machine::now_ns).
-    fn pause(&self) -> u64 {
-        core::hint::spin_loop();
-        self.now_ns()
-    }
-}
+use crate::machine::Machine;
+use crate::platform::{CoreStatus, Platform, Staged};
 
 /// `CoreRef::rung` with one slot: staged, and not rung.
 const STAGED: u8 = u8::MAX;
@@ -69,8 +37,8 @@ struct CoreRef<'a> {
 impl CoreRef<'_> {
     /// Whether something can be staged for it. With one slot a staged one needs no look of its own: it counts as rung.
     #[inline]
-    fn is_open<B: Bell>(&self) -> bool {
-        usize::from(self.rung) < B::SLOTS && !(B::SLOTS > 1 && self.is_staged)
+    fn is_open<M: Machine>(&self) -> bool {
+        usize::from(self.rung) < M::SLOTS && !(M::SLOTS > 1 && self.is_staged)
     }
 
     /// Writes the next dispatch of the core, without ringing; its id.
@@ -108,43 +76,24 @@ impl CoreRef<'_> {
     }
 }
 
-/// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine, `T` where its
-/// trace events go.
-pub struct LinesPlatform<'a, S, B, T = NoTrace> {
+/// The platform of one AICPU instance. `S` is how the words of a run are shared on this machine.
+pub struct LinesPlatform<'a, S, M> {
     workers: &'a [Handshake],
     cores: Vec<CoreRef<'a>, MAX_WORKERS>,
     staged: Vec<u8, MAX_WORKERS>,
-    bell: B,
-    tracer: T,
+    machine: M,
     sharing: PhantomData<S>,
 }
 
-impl<'a, S, B> LinesPlatform<'a, S, B> {
+impl<'a, S, M> LinesPlatform<'a, S, M> {
     /// A platform over the lines of all workers, by their numbers; none is attached yet.
-    pub const fn new(workers: &'a [Handshake], bell: B) -> Self {
-        Self {
-            workers,
-            cores: Vec::new(),
-            staged: Vec::new(),
-            bell,
-            tracer: NoTrace,
-            sharing: PhantomData,
-        }
+    pub const fn new(workers: &'a [Handshake], machine: M) -> Self {
+        Self { workers, cores: Vec::new(), staged: Vec::new(), machine, sharing: PhantomData }
     }
-}
 
-impl<'a, S, B, T> LinesPlatform<'a, S, B, T> {
-    /// The same, with its events going to `tracer`.
-    pub fn traced<N: Tracer<'a>>(self, tracer: N) -> LinesPlatform<'a, S, B, N> {
-        let Self { workers, cores, staged, bell, sharing, .. } = self;
-        LinesPlatform { workers, cores, staged, bell, tracer, sharing }
-    }
-}
-
-impl<S, B, T> LinesPlatform<'_, S, B, T> {
     /// Hashes what it knows of its cores beside their lines.
     pub fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { workers: _, cores, staged, bell: _, tracer: _, sharing: _ } = self;
+        let Self { workers: _, cores, staged, machine: _, sharing: _ } = self;
         for CoreRef { worker, lines: _, id, settled, rung, is_staged } in cores {
             (worker, id, settled, rung, is_staged).hash(into);
         }
@@ -152,8 +101,14 @@ impl<S, B, T> LinesPlatform<'_, S, B, T> {
     }
 }
 
-impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B, T> {
+impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
     type Sharing = S;
+    type Machine = M;
+
+    #[inline(always)]
+    fn machine(&mut self) -> &mut M {
+        &mut self.machine
+    }
 
     fn attach(&mut self, worker: u32) {
         // The worker table was checked against the limit, which is the number of lines.
@@ -162,7 +117,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         let settled = STATUS_IDLE;
         let core = CoreRef { worker, lines, id, settled, rung: 0, is_staged: false };
         self.cores.push(core).unwrap_or_default();
-        self.bell.attach(worker);
+        self.machine.own(worker);
     }
 
     fn greet(&mut self, core: usize, epoch: u32) {
@@ -170,7 +125,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
         core.lines.greet(epoch);
         // A core in service has answered this epoch in an earlier run; it need not be woken.
         if core.lines.answer(epoch).is_none() {
-            self.bell.ring(core.worker);
+            self.machine.ring(core.worker);
         }
     }
 
@@ -187,7 +142,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
         let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
-        if B::SLOTS > 1 && core.rung > 1 {
+        if M::SLOTS > 1 && core.rung > 1 {
             return core.poll_two();
         }
         if core.rung != 1 {
@@ -208,16 +163,16 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     #[inline]
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let is_open = |entry: &&mut CoreRef<'a>| entry.is_open::<B>();
+        let is_open = |entry: &&mut CoreRef<'a>| entry.is_open::<M>();
         let entry = self.cores.get_mut(core).filter(is_open).ok_or(refused)?;
         let number = u8::try_from(core).map_err(|_| refused)?;
         let id = entry.write(dispatch);
-        if B::RINGS_AT_ONCE {
+        if M::RINGS_AT_ONCE {
             entry.ring(id);
-            self.bell.ring(entry.worker);
+            self.machine.ring(entry.worker);
             return Ok(());
         }
-        if B::SLOTS > 1 {
+        if M::SLOTS > 1 {
             entry.is_staged = true;
         } else {
             entry.rung = STAGED;
@@ -227,12 +182,12 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
 
     #[inline]
     fn commit(&mut self) {
-        if B::RINGS_AT_ONCE {
+        if M::RINGS_AT_ONCE {
             return;
         }
         for number in &self.staged {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
-            if B::SLOTS > 1 {
+            if M::SLOTS > 1 {
                 core.id = next_dispatch_id(core.id);
                 core.lines.ring(core.id);
                 core.rung += 1;
@@ -240,7 +195,7 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
             } else {
                 core.ring(next_dispatch_id(core.id));
             }
-            self.bell.ring(core.worker);
+            self.machine.ring(core.worker);
         }
         self.staged.clear();
     }
@@ -248,68 +203,34 @@ impl<'a, S: Sharing, B: Bell, T: Tracer<'a>> Platform for LinesPlatform<'a, S, B
     fn stop(&mut self, core: usize) {
         if let Some(core) = self.cores.get(core) {
             core.lines.quit();
-            self.bell.ring(core.worker);
+            self.machine.ring(core.worker);
         }
     }
 
     fn stopped(&mut self, core: usize) -> bool {
         self.cores.get(core).is_none_or(|core| core.lines.exited())
     }
-}
 
-impl<S, B: Bell, T> Machine for LinesPlatform<'_, S, B, T> {
     #[inline]
-    fn now_ns(&self) -> u64 {
-        self.bell.now_ns()
-    }
-
-    fn relax(&mut self) {
-        self.bell.relax();
-    }
-
-    fn wake_siblings(&mut self) {
-        self.bell.wake_siblings();
-    }
-}
-
-impl<S, B: Bell, T> Abilities for LinesPlatform<'_, S, B, T> {
-    const SLOTS: usize = B::SLOTS;
-    const POLLS_COST: bool = B::POLLS_COST;
-    const STAGES_AHEAD: bool = B::STAGES_AHEAD;
-    const RUNS_AT_ONCE: bool = B::RUNS_AT_ONCE;
-    const BLOCK_SHAPES: bool = B::BLOCK_SHAPES;
-    const SESSIONS: bool = B::SESSIONS;
-    const TRANSFERS: bool = B::TRANSFERS;
-}
-
-impl<S, B: Bell, T> Lends for LinesPlatform<'_, S, B, T> {
-    #[inline]
-    fn runs_now(&self) -> bool {
-        self.bell.runs_now()
+    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
+        if let Some(core) = self.cores.get(core).filter(|core| core.is_open::<M>()) {
+            core.write(dispatch);
+        }
     }
 
     #[inline]
-    fn begin_step(&mut self) -> Terms {
-        self.bell.begin_step()
+    fn ring_ahead(&mut self, core: usize, _: u32) -> Result<(), Fault> {
+        let is_open = |core: &&mut CoreRef<'a>| core.is_open::<M>();
+        let entry = self.cores.get_mut(core).filter(is_open);
+        let core = entry.ok_or(Fault::SCHEDULE_CORE_NOT_FREE)?;
+        core.id = next_dispatch_id(core.id);
+        // A Release store: it makes visible what was written for the core, whenever that was.
+        core.lines.ring(core.id);
+        core.rung += 1;
+        self.machine.ring(core.worker);
+        Ok(())
     }
 
-    #[inline]
-    fn end_step(&mut self, tasks: u32) {
-        self.bell.end_step(tasks);
-    }
-
-    #[inline]
-    fn asked_for(&self) -> usize {
-        self.bell.asked_for()
-    }
-
-    #[inline]
-    fn lend(&mut self) {
-        self.bell.lend();
-    }
-}
-
-impl<'a, S, B: Bell, T> RunsAtOnce for LinesPlatform<'a, S, B, T> {
     #[inline(always)]
     fn run(&mut self, core: usize, dispatch: Staged) -> Result<CoreStatus, Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
@@ -322,7 +243,7 @@ impl<'a, S, B: Bell, T> RunsAtOnce for LinesPlatform<'a, S, B, T> {
         entry.id = id;
         lines.ring(id);
         let dispatch = Dispatch { id, task, kernel: kernel.0, args: args.0 };
-        if self.bell.run(entry.worker, lines, &dispatch) {
+        if self.machine.run_dispatch(entry.worker, lines, &dispatch) {
             // What its line says: this thread has just written it.
             entry.settled = FINISHED | id;
             return Ok(CoreStatus::Finished);
@@ -341,47 +262,12 @@ impl<'a, S, B: Bell, T> RunsAtOnce for LinesPlatform<'a, S, B, T> {
     }
 }
 
-impl<'a, S, B: Bell, T> StagesAhead for LinesPlatform<'a, S, B, T> {
-    #[inline]
-    fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
-        if let Some(core) = self.cores.get(core).filter(|core| core.is_open::<B>()) {
-            core.write(dispatch);
-        }
-    }
-
-    #[inline]
-    fn ring_ahead(&mut self, core: usize, _: u32) -> Result<(), Fault> {
-        let is_open = |core: &&mut CoreRef<'a>| core.is_open::<B>();
-        let entry = self.cores.get_mut(core).filter(is_open);
-        let core = entry.ok_or(Fault::SCHEDULE_CORE_NOT_FREE)?;
-        core.id = next_dispatch_id(core.id);
-        // A Release store: it makes visible what was written for the core, whenever that was.
-        core.lines.ring(core.id);
-        core.rung += 1;
-        self.bell.ring(core.worker);
-        Ok(())
-    }
-}
-
-impl<S, B: Bell, T> Predicates for LinesPlatform<'_, S, B, T> {}
-
-impl<'a, S, B: Bell, T: Tracer<'a>> Traces for LinesPlatform<'a, S, B, T> {
-    #[inline(always)]
-    fn traces(&self) -> bool {
-        self.tracer.is_on()
-    }
-
-    #[inline]
-    fn trace(&mut self, point: TracePoint) {
-        self.tracer.write(point, || self.bell.pause());
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{Bell, LinesPlatform};
-    use crate::platform::{Abilities, CoreStatus, Lends, Machine, Platform, RunsAtOnce, Staged};
+    use super::LinesPlatform;
+    use crate::machine::Machine;
+    use crate::platform::{CoreStatus, Platform, Staged};
     use pto_abi::handshake::{Command, Handshake, LAST_DISPATCH_ID};
     use pto_abi::sync::{Exclusive, Ordering};
     use pto_abi::{CoreKind, Fault, GmAddr};
@@ -390,21 +276,14 @@ mod tests {
     #[derive(Default)]
     struct Rings(Vec<u32>);
 
-    impl Bell for Rings {
-        fn ring(&mut self, worker: u32) {
-            self.0.push(worker);
-        }
-    }
-
     impl Machine for Rings {
         fn now_ns(&self) -> u64 {
             0
         }
-        fn relax(&mut self) {}
+        fn ring(&mut self, worker: u32) {
+            self.0.push(worker);
+        }
     }
-
-    impl Abilities for Rings {}
-    impl Lends for Rings {}
 
     const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
 
@@ -426,7 +305,7 @@ mod tests {
             platform.stage(0, TASK).unwrap();
             assert_eq!(core.command(), Command::Wait);
             platform.commit();
-            assert_eq!(platform.bell.0, [5, 5], "greeted, then rung");
+            assert_eq!(platform.machine.0, [5, 5], "greeted, then rung");
             let Command::Run(dispatch) = core.command() else { panic!("not rung") };
             assert_eq!(platform.poll(0), CoreStatus::Busy);
             core.finish(dispatch.id);
@@ -466,7 +345,7 @@ mod tests {
     #[test]
     fn a_core_that_does_not_finish_at_once_is_polled() {
         with_core(|platform, core| {
-            // This bell runs nothing.
+            // This machine runs nothing.
             assert_eq!(platform.run(0, TASK), Ok(CoreStatus::Busy));
             assert_eq!(platform.run(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
             assert_eq!(platform.poll(0), CoreStatus::Busy);

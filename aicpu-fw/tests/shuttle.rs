@@ -16,14 +16,13 @@ use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
 use pto_aicpu_fw::{
-    Abilities, Bell, Budgets, FanoutPolicy, Lends, LinesPlatform, LockFree, Locked, Machine,
-    Scheduler, Step,
+    Budgets, FanoutPolicy, LinesPlatform, LockFree, Locked, Machine, Scheduler, Step,
 };
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use shuttle::rand::RngCore;
 use shuttle::thread;
 
-use words::{GENERATION, Kernels, Size, Words};
+use words::{GENERATION, Kernels, Size, Words, quiet};
 
 /// Idle steps after which a run counts as hung. A schedule may starve a thread for long, not for ever.
 const IDLE_STEPS: u32 = 20_000;
@@ -121,7 +120,7 @@ impl SharedLines {
     }
 
     fn build<S: Sharing, F: FanoutPolicy>(&self) {
-        let mut builder = Builder::<(S, F, _, _)>::new(self.words.inputs(), Kernels, ());
+        let mut builder = Builder::<(S, F, _, _)>::new(self.words.inputs(), Kernels, quiet());
         let mut ids: Vec<TaskId> = Vec::new();
         let mut satisfied = 0;
         for (kind, producers) in self.plan.kinds.iter().zip(&self.plan.producers) {
@@ -152,9 +151,9 @@ impl SharedLines {
         let budgets =
             Budgets { task_ns: u64::MAX, stall_ns: u64::MAX, run_ns: 0, of_launches: false };
         let line = &self.words.instances[number + 1];
-        let mut scheduler: Scheduler<'_, LinesPlatform<'_, S, NoBell>, F> =
+        let mut scheduler: Scheduler<'_, LinesPlatform<'_, S, QuietMachine>, F> =
             Scheduler::new(self.words.state(), line, mode, GENERATION, budgets);
-        let mut platform = LinesPlatform::new(&self.lines, NoBell(PhantomData));
+        let mut platform = LinesPlatform::new(&self.lines, QuietMachine(PhantomData));
         for (core, worker) in [2 * number, 2 * number + 1].into_iter().enumerate() {
             let worker = u32::try_from(worker).unwrap();
             scheduler.add_core(worker, CoreKind::ALL[core]).unwrap();
@@ -204,21 +203,13 @@ impl SharedLines {
     }
 }
 
-struct NoBell(PhantomData<()>);
+struct QuietMachine(PhantomData<()>);
 
-impl Bell for NoBell {
-    fn ring(&mut self, _: u32) {}
-}
-
-impl Machine for NoBell {
+impl Machine for QuietMachine {
     fn now_ns(&self) -> u64 {
         0
     }
-    fn relax(&mut self) {}
 }
-
-impl Abilities for NoBell {}
-impl Lends for NoBell {}
 
 fn one_run<S: Sharing, F: FanoutPolicy>(mode: BuildMode) {
     let schedulers = 1 + below(3) as usize;

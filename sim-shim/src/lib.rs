@@ -5,7 +5,7 @@
 //!   Threads: one OS thread per AICPU instance and per core; waits adaptively     threads.rs
 //!   Pool:    a few OS threads step all instances and cores                       pool.rs
 //!   Virtual: one OS thread, a virtual clock, a seed for every choice                 virtual_time/
-//!      the first two: pto_aicpu_fw::LinesPlatform (policy -> handshake lines), with a Bell of the mode
+//!      the first two: pto_aicpu_fw::LinesPlatform (policy -> handshake lines), with a Machine of the mode
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```

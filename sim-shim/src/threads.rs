@@ -18,11 +18,11 @@ use pto_abi::kinds::RunFlags;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::runtime::Region;
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
-use pto_abi::trace::{TraceHeader, TraceOwner};
+use pto_abi::trace::{TraceHeader, TraceOwner, TracePoint};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
-    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
-    Locked, Machine, run,
+    FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Machine, TraceWriter, Tracer,
+    run,
 };
 use pto_graph::BuilderSet;
 
@@ -312,13 +312,13 @@ fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, be
     let is_builder = me == 0 && launch.first_scheduler() > 0;
     let nap = if is_builder { BUILDER_NAP } else { SCHEDULER_NAP };
     let backoff = Backoff::new(bells.patience);
-    let bell = ThreadsBell { bells: Arc::clone(bells), me, backoff, nap };
     let number = u32::try_from(me).unwrap_or(u32::MAX);
     let tracer = launch.trace_writer(TraceOwner::Instance(number));
-    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), bell).traced(tracer);
+    let machine = InstanceThread { bells: Arc::clone(bells), me, backoff, nap, tracer };
+    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), machine);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.
-    let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders, BuilderWakes(bells));
+    let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders);
 }
 
 impl Bells {
@@ -336,29 +336,16 @@ impl Bells {
     }
 }
 
-/// The bell of one scheduler.
-struct ThreadsBell {
+/// The machine of one instance.
+struct InstanceThread {
     bells: Arc<Bells>,
     me: usize,
     backoff: Backoff,
     nap: Duration,
+    tracer: Option<TraceWriter<'static>>,
 }
 
-impl Bell for ThreadsBell {
-    fn ring(&mut self, worker: u32) {
-        let worker = worker as usize % MAX_WORKERS;
-        let me = u32::try_from(self.me).unwrap_or(0);
-        self.bells.owners[worker].store(me, Ordering::Relaxed);
-        self.bells.cores[worker].ring();
-        self.backoff.reset();
-    }
-
-    fn pause(&self) -> u64 {
-        clock::pause()
-    }
-}
-
-impl Machine for ThreadsBell {
+impl Machine for InstanceThread {
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }
@@ -376,18 +363,28 @@ impl Machine for ThreadsBell {
     fn wake_siblings(&mut self) {
         self.bells.wake_sleeping();
     }
-}
 
-impl Abilities for ThreadsBell {}
+    fn ring(&mut self, worker: u32) {
+        let worker = worker as usize % MAX_WORKERS;
+        let me = u32::try_from(self.me).unwrap_or(0);
+        self.bells.owners[worker].store(me, Ordering::Relaxed);
+        self.bells.cores[worker].ring();
+        self.backoff.reset();
+    }
 
-impl Lends for ThreadsBell {}
+    #[inline(always)]
+    fn traces(&self) -> bool {
+        self.tracer.is_on()
+    }
 
-/// A builder wakes schedulers that sleep.
-struct BuilderWakes<'b>(&'b Bells);
+    #[inline]
+    fn trace(&mut self, point: TracePoint) {
+        self.tracer.write(point, clock::pause);
+    }
 
-impl BuilderHost for BuilderWakes<'_> {
+    /// A builder wakes schedulers that sleep.
     #[inline]
     fn published(&mut self) {
-        self.0.wake_sleeping();
+        self.bells.wake_sleeping();
     }
 }

@@ -3,7 +3,7 @@
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
-use super::machine::DeviceMemory;
+use super::memory::DeviceMemory;
 use crate::blame::Blame;
 
 /// The kernels and the core kinds of the device.

@@ -12,7 +12,7 @@
 pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod kernels;
-mod machine;
+mod memory;
 pub(crate) mod publisher;
 mod range;
 pub(crate) mod task_line;
@@ -36,7 +36,7 @@ use pto_graph::{
 use self::consumers::put_consumer;
 use self::events::Events;
 use self::kernels::RunKernels;
-pub use self::machine::{BuilderHost, DeviceMemory, RangeNote};
+pub use self::memory::DeviceMemory;
 pub use self::publisher::RESERVE;
 use self::publisher::{Publisher, count_one, count_some, release_published};
 pub(crate) use self::task_line::BLOCK_0_OF_1;
@@ -44,6 +44,7 @@ use self::task_line::TaskLine;
 use crate::blame::{Blame, BlameSlot};
 use crate::config::Config;
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::state::{SharedState, kind_of};
 
@@ -52,7 +53,7 @@ pub struct Builder<'a, C: Config> {
     state: SharedState<'a>,
     kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
-    events: Events<C::Host>,
+    events: Events<'a, C::Machine>,
     orch_args: &'a [u64],
     generation: u32,
     next_task: u32,
@@ -80,12 +81,12 @@ pub struct BuilderInputs<'a> {
 
 impl<'a, C: Config> Builder<'a, C> {
     /// A builder with nothing added.
-    pub fn new(inputs: BuilderInputs<'a>, memory: C::Memory, host: C::Host) -> Self {
+    pub fn new(inputs: BuilderInputs<'a>, memory: C::Memory, machine: &'a mut C::Machine) -> Self {
         Self {
             state: inputs.state,
             kernels: RunKernels::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
-            events: Events::new(host),
+            events: Events::new(machine),
             orch_args: inputs.orch_args,
             generation: inputs.generation,
             next_task: 0,
@@ -325,7 +326,7 @@ impl<'a, C: Config> Builder<'a, C> {
             self.events.trace(TraceKind::READY, slot, 0);
             self.state.queue(kind).push::<C::Sharing>(&[slot]);
         }
-        self.events.host().published();
+        self.events.machine().published();
     }
 
     #[inline]

@@ -15,11 +15,11 @@ use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_graph::{EdgeOutcome, ListWalk, TaskRange, Variation, Wait, WaitWalk, WindowWalk};
 
 use super::Builder;
-use super::machine::{BuilderHost, RangeNote};
 use super::publisher::{count_some, release_published};
 use super::task_line::BLOCK_0_OF_1;
 use crate::config::Config;
 use crate::fanout::{FanoutPolicy, RoomInLine};
+use crate::machine::{Machine, RangeNote};
 use crate::mutant::{self, Mutant};
 
 /// Tasks whose lines are written before the first of them gets its edges: 4 KiB of lines, which are still in the nearest cache then.
@@ -128,7 +128,7 @@ impl<'a, C: Config> Builder<'a, C> {
             // `accept_range` bounded the count by MAX_CHAIN_ARGS, which is 31.
             args: u8::try_from(range.arg_count()).unwrap_or(u8::MAX),
         };
-        self.events.host().in_range(RangeNote::Range);
+        self.events.machine().in_range(RangeNote::Range);
         let (first, count, mut index) = (self.next_task, range.tasks(), 0);
         // Before the first one is published.
         self.publisher.count_all::<C::Sharing>(count.into());
@@ -321,7 +321,7 @@ impl<'a, C: Config> Builder<'a, C> {
                 },
             };
             let (producer, consumer) = (producer.slot, consumer.slot);
-            self.events.host().in_range(RangeNote::Edge { producer, consumer, outcome });
+            self.events.machine().in_range(RangeNote::Edge { producer, consumer, outcome });
         }
         Ok(edges_in)
     }
@@ -348,7 +348,7 @@ impl<'a, C: Config> Builder<'a, C> {
             // The line says zero already.
             task.edges_in.store(edges_in, Ordering::Relaxed);
         }
-        self.events.host().in_range(RangeNote::Task(slot));
+        self.events.machine().in_range(RangeNote::Task(slot));
         let early = u32::from(mutant::is(Mutant::RangePublishesEarly) && edges_in > 0);
         let edges_in = edges_in - early;
         let is_ready = if C::Sharing::IS_EXCLUSIVE {
@@ -361,7 +361,7 @@ impl<'a, C: Config> Builder<'a, C> {
         if is_ready || mutant::is(Mutant::PublishesAsReady) {
             self.ready_in_range(slot, kind);
         }
-        self.events.host().published();
+        self.events.machine().published();
     }
 
     /// Out of line, so that the loop over the tasks of a range needs no registers for the queue.

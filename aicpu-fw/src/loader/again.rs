@@ -9,17 +9,17 @@ use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::CLOSED;
 
 use super::{Loader, TASKS_A_LOOK};
-use crate::builder::BuilderHost;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 
-impl<H: BuilderHost> Loader<'_, '_, H> {
+impl<M: Machine> Loader<'_, '_, M> {
     /// Makes the tasks of the last run wait for their producers again.
     ///
     /// # Errors
     /// `RUNTIME_FLAGS`: the run is traced. `GRAPH_NOT_LOADED`: what stands in the arena is not the graph of the launch's image, or was not run to its end. Or the
     /// fault that somebody else has raised meanwhile.
     pub(super) fn reset_all<S: Sharing>(&mut self, image: &SealedImage<'_>) -> Result<(), Fault> {
-        if self.host.traces() {
+        if self.machine.traces() {
             // Only loading gives the events of its edges.
             return Err(Fault::RUNTIME_FLAGS);
         }

@@ -24,9 +24,10 @@ use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
-use crate::builder::{BLOCK_0_OF_1, BuilderHost};
+use crate::builder::BLOCK_0_OF_1;
 use crate::fanout::{Place, place_of};
 use crate::launch::Launch;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::state::{has_block_shape, kind_of};
 
@@ -44,12 +45,12 @@ const NOTHING: u32 = u32::MAX;
 /// # Errors
 /// What is wrong with the image (`GRAPH_..`) or with what a task asks for (`BUILD_..`), or the fault that somebody else
 /// has raised meanwhile. `GRAPH_NOT_LOADED`: it is to run again, and does not stand.
-pub(crate) fn load<S: Sharing, H: BuilderHost>(
+pub(crate) fn load<S: Sharing, M: Machine>(
     launch: &Launch<'_>,
     line: &InstanceLine,
-    host: H,
+    machine: &mut M,
 ) -> Result<u64, Blame> {
-    let mut loader = Loader::new(launch, line, host);
+    let mut loader = Loader::new(launch, line, machine);
     loader.run::<S>().map_err(|fault| {
         // Nothing of a graph stands that is not whole.
         line.added.store(0, Ordering::Relaxed);
@@ -58,10 +59,10 @@ pub(crate) fn load<S: Sharing, H: BuilderHost>(
 }
 
 /// A graph on its way into the arena.
-struct Loader<'l, 'a, H> {
+struct Loader<'l, 'a, M> {
     launch: &'l Launch<'a>,
     line: &'l InstanceLine,
-    host: H,
+    machine: &'l mut M,
     /// The lines of the graph's tasks.
     tasks: &'a [Task],
     next_chunk: u32,
@@ -75,12 +76,12 @@ struct Loader<'l, 'a, H> {
     blame: BlameSlot,
 }
 
-impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
-    fn new(launch: &'l Launch<'a>, line: &'l InstanceLine, host: H) -> Self {
+impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
+    fn new(launch: &'l Launch<'a>, line: &'l InstanceLine, machine: &'l mut M) -> Self {
         Self {
             launch,
             line,
-            host,
+            machine,
             tasks: &[],
             next_chunk: 0,
             known: NOTHING,
@@ -151,7 +152,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
                 .map_or(NOBODY, |image_task| image_task.func_id.into());
             self.refuse(first + index, func, &refusal)
         })?;
-        if self.host.traces() {
+        if self.machine.traces() {
             self.trace_added(first, image_tasks);
         }
         // Where no order is claimed, consumers may stand before their producers.
@@ -249,7 +250,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         if !self.has_transfers {
             let count = self.tasks.len();
             let mut slots = 0..u32::try_from(count).unwrap_or(u32::MAX);
-            if !H::TRANSFERS || !slots.all(|slot| self.launch.state.set_transfer(slot)) {
+            if !M::TRANSFERS || !slots.all(|slot| self.launch.state.set_transfer(slot)) {
                 let (fault, expected) = (Fault::TRANSFER_NO_ENGINE, 0);
                 let refusal = Refusal { fault, found: count as u64, expected };
                 return Err(self.refuse(slot, func.0.into(), &refusal));
@@ -398,7 +399,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
             self.trace(TraceKind::READY, slot, 0);
             self.make_ready::<S>(slot, task);
         }
-        self.host.loaded(slot);
+        self.machine.loaded(slot);
     }
 
     #[inline(always)]
@@ -415,7 +416,7 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     #[inline(never)]
     fn push_ready<S: Sharing>(&mut self, kind: CoreKind) {
         let ready = &mut self.ready[kind.index()];
-        if H::TRANSFERS && self.has_transfers {
+        if M::TRANSFERS && self.has_transfers {
             let (tasks, state) = (self.tasks, &self.launch.state);
             let is_transfer = |slot: u32| {
                 let task = tasks.get(slot as usize);
@@ -447,13 +448,13 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
         S::fetch_add(&progress.outstanding, raise, Ordering::Relaxed);
         // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees the tasks and the raise.
         progress.build_done.store(1, Ordering::Release);
-        self.host.published();
+        self.machine.published();
     }
 
     /// The events of tasks that are added.
     #[inline(never)]
     fn trace_added(&mut self, first: u32, image_tasks: &[ImageTask]) {
-        self.traced_ns = self.host.now_ns();
+        self.traced_ns = self.machine.now_ns();
         for (slot, image_task) in (first..).zip(image_tasks) {
             let func_and_kind = u32::from(image_task.func_id) | u32::from(image_task.kind) << 16;
             self.trace(TraceKind::ADDED, slot, func_and_kind);
@@ -463,9 +464,9 @@ impl<'l, 'a, H: BuilderHost> Loader<'l, 'a, H> {
     /// One event, if they are wanted, at the time of the last look.
     #[inline(always)]
     fn trace(&mut self, kind: TraceKind, task: u32, extra: u32) {
-        if self.host.traces() {
+        if self.machine.traces() {
             let time_ns = self.traced_ns;
-            self.host.trace(TracePoint { time_ns, kind, task, extra });
+            self.machine.trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 }

@@ -20,9 +20,10 @@ use crate::builder::consumers::put_consumer;
 use crate::builder::kernels::Kernels;
 use crate::builder::publisher::{Publisher, count_one, release_published};
 use crate::builder::task_line::{TaskLine, first_generation};
-use crate::builder::{BLOCK_0_OF_1, BuilderHost, BuilderInputs};
+use crate::builder::{BLOCK_0_OF_1, BuilderInputs};
 use crate::config::Config;
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::state::SharedState;
 
 /// No slot.
@@ -33,7 +34,7 @@ pub(super) struct Launches<'a, C: Config> {
     state: SharedState<'a>,
     kernels: Kernels<C::Memory>,
     publisher: Publisher<'a>,
-    host: C::Host,
+    machine: &'a mut C::Machine,
     notes: &'a [LaunchNote],
     slots: Slots<'a>,
     generation: u32,
@@ -66,7 +67,7 @@ impl<'a, C: Config> Launches<'a, C> {
         inputs: BuilderInputs<'a>,
         memory: C::Memory,
         board: &SessionBoard<'a>,
-        host: C::Host,
+        machine: &'a mut C::Machine,
     ) -> Self {
         let orders = board.orders;
         let most = orders.most.load(Ordering::Relaxed);
@@ -90,21 +91,21 @@ impl<'a, C: Config> Launches<'a, C> {
             in_flight: 0,
             most_in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX).max(1),
             left: if most == 0 { u64::MAX } else { most },
-            begun_ns: host.now_ns(),
+            begun_ns: machine.now_ns(),
             base_ns: orders.base_ns.load(Ordering::Relaxed),
-            host,
+            machine,
             policy: PhantomData,
         }
     }
 
     /// The machine around.
-    pub(super) const fn host(&mut self) -> &mut C::Host {
-        &mut self.host
+    pub(super) const fn machine(&mut self) -> &mut C::Machine {
+        self.machine
     }
 
     /// How long this run has lasted.
     pub(super) fn age_ns(&self) -> u64 {
-        self.host.now_ns().saturating_sub(self.begun_ns)
+        self.machine.now_ns().saturating_sub(self.begun_ns)
     }
 
     /// The time on the clock of the session.
@@ -163,7 +164,7 @@ impl<'a, C: Config> Launches<'a, C> {
         if self.publish(task, slot, edges_in) {
             self.state.queue(part.kind).push::<C::Sharing>(&[slot]);
         }
-        self.host.published();
+        self.machine.published();
         Some(slot)
     }
 
@@ -174,7 +175,7 @@ impl<'a, C: Config> Launches<'a, C> {
         part: &Part<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
-        if !C::Host::TRANSFERS {
+        if !C::Machine::TRANSFERS {
             // Refused before: this is for images, which then hold nothing of it.
             return None;
         }
@@ -184,13 +185,13 @@ impl<'a, C: Config> Launches<'a, C> {
         if self.publish(task, slot, edges_in) {
             self.state.post_ready(slot);
         }
-        self.host.published();
+        self.machine.published();
         Some(slot)
     }
 
     /// Whether this run has memory for transfers.
     pub(super) const fn takes_transfers(&self) -> bool {
-        C::Host::TRANSFERS && self.state.shapes.is_some()
+        C::Machine::TRANSFERS && self.state.shapes.is_some()
     }
 
     /// Adds a task of this kind: it, its slot, and how many it waits for.
@@ -210,7 +211,7 @@ impl<'a, C: Config> Launches<'a, C> {
         line.write(task, id);
         // Launches have no chunks.
         task.last_chunk.store(part.budget_us, Ordering::Relaxed);
-        self.host.added(slot);
+        self.machine.added(slot);
         let edges_in = after.map(|after| u32::from(self.follow(after, slot))).sum();
         task.edges_in.store(edges_in, Ordering::Relaxed);
         Some((task, slot, edges_in))
@@ -255,7 +256,7 @@ impl<'a, C: Config> Launches<'a, C> {
         let outcome = if waits { EdgeOutcome::Added } else { EdgeOutcome::AlreadySatisfied };
         let line = self.publisher.line();
         count_one(if waits { &line.edges } else { &line.edges_satisfied });
-        self.host.derived(producer, slot, outcome);
+        self.machine.derived(producer, slot, outcome);
         waits
     }
 
@@ -266,7 +267,7 @@ impl<'a, C: Config> Launches<'a, C> {
         self.publisher.count::<C::Sharing>();
         (self.tasks, self.in_flight) = (self.tasks + 1, self.in_flight + 1);
         self.publisher.line().added.store(self.tasks, Ordering::Relaxed);
-        self.host.replayed(slot);
+        self.machine.replayed(slot);
         release_published::<C::Sharing>(task, edges_in)
     }
 

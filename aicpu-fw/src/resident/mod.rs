@@ -5,8 +5,8 @@
 //!            v                         v
 //! serve: listen -> ActiveLanes -> Visit::collect -> Visit::feed -> Launches::begin -> ready queues -> schedulers
 //!            ^                                           |
-//!            |------------- host.relax() <---------------|
-//!            '------------- host.doze()  <-- idle -------'        asked to leave, out of time, not rung for: drain, then return
+//!            |------------ machine.relax() <--------------|
+//!            '------------ machine.park()  <-- idle ------'        asked to leave, out of time, not rung for: drain, then return
 //! ```
 //! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream stands in GM (the
 //! board of the session), so that it can return at any time with nothing on its way, and come up again.
@@ -25,10 +25,11 @@ use self::active::ActiveLanes;
 use self::launches::Launches;
 use self::visit::{Surroundings, Visit};
 use crate::blame::Blame;
-use crate::builder::{BuilderHost, BuilderInputs};
+use crate::builder::BuilderInputs;
 use crate::config::Config;
 use crate::fanout::FanoutPolicy;
 use crate::launch::{ArenaMemory, Launch};
+use crate::machine::Machine;
 
 /// Turns in which something moved between two that the host gives the schedulers, where one thread steps everything.
 const TURNS_A_RELAX: u32 = 16;
@@ -46,21 +47,21 @@ pub(crate) const fn is_program(program: u64) -> bool {
 /// Serves the session whose board the one orchestration word names, until there is a reason to return. How many tasks there were.
 // A call of its own: what it keeps of the streams stands on the stack of no other builder.
 #[inline(never)]
-pub(crate) fn serve<S: Sharing, F: FanoutPolicy, H: BuilderHost>(
+pub(crate) fn serve<S: Sharing, F: FanoutPolicy, M: Machine>(
     launch: &Launch<'_>,
     inputs: BuilderInputs<'_>,
-    mut host: H,
+    machine: &mut M,
 ) -> Result<u64, Blame> {
     let gm = launch.arena.gm();
     let address = GmAddr(inputs.orch_args.first().copied().unwrap_or(0));
-    host.refresh(address, size_of::<SessionOrders>() as u64);
+    machine.refresh(address, size_of::<SessionOrders>() as u64);
     let board = SessionBoard::at(&gm, address);
     let board = board.ok_or(Blame::of(Fault::BUILD_GM_RANGE).detail(address.0, 0))?;
-    host.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
+    machine.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
     let state = inputs.state;
     let around = Surroundings { gm, board, run: inputs.generation };
     let launches =
-        Launches::<(S, F, _, _)>::new(inputs, ArenaMemory::of(launch.arena), &board, host);
+        Launches::<(S, F, _, _)>::new(inputs, ArenaMemory::of(launch.arena), &board, machine);
     let lanes = ActiveLanes::default();
     let mut resident = Resident { around, launches, lanes, idle_ns: None, turns: 0, idle_turns: 0 };
     resident.begin();
@@ -103,14 +104,14 @@ impl<C: Config> Resident<'_, C> {
     /// The host sees what this run has written into the board and the rings.
     fn show(&mut self, address: GmAddr) {
         let Surroundings { board, run, .. } = &self.around;
-        let host = self.launches.host();
+        let machine = self.launches.machine();
         for (line, lane) in board.streams.iter().zip(board.lanes) {
             if lane.run.load(Ordering::Relaxed) == *run {
                 let consumer = GmAddr(line.consumer.load(Ordering::Relaxed));
-                host.refresh(consumer, size_of::<RingConsumer>() as u64);
+                machine.refresh(consumer, size_of::<RingConsumer>() as u64);
             }
         }
-        host.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
+        machine.refresh(address, SessionBoard::bytes(board.notes.len() as u64));
     }
 
     /// One turn: every stream that has something; whether it is time to return.
@@ -138,23 +139,23 @@ impl<C: Config> Resident<'_, C> {
             }
         } else if !self.launches.has_any() {
             if self.may_sleep() {
-                return Ok(!self.doze());
+                return Ok(!self.park());
             }
-            self.linger();
+            self.spin();
             return Ok(false);
         }
         self.relax();
         Ok(false)
     }
 
-    fn linger(&mut self) {
+    fn spin(&mut self) {
         self.turns = 0;
-        self.launches.host().linger();
+        self.launches.machine().spin();
     }
 
     fn relax(&mut self) {
         self.turns = 0;
-        self.launches.host().relax();
+        self.launches.machine().relax();
     }
 
     /// Looks which streams were rung for.
@@ -176,7 +177,8 @@ impl<C: Config> Resident<'_, C> {
     fn pass(&mut self) -> Result<bool, Blame> {
         let (mut worked, mut order) = (false, self.lanes.order());
         while let Some(stream) = order.next(&self.lanes) {
-            let Some(mut visit) = Visit::begin(&self.around, self.launches.host(), stream) else {
+            let Some(mut visit) = Visit::begin(&self.around, self.launches.machine(), stream)
+            else {
                 self.lanes.remove(stream);
                 continue;
             };
@@ -216,13 +218,13 @@ impl<C: Config> Resident<'_, C> {
         self.fall_asleep()
     }
 
-    /// Nobody looks at the doorbells any more: sleeps until somebody rings, where the machine lets a builder sleep; whether somebody has. Not
-    /// while a stream waits for something, which nobody would ring for, nor where the time of a run is limited or a seed decides.
-    fn doze(&mut self) -> bool {
+    /// The doorbells are not looked at any more: sleeps until one is rung, where the machine lets a builder sleep; whether one was. Not
+    /// while a stream waits for something for which no doorbell is rung, nor where the time of a run is limited or a seed decides.
+    fn park(&mut self) -> bool {
         let orders = self.around.board.orders;
         let is_limited = orders.limit_ns.load(Ordering::Relaxed) > 0;
         let lingers = orders.linger_ns.load(Ordering::Relaxed) > 0;
-        if is_limited || !lingers || !self.lanes.is_empty() || !self.launches.host().doze() {
+        if is_limited || !lingers || !self.lanes.is_empty() || !self.launches.machine().park() {
             return false;
         }
         self.around.board.bells.iter().for_each(wake_up);

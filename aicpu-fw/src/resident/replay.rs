@@ -10,8 +10,8 @@ use pto_abi::{Fault, GmAddr};
 use super::launches::{Launches, Part};
 use super::visit::{Turn, Visit};
 use crate::blame::Blame;
-use crate::builder::BuilderHost;
 use crate::config::Config;
+use crate::machine::Machine;
 
 impl<'a> Visit<'_, 'a> {
     /// Begins as many nodes of the recording at the head as there is room for.
@@ -22,7 +22,7 @@ impl<'a> Visit<'_, 'a> {
         head: CommandHead,
     ) -> Result<Turn, Blame> {
         if self.begun() == 0 {
-            launches.host().refresh(GmAddr(self.word(0)), self.word(1).saturating_mul(8));
+            launches.machine().refresh(GmAddr(self.word(0)), self.word(1).saturating_mul(8));
         }
         let recording = self.recording()?;
         let nodes = recording.nodes();

@@ -23,8 +23,8 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
 use super::launches::{Launches, Part};
 use crate::blame::Blame;
-use crate::builder::BuilderHost;
 use crate::config::Config;
+use crate::machine::Machine;
 
 /// Launches of one stream that are on their way at once. A guess: enough that a stream of short kernels keeps a core busy
 /// between two visits, and few enough that other streams find room.
@@ -52,14 +52,14 @@ pub(super) struct Visit<'v, 'a> {
 
 /// The host has written the ring since this firmware came up.
 #[inline(never)]
-fn refresh_ring(line: &StreamLine, host: &mut impl BuilderHost) {
+fn refresh_ring(line: &StreamLine, machine: &mut impl Machine) {
     let entries = line.entry_count.load(Ordering::Relaxed);
     for (word, bytes) in [
         (&line.producer, size_of::<RingProducer>() as u64),
         (&line.consumer, size_of::<RingConsumer>() as u64),
         (&line.entries, entries.saturating_mul(size_of::<CommandEntry>() as u64)),
     ] {
-        host.refresh(GmAddr(word.load(Ordering::Relaxed)), bytes);
+        machine.refresh(GmAddr(word.load(Ordering::Relaxed)), bytes);
     }
 }
 
@@ -80,7 +80,7 @@ impl<'v, 'a> Visit<'v, 'a> {
     #[inline]
     pub(super) fn begin(
         around: &'v Surroundings<'a>,
-        host: &mut impl BuilderHost,
+        machine: &mut impl Machine,
         stream: usize,
     ) -> Option<Self> {
         let board = &around.board;
@@ -96,7 +96,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         let producer = around.gm.live(around.gm.offset_of(producer, 64)?)?;
         let count = usize::try_from(line.entry_count.load(Ordering::Relaxed)).ok()?;
         if lane.run.load(Ordering::Relaxed) != around.run {
-            refresh_ring(line, host);
+            refresh_ring(line, machine);
         }
         let consumer = around.gm.live(at(&line.consumer, 64)?)?;
         let entries = around.gm.live_slice(at(&line.entries, 64)?, count)?;
@@ -278,13 +278,13 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Commands that take no time, with nothing of the stream on its way.
     fn do_here<C: Config>(&self, launches: &mut Launches<'a, C>, head: CommandHead) -> Turn {
-        let (now_ns, host) = (launches.session_ns(), launches.host());
+        let (now_ns, machine) = (launches.session_ns(), launches.machine());
         let turn = match head.kind {
-            CommandKind::RECORD => self.record(now_ns, host),
-            CommandKind::WAIT => self.wait(host),
+            CommandKind::RECORD => self.record(now_ns, machine),
+            CommandKind::WAIT => self.wait(machine),
             CommandKind::RESET => Turn::Moved,
-            CommandKind::WRITE_VALUE => self.write_value(host),
-            CommandKind::WAIT_VALUE => self.wait_value(host),
+            CommandKind::WRITE_VALUE => self.write_value(machine),
+            CommandKind::WAIT_VALUE => self.wait_value(machine),
             _ => Turn::Host,
         };
         if matches!(turn, Turn::Moved) {
@@ -299,50 +299,50 @@ impl<'v, 'a> Visit<'v, 'a> {
         self.ring.word(self.at(), index)
     }
 
-    fn event(&self, host: &mut impl BuilderHost) -> Option<&'a EventLine> {
+    fn event(&self, machine: &mut impl Machine) -> Option<&'a EventLine> {
         let address = GmAddr(self.word(0));
-        host.refresh(address, size_of::<EventLine>() as u64);
+        machine.refresh(address, size_of::<EventLine>() as u64);
         self.around.gm.live(self.around.gm.offset_of(address, size_of::<EventLine>() as u64)?)
     }
 
     /// A record that is not the next one of its event is the host's, which knows the others.
-    fn record(&self, now_ns: u64, host: &mut impl BuilderHost) -> Turn {
+    fn record(&self, now_ns: u64, machine: &mut impl Machine) -> Turn {
         let record = self.word(1);
         // Acquire: pairs with the Release store in `EventLine::complete`. Who waits for the record before this one may see this one,
         // and then sees what was done before that one.
         let is_next =
             |line: &&EventLine| line.completed.load(Ordering::Acquire).wrapping_add(1) == record;
-        let Some(line) = self.event(host).filter(is_next) else { return Turn::Host };
+        let Some(line) = self.event(machine).filter(is_next) else { return Turn::Host };
         line.time_ns.store(now_ns, Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `wait`, and in `EventCore::look_at_line` of the host.
         line.completed.store(record, Ordering::Release);
-        host.refresh(GmAddr(self.word(0)), size_of::<EventLine>() as u64);
+        machine.refresh(GmAddr(self.word(0)), size_of::<EventLine>() as u64);
         Turn::Moved
     }
 
-    fn wait(&self, host: &mut impl BuilderHost) -> Turn {
-        let Some(line) = self.event(host) else { return Turn::Host };
+    fn wait(&self, machine: &mut impl Machine) -> Turn {
+        let Some(line) = self.event(machine) else { return Turn::Host };
         // Acquire: pairs with the Release stores in `record`, and in `EventLine::complete`, which the host calls.
         let is_complete = line.completed.load(Ordering::Acquire) >= self.word(1);
         if is_complete { Turn::Moved } else { Turn::Waits }
     }
 
-    fn value(&self, host: &mut impl BuilderHost) -> Option<&'a AtomicU64> {
-        host.refresh(GmAddr(self.word(0)), 8);
+    fn value(&self, machine: &mut impl Machine) -> Option<&'a AtomicU64> {
+        machine.refresh(GmAddr(self.word(0)), 8);
         self.around.gm.live(self.around.gm.offset_of(GmAddr(self.word(0)), 8)?)
     }
 
-    fn write_value(&self, host: &mut impl BuilderHost) -> Turn {
-        let Some(word) = self.value(host) else { return Turn::Host };
+    fn write_value(&self, machine: &mut impl Machine) -> Turn {
+        let Some(word) = self.value(machine) else { return Turn::Host };
         // Release: pairs with the Acquire load in `wait_value`.
         word.store(self.word(1), Ordering::Release);
-        host.refresh(GmAddr(self.word(0)), 8);
+        machine.refresh(GmAddr(self.word(0)), 8);
         Turn::Moved
     }
 
-    fn wait_value(&self, host: &mut impl BuilderHost) -> Turn {
+    fn wait_value(&self, machine: &mut impl Machine) -> Turn {
         let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
-        let Some((test, word)) = test.zip(self.value(host)) else { return Turn::Host };
+        let Some((test, word)) = test.zip(self.value(machine)) else { return Turn::Host };
         // Acquire: pairs with the Release store in `write_value`, or with whatever a kernel does.
         let is_met = test.is_met(word.load(Ordering::Acquire), self.word(1));
         if is_met { Turn::Moved } else { Turn::Waits }

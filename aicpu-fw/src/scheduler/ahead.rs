@@ -1,6 +1,6 @@
 //! Staging ahead: while a task runs, the dispatch of a consumer that waits for nothing else is written for the core that
 //! could run it. When the task is found finished, that core is rung at once: nothing is left to write, and the barrier
-//! has been made. For platforms that stage ahead (`Abilities::STAGES_AHEAD`); others compute nothing of this.
+//! has been made. For platforms that stage ahead (`Machine::STAGES_AHEAD`); others compute nothing of this.
 //!
 //! ```text
 //! task T starts on core c --look--> its consumer N has a fanin of 1: N's dispatch is written for core g
@@ -22,6 +22,7 @@ use pto_abi::sync::Ordering;
 
 use crate::cores::{Cores, bit};
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::{SharedState, has_block_shape, kind_of};
@@ -185,7 +186,7 @@ impl Ahead {
             let consumer = consumer.load(Ordering::Relaxed);
             let Some(next) = state.task(consumer) else { continue };
             platform.fetch(consumer);
-            if P::BLOCK_SHAPES && has_block_shape(next.kind.load(Ordering::Relaxed)) {
+            if P::Machine::BLOCK_SHAPES && has_block_shape(next.kind.load(Ordering::Relaxed)) {
                 // It may need several cores, or none.
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Tasks that run where they are rung: on a machine that steps a core from within the ring (`Abilities::RUNS_AT_ONCE`) a
+//! Tasks that run where they are rung: on a machine that steps a core from within the ring (`Machine::RUNS_AT_ONCE`) a
 //! task has finished when its dispatch returns. Then there is nothing to poll and no core is ever busy: each task is
 //! completed at once, and what is ready by that runs next, while its line is at hand. Others compute nothing of this.
 //!
@@ -16,7 +16,8 @@ use super::collect::Moved;
 use super::completion::{Flow, Next};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
-use crate::platform::{CoreStatus, Platform, Terms};
+use crate::machine::{Machine, Terms};
+use crate::platform::{CoreStatus, Platform};
 
 /// Tasks that one step runs at most: enough that the step itself does not show, few enough that the rest of the instance
 /// (the watchdog, the other instances) gets its turn.
@@ -118,7 +119,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     moved: &mut Moved,
 ) -> Result<(), Fault> {
     flow.begin();
-    let Terms { most, has_borrowers } = platform.begin_step();
+    let Terms { most, has_borrowers } = platform.machine().begin_step();
     let mut most = most.min(TASKS_A_STEP);
     let mut left = most;
     let mut free = free_cores(&flow.dispatcher);
@@ -151,7 +152,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
         }
     }
     let ran = most - left;
-    platform.end_step(ran);
+    platform.machine().end_step(ran);
     moved.ran += ran;
     moved.collected |= ran > 0;
     let Flow { dispatcher, plain, .. } = flow;
@@ -218,7 +219,7 @@ fn run_task<P: Platform, F: FanoutPolicy>(
 /// Lends to those who ask for it. Whether there was anything.
 #[inline(always)]
 fn lend<P: Platform, F>(flow: &mut Flow<'_, F>, platform: &mut P) -> Result<bool, Fault> {
-    let asked = platform.asked_for();
+    let asked = platform.machine().asked_for();
     if asked == 0 { Ok(false) } else { lend_some(flow, platform, asked) }
 }
 
@@ -246,7 +247,7 @@ fn lend_some<P: Platform, F>(
     }
     if has_lent {
         dispatcher.commit(platform);
-        platform.lend();
+        platform.machine().lend();
     }
     Ok(has_lent)
 }

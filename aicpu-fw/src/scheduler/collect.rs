@@ -11,6 +11,7 @@ use pto_abi::Fault;
 use super::completion::{Flow, Next};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
 
@@ -69,23 +70,23 @@ impl Looks {
             moved.collected = true;
             flow.resume(platform);
         }
-        if P::RUNS_AT_ONCE && !platform.has_news(flow.dispatcher.cores().busy()) {
+        if P::Machine::RUNS_AT_ONCE && !platform.has_news(flow.dispatcher.cores().busy()) {
             return Ok(());
         }
         // Where a pass was left for a dispatch, the next one goes on, so that every core has its turn.
-        let mut index = if P::POLLS_COST { core::mem::take(&mut self.from) } else { 0 };
+        let mut index = if P::Machine::POLLS_COST { core::mem::take(&mut self.from) } else { 0 };
         let mut ends = 0;
         while !flow.is_releasing() {
             let core = flow.dispatcher.cores().busy().get(index).copied().map(usize::from);
             let Some(core) = core else { break };
-            if P::POLLS_COST && !is_due(&flow.dispatcher, core) {
+            if P::Machine::POLLS_COST && !is_due(&flow.dispatcher, core) {
                 index += 1;
                 continue;
             }
             match platform.poll(core) {
                 CoreStatus::Busy => {
                     index += 1;
-                    if P::POLLS_COST {
+                    if P::Machine::POLLS_COST {
                         flow.dispatcher.pace_mut().looked_in_vain(core);
                         if ends > 0 {
                             // What is ready waits for no second one of these.
@@ -95,7 +96,7 @@ impl Looks {
                 }
                 status => {
                     moved.collected = true;
-                    ends += u32::from(P::POLLS_COST);
+                    ends += u32::from(P::Machine::POLLS_COST);
                     match finished(flow, platform, ((index, core), status))? {
                         Then::Free | Then::LookAgain => {}
                         Then::GoesOn => index += 1,
@@ -106,7 +107,9 @@ impl Looks {
                     }
                 }
             }
-            if P::POLLS_COST && ends >= ENDS_A_PASS && (moved.dispatched || flow.plain.has_local())
+            if P::Machine::POLLS_COST
+                && ends >= ENDS_A_PASS
+                && (moved.dispatched || flow.plain.has_local())
             {
                 self.from = index;
                 break;
@@ -163,10 +166,10 @@ fn finished<P: Platform, F: FanoutPolicy>(
         return Err(flow.dispatcher.wrong_status::<P>(core, status));
     }
     let slot = flow.dispatcher.cores().running(core);
-    if P::POLLS_COST {
+    if P::Machine::POLLS_COST {
         flow.dispatcher.pace_mut().finished(core);
     }
-    if P::SLOTS > 1
+    if P::Machine::SLOTS > 1
         && let Some(second) = flow.dispatcher.follow::<P>(core, status)
     {
         let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);

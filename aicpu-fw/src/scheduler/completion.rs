@@ -26,6 +26,7 @@ use super::plain::PlainTasks;
 use super::tally::Tally;
 use crate::cores::apart::PART;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::{SharedState, has_block_shape, kind_in, kind_of};
@@ -122,7 +123,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         wants: impl Fn(CoreKind) -> bool,
     ) -> Result<Next, Fault> {
         let Some(task) = self.dispatcher.state().task(slot) else {
-            if P::BLOCK_SHAPES {
+            if P::Machine::BLOCK_SHAPES {
                 self.part_finished(platform, (core, slot));
             }
             return Ok(Next::Nothing);
@@ -143,7 +144,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
         let mut next = Next::Nothing;
-        let hint = if P::STAGES_AHEAD { self.dispatcher.take_hint(core) } else { None };
+        let hint = if P::Machine::STAGES_AHEAD { self.dispatcher.take_hint(core) } else { None };
         let in_line = task.consumers.get(..count.min(INLINE) as usize);
         // At hand: what is released could be anything to the compiler, which would look for the tasks again after each.
         let tasks = self.dispatcher.state().tasks;
@@ -152,7 +153,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             let ready = self.release(platform, tasks, consumer);
             let ready = ready.or_else(|| too_early(self.dispatcher.state(), hint, consumer));
             let Some(kind) = ready else { continue };
-            if P::STAGES_AHEAD
+            if P::Machine::STAGES_AHEAD
                 && self.plain.hands_over()
                 && let Some(target) = self.dispatcher.stands_on(hint, consumer, (core, wants(kind)))
             {
@@ -200,10 +201,10 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
 
     #[inline]
     fn trace_completed<P: Platform>(&self, platform: &mut P, (core, task): (usize, u32)) {
-        if platform.traces() {
+        if platform.machine().traces() {
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::COMPLETED);
             let extra = self.dispatcher.cores().worker(core);
-            platform.trace(TracePoint { time_ns, kind, task, extra });
+            platform.machine().trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 
@@ -242,12 +243,12 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         if P::Sharing::fetch_sub_u32(&task.fanin, 1, Ordering::AcqRel) != 1 {
             return None;
         }
-        if platform.traces() {
+        if platform.machine().traces() {
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::READY);
-            platform.trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
+            platform.machine().trace(TracePoint { time_ns, kind, task: consumer, extra: 0 });
         }
         let kind = task.kind.load(Ordering::Relaxed);
-        if P::BLOCK_SHAPES && has_block_shape(kind) {
+        if P::Machine::BLOCK_SHAPES && has_block_shape(kind) {
             self.post::<P>(consumer);
             return None;
         }
@@ -260,7 +261,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline(never)]
     fn post<P: Platform>(&mut self, slot: u32) {
         let state = self.dispatcher.state();
-        if !P::TRANSFERS || !state.is_transfer(slot) {
+        if !P::Machine::TRANSFERS || !state.is_transfer(slot) {
             self.plain.before_post::<P>(state);
         }
         state.post_ready(slot);
@@ -273,9 +274,9 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, (slot, task): (u32, &Task)) {
         platform.skipped(slot);
         self.dispatcher.look_at_clock(platform);
-        if platform.traces() {
+        if platform.machine().traces() {
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::SKIPPED);
-            platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
+            platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };
@@ -291,10 +292,10 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     ) {
         platform.transferred(slot);
         self.dispatcher.look_at_clock(platform);
-        if platform.traces() {
+        if platform.machine().traces() {
             // As of a task that runs on no core of this device.
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::SKIPPED);
-            platform.trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
+            platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
         self.go_on(platform, (slot, ConsumerWalk::new(count)));
@@ -308,10 +309,10 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         let line = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
         let Some(line) = line.filter(|_| running & PART != 0) else { return };
         self.dispatcher.look_at_clock(platform);
-        if platform.traces() {
+        if platform.machine().traces() {
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::COLLECTED);
             let extra = self.dispatcher.cores().worker(core);
-            platform.trace(TracePoint { time_ns, kind, task: slot, extra });
+            platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra });
         }
         let one = if mutant::is(Mutant::ForgetsAPart) { 2 } else { 1 };
         // AcqRel: pairs with itself: Release passes on what this part wrote, and the last part acquires what the others wrote.

@@ -25,6 +25,7 @@ use crate::block_shapes::BlockShapeMemory;
 use crate::cores::apart::PART;
 use crate::cores::{Cores, bit};
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::pace::Pace;
 use crate::platform::{CoreStatus, Platform, Staged};
@@ -67,9 +68,9 @@ impl<'a> Dispatcher<'a> {
 
     /// Reads the clock, where events are recorded: before a core is rung, which may have started when that returns. Whoever takes over what another agent made ready reads it after that.
     #[inline]
-    pub(super) fn look_at_clock<P: Platform>(&mut self, platform: &P) {
-        if platform.traces() {
-            self.traced_ns = platform.now_ns();
+    pub(super) fn look_at_clock<P: Platform>(&mut self, platform: &mut P) {
+        if platform.machine().traces() {
+            self.traced_ns = platform.machine().now_ns();
         }
     }
 
@@ -165,7 +166,7 @@ impl<'a> Dispatcher<'a> {
         (part, func_id): (Staged, u32),
     ) -> Result<(), Fault> {
         self.cores.assign(core, PART | part.task);
-        if P::POLLS_COST {
+        if P::Machine::POLLS_COST {
             self.pace.start(core, u16::try_from(func_id).unwrap_or(u16::MAX));
         }
         self.stage_words(platform, core, part)
@@ -179,10 +180,10 @@ impl<'a> Dispatcher<'a> {
         core: usize,
         slot: u32,
     ) -> Result<(), Fault> {
-        if P::POLLS_COST {
+        if P::Machine::POLLS_COST {
             self.pace.start(core, self.func_id(slot));
         }
-        if P::STAGES_AHEAD {
+        if P::Machine::STAGES_AHEAD {
             self.ahead.note_urgent_start(core);
         }
         self.stage(platform, core, slot)
@@ -207,10 +208,10 @@ impl<'a> Dispatcher<'a> {
         core: usize,
         staged: Staged,
     ) -> Result<(), Fault> {
-        if P::SLOTS > 1 {
+        if P::Machine::SLOTS > 1 {
             self.staged |= bit(core);
         }
-        if P::STAGES_AHEAD {
+        if P::Machine::STAGES_AHEAD {
             self.ahead.replace(core);
         }
         platform.stage(core, staged).map_err(|fault| self.refused::<P>(fault, core))?;
@@ -280,7 +281,7 @@ impl<'a> Dispatcher<'a> {
         self.pace.start(core, self.func_id(second));
         if status == CoreStatus::FinishedMore {
             self.pace.hurry(core);
-        } else if P::STAGES_AHEAD {
+        } else if P::Machine::STAGES_AHEAD {
             self.ahead.note_start(core);
         }
         Some(second)
@@ -290,7 +291,7 @@ impl<'a> Dispatcher<'a> {
     #[inline]
     pub(super) fn set_free<P: Platform>(&mut self, index: usize, kind: CoreKind) {
         self.cores.release(index);
-        if P::STAGES_AHEAD {
+        if P::Machine::STAGES_AHEAD {
             self.ahead.note_free(kind);
         }
     }
@@ -353,7 +354,7 @@ impl Dispatcher<'_> {
             self.cores.set_apart(core);
             self.cores.assign(core, slot);
         }
-        if P::POLLS_COST {
+        if P::Machine::POLLS_COST {
             self.pace.start(core, task.func_id.load(Ordering::Relaxed));
         }
         self.ahead.note_rung(core);
@@ -366,10 +367,10 @@ impl Dispatcher<'_> {
 impl<'a> Dispatcher<'a> {
     #[inline]
     fn trace_dispatch<P: Platform>(&self, platform: &mut P, core: usize, task: u32) {
-        if platform.traces() {
+        if platform.machine().traces() {
             let (time_ns, kind) = (self.traced_ns, TraceKind::DISPATCHED);
             let extra = self.cores.worker(core);
-            platform.trace(TracePoint { time_ns, kind, task, extra });
+            platform.machine().trace(TracePoint { time_ns, kind, task, extra });
         }
     }
 
@@ -425,7 +426,11 @@ impl<'a> Dispatcher<'a> {
         let slot = running & !PART;
         let func = self.func_id(slot);
         let blame = blame.task(self.id_of(slot)).func(func.into());
-        if P::BLOCK_SHAPES && running != slot { self.blame_part(blame, core, slot) } else { blame }
+        if P::Machine::BLOCK_SHAPES && running != slot {
+            self.blame_part(blame, core, slot)
+        } else {
+            blame
+        }
     }
 
     #[cold]

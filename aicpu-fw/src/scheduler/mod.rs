@@ -58,6 +58,7 @@ use self::plain::Among;
 use crate::blame::Blame;
 use crate::block_shapes::{BlockShapeMemory, List};
 use crate::fanout::FanoutPolicy;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::{SharedState, kind_of};
@@ -124,7 +125,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// `RUNTIME_WORKER_COUNT` when there are more than the limit.
     pub fn add_core(&mut self, worker: u32, kind: CoreKind) -> Result<(), Fault> {
         self.flow.dispatcher.cores_mut().add(worker, kind)?;
-        if P::SLOTS > 1 {
+        if P::Machine::SLOTS > 1 {
             self.flow.tally().say_free(self.flow.dispatcher.cores());
         }
         Ok(())
@@ -133,7 +134,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// Tells which of its cores stand together: the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
     pub fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
-        if P::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
+        if P::Machine::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
             self.first_look |= BOARD;
             self.blocks.form_clusters(&self.flow.dispatcher, cluster_of);
         }
@@ -176,15 +177,15 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if first_look != 0 && !self.looks_first() {
             return self.idle(platform);
         }
-        if P::POLLS_COST {
-            self.flow.dispatcher.pace_mut().begin(platform.now_ns());
+        if P::Machine::POLLS_COST {
+            self.flow.dispatcher.pace_mut().begin(platform.machine().now_ns());
         }
         let mut moved = Moved::default();
         let Self { looks, flow, .. } = self;
         looks.collect(flow, platform, &mut moved)?;
         self.dispatch_all(platform, &mut moved, first_look)?;
-        if P::POLLS_COST && !(moved.collected | moved.dispatched) {
-            if P::STAGES_AHEAD {
+        if P::Machine::POLLS_COST && !(moved.collected | moved.dispatched) {
+            if P::Machine::STAGES_AHEAD {
                 platform.settle();
             }
             let Self { looks, flow, .. } = self;
@@ -193,18 +194,18 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let Moved { collected, dispatched, ran } = moved;
         let shared = self.flow.plain.take_shared();
-        if P::STAGES_AHEAD && !self.flow.dispatcher.take_urgent() {
+        if P::Machine::STAGES_AHEAD && !self.flow.dispatcher.take_urgent() {
             // One barrier is enough for both.
             self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if dispatched && !mutant::is(Mutant::ForgetsToCommit) {
             self.flow.dispatcher.commit(platform);
         }
-        if P::STAGES_AHEAD {
+        if P::Machine::STAGES_AHEAD {
             self.flow.dispatcher.look_ahead::<P, F>(platform);
         }
         if shared {
-            platform.wake_siblings();
+            platform.machine().wake_siblings();
         }
         if !(collected | dispatched | shared) {
             return self.idle(platform);
@@ -214,7 +215,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             self.flush();
         }
         if self.watchdog.count_worked(ran) {
-            self.watch_time(platform.now_ns())?;
+            self.watch_time(platform.machine().now_ns())?;
         }
         Ok(Step::Worked)
     }
@@ -228,7 +229,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
             self.first_look &= !BUILD;
         }
-        if P::BLOCK_SHAPES
+        if P::Machine::BLOCK_SHAPES
             && let Some(shapes) = &self.flow.dispatcher.state().shapes
         {
             self.flow.plain.look_at_board(shapes);
@@ -244,7 +245,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         moved: &mut Moved,
         first_look: u8,
     ) -> Result<(), Fault> {
-        if P::BLOCK_SHAPES
+        if P::Machine::BLOCK_SHAPES
             && first_look != 0
             && let Some(shapes) = &self.flow.dispatcher.state().shapes
             && self.blocks.has_work(shapes)
@@ -262,7 +263,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         moved: &mut Moved,
         among: Among,
     ) -> Result<(), Fault> {
-        if P::RUNS_AT_ONCE && platform.runs_now() {
+        if P::Machine::RUNS_AT_ONCE && platform.machine().runs_now() {
             return at_once::run_ready(&mut self.flow, platform, moved);
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
@@ -317,7 +318,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             moved.collected = true;
             let task = self.flow.dispatcher.expect_published(slot)?;
             let (address, element) = shapes.element(line);
-            platform.refresh(address, element.bytes());
+            platform.machine().refresh(address, element.bytes());
             if !shapes.predicate_holds(line) && !mutant::is(Mutant::IgnoresPredicates) {
                 self.flow.skip(platform, (slot, task));
                 continue;
@@ -372,7 +373,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         let is_over = state.build_is_done()
             && (state.outstanding() == 0 || mutant::is(Mutant::EndsWithTheBuild));
         if is_over {
-            platform.wake_siblings();
+            platform.machine().wake_siblings();
             return self.verify_end();
         }
         self.watch(platform)?;
@@ -395,7 +396,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if !self.watchdog.count_idle() {
             return Ok(());
         }
-        let now = platform.now_ns();
+        let now = platform.machine().now_ns();
         self.watch_time(now)?;
         match self.watchdog.stalled(now, self.flow.dispatcher.state(), self.mode) {
             Some(blame) => Err(self.flow.dispatcher.leave(blame)),

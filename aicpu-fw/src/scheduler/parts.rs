@@ -12,6 +12,7 @@ use pto_abi::{Fault, GmAddr};
 use super::clusters::ClusterCores;
 use super::dispatcher::Dispatcher;
 use crate::block_shapes::{BlockShapeMemory, Lanes};
+use crate::machine::Machine;
 use crate::platform::{Platform, Staged};
 
 /// A block of a task, on its way to cores.
@@ -60,9 +61,9 @@ fn stage_part<P: Platform>(
     let args = write_part(dispatcher, shapes, core, (task, context));
     let kernel = GmAddr(line.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
     let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
-    if platform.traces() {
+    if platform.machine().traces() {
         let (time_ns, kind) = (dispatcher.traced_ns(), TraceKind::PART);
-        platform.trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
+        platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
     }
     dispatcher.stage_part(platform, core, (Staged { task: slot, kernel, args }, func_id))
 }

@@ -34,6 +34,7 @@ use pto_abi::{CoreKind, Fault};
 
 use super::dispatcher::Dispatcher;
 use crate::block_shapes::BlockShapeMemory;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::SharedState;
@@ -194,7 +195,7 @@ impl<'a> PlainTasks<'a> {
     /// Whether there is a ready task of `kind` that could go somewhere.
     #[inline(always)]
     fn has_work<P: Platform>(&self, dispatcher: &Dispatcher<'_>, kind: CoreKind) -> bool {
-        let has_room = dispatcher.cores().free_count(kind) > 0 || P::SLOTS > 1;
+        let has_room = dispatcher.cores().free_count(kind) > 0 || P::Machine::SLOTS > 1;
         !self.local[kind.index()].is_empty()
             || has_room && dispatcher.state().queue(kind).has_ready::<P::Sharing>()
     }
@@ -206,10 +207,10 @@ impl<'a> PlainTasks<'a> {
         platform: &mut P,
         (kind, among): (CoreKind, Among),
     ) -> Result<bool, Fault> {
-        let (mut staged, mut has_seconds) = (false, P::SLOTS > 1 && self.hands_over);
+        let (mut staged, mut has_seconds) = (false, P::Machine::SLOTS > 1 && self.hands_over);
         dispatcher.look_at_clock(platform);
         let mut siblings = Siblings::new(self.line);
-        let mut may_take = if P::POLLS_COST && among == Among::Schedulers {
+        let mut may_take = if P::Machine::POLLS_COST && among == Among::Schedulers {
             self.give_away(dispatcher, platform, (kind, &mut siblings))
         } else {
             usize::MAX
@@ -279,7 +280,7 @@ impl<'a> PlainTasks<'a> {
                 }
             }
             local.truncate(own - given);
-            platform.wake_siblings();
+            platform.machine().wake_siblings();
         }
         part.saturating_sub(own)
     }
@@ -343,7 +344,7 @@ impl<'a> Siblings<'a> {
         *self.free.get_or_insert_with(|| {
             let others = state.schedulers.iter().filter(|line| !core::ptr::eq(*line, self.own));
             let free = others.map(|line| {
-                platform.fetch_sibling();
+                platform.machine().fetch_sibling();
                 line.free_cores[kind.index()].load(Ordering::Relaxed) as usize
             });
             free.fold(0, usize::saturating_add)

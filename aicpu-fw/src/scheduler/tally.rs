@@ -10,6 +10,7 @@ use pto_abi::runtime::{InstanceLine, Progress};
 use pto_abi::sync::{Ordering, Sharing};
 
 use crate::cores::Cores;
+use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 
@@ -55,7 +56,7 @@ impl<'a> Tally<'a> {
         self.line.completed.store(self.completed, Ordering::Relaxed);
         let busy = u32::try_from(cores.busy().len()).unwrap_or(u32::MAX);
         self.line.busy_cores.store(busy, Ordering::Relaxed);
-        if P::SLOTS > 1 {
+        if P::Machine::SLOTS > 1 {
             self.say_free(cores);
         }
     }

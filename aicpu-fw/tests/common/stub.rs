@@ -5,10 +5,8 @@ use std::marker::PhantomData;
 
 use pto_abi::Fault;
 use pto_abi::sync::Sharing;
-use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Traces,
-};
+use pto_aicpu_fw::Machine;
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 
 /// What a test decides and sees.
 pub(crate) trait Script {
@@ -46,18 +44,15 @@ impl<S, T> Machine for Stub<S, T> {
     fn now_ns(&self) -> u64 {
         0
     }
-    fn relax(&mut self) {}
 }
-
-impl<S, T> Abilities for Stub<S, T> {}
-impl<S, T> Traces for Stub<S, T> {}
-impl<S, T> StagesAhead for Stub<S, T> {}
-impl<S, T> Lends for Stub<S, T> {}
-impl<S, T> RunsAtOnce for Stub<S, T> {}
-impl<S, T> Predicates for Stub<S, T> {}
 
 impl<S: Sharing, T: Script> Platform for Stub<S, T> {
     type Sharing = S;
+    type Machine = Self;
+
+    fn machine(&mut self) -> &mut Self {
+        self
+    }
 
     fn attach(&mut self, worker: u32) {
         self.workers.push(worker);

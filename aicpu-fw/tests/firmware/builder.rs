@@ -14,7 +14,7 @@ use pto_graph::{
     Chain, ChainTemplate, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait,
 };
 
-use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words};
+use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words, quiet};
 use crate::{TestBuilder, both_strategies, builder};
 
 const SMALL: Size = Size { tasks: 4, arg_words: 8, edges: 0, instances: 1 };
@@ -173,7 +173,7 @@ fn tasks_that_are_refused<F: FanoutPolicy>() {
     let words = Words::new(SMALL);
     let mut inputs = words.inputs();
     inputs.has_kind = [false, true];
-    let mut builder = TestBuilder::<F>::new(inputs, Kernels, ());
+    let mut builder = TestBuilder::<F>::new(inputs, Kernels, quiet());
     add(&mut builder);
     let no_args = TaskSpec::new(FUNC, CoreKind::AIV, &[]);
     let many = [0; 129];

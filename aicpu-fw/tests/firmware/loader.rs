@@ -83,7 +83,7 @@ fn run<F: FanoutPolicy>(arena: Arena<'_>, epoch: u32, flags: RunFlags) -> Vec<u3
     let cores = Stub::<Shared, _>::new(0, Cores::default());
     let mut instance = Instance::<_, F>::new(Launch::accept(arena).unwrap(), 0, cores);
     for _ in 0..1_000 {
-        if let Progressed::Returned(fault) = instance.step(&NoBuilders, ()) {
+        if let Progressed::Returned(fault) = instance.step(&NoBuilders) {
             assert_eq!(fault, None, "{:?}", arena.epitaph());
             return std::mem::take(&mut instance.platform().script.finished);
         }

@@ -38,5 +38,5 @@ use both_strategies;
 type TestBuilder<'a, F> = pto_aicpu_fw::Builder<'a, (pto_abi::sync::Shared, F, words::Kernels, ())>;
 
 fn builder<F: FanoutPolicy>(words: &words::Words) -> TestBuilder<'_, F> {
-    TestBuilder::new(words.inputs(), words::Kernels, ())
+    TestBuilder::new(words.inputs(), words::Kernels, words::quiet())
 }

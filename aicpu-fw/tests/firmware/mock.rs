@@ -7,11 +7,8 @@ use pto_abi::kinds::CoreKind;
 use pto_abi::sync::Shared;
 use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, Fault};
-use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Traces,
-};
-use pto_aicpu_fw::{Budgets, FanoutPolicy, Scheduler};
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::{Budgets, FanoutPolicy, Machine, Scheduler};
 
 use crate::words::{GENERATION, Words};
 
@@ -112,6 +109,11 @@ impl<const SLOTS: usize> Mock<SLOTS> {
 
 impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     type Sharing = Shared;
+    type Machine = Self;
+
+    fn machine(&mut self) -> &mut Self {
+        self
+    }
 
     fn attach(&mut self, _: u32) {}
     fn greet(&mut self, _: usize, _: u32) {}
@@ -159,40 +161,7 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
     fn stopped(&mut self, _: usize) -> bool {
         true
     }
-}
 
-impl<const SLOTS: usize> Machine for Mock<SLOTS> {
-    fn now_ns(&self) -> u64 {
-        self.looks.set(self.looks.get() + 1);
-        self.now_ns + self.looks.get() * self.look_ns
-    }
-
-    fn relax(&mut self) {}
-
-    fn wake_siblings(&mut self) {
-        self.wakes += 1;
-    }
-}
-
-impl<const SLOTS: usize> Abilities for Mock<SLOTS> {
-    const SLOTS: usize = SLOTS;
-    const POLLS_COST: bool = SLOTS > 1;
-    const STAGES_AHEAD: bool = SLOTS > 1;
-}
-
-impl<const SLOTS: usize> Lends for Mock<SLOTS> {}
-
-impl<const SLOTS: usize> Traces for Mock<SLOTS> {
-    fn traces(&self) -> bool {
-        true
-    }
-
-    fn trace(&mut self, point: TracePoint) {
-        self.events.push(point);
-    }
-}
-
-impl<const SLOTS: usize> StagesAhead for Mock<SLOTS> {
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         assert!(self.has_room(core), "staged ahead for core {core}, which has two");
         self.ahead[core] = Some(dispatch);
@@ -213,9 +182,28 @@ impl<const SLOTS: usize> StagesAhead for Mock<SLOTS> {
     }
 }
 
-impl<const SLOTS: usize> RunsAtOnce for Mock<SLOTS> {}
+impl<const SLOTS: usize> Machine for Mock<SLOTS> {
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = SLOTS > 1;
+    const STAGES_AHEAD: bool = SLOTS > 1;
 
-impl<const SLOTS: usize> Predicates for Mock<SLOTS> {}
+    fn now_ns(&self) -> u64 {
+        self.looks.set(self.looks.get() + 1);
+        self.now_ns + self.looks.get() * self.look_ns
+    }
+
+    fn wake_siblings(&mut self) {
+        self.wakes += 1;
+    }
+
+    fn traces(&self) -> bool {
+        true
+    }
+
+    fn trace(&mut self, point: TracePoint) {
+        self.events.push(point);
+    }
+}
 
 pub(crate) const BUDGETS: Budgets =
     Budgets { task_ns: 10_000, stall_ns: 1_000, run_ns: 0, of_launches: false };

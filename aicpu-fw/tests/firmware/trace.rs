@@ -7,7 +7,7 @@ use pto_abi::task::SHAPED;
 use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{BuildMode, CoreKind, FuncId, GmAddr, GmWindow, TaskId};
 use pto_aicpu_fw::block_shapes::{BlockShapeMemory, Lanes, List};
-use pto_aicpu_fw::{Builder, BuilderHost, FanoutPolicy, Scheduler, SharedState, Step};
+use pto_aicpu_fw::{Builder, FanoutPolicy, Machine, Scheduler, SharedState, Step};
 use pto_graph::{GraphBuilder, Priority, TaskSpec};
 
 use crate::both_strategies;
@@ -18,16 +18,15 @@ const SIZE: Size = Size { tasks: 16, arg_words: 16, edges: 16, instances: 1 };
 
 /// A builder's machine whose clock goes on by ten at each look.
 #[derive(Default)]
-struct Machine {
+struct ClockedMachine {
     looks: std::cell::Cell<u64>,
     events: Vec<TracePoint>,
 }
 
-impl BuilderHost for &mut Machine {
+impl Machine for ClockedMachine {
     fn traces(&self) -> bool {
         true
     }
-    fn published(&mut self) {}
     fn now_ns(&self) -> u64 {
         self.looks.set(self.looks.get() + 10);
         self.looks.get()
@@ -43,7 +42,7 @@ fn told(events: &[TracePoint]) -> Vec<Event> {
     events.iter().map(|event| (event.kind.name(), event.task, event.extra)).collect()
 }
 
-fn build<F: FanoutPolicy>(words: &Words, machine: &mut Machine) -> [TaskId; 3] {
+fn build<F: FanoutPolicy>(words: &Words, machine: &mut ClockedMachine) -> [TaskId; 3] {
     let mut builder = Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, machine);
     let mut add = |kind: CoreKind, producers: &[TaskId]| {
         let task = builder.add_task(TaskSpec::new(FuncId(5), kind, &[])).unwrap();
@@ -62,7 +61,7 @@ fn build<F: FanoutPolicy>(words: &Words, machine: &mut Machine) -> [TaskId; 3] {
 
 fn events_of_a_graph<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
-    let mut machine = Machine::default();
+    let mut machine = ClockedMachine::default();
     build::<F>(&words, &mut machine);
     let aiv = 5 | 1 << 16;
     let expected = [
@@ -107,7 +106,7 @@ fn events_of_a_graph<F: FanoutPolicy>() {
 
 fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
-    let mut machine = Machine::default();
+    let mut machine = ClockedMachine::default();
     let mut builder =
         Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
     let spec = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
@@ -126,7 +125,7 @@ fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
 /// part looks again, so that no part ends after its task.
 fn a_task_with_parts_is_complete_after_all_of_them<F: FanoutPolicy>() {
     let words = Words::new(SIZE);
-    let mut machine = Machine::default();
+    let mut machine = ClockedMachine::default();
     let mut builder =
         Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
     let slot = builder.add_task(TaskSpec::new(FuncId(5), CoreKind::AIV, &[])).unwrap().slot;

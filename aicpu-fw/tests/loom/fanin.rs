@@ -8,7 +8,7 @@ use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words};
+use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words, quiet};
 use crate::{WEAK_TASKS, Weak, explore, spawn};
 
 /// Slot of the consumer; 0 and 1 are its producers.
@@ -66,7 +66,7 @@ fn two_completions_and_a_publish<S: Sharing>() {
     let size = Size { tasks: 3, arg_words: 1, edges: 2, instances: 4 };
     let setup = move || Run { words: Words::new(size), outputs: Default::default() };
     explore(4, setup, |run| {
-        let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, ());
+        let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
         let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
         let producers = [0; 2].map(|_| builder.submit(spec, &[]).unwrap());
         let completers = [1, 2].map(|instance| {

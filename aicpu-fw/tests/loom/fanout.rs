@@ -9,7 +9,7 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree, Locked};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
-use crate::words::{Kernels, Size, Words};
+use crate::words::{Kernels, Size, Words, quiet};
 use crate::{explore, spawn};
 
 struct Run {
@@ -23,7 +23,7 @@ fn append_against_close<S: Sharing, F: FanoutPolicy>(before: u32) {
     let size = Size { tasks: before + 3, arg_words: 0, edges: 12, instances: 1 };
     let setup = move || Run { words: Words::new(size), output: AtomicU32::new(0) };
     explore(5, setup, move |run| {
-        let mut builder = Builder::<(S, F, _, _)>::new(run.words.inputs(), Kernels, ());
+        let mut builder = Builder::<(S, F, _, _)>::new(run.words.inputs(), Kernels, quiet());
         let [producer, consumers @ ..] = &add(&mut builder, size.tasks)[..] else { return };
         let (early, late) = consumers.split_at(before as usize);
         for consumer in early {

@@ -6,8 +6,8 @@ use loom::thread;
 use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::{CoreKind, GmAddr};
-use pto_aicpu_fw::platform::{Abilities, CoreStatus, Lends, Machine, Platform, Staged};
-use pto_aicpu_fw::{Bell, LinesPlatform};
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::{LinesPlatform, Machine};
 
 use crate::{explore, spawn};
 
@@ -23,25 +23,16 @@ struct SharedLines {
     outputs: [AtomicU32; TASKS as usize],
 }
 
-/// A bell of a machine whose cores may have `SLOTS` dispatches.
-struct NoBell<const SLOTS: usize>;
+/// A machine whose cores may have `SLOTS` dispatches.
+struct QuietMachine<const SLOTS: usize>;
 
-impl<const SLOTS: usize> Bell for NoBell<SLOTS> {
-    fn ring(&mut self, _: u32) {}
-}
+impl<const SLOTS: usize> Machine for QuietMachine<SLOTS> {
+    const SLOTS: usize = SLOTS;
 
-impl<const SLOTS: usize> Machine for NoBell<SLOTS> {
     fn now_ns(&self) -> u64 {
         0
     }
-    fn relax(&mut self) {}
 }
-
-impl<const SLOTS: usize> Abilities for NoBell<SLOTS> {
-    const SLOTS: usize = SLOTS;
-}
-
-impl<const SLOTS: usize> Lends for NoBell<SLOTS> {}
 
 /// The two sides' stores that the tests exchange for wrong ones.
 #[derive(Clone, Copy)]
@@ -87,7 +78,7 @@ fn bring_up_and_two_dispatches() {
     explore(5, SharedLines::default, move |machine| {
         machine.lines[0].reset();
         let worker = spawn(move || core(machine, RIGHT, TASKS));
-        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<1>);
+        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, QuietMachine::<1>);
         platform.attach(0);
         platform.greet(0, 1);
         let answer = loop {
@@ -123,7 +114,7 @@ fn two_dispatches_at_once() {
         lines.greet(1);
         lines.introduce(1, 0, CoreKind::AIC);
         let worker = spawn(move || core(machine, RIGHT, TASKS));
-        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, NoBell::<2>);
+        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, QuietMachine::<2>);
         platform.attach(0);
         assert!(platform.answer(0, 1).is_some());
         for task in 0..TASKS {

@@ -10,7 +10,7 @@ use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, Size, Words};
+use crate::words::{GENERATION, Kernels, Size, Words, quiet};
 use crate::{explore, spawn};
 
 /// Tasks that run.
@@ -73,7 +73,8 @@ fn look_at_work<P: Proof>() {
         4,
         move || Words::new(size),
         |words| {
-            let mut builder = Builder::<(Shared, LockFree, _, _)>::new(words.inputs(), Kernels, ());
+            let mut builder =
+                Builder::<(Shared, LockFree, _, _)>::new(words.inputs(), Kernels, quiet());
             let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
             let [waits, first, _] = [0; 3].map(|_| builder.add_task(spec).unwrap());
             builder.add_edge(first, waits).unwrap();

@@ -8,7 +8,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::sync::{Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
-use pto_aicpu_fw::{BuilderHost, FanoutPolicy, LockFree};
+use pto_aicpu_fw::{FanoutPolicy, LockFree, Machine};
 use pto_graph::{GraphBuilder, TaskSpec};
 use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
@@ -50,8 +50,10 @@ unsafe impl Sync for Witness {}
 /// Writes the witness of the slot that a task is put into.
 struct Takes<'r>(&'r Witness);
 
-impl BuilderHost for Takes<'_> {
-    fn published(&mut self) {}
+impl Machine for Takes<'_> {
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn added(&mut self, _: u32) {
         self.0.0.with_mut(|_| ());

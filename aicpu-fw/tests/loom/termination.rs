@@ -9,7 +9,7 @@ use pto_aicpu_fw::{Budgets, Builder, FanoutPolicy, LockFree, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, Size, Words};
+use crate::words::{GENERATION, Kernels, Size, Words, quiet};
 use crate::{WEAK_END, Weak, explore, spawn};
 
 const TASKS: u32 = 2;
@@ -52,7 +52,7 @@ fn outputs(run: &Run) -> Vec<u32> {
 type Build<S> = fn(&'static Run) -> PhantomData<S>;
 
 fn build<S: Sharing>(run: &'static Run) -> PhantomData<S> {
-    let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, ());
+    let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
     let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
     let first = builder.submit(spec, &[]).unwrap();
     builder.submit(spec, &[first]).unwrap();
@@ -105,7 +105,8 @@ fn wrong_when_completions_are_not_released() {
 #[should_panic]
 fn wrong_when_build_done_is_set_before_the_last_publish() {
     the_end::<Shared>(|run| {
-        let mut builder = Builder::<(Shared, LockFree, _, _)>::new(run.words.inputs(), Kernels, ());
+        let mut builder =
+            Builder::<(Shared, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
         let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
         let first = builder.add_task(spec).unwrap();
         builder.submit(spec, &[]).unwrap();

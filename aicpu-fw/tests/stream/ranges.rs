@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicpu_fw::BuilderHost;
+use pto_aicpu_fw::Machine;
 use pto_graph::{
     Arg, Comparison, DependencyMode, ElementType, GraphBuilder, Predicate, StreamBuilder,
     Submission, TaskDesc, TensorRange, TensorTask, TensorView, Variation,
@@ -215,8 +215,10 @@ struct Lazy<'m> {
     completed: &'m core::cell::RefCell<Vec<u32>>,
 }
 
-impl BuilderHost for Lazy<'_> {
-    fn published(&mut self) {}
+impl Machine for Lazy<'_> {
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn added(&mut self, slot: u32) {
         self.alive.push_back(slot);

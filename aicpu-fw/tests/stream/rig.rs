@@ -9,7 +9,7 @@ use pto_abi::task::SHAPED;
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::stream::{Schedulers, Stream};
-use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree};
+use pto_aicpu_fw::{DeviceMemory, LockFree, Machine};
 use pto_rig::{RunWords, StreamRun, StreamSizes, StreamWords};
 
 const WINDOW: usize = 512;
@@ -100,7 +100,7 @@ impl Memory {
     }
 
     /// Runs `program` with a builder on this memory.
-    pub(crate) fn run<H: BuilderHost, R>(
+    pub(crate) fn run<H: Machine, R>(
         &self,
         host: H,
         program: impl FnOnce(&mut TestStream<'_, H>) -> R,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use pto_abi::stream::RingKind;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
-use pto_aicpu_fw::BuilderHost;
+use pto_aicpu_fw::Machine;
 use pto_aicpu_fw::blame::Blame;
 use pto_graph::{
     Arg, Bindings, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec, TensorTask,
@@ -27,8 +27,10 @@ struct Lazy<'m> {
     turns: u32,
 }
 
-impl BuilderHost for Lazy<'_> {
-    fn published(&mut self) {}
+impl Machine for Lazy<'_> {
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn added(&mut self, slot: u32) {
         self.alive.push_back(slot);

@@ -68,13 +68,13 @@ impl<'r, B> Hands<'r, B> {
         if self.work_elsewhere(worked) {
             self.backoff.reset();
         } else if self.backoff.wait_or_give_up() {
-            self.nap();
+            self.sleep();
         }
     }
 
     /// Sleeps for a while. Kernels of medium length would wait for a sleeper longer than they take, so the thread does not ask for any meanwhile. When it wakes up
     /// it looks as often as before, because it is given some as soon as it asks. Long kernels are given only now and then, so it goes on asking for them.
-    fn nap(&mut self) {
+    fn sleep(&mut self) {
         let cores = &self.run.cores;
         let is_medium = cores.has_borrowers() && !cores.is_long();
         if is_medium {
@@ -86,7 +86,7 @@ impl<'r, B> Hands<'r, B> {
 
     /// As `rest`, of a thread that expects something soon: it does not sleep, because nobody wakes it from a nap; and it soon lets others have its CPU
     /// between two looks, because whoever is about to submit something may wait for that.
-    pub(super) fn linger(&mut self, worked: bool) {
+    pub(super) fn spin(&mut self, worked: bool) {
         if self.work_elsewhere(worked) {
             self.backoff.reset();
         } else if self.backoff.look_beyond(LOOKS_ALONE) {

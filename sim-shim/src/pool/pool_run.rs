@@ -39,7 +39,7 @@ impl<B> PoolRun<B> {
     }
 
     /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
-    pub(super) fn doze(&self) -> bool {
+    pub(super) fn park(&self) -> bool {
         self.doorbell.sleep(longest_sleep(&self.launch))
     }
 

@@ -10,11 +10,11 @@ use pto_abi::handshake::{Dispatch, Handshake};
 use pto_abi::kinds::RunFlags;
 use pto_abi::log_ring::LogRing;
 use pto_abi::sync::Exclusive;
-use pto_abi::trace::TraceOwner;
+use pto_abi::trace::{TraceOwner, TracePoint};
 use pto_abi::{BuildMode, FanoutStrategy};
 use pto_aicpu_fw::{
-    Abilities, Bell, BuilderHost, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree,
-    Locked, Machine, NoTrace, Progressed, Terms, TraceWriter, Tracer,
+    FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Machine, NoTrace, Platform,
+    Progressed, Terms, TraceWriter, Tracer,
 };
 use pto_graph::BuilderSet;
 
@@ -37,17 +37,29 @@ const NO_TURN: u32 = u32::MAX;
 /// siblings' turns.
 const STEPS_A_TURN: u32 = 16;
 
-/// `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
+/// The machine of an instance. `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
 /// device is to be seen whose cores run side by side, not one that is always free again at once.
-#[derive(Clone)]
-struct PoolBell<const AT_ONCE: bool> {
+struct PoolMachine<T, const AT_ONCE: bool> {
     rung: Arc<Rung>,
     cores: Arc<Cores>,
+    tracer: T,
 }
 
-impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
+impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE> {
+    const RUNS_AT_ONCE: bool = AT_ONCE;
     // A store is as visible in the middle of a step as at its end.
     const RINGS_AT_ONCE: bool = true;
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        // What it reads beside the clock was written by this thread, where there is no other.
+        if self.cores.has_borrowers() { clock::now_ns() } else { clock::now_ns_alone() }
+    }
+
+    #[inline]
+    fn wake_siblings(&mut self) {
+        self.rung.share_work();
+    }
 
     #[inline]
     fn ring(&mut self, worker: u32) {
@@ -55,35 +67,10 @@ impl<const AT_ONCE: bool> Bell for PoolBell<AT_ONCE> {
     }
 
     #[inline(always)]
-    fn run(&mut self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
+    fn run_dispatch(&mut self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
         self.cores.run_rung(worker, lines, dispatch)
     }
 
-    fn pause(&self) -> u64 {
-        clock::pause()
-    }
-}
-
-impl<const AT_ONCE: bool> Machine for PoolBell<AT_ONCE> {
-    #[inline]
-    fn now_ns(&self) -> u64 {
-        // What it reads beside the clock was written by this thread, where there is no other.
-        if self.cores.has_borrowers() { clock::now_ns() } else { clock::now_ns_alone() }
-    }
-
-    fn relax(&mut self) {}
-
-    #[inline]
-    fn wake_siblings(&mut self) {
-        self.rung.share_work();
-    }
-}
-
-impl<const AT_ONCE: bool> Abilities for PoolBell<AT_ONCE> {
-    const RUNS_AT_ONCE: bool = AT_ONCE;
-}
-
-impl<const AT_ONCE: bool> Lends for PoolBell<AT_ONCE> {
     #[inline]
     fn runs_now(&self) -> bool {
         self.cores.run_at_once()
@@ -107,6 +94,16 @@ impl<const AT_ONCE: bool> Lends for PoolBell<AT_ONCE> {
     fn lend(&mut self) {
         let left = self.cores.lend(self.rung.take());
         self.rung.put(left);
+    }
+
+    #[inline(always)]
+    fn traces(&self) -> bool {
+        self.tracer.is_on()
+    }
+
+    #[inline]
+    fn trace(&mut self, point: TracePoint) {
+        self.tracer.write(point, clock::pause);
     }
 }
 
@@ -141,7 +138,7 @@ fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
 }
 
 type PoolInstance<F, T, const AT_ONCE: bool> =
-    Instance<'static, LinesPlatform<'static, Exclusive, PoolBell<AT_ONCE>, T>, F>;
+    Instance<'static, LinesPlatform<'static, Exclusive, PoolMachine<T, AT_ONCE>>, F>;
 
 /// An instance, and how its last step went.
 struct Seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
@@ -161,8 +158,7 @@ struct Scheduling<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
 impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, AT_ONCE> {
     fn new(launch: &Launch<'static>, cores: &Arc<Cores>) -> Self {
         let rung = Arc::clone(&cores.rung);
-        let bell = PoolBell { rung: Arc::clone(&rung), cores: Arc::clone(cores) };
-        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, &bell)).collect();
+        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, cores)).collect();
         Self { seats, rung, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
     }
 }
@@ -170,12 +166,13 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, 
 fn seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
     launch: &Launch<'static>,
     number: u32,
-    bell: &PoolBell<AT_ONCE>,
+    cores: &Arc<Cores>,
 ) -> Seat<F, T, AT_ONCE> {
     let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
-    let platform = LinesPlatform::new(launch.arena.workers(), bell.clone());
+    let machine = PoolMachine { rung: Arc::clone(&cores.rung), cores: Arc::clone(cores), tracer };
+    let platform = LinesPlatform::new(launch.arena.workers(), machine);
     Seat {
-        instance: Instance::new(launch.clone(), number, platform.traced(tracer)),
+        instance: Instance::new(launch.clone(), number, platform),
         log_ring: launch.arena.log_ring(launch.log_region(), number as usize),
         idle_turns: 0,
         has_returned: false,
@@ -194,16 +191,19 @@ where
         let Some((first, rest)) = seats.split_first_mut() else { return false };
         let run = hands.run;
         let turn_every = if *builds_meanwhile { PUBLISHES_A_TURN } else { NO_TURN };
-        let others = StepOthers {
-            seats: rest,
-            rung,
-            hands,
-            to_turn: turn_every,
-            turn_every,
-            took_time: true,
-        };
-        let mut worked =
-            first.step(run, work_shared, |instance| instance.step(&*run.builders, others));
+        let mut worked = first.step(run, work_shared, |instance| {
+            instance.step_on(&*run.builders, |platform, program| {
+                program.build(&mut StepOthers {
+                    own: platform.machine(),
+                    seats: rest,
+                    rung,
+                    hands,
+                    to_turn: turn_every,
+                    turn_every,
+                    took_time: true,
+                })
+            })
+        });
         worked |= hands.run_rung(rung);
         for seat in rest {
             worked |= seat.steps(hands, rung, work_shared);
@@ -223,7 +223,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
     ) -> bool {
         let mut worked = false;
         for _ in 0..STEPS_A_TURN {
-            if !self.step(hands.run, work_shared, Instance::step_beside) {
+            if !self.step(hands.run, work_shared, Instance::step_without_program) {
                 break;
             }
             worked = true;
@@ -272,6 +272,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
 
 /// The machine under a builder program: now and then the schedulers get a turn, where tasks may run while it builds.
 struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE: bool> {
+    own: &'s mut PoolMachine<T, AT_ONCE>,
     seats: &'s mut [Seat<F, T, AT_ONCE>],
     rung: &'s Rung,
     hands: &'s mut Hands<'r, B>,
@@ -283,9 +284,24 @@ struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE:
     took_time: bool,
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> BuilderHost
+impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Machine
     for StepOthers<'_, '_, F, T, B, AT_ONCE>
 {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.own.now_ns()
+    }
+
+    #[inline(always)]
+    fn traces(&self) -> bool {
+        self.own.traces()
+    }
+
+    #[inline]
+    fn trace(&mut self, point: TracePoint) {
+        self.own.trace(point);
+    }
+
     #[inline]
     fn published(&mut self) {
         self.to_turn -= 1;
@@ -294,8 +310,8 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         }
     }
 
-    fn turn(&mut self) {
-        self.step_others();
+    fn step_others(&mut self) {
+        self.step_schedulers();
     }
 
     fn relax(&mut self) {
@@ -304,15 +320,15 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Bu
         }
     }
 
-    fn linger(&mut self) {
+    fn spin(&mut self) {
         if let Some(worked) = self.work_meanwhile() {
-            self.hands.linger(worked);
+            self.hands.spin(worked);
         }
     }
 
-    fn doze(&mut self) -> bool {
+    fn park(&mut self) -> bool {
         self.took_time = true;
-        self.hands.run.doze()
+        self.hands.run.park()
     }
 
     #[inline]
@@ -326,26 +342,26 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
 {
     /// Steps the schedulers, and runs what was kept; whether anything moved. `None`: the schedulers wait until the builder program is done.
     fn work_meanwhile(&mut self) -> Option<bool> {
-        (self.turn_every != NO_TURN).then(|| self.step_others() | self.hands.run_kept())
+        (self.turn_every != NO_TURN).then(|| self.step_schedulers() | self.hands.run_kept())
     }
 
     /// So many tasks were published that the schedulers get a turn.
     fn take_turn(&mut self) {
         self.to_turn = self.turn_every;
         if self.turn_every != NO_TURN {
-            self.step_others();
+            self.step_schedulers();
             // Long kernels are for the others, while there are others that ask, until the program is done or waits.
             self.hands.give_kept();
         }
     }
 
     #[inline(never)]
-    fn step_others(&mut self) -> bool {
+    fn step_schedulers(&mut self) -> bool {
         self.took_time = true;
         self.hands.begin_turn();
         let (mut worked, mut work_shared) = (false, true);
         for seat in &mut *self.seats {
-            worked |= seat.step(self.hands.run, work_shared, Instance::step_beside);
+            worked |= seat.step(self.hands.run, work_shared, Instance::step_without_program);
             // The first one may have run everything.
             work_shared = self.hands.run.has_ready();
         }

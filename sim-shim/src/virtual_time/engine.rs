@@ -21,7 +21,7 @@ use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{SHAPED, Task};
 use pto_abi::trace::TraceKind;
 use pto_abi::{RuntimeVariant, TaskId};
-use pto_aicpu_fw::{BuilderHost, FanoutPolicy, Instance, Launch, Progressed, RangeNote};
+use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, Machine, Progressed, RangeNote};
 use pto_graph::{BuilderSet, EdgeOutcome};
 
 use super::agenda::{Agent, Rival, Turn};
@@ -198,7 +198,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         let at = me.wrapping_sub(self.first);
         if me > 0 {
             if let Some(seat) = self.seats.get_mut(at) {
-                seat.step(me, time_ns, self.world, Instance::step_beside);
+                seat.step(me, time_ns, self.world, Instance::step_without_program);
             }
             return;
         }
@@ -207,8 +207,11 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
         // Only instance 0 builds.
         let crew = Crew { seats: others, first: 1, world, builders, builder: None };
         let (log_ring, state) = (seat.log_ring, None);
-        let host = Host { crew, publishes: 0, in_range: false, log_ring, image: None, state };
-        seat.step(0, time_ns, world, |instance| instance.step(builders, host));
+        let mut machine =
+            BuilderMachine { crew, publishes: 0, in_range: false, log_ring, image: None, state };
+        seat.step(0, time_ns, world, |instance| {
+            instance.step_on(builders, |_, program| program.build(&mut machine))
+        });
     }
 }
 
@@ -307,7 +310,7 @@ fn charge_rest(world: &mut World) {
 }
 
 /// The machine under a builder program: it charges what the program did, and lets the others catch up.
-struct Host<'e, F: FanoutPolicy, B> {
+struct BuilderMachine<'e, F: FanoutPolicy, B> {
     crew: Crew<'e, F, B>,
     publishes: u32,
     /// A task of a range is about to be published.
@@ -318,7 +321,7 @@ struct Host<'e, F: FanoutPolicy, B> {
     state: Option<Digest>,
 }
 
-impl<F: FanoutPolicy, B: BuilderSet> Host<'_, F, B> {
+impl<F: FanoutPolicy, B: BuilderSet> BuilderMachine<'_, F, B> {
     /// Lets the others take turns.
     fn run(&mut self, limit_ns: u64, rival: Rival) {
         let state = self.state.take();
@@ -331,7 +334,7 @@ impl<F: FanoutPolicy, B: BuilderSet> Host<'_, F, B> {
     }
 }
 
-impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
+impl<F: FanoutPolicy, B: BuilderSet> Machine for BuilderMachine<'_, F, B> {
     const NOTES_EDGES: bool = true;
 
     fn now_ns(&self) -> u64 {
@@ -381,7 +384,7 @@ impl<F: FanoutPolicy, B: BuilderSet> BuilderHost for Host<'_, F, B> {
     }
 
     /// What the program has read since takes its time, during which the others go on.
-    fn turn(&mut self) {
+    fn step_others(&mut self) {
         let until_ns = {
             let mut world = self.crew.world.borrow_mut();
             world.beats.iter().for_each(Beat::turn);

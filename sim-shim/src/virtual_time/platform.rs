@@ -9,47 +9,34 @@ use std::rc::Rc;
 use pto_abi::Fault;
 use pto_abi::handshake::Handshake;
 use pto_abi::sync::Exclusive;
-use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Traces,
-};
-use pto_aicpu_fw::{Bell, LinesPlatform};
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
+use pto_aicpu_fw::{LinesPlatform, Machine};
 
 use super::core::SLOTS;
 use super::world::{Ring, World};
 
 /// What the platform below wants rung; the platform above does it in virtual time.
 #[derive(Clone, Default)]
-struct Rung(Rc<RefCell<Vec<u32>>>);
+struct PendingDoorbells(Rc<RefCell<Vec<u32>>>);
 
-impl Bell for Rung {
+impl Machine for PendingDoorbells {
+    const SLOTS: usize = SLOTS;
+    const STAGES_AHEAD: bool = true;
+
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
     #[inline]
     fn ring(&mut self, worker: u32) {
         self.0.borrow_mut().push(worker);
     }
 }
 
-impl Machine for Rung {
-    fn now_ns(&self) -> u64 {
-        0
-    }
-
-    fn relax(&mut self) {}
-
-    fn wake_siblings(&mut self) {}
-}
-
-impl Abilities for Rung {
-    const SLOTS: usize = SLOTS;
-    const STAGES_AHEAD: bool = true;
-}
-
-impl Lends for Rung {}
-
 /// One instance's view of the machine.
 pub(super) struct VirtualPlatform {
-    inner: LinesPlatform<'static, Exclusive, Rung>,
-    rung: Rung,
+    inner: LinesPlatform<'static, Exclusive, PendingDoorbells>,
+    rung: PendingDoorbells,
     world: Rc<RefCell<World>>,
     me: usize,
     workers: Vec<u32>,
@@ -61,7 +48,7 @@ pub(super) struct VirtualPlatform {
 
 impl VirtualPlatform {
     pub(super) fn new(me: usize, lines: &'static [Handshake], world: Rc<RefCell<World>>) -> Self {
-        let rung = Rung::default();
+        let rung = PendingDoorbells::default();
         let inner = LinesPlatform::new(lines, rung.clone());
         let (workers, tasks) = (Vec::new(), Vec::new());
         Self { inner, rung, world, me, workers, tasks, now_ns: 0, needs_barrier: false }
@@ -127,6 +114,11 @@ impl VirtualPlatform {
 
 impl Platform for VirtualPlatform {
     type Sharing = Exclusive;
+    type Machine = Self;
+
+    fn machine(&mut self) -> &mut Self {
+        self
+    }
 
     fn attach(&mut self, worker: u32) {
         self.workers.push(worker);
@@ -201,38 +193,7 @@ impl Platform for VirtualPlatform {
         self.look(core);
         self.inner.stopped(core)
     }
-}
 
-impl Machine for VirtualPlatform {
-    fn now_ns(&self) -> u64 {
-        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
-        self.now_ns / tick * tick
-    }
-
-    /// The engine lets the instance sleep until there is something to see.
-    fn relax(&mut self) {}
-
-    fn wake_siblings(&mut self) {
-        self.world.borrow_mut().wake_others(self.me, self.now_ns);
-    }
-
-    #[inline]
-    fn fetch_sibling(&mut self) {
-        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
-    }
-}
-
-impl Abilities for VirtualPlatform {
-    const SLOTS: usize = SLOTS;
-    const POLLS_COST: bool = true;
-    const STAGES_AHEAD: bool = true;
-}
-
-impl Lends for VirtualPlatform {}
-
-impl Traces for VirtualPlatform {}
-
-impl StagesAhead for VirtualPlatform {
     #[inline]
     fn fetch(&mut self, task: u32) {
         self.now_ns += self.world.borrow_mut().line_ns(task, self.me);
@@ -274,16 +235,32 @@ impl StagesAhead for VirtualPlatform {
         self.ring_all(Ring::Dispatch);
         Ok(())
     }
-}
 
-impl RunsAtOnce for VirtualPlatform {}
-
-impl Predicates for VirtualPlatform {
     fn skipped(&mut self, task: u32) {
         self.now_ns = self.world.borrow_mut().skipped(task, self.me, self.now_ns);
     }
 
     fn transferred(&mut self, task: u32) {
         self.now_ns = self.world.borrow_mut().transferred(task, self.me, self.now_ns);
+    }
+}
+
+impl Machine for VirtualPlatform {
+    const SLOTS: usize = SLOTS;
+    const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
+
+    fn now_ns(&self) -> u64 {
+        let tick = self.world.borrow().options.profile.clock_tick_ns.low.max(1);
+        self.now_ns / tick * tick
+    }
+
+    fn wake_siblings(&mut self) {
+        self.world.borrow_mut().wake_others(self.me, self.now_ns);
+    }
+
+    #[inline]
+    fn fetch_sibling(&mut self) {
+        self.now_ns += self.world.borrow().options.profile.line_miss_ns.low;
     }
 }

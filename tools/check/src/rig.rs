@@ -14,7 +14,7 @@ use pto_abi::task::chunks_for;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr};
 use pto_aicpu_fw::block_shapes::{LANE_SETS, Lanes};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
-use pto_aicpu_fw::{BuilderHost, DeviceMemory, LockFree};
+use pto_aicpu_fw::{DeviceMemory, LockFree, Machine};
 use pto_graph::EdgeOutcome;
 use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
@@ -202,7 +202,7 @@ impl Words {
     }
 
     /// Runs `body` with a builder on these words; the heap begins at `heap`.
-    pub(crate) fn with_stream<M: Memory, H: BuilderHost, R>(
+    pub(crate) fn with_stream<M: Memory, H: Machine, R>(
         &self,
         (cores, heap): (Cores, GmAddr),
         orch_args: &[u64],
@@ -225,10 +225,12 @@ impl Words {
 /// Lets nothing complete; notes which edges are derived, by slots.
 pub(crate) struct Watch<'e>(pub(crate) &'e RefCell<Vec<(u32, u32)>>);
 
-impl BuilderHost for Watch<'_> {
+impl Machine for Watch<'_> {
     const NOTES_EDGES: bool = true;
 
-    fn published(&mut self) {}
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn derived(&mut self, producer: u32, consumer: u32, _: EdgeOutcome) {
         self.0.borrow_mut().push((producer, consumer));
@@ -242,8 +244,10 @@ pub(crate) struct Lazy<'w> {
     pub(crate) alive: VecDeque<u32>,
 }
 
-impl BuilderHost for Lazy<'_> {
-    fn published(&mut self) {}
+impl Machine for Lazy<'_> {
+    fn now_ns(&self) -> u64 {
+        0
+    }
 
     fn added(&mut self, slot: u32) {
         self.alive.push_back(slot);

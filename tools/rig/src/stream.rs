@@ -109,14 +109,14 @@ impl StreamWords {
         &self,
         run: &StreamRun<'_>,
         memory: C::Memory,
-        host: C::Host,
+        mut machine: C::Machine,
         body: impl FnOnce(&mut Stream<'_, C>) -> R,
     ) -> Result<R, Fault> {
         let mut inputs = self.run.inputs(run.orch_args).ok_or(Fault::STREAM_WINDOW_SIZE)?;
         inputs.state.shapes = run.room.map(|room| self.shapes(room));
         inputs.has_kind = run.has_kind;
         let of = self.memory(run.heap)?;
-        Ok(body(&mut Stream::new(inputs, &of, run.schedulers, memory, host)))
+        Ok(body(&mut Stream::new(inputs, &of, run.schedulers, memory, &mut machine)))
     }
 
     fn shapes(&self, room: [u32; LANE_SETS]) -> BlockShapeMemory<'_> {

@@ -41,9 +41,9 @@ impl<'a, C: Config> Stream<'a, C> {
         stream: &'a StreamMemory<'a>,
         schedulers: Schedulers,
         memory: C::Memory,
-        host: C::Host,
+        machine: &'a mut C::Machine,
     ) -> Self {
-        let tasks = Tasks::new(&inputs, stream, schedulers, (memory, host));
+        let tasks = Tasks::new(&inputs, stream, schedulers, memory, machine);
         Self { tasks, orch_args: inputs.orch_args, draft: None }
     }
 

@@ -18,8 +18,8 @@ use super::super::region::Region;
 use super::super::tasks::TaskWords;
 use super::Stream;
 use crate::blame::Blame;
-use crate::builder::RangeNote;
 use crate::config::Config;
+use crate::machine::RangeNote;
 use crate::mutant::{self, Mutant};
 
 /// Arguments that have to be looked at for each task, at most: the stacks of the device are small. Tasks with more are submitted one by one.

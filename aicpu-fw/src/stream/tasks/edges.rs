@@ -14,11 +14,11 @@ use pto_graph::EdgeOutcome;
 
 use super::Tasks;
 use crate::blame::Blame;
-use crate::builder::BuilderHost;
 use crate::builder::consumers::is_last_consumer;
 use crate::builder::publisher::count_one;
 use crate::config::Config;
 use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::machine::Machine;
 
 impl<'a, C: Config> Tasks<'a, C> {
     /// An edge that a caller of the interface wants.
@@ -117,7 +117,7 @@ impl<'a, C: Config> Tasks<'a, C> {
             }
             Some(count) => self.append((from, count), producer, slots)?,
         };
-        self.events.host().derived(slots.0, slots.1, outcome);
+        self.events.machine().derived(slots.0, slots.1, outcome);
         Ok(())
     }
 

@@ -4,8 +4,8 @@
 use core::hash::Hash;
 
 use super::Tasks;
-use crate::builder::BuilderHost;
 use crate::config::Config;
+use crate::machine::Machine;
 
 impl<C: Config> Tasks<'_, C> {
     /// Tells the host everything that later calls depend on, if it wants that: before each turn of the others. The memory of
@@ -14,7 +14,7 @@ impl<C: Config> Tasks<'_, C> {
     /// waits. `at`: where in a call the builder is, as far as that does not follow from the rest.
     #[inline]
     pub(super) fn tell_state(&mut self, at: u64) {
-        if let Some(into) = self.events.host().hasher() {
+        if let Some(into) = self.events.machine().hasher() {
             at.hash(&mut &mut *into);
             self.hash_state();
         }
@@ -34,8 +34,8 @@ impl<C: Config> Tasks<'_, C> {
             blame: _,
             policy: _,
         } = self;
-        let (traced_ns, host) = events.parts();
-        let Some(mut into) = host.hasher() else { return };
+        let (traced_ns, machine) = events.parts();
+        let Some(mut into) = machine.hasher() else { return };
         (publisher.reserve(), traced_ns).hash(&mut into);
         storage.hash_state(&mut into);
         scopes.hash_state(&mut into);

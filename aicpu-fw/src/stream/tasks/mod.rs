@@ -29,12 +29,13 @@ use super::proof::Schedulers;
 use super::scopes::Scopes;
 use super::storage::{Storage, StreamMemory};
 use crate::blame::{Blame, BlameSlot};
+use crate::builder::BuilderInputs;
 use crate::builder::events::Events;
 use crate::builder::kernels::RunKernels;
 use crate::builder::publisher::{Publisher, count_some, release_published};
 use crate::builder::task_line::TaskLine;
-use crate::builder::{BuilderHost, BuilderInputs, RangeNote};
 use crate::config::Config;
+use crate::machine::{Machine, RangeNote};
 use crate::state::{SharedState, kind_in};
 
 /// Submissions after which the watermark is looked for anew. 16 of 1, 4, 16 and 64: the first with which a look costs
@@ -60,7 +61,7 @@ pub(super) struct Tasks<'a, C: Config> {
     scopes: Scopes,
     kernels: RunKernels<C::Memory>,
     publisher: Publisher<'a>,
-    events: Events<C::Host>,
+    events: Events<'a, C::Machine>,
     schedulers: Schedulers,
     blame: BlameSlot,
     policy: PhantomData<C>,
@@ -72,7 +73,8 @@ impl<'a, C: Config> Tasks<'a, C> {
         inputs: &BuilderInputs<'a>,
         stream: &'a StreamMemory<'a>,
         schedulers: Schedulers,
-        (memory, host): (C::Memory, C::Host),
+        memory: C::Memory,
+        machine: &'a mut C::Machine,
     ) -> Self {
         let storage = Storage::new(&inputs.state, inputs.generation, stream);
         let scopes = Scopes::new(storage.heap_count());
@@ -82,7 +84,7 @@ impl<'a, C: Config> Tasks<'a, C> {
             scopes,
             kernels: RunKernels::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
-            events: Events::new(host),
+            events: Events::new(machine),
             schedulers,
             blame: BlameSlot::default(),
             policy: PhantomData,
@@ -246,7 +248,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         if chained > 0 {
             count_some(&line.chained, chained.into());
         }
-        self.events.host().added(id.slot);
+        self.events.machine().added(id.slot);
         self.events.added(id.slot, spec.func_id.0, spec.kind.get());
         Ok(id)
     }
@@ -298,7 +300,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         }
         self.release(slot, task);
         self.tell_state(slot.into());
-        self.events.host().published();
+        self.events.machine().published();
         Ok(())
     }
 
@@ -335,7 +337,7 @@ impl<C: Config> Tasks<'_, C> {
     /// A range is submitted, for a host that charges for it.
     #[inline]
     pub(super) fn note_range(&mut self, what: RangeNote) {
-        self.events.host().in_range(what);
+        self.events.machine().in_range(what);
     }
 
     /// Refuses what concerns this task. A function of its own, as all refusals on the path of every task, so that the path needs no room for a blame.

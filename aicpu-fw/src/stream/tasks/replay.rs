@@ -22,10 +22,10 @@ use super::super::recording::tape::{
     BASES, GROUP, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals,
 };
 use super::{Tasks, raised, write_block_shape};
-use crate::builder::BuilderHost;
 use crate::builder::publisher::count_some;
 use crate::builder::task_line::TaskLine;
 use crate::config::Config;
+use crate::machine::Machine;
 
 /// A replay under way.
 pub(in crate::stream) struct Replay<'r, 'a> {
@@ -121,8 +121,8 @@ impl Replay<'_, '_> {
             place += u32::from(head.args) + 1;
             position += u64::from(head.args) + 1;
             tasks.storage.add_task();
-            tasks.events.host().added(id.slot);
-            if tasks.events.host().traces() {
+            tasks.events.machine().added(id.slot);
+            if tasks.events.machine().traces() {
                 self.tell_task(&head, at, id.slot, tasks);
             }
             let taken;
@@ -239,7 +239,7 @@ impl Replay<'_, '_> {
 
     /// The edges within the recording, for those who listen: behind all of its tasks.
     fn tell_edges<C: Config>(&self, mut consumers: &[AtomicU64], tasks: &mut Tasks<'_, C>) {
-        if !tasks.events.host().traces() && !C::Host::NOTES_EDGES {
+        if !tasks.events.machine().traces() && !C::Machine::NOTES_EDGES {
             return;
         }
         for number in self.first..tasks.storage.window().next() {
@@ -251,7 +251,7 @@ impl Replay<'_, '_> {
             for consumer in taken {
                 let to = self.slot_of(consumer, tasks);
                 tasks.events.trace(TraceKind::EDGE, to, from);
-                tasks.events.host().derived(from, to, EdgeOutcome::Added);
+                tasks.events.machine().derived(from, to, EdgeOutcome::Added);
             }
         }
     }
@@ -331,7 +331,7 @@ impl Replay<'_, '_> {
         for number in self.first..tasks.storage.window().next() {
             let slot = tasks.storage.window().slot_of(number);
             tasks.events.trace(TraceKind::PUBLISHED, slot, 0);
-            tasks.events.host().replayed(slot);
+            tasks.events.machine().replayed(slot);
         }
         if tasks.state.fault.is_raised() {
             return Err(raised(&tasks.state));
@@ -343,7 +343,7 @@ impl Replay<'_, '_> {
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
             tasks.release(slot, task);
             tasks.tell_state(at as u64);
-            tasks.events.host().published();
+            tasks.events.machine().published();
         }
         Ok(())
     }

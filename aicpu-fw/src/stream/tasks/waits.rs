@@ -15,8 +15,8 @@ use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
 use super::super::storage::Storage;
 use super::{Tasks, raised};
 use crate::blame::Blame;
-use crate::builder::BuilderHost;
 use crate::config::Config;
+use crate::machine::Machine;
 
 impl<C: Config> Tasks<'_, C> {
     /// Lets the others work. A program that waits looks again afterwards, and says for what; `None`: it computes, and waits for nothing.
@@ -28,11 +28,11 @@ impl<C: Config> Tasks<'_, C> {
             return Err(raised(&self.state));
         }
         let Some(at) = at else {
-            self.events.host().turn();
+            self.events.machine().step_others();
             return Ok(());
         };
         self.tell_state(at);
-        self.events.host().relax();
+        self.events.machine().relax();
         self.storage.advance();
         Ok(())
     }

@@ -162,7 +162,7 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
     let builders = DeviceBuilders::new(builders, arena.window(), reads);
     let platform = RegisterPlatform::new(arena.workers(), words.registers, &words.positions)
         .in_memory(arena.gm(), words.coherence);
-    run(Instance::<_, F>::new(launch, me, platform), &builders, ())
+    run(Instance::<_, F>::new(launch, me, platform), &builders)
 }
 
 /// The panic handler of an image. No image reaches it (the test on the linked image proves that it is not even

@@ -2,12 +2,12 @@
 
 use pto_abi::arena::Arena;
 use pto_abi::sync::{Ordering, Shared};
-use pto_abi::trace::TraceOwner;
+use pto_abi::trace::{TraceOwner, TracePoint};
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
 use pto_aicpu_fw::{
-    Abilities, Bell, FanoutPolicy, Instance, Launch, Lends, LinesPlatform, LockFree, Locked,
-    Machine, NoTrace, Progressed, TraceWriter, Tracer, instance,
+    FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Machine, NoTrace, Platform,
+    Progressed, TraceWriter, Tracer, instance,
 };
 use pto_graph::BuilderSet;
 
@@ -55,7 +55,7 @@ pub(crate) type Ring = Option<TraceWriter<'static>>;
 
 /// An instance on this machine.
 pub(crate) type VirtInstance<F, T> =
-    Instance<'static, LinesPlatform<'static, Shared, VirtBell, T>, F>;
+    Instance<'static, LinesPlatform<'static, Shared, VirtMachine<T>>, F>;
 
 /// Instance `number` of a launch.
 pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
@@ -65,10 +65,10 @@ pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
 ) -> VirtInstance<F, T> {
     let last_vcpu = vcpu::boot_block().header.vcpus.load(Ordering::Relaxed).wrapping_sub(1);
     let (instances, backoff) = (launch.aicpu_instances, Backoff::in_run());
-    let bell = VirtBell { me, instances, last_vcpu, backoff };
     let writer = if T::TRACES { launch.trace_writer(TraceOwner::Instance(number)) } else { None };
     let tracer = T::over(writer);
-    let platform = LinesPlatform::new(launch.arena.workers(), bell).traced(tracer);
+    let machine = VirtMachine { me, instances, last_vcpu, backoff, tracer };
+    let platform = LinesPlatform::new(launch.arena.workers(), machine);
     Instance::new(launch, number, platform)
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn turn<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     instance: &mut VirtInstance<F, T>,
     builders: &B,
 ) -> Progressed {
-    instance.step(builders, ())
+    instance.step(builders)
 }
 
 fn take_part_with<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
@@ -92,7 +92,7 @@ fn take_part_with<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
     loop {
         match turn(&mut instance, &builders) {
             Progressed::Worked => {}
-            Progressed::Idle => instance.platform().relax(),
+            Progressed::Idle => instance.platform().machine().relax(),
             // The fault stands in the arena, where the host finds it.
             Progressed::Returned(_) => return,
         }
@@ -131,30 +131,22 @@ pub(crate) fn give_up(arena: Arena<'static>, role: u32) {
 }
 
 /// What the platform needs of this machine: cores poll their lines, so that only who naps has to be woken.
-pub(crate) struct VirtBell {
+pub(crate) struct VirtMachine<T> {
     me: Vcpu,
     instances: u32,
     /// The vCPU of worker 0: workers are counted from the last vCPU.
     last_vcpu: u32,
     backoff: Backoff,
+    tracer: T,
 }
 
-impl Bell for VirtBell {
+impl<T: Tracer<'static>> Machine for VirtMachine<T> {
+    const BLOCK_SHAPES: bool = !cfg!(feature = "without-streaming");
+    const SESSIONS: bool = !cfg!(feature = "without-sessions");
+    const TRANSFERS: bool = false;
     // The store of a doorbell is a release of its own: a batch has no barrier to share.
     const RINGS_AT_ONCE: bool = true;
 
-    fn attach(&mut self, worker: u32) {
-        wake::own(self.me.index, worker);
-    }
-
-    #[inline]
-    fn ring(&mut self, worker: u32) {
-        self.backoff.reset();
-        wake::wake(self.last_vcpu.wrapping_sub(worker) as usize);
-    }
-}
-
-impl Machine for VirtBell {
     #[inline]
     fn now_ns(&self) -> u64 {
         timer::now_ns()
@@ -170,12 +162,27 @@ impl Machine for VirtBell {
     fn wake_siblings(&mut self) {
         (0..self.instances as usize).for_each(wake::wake);
     }
-}
 
-impl Abilities for VirtBell {
-    const BLOCK_SHAPES: bool = !cfg!(feature = "without-streaming");
-    const SESSIONS: bool = !cfg!(feature = "without-sessions");
-    const TRANSFERS: bool = false;
-}
+    fn own(&mut self, worker: u32) {
+        wake::own(self.me.index, worker);
+    }
 
-impl Lends for VirtBell {}
+    #[inline]
+    fn ring(&mut self, worker: u32) {
+        self.backoff.reset();
+        wake::wake(self.last_vcpu.wrapping_sub(worker) as usize);
+    }
+
+    #[inline(always)]
+    fn traces(&self) -> bool {
+        self.tracer.is_on()
+    }
+
+    #[inline]
+    fn trace(&mut self, point: TracePoint) {
+        self.tracer.write(point, || {
+            core::hint::spin_loop();
+            timer::now_ns()
+        });
+    }
+}

@@ -27,10 +27,8 @@ use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Shared;
 use pto_abi::{Fault, GmAddr};
-use pto_aicpu_fw::platform::{
-    Abilities, CoreStatus, Lends, Machine, Platform, Predicates, RunsAtOnce, Staged, StagesAhead,
-    Traces,
-};
+use pto_aicpu_fw::Machine;
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 
 use crate::coherence::Coherence;
 use crate::registers::{CoreRegisters, RegisterWindow};
@@ -108,6 +106,12 @@ impl<'a> RegisterPlatform<'a> {
 
 impl<'a> Platform for RegisterPlatform<'a> {
     type Sharing = Shared;
+    type Machine = Self;
+
+    #[inline(always)]
+    fn machine(&mut self) -> &mut Self {
+        self
+    }
 
     fn attach(&mut self, worker: u32) {
         let number = worker as usize;
@@ -211,39 +215,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
         let Some(core) = self.cores.get_mut(core) else { return true };
         core.registers.status() == STATUS_EXITED
     }
-}
 
-impl<'a> Machine for RegisterPlatform<'a> {
-    fn now_ns(&self) -> u64 {
-        clock::now_ns()
-    }
-
-    fn relax(&mut self) {
-        self.idle_looks = self.idle_looks.saturating_add(1);
-        if self.idle_looks < PATIENCE {
-            core::hint::spin_loop();
-            return;
-        }
-        // SAFETY: the call has no arguments; it gives way to other threads and returns.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            libc::sched_yield();
-        }
-    }
-}
-
-impl<'a> Abilities for RegisterPlatform<'a> {
-    const SLOTS: usize = SLOTS as usize;
-    const POLLS_COST: bool = true;
-    const STAGES_AHEAD: bool = true;
-    const TRANSFERS: bool = false;
-}
-
-impl<'a> Lends for RegisterPlatform<'a> {}
-
-impl<'a> Traces for RegisterPlatform<'a> {}
-
-impl<'a> StagesAhead for RegisterPlatform<'a> {
     #[inline]
     fn stage_ahead(&mut self, core: usize, dispatch: Staged) {
         let Some(core) = self.cores.get(core).filter(|core| core.is_open()) else { return };
@@ -274,9 +246,29 @@ impl<'a> StagesAhead for RegisterPlatform<'a> {
     }
 }
 
-impl<'a> RunsAtOnce for RegisterPlatform<'a> {}
+impl<'a> Machine for RegisterPlatform<'a> {
+    const SLOTS: usize = SLOTS as usize;
+    const POLLS_COST: bool = true;
+    const STAGES_AHEAD: bool = true;
+    const TRANSFERS: bool = false;
 
-impl<'a> Predicates for RegisterPlatform<'a> {
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    fn relax(&mut self) {
+        self.idle_looks = self.idle_looks.saturating_add(1);
+        if self.idle_looks < PATIENCE {
+            core::hint::spin_loop();
+            return;
+        }
+        // SAFETY: the call has no arguments; it gives way to other threads and returns.
+        #[cfg(target_os = "linux")]
+        unsafe {
+            libc::sched_yield();
+        }
+    }
+
     fn refresh(&mut self, address: GmAddr, bytes: u64) {
         if let Some((gm, coherence)) = self.memory {
             coherence.look(gm, address, bytes);

@@ -7,7 +7,7 @@ use pto_abi::handshake::{
 };
 use pto_abi::launch_words::{Architecture, CORE_STRIDE, CorePosition};
 use pto_abi::{CoreKind, Fault, GmAddr};
-use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged, StagesAhead};
+use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use std::vec;
 use std::vec::Vec;
 
