@@ -54,6 +54,7 @@ pub mod symbol;
 pub mod sync;
 pub mod task;
 pub mod trace;
+pub mod wait;
 
 pub use fault::Fault;
 pub use gm::GmWindow;

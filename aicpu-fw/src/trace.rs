@@ -73,22 +73,22 @@ mod ring {
         // Say in which lap a slot is: an event is recorded while its task has the slot.
         tasks: &'a [Task],
         owner: TraceOwner,
-        patience_ns: u64,
+        timeout_ns: u64,
     }
 
     impl<'a> TraceWriter<'a> {
         /// The writer of a ring of this arena, whose configuration says how long it waits.
         #[must_use]
         pub fn new(lane: TraceLane<'a>, arena: Arena<'a>, owner: TraceOwner) -> Self {
-            let patience_ns = arena.config().stall_budget_ns / 2;
+            let timeout_ns = arena.config().stall_budget_ns / 2;
             let tasks = arena.tasks(arena.regions()[region::TASKS]).unwrap_or(&[]);
-            Self { lane, arena, tasks, owner, patience_ns }
+            Self { lane, arena, tasks, owner, timeout_ns }
         }
 
-        /// The same, with this much patience: where the clock of its waits is not that of the budgets.
+        /// The same, with this timeout: where the clock of its waits is not that of the budgets.
         #[must_use]
-        pub const fn with_patience(self, patience_ns: u64) -> Self {
-            Self { patience_ns, ..self }
+        pub const fn with_timeout(self, timeout_ns: u64) -> Self {
+            Self { timeout_ns, ..self }
         }
 
         /// The ring.
@@ -120,7 +120,7 @@ mod ring {
                 let read_now = self.lane.read_so_far();
                 if read_now != read {
                     (since_ns, read) = (now_ns, read_now);
-                } else if now_ns.saturating_sub(since_ns) > self.patience_ns {
+                } else if now_ns.saturating_sub(since_ns) > self.timeout_ns {
                     return self.give_up(point);
                 }
             }
@@ -139,8 +139,8 @@ mod ring {
                 TraceOwner::Instance(instance) => epitaph.instance = instance,
                 TraceOwner::Core(core) => epitaph.core = core,
             }
-            epitaph.since_ns = self.patience_ns;
-            epitaph.time_ns = point.time_ns.saturating_add(self.patience_ns);
+            epitaph.since_ns = self.timeout_ns;
+            epitaph.time_ns = point.time_ns.saturating_add(self.timeout_ns);
             let written = self.lane.written();
             epitaph.detail = [written.saturating_sub(self.lane.capacity()), written];
             let lines = self.arena.instances();

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// A kernel that goes on.
 pub trait Behind: Send + Sync {
     /// Whether it has returned; waits for it that long.
-    fn has_returned(&self, patience: Duration) -> bool;
+    fn has_returned(&self, timeout: Duration) -> bool;
 }
 
 thread_local! {

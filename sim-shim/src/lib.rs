@@ -25,11 +25,11 @@ mod hosting;
 pub mod logging;
 mod machine;
 mod os_threads;
-mod patience;
 mod pool;
 mod supervisor;
 mod threads;
 pub mod virtual_time;
+mod wait;
 
 pub use builders::AnyBuilders;
 pub use crash::name_kernel;

@@ -12,7 +12,7 @@ use pto_abi::{Fault, TaskId};
 use pto_aicpu_fw::Launch;
 
 use crate::clock;
-use crate::patience::expect_soon;
+use crate::wait::expect_soon;
 
 /// What one OS thread is doing, in a line of its own.
 #[derive(Default)]
@@ -115,7 +115,7 @@ pub(crate) enum Clock {
 
 impl Clock {
     /// For how many nanoseconds of this machine's time a thread may be at the task that this core runs.
-    fn patience_ns(self, launch: &Launch<'static>, worker: u32) -> u64 {
+    fn timeout_ns(self, launch: &Launch<'static>, worker: u32) -> u64 {
         if self == Self::Virtual {
             let grace = u64::try_from(GRACE.as_nanos()).unwrap_or(u64::MAX);
             return launch.budgets.task_ns.saturating_add(grace);
@@ -160,7 +160,7 @@ pub(crate) fn supervise(
                 return false;
             }
         } else if let Some((worker, since)) =
-            watch.stuck(beats, clock::now_ns(), |worker| clock.patience_ns(launch, worker))
+            watch.stuck(beats, clock::now_ns(), |worker| clock.timeout_ns(launch, worker))
         {
             raise_stuck(launch, worker, since);
         }
@@ -191,7 +191,7 @@ impl BeatWatch {
         &mut self,
         beats: &[&Beat],
         now_ns: u64,
-        patience_ns: impl Fn(u32) -> u64,
+        timeout_ns: impl Fn(u32) -> u64,
     ) -> Option<(u32, u64)> {
         let most = u64::try_from(MOST_A_LOOK.as_nanos()).unwrap_or(u64::MAX);
         self.watched_ns += now_ns.saturating_sub(self.looked_ns).min(most);
@@ -206,7 +206,7 @@ impl BeatWatch {
             let worker = beat.worker.load(Ordering::Relaxed);
             if current != *turns {
                 (*turns, *since) = (current, watched);
-            } else if watched.saturating_sub(*since) > patience_ns(worker) {
+            } else if watched.saturating_sub(*since) > timeout_ns(worker) {
                 return Some((worker, watched - *since));
             }
         }
@@ -271,16 +271,16 @@ mod tests {
     fn a_thread_is_stuck_when_it_was_seen_at_one_place_for_too_long() {
         let beats = [&Beat::default(), &Beat::default()];
         let mut watch = BeatWatch::new(&beats, 0);
-        let patience = |worker| if worker == 3 { 120 * MS } else { 500 * MS };
+        let timeout_ns = |worker| if worker == 3 { 120 * MS } else { 500 * MS };
         for look in 1..=4 {
             beats[0].turn();
             beats[1].core(3);
-            assert_eq!(watch.stuck(&beats, look * 50 * MS, patience), None, "look {look}");
+            assert_eq!(watch.stuck(&beats, look * 50 * MS, timeout_ns), None, "look {look}");
         }
         beats[0].turn();
-        assert_eq!(watch.stuck(&beats, 250 * MS, patience), None);
-        assert_eq!(watch.stuck(&beats, 300 * MS, patience), None);
-        assert_eq!(watch.stuck(&beats, 350 * MS, patience), Some((3, 150 * MS)));
+        assert_eq!(watch.stuck(&beats, 250 * MS, timeout_ns), None);
+        assert_eq!(watch.stuck(&beats, 300 * MS, timeout_ns), None);
+        assert_eq!(watch.stuck(&beats, 350 * MS, timeout_ns), Some((3, 150 * MS)));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use pto_abi::FanoutStrategy;
@@ -19,6 +19,7 @@ use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::runtime::Region;
 use pto_abi::sync::{AtomicU32, Ordering, Shared};
 use pto_abi::trace::{TraceHeader, TraceOwner, TracePoint};
+use pto_abi::wait::{Backoff, SpinPolicy};
 use pto_aicore_kernels::worker::{self, WorkerStep};
 use pto_aicpu_fw::{
     FanoutPolicy, Instance, Launch, LinesPlatform, LockFree, Locked, Machine, TraceWriter, Tracer,
@@ -31,16 +32,16 @@ use crate::core_port::CorePort;
 use crate::doorbell::Doorbell;
 use crate::host::{Host, Memory};
 use crate::logging;
-use crate::patience::{Backoff, Patience};
 use crate::supervisor::{self, Finish, GRACE};
+use crate::wait;
 
 /// How long a scheduler sleeps at most: the cadence of its watchdog, and the bound on a wake-up that a hint
 /// (`Bells::sleeping`) missed.
-const SCHEDULER_NAP: Duration = Duration::from_millis(1);
+const SCHEDULER_SLEEP: Duration = Duration::from_millis(1);
 /// The same for an instance that builds: nobody wakes it when a task is over. As often as a pool's idle threads look.
-const BUILDER_NAP: Duration = Duration::from_micros(50);
+const BUILDER_SLEEP: Duration = Duration::from_micros(50);
 /// How long a core sleeps at most before it looks at its line again.
-const CORE_NAP: Duration = Duration::from_secs(3600);
+const CORE_SLEEP: Duration = Duration::from_secs(3600);
 
 /// Every doorbell of the machine, and who is to be woken.
 struct Bells {
@@ -50,7 +51,7 @@ struct Bells {
     owners: Vec<AtomicU32>,
     /// Bit per sleeping scheduler; a hint.
     sleeping: AtomicU32,
-    patience: Patience,
+    policy: SpinPolicy,
 }
 
 /// One thread of the machine, and what it is sent.
@@ -105,7 +106,7 @@ impl<B: BuilderSet> Threads<B> {
             owners: (0..MAX_WORKERS).map(|_| AtomicU32::new(0)).collect(),
             sleeping: AtomicU32::new(0),
             // A device of any use has more cores than this machine.
-            patience: Patience::for_threads(MAX_AICPU_INSTANCES + MAX_WORKERS),
+            policy: wait::policy_for(MAX_AICPU_INSTANCES + MAX_WORKERS),
         };
         Self {
             memory,
@@ -250,7 +251,7 @@ fn start<J: Send + 'static>(
         serve(receiver);
         drop(memory);
     };
-    let named = std::thread::Builder::new().name(format!("pto-{role}-{number}"));
+    let named = thread::Builder::new().name(format!("pto-{role}-{number}"));
     let handle = named.stack_size(1 << 20).spawn(body)?;
     Ok(Seat { jobs, handle })
 }
@@ -265,7 +266,7 @@ fn serve_core(me: usize, jobs: &Receiver<CoreJob>, bells: &Bells) {
 
 /// The worker loop on one pair of lines, until the core leaves or has to let go.
 fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment, bells: &Bells) {
-    let mut backoff = Backoff::new(bells.patience);
+    let mut backoff = Backoff::new(bells.policy);
     loop {
         // Acquire: pairs with the Release store in `Threads::release`.
         if assignment.order.load(Ordering::Acquire) != 0 {
@@ -282,8 +283,8 @@ fn serve_lines(me: usize, mut port: &CorePort<'static>, assignment: &Assignment,
                 bells.wake_owner(me);
                 return;
             }
-            WorkerStep::Idle if backoff.wait_or_give_up() => {
-                bells.cores[me].sleep(CORE_NAP);
+            WorkerStep::Idle if backoff.wait(thread::yield_now) => {
+                bells.cores[me].sleep(CORE_SLEEP);
             }
             WorkerStep::Idle => {}
         }
@@ -310,11 +311,11 @@ fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, be
     let launch = &job.launch;
     logging::set_ring(launch.arena.log_ring(launch.log_region(), me));
     let is_builder = me == 0 && launch.first_scheduler() > 0;
-    let nap = if is_builder { BUILDER_NAP } else { SCHEDULER_NAP };
-    let backoff = Backoff::new(bells.patience);
+    let sleep = if is_builder { BUILDER_SLEEP } else { SCHEDULER_SLEEP };
+    let backoff = Backoff::new(bells.policy);
     let number = u32::try_from(me).unwrap_or(u32::MAX);
     let tracer = launch.trace_writer(TraceOwner::Instance(number));
-    let machine = InstanceThread { bells: Arc::clone(bells), me, backoff, nap, tracer };
+    let machine = InstanceThread { bells: Arc::clone(bells), me, backoff, sleep, tracer };
     let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), machine);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.
@@ -341,7 +342,7 @@ struct InstanceThread {
     bells: Arc<Bells>,
     me: usize,
     backoff: Backoff,
-    nap: Duration,
+    sleep: Duration,
     tracer: Option<TraceWriter<'static>>,
 }
 
@@ -351,12 +352,12 @@ impl Machine for InstanceThread {
     }
 
     fn relax(&mut self) {
-        if !self.backoff.wait_or_give_up() {
+        if !self.backoff.wait(thread::yield_now) {
             return;
         }
         let bit = 1 << self.me;
         self.bells.sleeping.fetch_or(bit, Ordering::Relaxed);
-        self.bells.schedulers[self.me].sleep(self.nap);
+        self.bells.schedulers[self.me].sleep(self.sleep);
         self.bells.sleeping.fetch_and(!bit, Ordering::Relaxed);
     }
 

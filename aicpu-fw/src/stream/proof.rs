@@ -16,7 +16,7 @@
 //! (an edge of [`add_edge`](pto_graph::GraphBuilder::add_edge)) has been passed when that one completes.
 //!
 //! A look ends at the first task that moves. The oldest one that has not completed does, unless it is added or waits for a later
-//! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. `Patience`
+//! one; so a look is at one line in nearly all waits, and at all of them in programs that keep tasks back. `ProofBackoff`
 //! makes even those rare.
 
 use pto_abi::kinds::TaskState;
@@ -71,12 +71,12 @@ pub fn nothing_moves<'t>(tasks: impl Iterator<Item = &'t Task> + Clone) -> bool 
 /// When a wait that does not end asks for the proof: after 8 turns, 16, 32, and so on, up to as many as there are tasks to be
 /// looked at (at least 1,024). So it costs less than a load a turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct ProofBackoff {
     turns: u64,
     pause: u64,
 }
 
-impl Patience {
+impl ProofBackoff {
     pub(super) const fn new() -> Self {
         Self { turns: FIRST_PROOF, pause: FIRST_PROOF }
     }
@@ -132,11 +132,11 @@ impl Until {
         self,
         window: &Window<'_>,
         schedulers: Schedulers,
-        patience: &mut Patience,
+        backoff: &mut ProofBackoff,
     ) -> bool {
         self.is_never(window)
             || schedulers == Schedulers::Wait
-            || patience.spend(window.in_use()) && nothing_moves(window.tasks())
+            || backoff.spend(window.in_use()) && nothing_moves(window.tasks())
     }
 }
 
@@ -194,7 +194,7 @@ fn keeps_waiting<F: FanoutPolicy>(
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{MOST_TURNS, Patience, nothing_moves, rest};
+    use super::{MOST_TURNS, ProofBackoff, nothing_moves, rest};
     use pto_abi::kinds::TaskState;
     use pto_abi::sync::Ordering::Relaxed;
     use pto_abi::task::{Task, UNPUBLISHED};
@@ -226,8 +226,8 @@ mod tests {
     #[test]
     fn the_proof_is_tried_at_growing_distances_that_have_a_bound() {
         let tried = |alive: u64| {
-            let mut patience = Patience::new();
-            let turns = (0..100_000_u64).filter(|_| patience.spend(alive));
+            let mut backoff = ProofBackoff::new();
+            let turns = (0..100_000_u64).filter(|_| backoff.spend(alive));
             turns.collect::<std::vec::Vec<_>>()
         };
         for (alive, most) in [(0, MOST_TURNS), (5000, 5000)] {

@@ -20,10 +20,9 @@ struct Handed {
 }
 
 impl Behind for Handed {
-    fn has_returned(&self, patience: Duration) -> bool {
+    fn has_returned(&self, timeout: Duration) -> bool {
         let has_returned = self.has_returned.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited =
-            self.returned.wait_timeout_while(has_returned, patience, |returned| !*returned);
+        let waited = self.returned.wait_timeout_while(has_returned, timeout, |returned| !*returned);
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -4,24 +4,22 @@
 use std::thread;
 use std::time::Duration;
 
-/// Turns that only give the core away.
-const YIELDS: u32 = 200;
+use pto_abi::wait::{Backoff, SpinPolicy};
+
+/// It gives the core away, and does not spin.
+const POLICY: SpinPolicy = SpinPolicy { spins: 0, yields: 200 };
 /// The longest sleep.
 const LONGEST: Duration = Duration::from_micros(500);
 
-/// How long nothing has come.
-#[derive(Debug, Default)]
-pub(crate) struct Idle {
-    turns: u32,
+/// A wait in which nothing has come yet.
+pub(crate) const fn backoff() -> Backoff {
+    Backoff::new(POLICY)
 }
 
-impl Idle {
-    /// Waits a little, longer from time to time.
-    pub(crate) fn pause(&mut self) {
-        self.turns = self.turns.saturating_add(1);
-        match self.turns.checked_sub(YIELDS) {
-            None => thread::yield_now(),
-            Some(more) => thread::sleep(Duration::from_micros(10 + u64::from(more)).min(LONGEST)),
-        }
+/// Waits a little, longer from time to time.
+pub(crate) fn pause(backoff: &mut Backoff) {
+    if backoff.wait(thread::yield_now) {
+        let sleep = Duration::from_micros(9 + u64::from(backoff.parks()));
+        thread::sleep(sleep.min(LONGEST));
     }
 }

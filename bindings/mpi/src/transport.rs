@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::exchange::{Exchange, Numbers};
 use crate::group::{Completion, Place, Span, Transfer, TransferError, Transport};
-use crate::idle::Idle;
+use crate::idle::{backoff, pause};
 use crate::launcher;
 use crate::processes::Identity;
 use crate::wire::Wire;
@@ -52,7 +52,7 @@ impl<W: Wire> WireTransport<W> {
     ) -> Result<Self, TransferError> {
         let mut exchange = Exchange::new(wire, numbers);
         exchange.introduce(host, Identity::own());
-        let (start, mut idle, mut over) = (Instant::now(), Idle::default(), Vec::new());
+        let (start, mut backoff, mut over) = (Instant::now(), backoff(), Vec::new());
         while let Some(stranger) = exchange.strangers().first().copied() {
             exchange.step(&mut over);
             if let Some(failed) = exchange.failed() {
@@ -62,7 +62,7 @@ impl<W: Wire> WireTransport<W> {
                 let host = exchange.ranks().host(stranger).to_owned();
                 return Err(TransferError::Absent { rank: stranger, host, waited: budget });
             }
-            idle.pause();
+            pause(&mut backoff);
         }
         let ranks_per_node = exchange.ranks().most_on_one_host();
         let place = Place {
@@ -87,17 +87,17 @@ impl<W: Wire> WireTransport<W> {
     /// Ends the network together with all other ranks. A rank that has failed, or whose peers have, ends without them.
     pub(crate) fn leave(&self) {
         let mut inner = self.inner();
-        let (start, mut idle) = (Instant::now(), Idle::default());
+        let (start, mut backoff) = (Instant::now(), backoff());
         inner.exchange.leave();
         while !inner.exchange.has_everybody_left() {
             inner.step(&mut Vec::new());
             if inner.exchange.failed().is_some() || start.elapsed() > LEAVE {
                 return;
             }
-            idle.pause();
+            pause(&mut backoff);
         }
         while !inner.exchange.flush() && start.elapsed() < LEAVE {
-            idle.pause();
+            pause(&mut backoff);
         }
         inner.exchange.close_frames();
         if let Err(why) = inner.exchange.wire().finish() {
@@ -155,7 +155,7 @@ impl<W: Wire> Transport for WireTransport<W> {
 
     fn disagreement(&self) -> Option<TransferError> {
         let mut inner = self.inner();
-        let (start, mut idle) = (Instant::now(), Idle::default());
+        let (start, mut backoff) = (Instant::now(), backoff());
         if inner.exchange.failed().is_none() {
             inner.exchange.ask();
         }
@@ -164,7 +164,7 @@ impl<W: Wire> Transport for WireTransport<W> {
             && start.elapsed() < ANSWERS
         {
             inner.step(&mut Vec::new());
-            idle.pause();
+            pause(&mut backoff);
         }
         if let Some(found) = inner.exchange.disagreement() {
             return Some(found);
@@ -188,7 +188,7 @@ impl<W: Wire> Transport for WireTransport<W> {
         let mut inner = self.inner();
         inner.round += 1;
         inner.is_meeting = true;
-        let (round, start, mut idle) = (inner.round, Instant::now(), Idle::default());
+        let (round, start, mut backoff) = (inner.round, Instant::now(), backoff());
         inner.exchange.come(round, word);
         loop {
             inner.step(&mut Vec::new());
@@ -203,7 +203,7 @@ impl<W: Wire> Transport for WireTransport<W> {
             if start.elapsed() > budget {
                 return Err(inner.absent(&words, budget));
             }
-            idle.pause();
+            pause(&mut backoff);
         }
     }
 }

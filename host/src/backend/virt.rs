@@ -25,7 +25,7 @@ use crate::fw::{FlashDevice, Image, Tracing};
 use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
-use crate::virt::machine::{Patience, VirtError, VirtMachine, VirtOptions};
+use crate::virt::machine::{Timeouts, VirtError, VirtMachine, VirtOptions};
 use crate::virt::memory::{BESIDE_GM, MAX_GM_BYTES, Ram, nameless_file};
 use crate::virt::qemu::{Execution, QEMU};
 
@@ -181,14 +181,14 @@ impl Virt {
         let mut times = self.times;
         let machine = self.ready()?;
         let (config, epoch) = (arena.config(), arena.header().bring_up_epoch);
-        let patience = Patience {
+        let timeouts = Timeouts {
             silence: Duration::from_nanos(config.stall_budget_ns) + GRACE,
             after_fault: Duration::from_nanos(config.bring_up_budget_ns) + GRACE,
         };
         let workers = arena.workers().get(..config.worker_count as usize).unwrap_or(&[]);
         let start = Instant::now();
         let order = machine.launch(arena.window().address(), arena.window().bytes());
-        let landed = machine.wait_alive(&order, arena, patience, || {
+        let landed = machine.wait_alive(&order, arena, timeouts, || {
             let answered = |epoch_of: &AtomicEpoch| epoch_of.load(Ordering::Relaxed) == epoch;
             if times.handshake.is_none()
                 && workers.iter().all(|lines| answered(&lines.worker.aicore_done))

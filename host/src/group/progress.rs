@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pto_abi::wait::{Backoff, SpinPolicy};
+
 use super::activity::Activity;
 use super::engine::MemberEngine;
 
 /// Turns without anything to do before the thread sleeps.
-const PATIENCE: u32 = 20;
+const POLICY: SpinPolicy = SpinPolicy { spins: 0, yields: 20 };
 /// How long it sleeps while a run is on: as long as an idle thread of a pool.
-const NAP: Duration = Duration::from_micros(50);
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// The thread; it ends with this value.
 pub(super) struct Progress {
@@ -44,7 +46,7 @@ impl Drop for Progress {
 }
 
 fn serve(activity: &Activity, engines: &[Arc<MemberEngine>]) {
-    let mut idle = 0;
+    let mut backoff = Backoff::new(POLICY);
     let mut seen = vec![0; engines.len()];
     while activity.wait() {
         let mut worked = false;
@@ -57,15 +59,14 @@ fn serve(activity: &Activity, engines: &[Arc<MemberEngine>]) {
             }
         }
         if !is_needed {
-            // Threads of all devices wait for transfers, and move them. Should they begin to compute, this thread sees it after a nap.
-            std::thread::park_timeout(NAP);
+            // Threads of all devices wait for transfers, and move them. Should they begin to compute, this thread sees it after a sleep.
+            std::thread::park_timeout(SLEEP);
             continue;
         }
-        idle = if worked { 0 } else { idle + 1 };
-        if idle > PATIENCE {
-            std::thread::park_timeout(NAP);
-        } else if idle > 0 {
-            std::thread::yield_now();
+        if worked {
+            backoff.reset();
+        } else if backoff.wait(std::thread::yield_now) {
+            std::thread::park_timeout(SLEEP);
         }
     }
 }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use pto_abi::wait::spin_while;
+
 use super::bell::Bell;
 use super::seat::{Step, Stepped, has_cpus};
 use super::service::{News, Service};
@@ -12,14 +14,12 @@ use super::shared::Shared;
 
 /// How long the thread looks for news before it sleeps: about what its sleep would cost.
 const AWAKE: Duration = Duration::from_micros(50);
-/// Looks between two looks at the clock.
-const LOOKS_A_CLOCK: u32 = 16;
 /// How often a word of GM is looked at that a stream waits for.
 const POLL_EVERY: Duration = Duration::from_micros(200);
 /// How often the thread looks how far the firmware is, while somebody may wait for what that does: at first, and when nothing has
 /// come of it for long.
-const SHORTEST_NAP: Duration = Duration::from_micros(50);
-const LONGEST_NAP: Duration = Duration::from_millis(1);
+const SHORTEST_SLEEP: Duration = Duration::from_micros(50);
+const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 /// How long the thread sleeps where nobody rings.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -32,10 +32,10 @@ pub(super) fn serve(shared: &Shared, service: Service) {
 fn serve_here(shared: &Shared, mut service: Service) {
     let bell = &shared.driver.bell;
     bell.occupy();
-    let mut nap = SHORTEST_NAP;
+    let mut sleep = SHORTEST_SLEEP;
     loop {
         if service.step(None) {
-            nap = SHORTEST_NAP;
+            sleep = SHORTEST_SLEEP;
             continue;
         }
         if shared.has_ended() {
@@ -48,7 +48,8 @@ fn serve_here(shared: &Shared, mut service: Service) {
         match service.expects() {
             // Whoever is up needs the CPU more than a thread that only looks.
             News::OfFirmware => {
-                nap = if bell.sleep(nap) { SHORTEST_NAP } else { (2 * nap).min(LONGEST_NAP) };
+                sleep =
+                    if bell.sleep(sleep) { SHORTEST_SLEEP } else { (2 * sleep).min(LONGEST_SLEEP) };
             }
             // While the firmware is up, only what is not for it rings: looking would take a CPU from those who compute.
             _ if has_cpus() && !shared.is_up() && rings_soon(bell) => {}
@@ -64,15 +65,8 @@ fn serve_here(shared: &Shared, mut service: Service) {
 
 fn rings_soon(bell: &Bell) -> bool {
     let start = Instant::now();
-    while start.elapsed() < AWAKE {
-        for _ in 0..LOOKS_A_CLOCK {
-            if bell.has_rung() {
-                return bell.take_ring();
-            }
-            std::hint::spin_loop();
-        }
-    }
-    false
+    let rung = spin_while(|| start.elapsed() < AWAKE, || bell.has_rung().then_some(()));
+    rung.is_some() && bell.take_ring()
 }
 
 /// A service that is stepped by those who wait.

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use pto_abi::wait::spin_while;
+
 use super::bell::Bell;
 use super::others::{Outside, Quiet};
 use super::serving;
@@ -57,8 +59,6 @@ pub(super) struct Driver {
 const LOOKS: Duration = Duration::from_micros(100);
 /// From this time on he lets other threads have his CPU between two looks: the one that he waits for may have no other one.
 const LOOKS_ALONE: Duration = Duration::from_micros(2);
-/// Looks between two looks at the clock.
-const LOOKS_A_CLOCK: u32 = 16;
 
 /// How often somebody who waits looks whether the session has ended: what it has not done by then will never be.
 const LOOKS_FOR_END: Duration = Duration::from_millis(200);
@@ -123,21 +123,14 @@ impl Driver {
             return;
         }
         let start = Instant::now();
-        loop {
-            for _ in 0..LOOKS_A_CLOCK {
-                if is_there() {
-                    return;
-                }
-                std::hint::spin_loop();
-            }
+        let goes_on = || {
             let looked = start.elapsed();
-            if looked >= LOOKS {
-                return;
-            }
-            if looked >= LOOKS_ALONE {
+            if (LOOKS_ALONE..LOOKS).contains(&looked) {
                 std::thread::yield_now();
             }
-        }
+            looked < LOOKS
+        };
+        let _found = spin_while(goes_on, || is_there().then_some(()));
     }
 
     fn state(&self) -> String {

@@ -153,7 +153,7 @@ crate::debug_as_display::debug_as_display!(VirtError);
 
 /// How long a run is waited for.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// While nothing at all moves on the machine.
     pub silence: Duration,
     /// After the run's fault.
@@ -162,7 +162,7 @@ pub struct Patience {
 
 /// When the machine was last seen to live.
 struct Watch {
-    patience: Patience,
+    timeouts: Timeouts,
     beat: Vec<u64>,
     beat_at: Instant,
     fault_at: Option<Instant>,
@@ -178,8 +178,8 @@ impl Watch {
         if self.fault_at.is_none() && arena.fault().first().is_some() {
             self.fault_at = Some(Instant::now());
         }
-        let after_fault = |at: Instant| at.elapsed() > self.patience.after_fault;
-        self.beat_at.elapsed() > self.patience.silence || self.fault_at.is_some_and(after_fault)
+        let after_fault = |at: Instant| at.elapsed() > self.timeouts.after_fault;
+        self.beat_at.elapsed() > self.timeouts.silence || self.fault_at.is_some_and(after_fault)
     }
 }
 
@@ -331,18 +331,18 @@ impl VirtMachine {
     /// lives; `look` is called again and again.
     ///
     /// # Errors
-    /// `Ended`; `Hangs`: nothing on the machine has moved for `patience.silence`, or an instance has not returned
-    /// `patience.after_fault` after the run's fault. The machine must be replaced.
+    /// `Ended`; `Hangs`: nothing on the machine has moved for `timeouts.silence`, or an instance has not returned
+    /// `timeouts.after_fault` after the run's fault. The machine must be replaced.
     pub fn wait_alive(
         &self,
         order: &LaunchOrder,
         arena: &Arena<'_>,
-        patience: Patience,
+        timeouts: Timeouts,
         mut look: impl FnMut(),
     ) -> Result<(), VirtError> {
         let instances = arena.config().aicpu_instances.clamp(1, self.vcpus);
         let now = Instant::now();
-        let mut watch = Watch { patience, beat: Vec::new(), beat_at: now, fault_at: None };
+        let mut watch = Watch { timeouts, beat: Vec::new(), beat_at: now, fault_at: None };
         self.poll(
             "of the run",
             |machine| {
@@ -408,7 +408,7 @@ impl VirtMachine {
         loop {
             let console = self.console();
             if exceptions.iter().all(|exception| exception.is_told_in(&console))
-                || start.elapsed() > CONSOLE_PATIENCE
+                || start.elapsed() > CONSOLE_TIMEOUT
             {
                 return console;
             }
@@ -480,7 +480,7 @@ impl VirtMachine {
 }
 
 /// How long the line of an exception may be on its way through the console.
-const CONSOLE_PATIENCE: Duration = Duration::from_millis(500);
+const CONSOLE_TIMEOUT: Duration = Duration::from_millis(500);
 /// A pause between polls: the machine runs on the same CPUs.
 const MIN_PAUSE: Duration = Duration::from_micros(20);
 const MAX_PAUSE: Duration = Duration::from_millis(1);

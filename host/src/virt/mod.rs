@@ -16,4 +16,4 @@ pub mod machine;
 pub mod memory;
 pub mod qemu;
 
-pub use machine::{BootTimes, Patience, VirtError, VirtMachine, VirtOptions};
+pub use machine::{BootTimes, Timeouts, VirtError, VirtMachine, VirtOptions};

@@ -7,7 +7,7 @@ use pto_abi::block::BlockContext;
 use pto_field_frame::{Conditions, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState};
 
 use crate::cells;
-use crate::core_registers::{PATIENCE, TICK_NS, relax, ticks};
+use crate::core_registers::{TICK_NS, TIMEOUT, relax, ticks};
 use crate::running::{Running, word_address};
 
 /// A kernel.
@@ -68,7 +68,7 @@ fn complete(conditions: &Conditions, state: &RunState) {
     let completed = unsafe {
         conditions.wait(|_, look| {
             let since = *since.get_or_insert_with(ticks);
-            if ticks().wrapping_sub(since) > PATIENCE {
+            if ticks().wrapping_sub(since) > TIMEOUT {
                 return Err(Conditions::TIMEOUT);
             }
             relax(look);

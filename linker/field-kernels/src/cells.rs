@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use pto_field_frame::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
 
-use crate::core_registers::{PATIENCE, end_kernel, relax, ticks};
+use crate::core_registers::{TIMEOUT, end_kernel, relax, ticks};
 use crate::running::{Running, word_address};
 
 const CUBE: &[u8] = &[0];
@@ -188,7 +188,7 @@ pub(crate) fn wait(own: &Running, flag: u32) {
     let (since, mut look) = (ticks(), 0);
     while !Taken::take(own.state).take_one(&name) {
         let is_over = own.cores() == 1 || own.state.refusal.load(Ordering::Relaxed) != 0;
-        if is_over || ticks().wrapping_sub(since) > PATIENCE {
+        if is_over || ticks().wrapping_sub(since) > TIMEOUT {
             own.refuse(Refusal::NoFlag, flag);
         }
         relax(look);

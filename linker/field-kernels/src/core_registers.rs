@@ -3,13 +3,13 @@
 use core::arch::asm;
 
 /// How long a kernel that waits sleeps between two looks.
-const NAP_NS: u64 = 20_000;
+const SLEEP_NS: u64 = 20_000;
 /// Looks before the first sleep.
 const LOOKS: u32 = 100;
 /// Nanoseconds of a tick of the device's clock, as kernels know it.
 pub(crate) const TICK_NS: u64 = 20;
 /// How long a task waits for its conditions, and a kernel for a flag, in ticks.
-pub(crate) const PATIENCE: u64 = 60_000_000_000 / TICK_NS;
+pub(crate) const TIMEOUT: u64 = 60_000_000_000 / TICK_NS;
 
 /// The word that a core keeps for its kernel.
 pub(crate) fn thread_word() -> usize {
@@ -44,16 +44,16 @@ pub(crate) fn relax(look: u32) {
     if look < LOOKS {
         core::hint::spin_loop();
     } else {
-        nap();
+        sleep();
     }
 }
 
 /// Sleeps, so that other cores run meanwhile: they share the processors of a host.
-pub(crate) fn nap() {
+pub(crate) fn sleep() {
     let hz: u64;
     // SAFETY: reads a register.
     unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
-    let ticks = NAP_NS * hz / 1_000_000_000;
+    let ticks = SLEEP_NS * hz / 1_000_000_000;
     // SAFETY: the core's own timer, which its firmware sets anew whenever it sleeps; interrupts are masked, so that none is taken.
     unsafe {
         asm!("msr cntv_tval_el0, {}", "msr cntv_ctl_el0, {}", "isb", "wfi", "msr cntv_ctl_el0, xzr", in(reg) ticks, in(reg) 1_u64,

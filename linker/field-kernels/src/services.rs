@@ -41,6 +41,6 @@ extern "C" fn pto_field_device_wait(flag: u32) {
 /// A kernel that waits lets others run.
 #[unsafe(no_mangle)]
 extern "C" fn sched_yield() -> i32 {
-    core_registers::nap();
+    core_registers::sleep();
     0
 }

@@ -6,19 +6,22 @@
 //! | medium | the same, and lends some to a thread that asks | run what they are lent |
 //! | long | leaves what it has rung until it has laid down the role | run, share, and schedule when they have nothing |
 
+use std::thread;
 use std::time::Duration;
+
+use pto_abi::wait::{Backoff, SpinPolicy};
 
 use super::cores::take_one;
 use super::offers::Share;
 use super::places::Mover;
 use super::pool_run::PoolRun;
 use super::rung::Rung;
-use crate::patience::{Backoff, Patience};
+use crate::wait;
 
 /// How long an idle thread sleeps between two looks.
-const NAP: Duration = Duration::from_micros(50);
-/// Looks of a thread that expects something soon, before it yields between two of them: about 2 us.
-const LOOKS_ALONE: u32 = 20;
+const SLEEP: Duration = Duration::from_micros(50);
+/// Of a thread that expects something soon: after about 2 us it yields between two looks. It does not park, because its sleep would not be ended for it.
+const AWAKE: SpinPolicy = SpinPolicy { spins: 20, yields: u32::MAX };
 
 /// The cores, as one thread of the pool runs them.
 pub(super) struct Hands<'r, B> {
@@ -28,6 +31,7 @@ pub(super) struct Hands<'r, B> {
     own: [u64; 2],
     kernels_to_look: u32,
     backoff: Backoff,
+    awake: Backoff,
     mover: Mover,
     /// Calls the threads that have no part in the run yet; `None`: they have been called.
     call_guests: Option<&'r dyn Fn()>,
@@ -35,13 +39,13 @@ pub(super) struct Hands<'r, B> {
 
 impl<'r, B> Hands<'r, B> {
     pub(super) fn new(run: &'r PoolRun<B>, me: usize, call_guests: &'r dyn Fn()) -> Self {
-        let patience = match run.has_transfers() {
-            true => Patience::FOR_TRANSFERS,
-            false => Patience::for_threads(run.os_threads),
+        let policy = match run.has_transfers() {
+            true => wait::FOR_TRANSFERS,
+            false => wait::policy_for(run.os_threads),
         };
-        let backoff = Backoff::new(patience);
+        let (backoff, awake) = (Backoff::new(policy), Backoff::new(AWAKE));
         let (mover, call_guests) = (Mover::default(), Some(call_guests));
-        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, mover, call_guests }
+        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, awake, mover, call_guests }
     }
 
     /// One more turn of the thread: says that it goes on and on which CPU it stands, which it leaves to one that was there before; and calls the other threads when
@@ -67,7 +71,7 @@ impl<'r, B> Hands<'r, B> {
     pub(super) fn rest(&mut self, worked: bool) {
         if self.work_elsewhere(worked) {
             self.backoff.reset();
-        } else if self.backoff.wait_or_give_up() {
+        } else if self.backoff.wait(thread::yield_now) {
             self.sleep();
         }
     }
@@ -81,18 +85,15 @@ impl<'r, B> Hands<'r, B> {
             cores.offers.decline(self.me);
             self.backoff.reset();
         }
-        std::thread::park_timeout(NAP);
+        thread::park_timeout(SLEEP);
     }
 
-    /// As `rest`, of a thread that expects something soon: it does not sleep, because nobody wakes it from a nap; and it soon lets others have its CPU
-    /// between two looks, because whoever is about to submit something may wait for that.
+    /// As `rest`, of a thread that expects something soon ([`AWAKE`]): the thread that is about to submit something may wait for a CPU.
     pub(super) fn spin(&mut self, worked: bool) {
         if self.work_elsewhere(worked) {
-            self.backoff.reset();
-        } else if self.backoff.look_beyond(LOOKS_ALONE) {
-            std::thread::yield_now();
+            self.awake.reset();
         } else {
-            std::hint::spin_loop();
+            self.awake.wait(thread::yield_now);
         }
     }
 

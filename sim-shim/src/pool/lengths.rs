@@ -8,7 +8,7 @@ use pto_abi::sync::{AtomicU32, Ordering};
 
 use super::places::{current_cpu, leave};
 use crate::clock;
-use crate::patience::each_has_a_cpu;
+use crate::wait::each_has_a_cpu;
 
 /// Kernels between two that are timed, while they are short: twice as many after each look, so that what a look costs does not show beside
 /// them, and soon the first number again when they are longer.
@@ -76,7 +76,7 @@ struct Line(AtomicU32);
 const BATCHES: u32 = 16;
 const TRIPS_A_BATCH: u32 = 32;
 /// A measurement that takes longer is given up: somebody else has the CPUs.
-const PATIENCE: Duration = Duration::from_millis(4);
+const TIMEOUT: Duration = Duration::from_millis(4);
 /// Looks at a line between two looks at the clock.
 const LOOKS_A_CLOCK: u32 = 1024;
 
@@ -86,7 +86,7 @@ fn round_trip_ns() -> Option<u64> {
         return None;
     }
     let (asked, answered) = (Line::default(), Line::default());
-    let (here, end) = (current_cpu(), Instant::now() + PATIENCE);
+    let (here, end) = (current_cpu(), Instant::now() + TIMEOUT);
     std::thread::scope(|scope| {
         let named = std::thread::Builder::new().name("pto-pool-trip".to_owned());
         let answer = || {

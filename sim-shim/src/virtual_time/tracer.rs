@@ -13,7 +13,7 @@ use pto_aicpu_fw::{Launch, TraceWriter};
 use crate::clock;
 
 /// How long the machine waits for its host, in real time, before it gives up: the host may be on a busy machine.
-const PATIENCE_NS: u64 = 30_000_000_000;
+const TIMEOUT_NS: u64 = 30_000_000_000;
 
 /// The rings of one run; none, if it is not traced.
 pub(super) struct Tracer {
@@ -32,7 +32,7 @@ impl Tracer {
         // `Launch::accept` has found a ring for everybody, if the run is traced.
         let rings = owners.map_while(|owner| launch.trace_writer(owner));
         Self {
-            rings: rings.map(|ring| ring.with_patience(PATIENCE_NS)).collect(),
+            rings: rings.map(|ring| ring.with_timeout(TIMEOUT_NS)).collect(),
             instances: launch.aicpu_instances as usize,
             read_until: None,
             waits: launch.trace_waits(),

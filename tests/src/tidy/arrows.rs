@@ -69,7 +69,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),
-    ("pto-mpi", &["pto-host"]),
+    ("pto-mpi", &["pto-abi", "pto-host"]),
     ("pto-field-frame", &["pto-graph"]),
     (
         "pto-field",

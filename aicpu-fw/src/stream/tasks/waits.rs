@@ -11,7 +11,7 @@ use pto_abi::{Fault, GmAddr};
 
 use super::super::heaps::HeapFull;
 use super::super::marks::{heap_ring, map_of};
-use super::super::proof::{Cause, Patience, Schedulers, Until, cause_of};
+use super::super::proof::{Cause, ProofBackoff, Schedulers, Until, cause_of};
 use super::super::storage::Storage;
 use super::{Tasks, raised};
 use crate::blame::Blame;
@@ -54,10 +54,10 @@ impl<C: Config> Tasks<'_, C> {
         self.storage.marks().in_use(self.storage.in_use());
         self.storage.marks().waits(usize::from(ring.get()));
         let until = complete.map_or(Until::Retired, Until::RetiredOrComplete);
-        let mut patience = Patience::new();
+        let mut backoff = ProofBackoff::new();
         while !is_over(&self.storage, ring, count, complete) {
             // The states are read before room is looked for once more: a task may complete in between.
-            let is_hopeless = until.give_up(self.storage.window(), self.schedulers, &mut patience);
+            let is_hopeless = until.give_up(self.storage.window(), self.schedulers, &mut backoff);
             self.storage.advance();
             if is_hopeless && !is_over(&self.storage, ring, count, complete) {
                 let in_use = self.storage.in_use();
@@ -81,12 +81,12 @@ impl<C: Config> Tasks<'_, C> {
 
     /// Waits for one task.
     pub(in crate::stream) fn wait_for_task(&mut self, number: u64) -> Result<(), Fault> {
-        let mut patience = Patience::new();
+        let mut backoff = ProofBackoff::new();
         while !self.storage.window().has_completed(number) {
             let is_hopeless = Until::Complete(number).give_up(
                 self.storage.window(),
                 self.schedulers,
-                &mut patience,
+                &mut backoff,
             );
             if is_hopeless && !self.storage.window().has_completed(number) {
                 return Err(self.hopeless(Blame::of(Fault::STREAM_WAIT_FOREVER), number));
@@ -113,7 +113,7 @@ impl<C: Config> Tasks<'_, C> {
         let scope = self.scopes.innermost();
         let depth = scope.depth as usize;
         let ring = heap_ring(depth);
-        let (mut waits, mut patience) = (false, Patience::new());
+        let (mut waits, mut backoff) = (false, ProofBackoff::new());
         loop {
             let watermark = self.storage.window().watermark();
             let blame = Blame::of(Fault::STREAM_HEAP_RING).detail(full.in_use, full.suffices);
@@ -123,7 +123,7 @@ impl<C: Config> Tasks<'_, C> {
             }
             // Closed scopes go when the watermark passes them; it gets there unless it is stuck itself.
             let is_hopeless =
-                Until::Retired.give_up(self.storage.window(), self.schedulers, &mut patience);
+                Until::Retired.give_up(self.storage.window(), self.schedulers, &mut backoff);
             self.storage.advance();
             if is_hopeless && self.storage.window().watermark() == watermark {
                 return Err(self.hopeless(blame, watermark));

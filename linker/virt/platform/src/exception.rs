@@ -59,7 +59,7 @@ fn die(me: Vcpu) {
     // Release: pairs with the host's Acquire load in `VirtMachine::has_dead_vcpu`.
     me.line.state.store(VCPU_DEAD, Ordering::Release);
     loop {
-        timer::nap(timer::NAP_LONG_NS);
+        timer::sleep(timer::LONG_SLEEP_NS);
     }
 }
 

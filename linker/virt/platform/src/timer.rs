@@ -1,9 +1,10 @@
-//! The clock (CNTVCT), and the nap: WFI until the virtual timer's interrupt, or that of another vCPU
+//! The clock (CNTVCT), and sleep: WFI until the virtual timer's interrupt, or that of another vCPU
 //! (`wake.rs`), is pending. Interrupts stay masked: none is taken.
 
 use core::arch::asm;
 
 use pto_abi::sync::{AtomicU64, Ordering};
+use pto_abi::wait::{self, SpinPolicy};
 
 use crate::address::address;
 use crate::{vcpu, wake};
@@ -26,13 +27,13 @@ const ENABLED: u32 = 1 << TIMER_INTERRUPT | 1 << WAKE_INTERRUPT;
 /// How often a redistributor is asked whether it is awake.
 const WAKE_POLLS: u32 = 100_000;
 
-/// A nap in a run: 50 us after 200 empty polls keeps the mailbox round trip at 0.5 us on two host CPUs with
+/// A sleep in a run: 50 us after 200 empty polls keeps the mailbox round trip at 0.5 us on two host CPUs with
 /// four vCPUs (facts/toolchain.md), and lets the others run.
-pub(crate) const NAP_NS: u64 = 50_000;
-/// Empty polls before a nap.
-pub(crate) const POLLS_BEFORE_NAP: u32 = 200;
-/// A nap between runs: 16 vCPUs that wake 500 times a second each cost the host little.
-pub(crate) const NAP_LONG_NS: u64 = 2_000_000;
+pub(crate) const SLEEP_NS: u64 = 50_000;
+/// Empty polls before a sleep.
+const POLICY: SpinPolicy = SpinPolicy { spins: 200, yields: 0 };
+/// A sleep between runs: 16 vCPUs that wake 500 times a second each cost the host little.
+pub(crate) const LONG_SLEEP_NS: u64 = 2_000_000;
 
 /// Nanoseconds in a tick, times 2^32.
 static NS_PER_TICK: AtomicU64 = AtomicU64::new(0);
@@ -80,11 +81,11 @@ pub(crate) fn enable(index: u64) {
 }
 
 /// Sleeps for about `ns`.
-pub(crate) fn nap(ns: u64) {
-    wake::nap_with(vcpu::current().index, || sleep(ns));
+pub(crate) fn sleep(ns: u64) {
+    wake::nap_with(vcpu::current().index, || wait_for_timer(ns));
 }
 
-fn sleep(ns: u64) {
+fn wait_for_timer(ns: u64) {
     let hz = read_register!("cntfrq_el0");
     write_register!("cntv_tval_el0", ns.saturating_mul(hz) / 1_000_000_000);
     write_register!("cntv_ctl_el0", 1);
@@ -94,40 +95,38 @@ fn sleep(ns: u64) {
     write_register!("cntv_ctl_el0", 0);
 }
 
-/// Polls a while, then naps.
+/// Polls a while, then sleeps.
 pub(crate) struct Backoff {
-    polls: u32,
-    nap_ns: u64,
+    polls: wait::Backoff,
+    sleep_ns: u64,
     longest_ns: u64,
 }
 
 impl Backoff {
     /// For waiting in a run.
     pub(crate) const fn in_run() -> Self {
-        Self { polls: 0, nap_ns: NAP_NS, longest_ns: NAP_NS }
+        Self { polls: wait::Backoff::new(POLICY), sleep_ns: SLEEP_NS, longest_ns: SLEEP_NS }
     }
 
-    /// For waiting between runs: naps grow while nothing comes.
+    /// For waiting between runs: sleeps grow while nothing comes.
     pub(crate) const fn between_runs() -> Self {
-        Self { polls: 0, nap_ns: NAP_NS, longest_ns: NAP_LONG_NS }
+        Self { polls: wait::Backoff::new(POLICY), sleep_ns: SLEEP_NS, longest_ns: LONG_SLEEP_NS }
     }
 
     /// There was something to do.
     #[inline]
     pub(crate) const fn reset(&mut self) {
-        self.polls = 0;
+        self.polls.reset();
     }
 
     /// There was nothing to do; whether it slept.
     #[inline]
     pub(crate) fn relax(&mut self) -> bool {
-        self.polls = self.polls.saturating_add(1);
-        if self.polls <= POLLS_BEFORE_NAP {
-            core::hint::spin_loop();
+        if !self.polls.wait(|| {}) {
             return false;
         }
-        nap(self.nap_ns);
-        self.nap_ns = self.longest_ns.min(self.nap_ns + self.nap_ns / 16);
+        sleep(self.sleep_ns);
+        self.sleep_ns = self.longest_ns.min(self.sleep_ns + self.sleep_ns / 16);
         true
     }
 }

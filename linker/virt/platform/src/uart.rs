@@ -13,7 +13,7 @@ const FLAGS: u64 = 0x18;
 /// In the flags: the transmit queue is full.
 const TRANSMIT_FULL: u32 = 1 << 5;
 /// How often a sender looks for room before a byte is given up: a console that is stuck stops nobody.
-const PATIENCE: u32 = 100_000;
+const LOOKS_FOR_ROOM: u32 = 100_000;
 
 static LINE: SpinMutex<()> = SpinMutex::new(());
 
@@ -21,7 +21,7 @@ static LINE: SpinMutex<()> = SpinMutex::new(());
 /// then the others wait a while, and write anyway.
 pub(crate) fn line(text: fmt::Arguments<'_>) {
     let mut turn = LINE.try_lock();
-    for _ in 0..PATIENCE {
+    for _ in 0..LOOKS_FOR_ROOM {
         if turn.is_some() {
             break;
         }
@@ -42,7 +42,7 @@ impl Write for Uart {
 }
 
 fn put(byte: u8) {
-    for _ in 0..PATIENCE {
+    for _ in 0..LOOKS_FOR_ROOM {
         if read(FLAGS) & TRANSMIT_FULL == 0 {
             break;
         }

@@ -26,6 +26,7 @@ use pto_abi::handshake::{
 use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Shared;
+use pto_abi::wait::{Backoff, SpinPolicy};
 use pto_abi::{Fault, GmAddr};
 use pto_aicpu_fw::Machine;
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
@@ -39,7 +40,7 @@ const SLOTS: u32 = 2;
 
 /// Looks in vain before an instance offers its core to the operating system. Each look at a busy core takes
 /// about 100 ns on a2a3, a system call about as long as two of them.
-const PATIENCE: u32 = 64;
+const POLICY: SpinPolicy = SpinPolicy { spins: 64, yields: u32::MAX };
 
 /// One core, as its scheduler knows it.
 #[derive(Clone, Copy)]
@@ -73,7 +74,7 @@ pub struct RegisterPlatform<'a> {
     // Something was written for a core since the last barrier.
     needs_barrier: bool,
     memory: Option<(GmWindow<'a>, Coherence)>,
-    idle_looks: u32,
+    backoff: Backoff,
 }
 
 impl<'a> RegisterPlatform<'a> {
@@ -92,7 +93,7 @@ impl<'a> RegisterPlatform<'a> {
             staged: Vec::new(),
             memory: None,
             needs_barrier: false,
-            idle_looks: 0,
+            backoff: Backoff::new(POLICY),
         }
     }
 
@@ -202,7 +203,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
             core.is_staged = false;
         }
         self.staged.clear();
-        self.idle_looks = 0;
+        self.backoff.reset();
     }
 
     fn stop(&mut self, core: usize) {
@@ -241,7 +242,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
         core.id = next_dispatch_id(core.id);
         core.registers.ring(core.id);
         core.rung += 1;
-        self.idle_looks = 0;
+        self.backoff.reset();
         Ok(())
     }
 }
@@ -257,16 +258,13 @@ impl<'a> Machine for RegisterPlatform<'a> {
     }
 
     fn relax(&mut self) {
-        self.idle_looks = self.idle_looks.saturating_add(1);
-        if self.idle_looks < PATIENCE {
-            core::hint::spin_loop();
-            return;
-        }
-        // SAFETY: the call has no arguments; it gives way to other threads and returns.
-        #[cfg(target_os = "linux")]
-        unsafe {
-            libc::sched_yield();
-        }
+        self.backoff.wait(|| {
+            // SAFETY: the call has no arguments; it gives way to other threads and returns.
+            #[cfg(target_os = "linux")]
+            unsafe {
+                libc::sched_yield();
+            }
+        });
     }
 
     fn refresh(&mut self, address: GmAddr, bytes: u64) {
