@@ -87,6 +87,7 @@ mod progress;
 mod report;
 mod runs;
 pub mod session;
+mod shared_object;
 #[cfg(feature = "sim")]
 mod soak_timeline;
 pub mod stitch;
@@ -123,9 +124,9 @@ pub use of_process::{OfProcess, OtherProcess};
 pub use options::{BUILD_MODE_VARIABLE, DeviceOptions, KernelTimes, RunOptions, Work};
 pub use place::Place;
 pub use progress::RunProgress;
-pub use pto_shared_object::{check_shared_object, checked_shared_object};
 pub use report::RunReport;
 pub use session::{Event, Session, SessionError, SessionOptions, Stream, StreamOptions};
+pub use shared_object::{check_shared_object, checked_shared_object};
 #[cfg(feature = "sim")]
 pub use soak_timeline::soak_timeline;
 pub use stream_report::{RingUse, StreamReport};

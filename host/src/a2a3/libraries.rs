@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
-use pto_shared_object::checked_shared_object;
+use crate::shared_object::checked_shared_object;
 
 use super::error::A2a3Error;
 use super::library::Library;

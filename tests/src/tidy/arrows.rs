@@ -11,8 +11,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
-    // What loads a shared object asks it: also the entry points of CANN, which know nothing else of ours.
-    ("pto-shared-object", &[]),
     ("pto-rig", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-rig"]),
     (
@@ -23,7 +21,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-aicore-kernels",
             "pto-workload",
             "pto-timeline",
-            "pto-shared-object",
             "pto-sim-shim?",
         ],
     ),
@@ -55,7 +52,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-c-header", &["pto-c", "pto-native"]),
     ("pto-handles", &[]),
     ("pto-acl-interface", &[]),
-    ("pto-acl-entry", &["pto-acl-interface", "pto-shared-object"]),
+    ("pto-acl-entry", &["pto-acl-interface"]),
     ("pto-acl-replay", &["pto-acl-interface", "pto-acl~", "pto-acl-entry~"]),
     (
         "pto-acl",

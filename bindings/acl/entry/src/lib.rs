@@ -14,6 +14,10 @@ mod loader;
 mod plugin;
 mod refusing;
 mod row;
+// The host compiles the same file. It is all of the host that this library has.
+#[path = "../../../../host/src/shared_object.rs"]
+#[expect(unreachable_pub, reason = "the host hands it to others")]
+mod shared_object;
 mod table;
 mod tile_code;
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::path::{Path, PathBuf};
 
-use pto_shared_object::checked_shared_object;
+use super::shared_object::checked_shared_object;
 
 /// A library that is loaded, and stays so.
 pub(crate) struct Library(*mut c_void);

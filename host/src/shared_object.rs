@@ -1,4 +1,4 @@
-//! Whether a file is a whole shared object. Everybody who loads one asks here first: the system's loader maps what the headers
+//! Whether a file is a whole shared object. Everybody who loads one asks here first (the library `libascendcl.so` compiles this file as well): the system's loader maps what the headers
 //! say, and the first read behind the end of a file that was cut off ends the process with SIGBUS.
 
 use std::ffi::CString;
