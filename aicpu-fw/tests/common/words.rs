@@ -4,9 +4,9 @@ use pto_abi::task::chunks_for;
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::builder::BuilderInputs;
 use pto_aicpu_fw::{DeviceMemory, SharedState};
-use pto_rig::{RunSizes, RunWords};
+use pto_check::run_memory::{RunSizes, RunWords};
 
-pub(crate) use pto_rig::{GENERATION, PAYLOADS};
+pub(crate) use pto_check::run_memory::{GENERATION, PAYLOADS};
 
 /// Func ids below this one are registered; the code of `func` is at `KERNELS + func`.
 pub(crate) const REGISTERED: u16 = 16;

@@ -9,8 +9,8 @@ use pto_abi::sync::{Ordering, Shared};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{FanoutPolicy, LockFree, Machine};
+use pto_check::run_memory::{StreamRun, StreamSizes, StreamWords};
 use pto_graph::{GraphBuilder, TaskSpec};
-use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
 use crate::words::Kernels;
 use crate::{explore, spawn};

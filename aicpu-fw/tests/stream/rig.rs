@@ -10,7 +10,7 @@ use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{DeviceMemory, LockFree, Machine};
-use pto_rig::{RunWords, StreamRun, StreamSizes, StreamWords};
+use pto_check::run_memory::{RunWords, StreamRun, StreamSizes, StreamWords};
 
 const WINDOW: usize = 512;
 const HEAP: u64 = 1 << 40;

@@ -6,13 +6,12 @@ use super::Finding;
 const ARROWS: &[(&str, &[&str])] = &[
     ("pto-abi", &[]),
     ("pto-graph", &["pto-abi"]),
-    ("pto-aicpu-fw", &["pto-abi", "pto-graph", "pto-rig~"]),
+    ("pto-aicpu-fw", &["pto-abi", "pto-graph", "pto-check~"]),
     ("pto-aicore-kernels", &["pto-abi", "pto-graph"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
     ("pto-timeline", &["pto-abi", "pto-graph"]),
-    ("pto-rig", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
-    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-rig"]),
+    ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     (
         "pto-host",
         &[
@@ -43,7 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-image-build", &["pto-host", "pto-toolchain"]),
     (
         "pto-bench",
-        &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-rig", "pto-aicpu-fw~"],
+        &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-check", "pto-aicpu-fw~"],
     ),
     // Other languages.
     ("pto-foreign", &["pto-abi", "pto-graph"]),
@@ -271,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn the_firmware_takes_the_rig_of_its_tests_only_there() {
-        assert_eq!(verdict("pto-aicpu-fw", "pto-rig", Use::Product).len(), 1);
-        assert!(verdict("pto-aicpu-fw", "pto-rig", Use::Test).is_empty());
+    fn the_firmware_takes_the_memory_of_its_tests_only_there() {
+        assert_eq!(verdict("pto-aicpu-fw", "pto-check", Use::Product).len(), 1);
+        assert!(verdict("pto-aicpu-fw", "pto-check", Use::Test).is_empty());
     }
 
     #[test]

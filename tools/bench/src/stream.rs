@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use pto_abi::{CoreKind, Fault, GmAddr, TaskId};
 use pto_aicore_kernels::func;
+use pto_check::run_memory::LAYER;
 use pto_graph::{
     Arg, Bindings, BuildError, DependencyMode, ElementType, GraphBuilder, StreamBuilder, TaskSpec,
     TensorTask, TensorView, builder_set,
 };
 use pto_host::{Capacities, Device, DeviceOptions, KernelTimes, RunOptions, Work};
-use pto_rig::LAYER;
 use serde::Serialize;
 
 use crate::device;
@@ -162,7 +162,7 @@ fn layer<G: StreamBuilder>(
     input: &TensorView<'_>,
     output: &TensorView<'_>,
 ) -> Result<(), Fault> {
-    pto_rig::layer::<2, G>(stream, func::EMPTY_AIV, input, output)
+    pto_check::run_memory::layer::<2, G>(stream, func::EMPTY_AIV, input, output)
 }
 
 fn submitted<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {

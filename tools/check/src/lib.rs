@@ -5,7 +5,7 @@
 //! a program --Recorder--> Program --file::write--> one JSON object a line --file::read--> Program
 //!            recorder.rs  program.rs   file/
 //! Program --submit--> the firmware's builder on memory of our own --> derived edges, what rings need
-//!          submit.rs  rig.rs                                          derive.rs, rings.rs
+//!          submit.rs  rig.rs, run_memory/                              derive.rs, rings.rs
 //!         --take_apart--> nodes, edges, accesses --> cycles, races --> Report
 //!          layout.rs                                 graph.rs, races.rs, reach.rs  check.rs, tell.rs
 //! ```
@@ -33,6 +33,7 @@ mod recorder;
 mod recordings;
 mod rig;
 mod rings;
+pub mod run_memory;
 mod shown;
 mod signatures;
 

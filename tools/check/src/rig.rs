@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::run_memory::{StreamRun, StreamSizes, StreamWords};
 use pto_abi::arena::Capacities;
 use pto_abi::stream::{MAX_HEAP_RINGS, StreamHeader, StreamPlan};
 use pto_abi::sync::Exclusive;
@@ -16,7 +17,6 @@ use pto_aicpu_fw::block_shapes::{LANE_SETS, Lanes};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{DeviceMemory, LockFree, Machine};
 use pto_graph::EdgeOutcome;
-use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
 /// How large the rings of a streaming run are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

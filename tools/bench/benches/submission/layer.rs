@@ -1,8 +1,8 @@
 //! A layer of 64 tasks from an input through temporaries to an output: submitted, or recorded once and replayed.
 
 use pto_abi::{FuncId, GmAddr};
+use pto_check::run_memory::{LAYER, layer};
 use pto_graph::{Bindings, ElementType, Recording, StreamBuilder, TensorView};
-use pto_rig::{LAYER, layer};
 
 use super::{TestStream, best_of_rounds, with_stream, words};
 

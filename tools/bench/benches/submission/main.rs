@@ -20,8 +20,8 @@ use pto_abi::sync::{Exclusive, Ordering};
 use pto_abi::{FuncId, GmAddr};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{DeviceMemory, LockFree};
+use pto_check::run_memory::{StreamRun, StreamSizes, StreamWords};
 use pto_graph::{Arg, ElementType, StreamBuilder, TensorTask, TensorView};
-use pto_rig::{StreamRun, StreamSizes, StreamWords};
 
 struct Kernels;
 

@@ -16,8 +16,8 @@ use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::stream::map::{MapMemory, TensorMap};
 use pto_aicpu_fw::stream::{Schedulers, Stream, StreamMemory};
 
-use crate::many;
-use crate::run::{RunSizes, RunWords};
+use super::many;
+use super::run::{RunSizes, RunWords};
 
 /// How large the rings of a streaming run are.
 #[derive(Clone, Copy, Debug)]

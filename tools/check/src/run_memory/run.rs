@@ -11,7 +11,7 @@ use pto_aicpu_fw::SharedState;
 use pto_aicpu_fw::builder::BuilderInputs;
 use pto_aicpu_fw::ready_queue::ReadyQueue;
 
-use crate::many;
+use super::many;
 
 /// Where the argument words are in GM.
 pub const PAYLOADS: GmAddr = GmAddr(0x10_0000);
