@@ -1,5 +1,5 @@
 //! `libpto_runtime`: the interface of the host library for C, C++ and compilers. `cargo xtask generate` makes the header
-//! `bindings/include/pto_runtime.h` from this crate, and the crate `pto-c-header` checks that the header is up to date.
+//! `bindings/include/pto_runtime.h` from this crate, and `tests/c_header` checks that the header is up to date.
 //!
 //! ```text
 //! error.rs     status codes, last error of a thread; every function runs inside `answer`

@@ -165,7 +165,10 @@ pub(crate) fn python_package(root: &Path) -> Step {
 
 /// The header that is made from the crate of the C interface, by the test that holds it current.
 pub(crate) fn c_interface() -> Vec<Step> {
-    vec![Step::cargo("pto_runtime.h", "test --quiet -p pto-c-header").with("PTO_BLESS", "1")]
+    vec![
+        Step::cargo("pto_runtime.h", "test --quiet --workspace --test c_header")
+            .with("PTO_BLESS", "1"),
+    ]
 }
 
 /// `cargo xtask lint`.

@@ -1,6 +1,6 @@
 //! `bindings/include/pto_runtime.h` as the crate `pto-c` says it: its functions and structures, with the sizes and offsets of these.
 //!
-//! `PTO_BLESS=1 cargo test -p pto-c-header` writes the file (`cargo xtask generate` does so). It is a crate of its own because whoever builds
+//! `PTO_BLESS=1 cargo test --workspace --test c_header` writes the file (`cargo xtask generate` does so). It is no test of `pto-c` itself because whoever builds
 //! `pto-c` with its programs, as the race detector does with a compiler's options of its own, has no use for what reads Rust.
 
 use std::fmt::Write as _;
@@ -76,11 +76,7 @@ const NAMES: &[(&str, &str)] = &[
 ];
 
 /// The text of the header.
-///
-/// # Panics
-/// The sources of `pto-c` cannot be read.
-#[must_use]
-pub fn generated() -> String {
+fn generated() -> String {
     let rename = NAMES.iter().map(|(here, c)| ((*here).to_owned(), (*c).to_owned())).collect();
     let config = Config {
         language: Language::C,
@@ -98,7 +94,7 @@ pub fn generated() -> String {
         trailer: Some(assertions()),
         ..Config::default()
     };
-    let interface = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let interface = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/c");
     let bindings = Builder::new().with_crate(interface).with_config(config).generate();
     let mut text = Vec::new();
     bindings.expect("the crate is readable").write(&mut text);
@@ -294,40 +290,31 @@ fn assertions() -> String {
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::generated;
-    use std::path::Path;
-
-    #[test]
-    fn the_header_is_current() {
-        let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/pto_runtime.h");
-        let text = generated();
-        if std::env::var_os("PTO_BLESS").is_some() {
-            std::fs::write(&header, &text).expect("the header is writable");
-        }
-        let held = std::fs::read_to_string(&header).unwrap_or_default();
-        assert!(
-            held == text,
-            "bindings/include/pto_runtime.h is stale: run `cargo xtask generate`"
-        );
+#[test]
+fn the_header_is_current() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bindings/include/pto_runtime.h");
+    let text = generated();
+    if std::env::var_os("PTO_BLESS").is_some() {
+        std::fs::write(&header, &text).expect("the header is writable");
     }
+    let held = std::fs::read_to_string(&header).unwrap_or_default();
+    assert!(held == text, "bindings/include/pto_runtime.h is stale: run `cargo xtask generate`");
+}
 
-    #[test]
-    fn every_function_is_documented_with_its_thread_safety() {
-        let text = generated();
-        let mut functions = 0;
-        for declaration in text.split(");\n").filter(|part| part.contains("pto_")) {
-            let Some((doc, signature)) = declaration.rsplit_once("*/") else { continue };
-            if signature.contains('#') || signature.contains("typedef") {
-                continue;
-            }
-            functions += 1;
-            let doc = doc.rsplit_once("/*").map_or(doc, |(_, doc)| doc);
-            let doc = doc.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(doc.contains("Thread safety:"), "{declaration}");
-            assert!(!doc.contains("# Safety"), "{declaration}");
+#[test]
+fn every_function_is_documented_with_its_thread_safety() {
+    let text = generated();
+    let mut functions = 0;
+    for declaration in text.split(");\n").filter(|part| part.contains("pto_")) {
+        let Some((doc, signature)) = declaration.rsplit_once("*/") else { continue };
+        if signature.contains('#') || signature.contains("typedef") {
+            continue;
         }
-        assert!(functions >= 40, "{functions} functions");
+        functions += 1;
+        let doc = doc.rsplit_once("/*").map_or(doc, |(_, doc)| doc);
+        let doc = doc.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(doc.contains("Thread safety:"), "{declaration}");
+        assert!(!doc.contains("# Safety"), "{declaration}");
     }
+    assert!(functions >= 40, "{functions} functions");
 }
