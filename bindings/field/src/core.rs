@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use pto_field_frame::{Conditions, Frame, GLOBAL, LOCAL};
+use pto_foreign::field::{Conditions, Frame, GLOBAL, LOCAL};
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
 

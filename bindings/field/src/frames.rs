@@ -10,7 +10,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 
-use pto_field_frame::Frame;
+use pto_foreign::field::Frame;
 use pto_host::DeviceMemory;
 use pto_host::abi::GmAddr;
 

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pto_field_frame::{Frame, POOL_BYTES, Refusal, RunState};
+use pto_foreign::field::{Frame, POOL_BYTES, Refusal, RunState};
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{Fault, FuncId, GmAddr};
 use pto_host::{DeviceMemory, Kernel, ListBuilder, RunControl, RunOptions, RunReport};

@@ -4,7 +4,7 @@
 //! checked -> tensors, outputs (tensors.rs) -> frame -> edges of the rule -> the engine's task -> id and outputs for the program
 //! ```
 
-use pto_field_frame::Frame;
+use pto_foreign::field::Frame;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
 

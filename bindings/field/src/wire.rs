@@ -3,7 +3,9 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-pub use pto_field_frame::{ChipTensor, GlobalContext, LocalContext, MAX_DIMS, NO_TASK, element_of};
+pub use pto_foreign::field::{
+    ChipTensor, GlobalContext, LocalContext, MAX_DIMS, NO_TASK, element_of,
+};
 
 /// Tensors of a task.
 pub const MAX_TENSORS: usize = 32;

@@ -6,6 +6,7 @@
 //! range.rs    ranges of tasks: what differs from one to the next, what each of them waits for
 //! call_check.rs  what a platform looks at before a task is added
 //! object.rs   the bytes of class Runtime (bindings/include/runtime.h asserts the same)
+//! field/      what kernels of the field find of their tasks
 //! ```
 //! A platform implements [`Finder`], which finds the build that a call belongs to: by the calling thread on a host, in a table
 //! on a device. This crate checks every value that foreign code passes. It checks pointers for null and alignment only, and trusts
@@ -15,6 +16,7 @@
 pub mod alias;
 pub mod build;
 pub mod calls;
+pub mod field;
 pub mod numbers;
 pub mod object;
 mod pointers;

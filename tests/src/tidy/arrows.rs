@@ -65,10 +65,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),
     ("pto-mpi", &["pto-abi", "pto-host"]),
-    ("pto-field-frame", &["pto-graph"]),
     (
         "pto-field",
-        &["pto-aicore-kernels", "pto-field-frame", "pto-host", "pto-native", "pto-image-build~"],
+        &["pto-aicore-kernels", "pto-foreign", "pto-host", "pto-native", "pto-image-build~"],
     ),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload", "pto-aicore-kernels"]),
     (
@@ -143,7 +142,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
     ("pto-plugins", &["pto-toolchain"]),
     ("pto-plugin-firmware", &["pto-firmware", "pto-plugins"]),
-    ("pto-field-kernels", &["pto-abi", "pto-field-frame", "pto-kernels-blob", "pto-plugins"]),
+    ("pto-field-kernels", &["pto-abi", "pto-foreign", "pto-kernels-blob", "pto-plugins"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-plugins"]),
     // What plays the device around the images.
     (

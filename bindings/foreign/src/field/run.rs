@@ -21,7 +21,7 @@ pub struct RunState {
     pub refusal: AtomicU32,
     /// The flag that it is about.
     pub flag: AtomicU32,
-    /// The [frame](crate::Frame) of its task.
+    /// The [frame](super::Frame) of its task.
     pub refused: AtomicU64,
     /// Bytes of the pool that are given out.
     pub pool_used: AtomicU64,

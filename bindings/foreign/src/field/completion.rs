@@ -4,7 +4,7 @@ use core::mem::MaybeUninit;
 use core::ptr::with_exposed_provenance;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::context::{AsyncContext, Condition};
+use super::context::{AsyncContext, Condition};
 
 /// Conditions that a kernel can register.
 const CAPACITY: u32 = 64;

@@ -6,7 +6,6 @@
 //! completion.rs  what its task waits for when it has returned
 //! run.rs         what all tasks of a run share on a device: flags, shared state, what went wrong
 //! ```
-#![no_std]
 
 mod completion;
 mod context;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_void};
 
-use crate::tensor::ChipTensor;
+use super::tensor::ChipTensor;
 
 /// Words of a kernel's arguments: the contexts are the last two.
 pub const WORDS: usize = 50;
