@@ -7,7 +7,7 @@ use std::ffi::{CString, c_char, c_void};
 use std::time::Instant;
 
 // The plug-in is linked for its symbols; the library of entry points adds one jump.
-use pto_acl_a2a3sim as _;
+use pto_acl as _;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::session::{Drive, Stream};
 use pto_host::virtual_time::VirtualOptions;
@@ -226,7 +226,7 @@ fn get_device_of(file: &str) -> Option<impl Fn(&mut i32) -> i32> {
 /// What the jump through the library of entry points costs: the same function of the same plug-in, with and without it.
 fn compare_jump() {
     let through = get_device_of("libascendcl.so");
-    let direct = get_device_of("libpto_acl_a2a3sim.so");
+    let direct = get_device_of("libpto_acl.so");
     let (Some(through), Some(direct)) = (through, direct) else {
         println!("the jump is not timed: build pto-acl-entry and pto-acl in the same folder first");
         return;

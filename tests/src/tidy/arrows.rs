@@ -48,22 +48,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-foreign", &["pto-abi", "pto-graph"]),
     ("pto-native", &["pto-foreign", "pto-host"]),
     ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
-    ("pto-handles", &[]),
     ("pto-acl-interface", &[]),
     ("pto-acl-entry", &["pto-acl-interface"]),
-    ("pto-acl-replay", &["pto-acl-interface", "pto-acl~", "pto-acl-entry~"]),
     (
         "pto-acl",
         &[
             "pto-acl-interface",
-            "pto-handles",
             "pto-host",
             "pto-native",
             "pto-timeline",
             "pto-acl-entry~",
+            "pto-image-build~",
         ],
     ),
-    ("pto-acl-virt", &["pto-acl", "pto-acl-entry~", "pto-host~", "pto-image-build~"]),
     ("pto-mpi", &["pto-abi", "pto-host"]),
     (
         "pto-field",

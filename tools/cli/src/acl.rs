@@ -24,6 +24,8 @@ use crate::output_file;
 /// The names that programs know the library by.
 const NAMES: &[&str] = &["libascendcl.so", "libacl_rt.so", "libmsprofiler.so", "libruntime.so"];
 const FILE: &str = "libascendcl.so";
+/// The plug-in for simulated devices and for the emulated machine.
+const PLUGIN: &str = "libpto_acl.so";
 /// The seed of virtual time, for the library.
 const SEED: &str = "PTO_ACL_SEED";
 /// The program that makes the calls of a record.
@@ -45,7 +47,9 @@ pub(crate) fn acl(args: &AclArgs) -> Result<Exit, Failure> {
         }
         AclCommand::Replay(args) => {
             let mut command = Command::new(beside(REPLAY).ok_or_else(|| {
-                Failure::usage(format!("there is no {REPLAY} beside this command; build it (`cargo build -p pto-acl-replay`)"))
+                Failure::usage(format!(
+                    "there is no {REPLAY} beside this command; build it (`cargo build -p pto-acl`)"
+                ))
             })?);
             command.arg(&args.record);
             run(command, &args.settings)
@@ -203,8 +207,8 @@ fn library(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-/// What the plug-in of a device is called.
-fn plugin(device: DeviceChoice) -> &'static str {
+/// What the library calls a device.
+fn name_of(device: DeviceChoice) -> &'static str {
     match device {
         DeviceChoice::A2a3sim => "a2a3sim",
         DeviceChoice::Virt => "virt",
@@ -215,7 +219,7 @@ fn plugin(device: DeviceChoice) -> &'static str {
 /// Refuses what the device does not have; `virt` is given an image first, if it has none.
 fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
     let Some(device) = args.device else { return Ok(()) };
-    let name = plugin(device);
+    let name = name_of(device);
     if args.is_virtual && device != DeviceChoice::A2a3sim {
         return Err(Failure::usage(format!(
             "--virtual belongs to --device a2a3sim, and {name} runs in real time; leave one of them out"
@@ -234,19 +238,13 @@ fn prepare(args: &AclSettings, library: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a device whose plug-in does not stand beside the library: the device `a2a3` has the vendor's library for that.
+/// Refuses a device whose plug-in is not beside the library: the device `a2a3` has the vendor's library for that.
 fn check_plugin(device: DeviceChoice, library: &Path) -> Result<(), Failure> {
-    let package = match device {
-        DeviceChoice::A2a3sim => "pto-acl",
-        DeviceChoice::Virt => "pto-acl-virt",
-        DeviceChoice::A2a3 => return Ok(()),
-    };
-    let file = format!("libpto_acl_{}.so", plugin(device));
-    if library.with_file_name(&file).is_file() {
+    if device == DeviceChoice::A2a3 || library.with_file_name(PLUGIN).is_file() {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "there is no {file} beside '{}'; build it (`cargo build -p {package}`)",
+        "there is no {PLUGIN} beside '{}'; build it (`cargo build -p pto-acl`)",
         library.display()
     )))
 }
@@ -276,7 +274,7 @@ fn path(folder: &Path) -> OsString {
 /// The settings that options ask for.
 fn variables(args: &AclSettings) -> Vec<(&'static str, OsString)> {
     let mut settings = Vec::new();
-    settings.extend(args.device.map(|device| ("PTO_ACL_DEVICE", plugin(device).into())));
+    settings.extend(args.device.map(|device| ("PTO_ACL_DEVICE", name_of(device).into())));
     settings.extend(args.devices.map(|devices| ("PTO_ACL_DEVICES", devices.to_string().into())));
     settings.extend(args.memory.map(|memory| ("PTO_ACL_MEMORY", memory.to_string().into())));
     if args.is_virtual {

@@ -75,7 +75,7 @@ fn steps_apart(root: &Path, lints: Vec<Step>) -> Vec<Step> {
             "what a task costs",
             "run --quiet --profile dist -p pto-bench --bin pto-count",
         ),
-        checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-handles"),
+        checker("loom tests", "loom", "-p pto-aicpu-fw -p pto-acl-interface"),
         checker("shuttle tests", "shuttle", "-p pto-aicpu-fw"),
         // One after the other: which mutant is chosen, is so for the whole process. Not optimised: they take longer to compile than to run.
         Step::cargo(

@@ -2,7 +2,7 @@
 //! no device has to be asked about, and hands the call on, with one jump through a table.
 //!
 //! ```text
-//! the program -> libascendcl.so -> libpto_acl_a2a3sim.so   a simulated device
+//! the program -> libascendcl.so -> libpto_acl.so   a simulated device, or the emulated machine
 //!                               -> the vendor's library    a real one, whose names are looked up in its own files first
 //! ```
 //! Beside the vendor's library it keeps the errors of the calls that it refuses itself. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.

@@ -2,8 +2,8 @@
 //!
 //! | `PTO_ACL_DEVICE` | what is loaded |
 //! |---|---|
-//! | `a2a3sim`, and without it | `libpto_acl_a2a3sim.so` beside this library: the simulator, in real or in virtual time |
-//! | `virt` | `libpto_acl_virt.so` beside this library: an emulated AArch64 machine |
+//! | `a2a3sim`, and without it | `libpto_acl.so` beside this library: the simulator, in real or in virtual time |
+//! | `virt` | the same file: an emulated AArch64 machine |
 //! | `a2a3` | the vendor's `libacl_rt.so` or `libascendcl.so` in `$ASCEND_HOME_PATH/lib64`, by its absolute path |
 //! | another name | `libpto_acl_NAME.so` beside this library |
 //!
@@ -61,9 +61,12 @@ fn own(name: &str) -> Result<(), String> {
         ));
     }
     let own = own_file().ok_or("the folder of libascendcl.so cannot be found")?;
-    let file = own.with_file_name(format!("libpto_acl_{name}.so"));
+    let (file, package) = match name {
+        "a2a3sim" | "virt" => ("libpto_acl.so".to_owned(), "pto-acl".to_owned()),
+        other => (format!("libpto_acl_{other}.so"), format!("pto-acl-{other}")),
+    };
+    let file = own.with_file_name(file);
     let library = Library::open(&file, Names::OfProcess).map_err(|why| {
-        let package = if name == "a2a3sim" { "pto-acl".to_owned() } else { format!("pto-acl-{name}") };
         format!("the plug-in of the device {name} cannot be loaded: {why}; build it (`cargo build -p {package}`), or set {DEVICE}")
     })?;
     let version = library.symbol(c"ptoAclPlugin").map(|function| {

@@ -1,10 +1,12 @@
 //! What the CANN interface has, for the library and for the command that starts programs on it: the names of the functions, the
-//! checks of arguments, the faults that a user can ask for, what a record of calls looks like, and how files in tile IR begin.
+//! checks of arguments, the faults that a user can ask for, what a record of calls looks like, how files in tile IR begin, and
+//! the tables of what programs name by handles.
 
 mod calls;
 mod checks;
 mod faults;
 mod functions;
+pub mod handles;
 mod tile_code;
 
 pub use calls::{Argument, Call, HEADER, Memory, Unreadable, Value, read};

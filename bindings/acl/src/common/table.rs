@@ -1,13 +1,13 @@
 //! Handles: numbers that were never used before. The low bits are not zero in a way that a pointer's are, the high ones say what it is.
 //!
-//! A handle that is not in the table was destroyed, or is none: it is never followed. Looking one up takes no lock (crate `pto-handles`).
+//! A handle that is not in the table was destroyed, or is none: it is never followed. Looking one up takes no lock (`pto_acl_interface::handles`).
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use pto_handles::{Held, Key, Slots};
+use pto_acl_interface::handles::{Held, Key, Slots};
 
 use super::refusal::{Answer, Refusal};
 use super::{checks, codes};

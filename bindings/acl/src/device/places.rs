@@ -8,7 +8,7 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pto_handles::Generation;
+use pto_acl_interface::handles::Generation;
 
 use super::fleet;
 use super::mapping::{self, PAGE, Shared, pages};

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+/// Which device takes the calls: the library of entry points reads it first.
+const DEVICE_VARIABLE: &str = "PTO_ACL_DEVICE";
 /// How many devices the process sees.
 pub(crate) const DEVICES_VARIABLE: &str = "PTO_ACL_DEVICES";
 /// Bytes of memory of a device.
@@ -16,21 +18,13 @@ const VISIBLE_VARIABLE: &str = "ASCEND_RT_VISIBLE_DEVICES";
 /// The most devices of a process.
 pub(crate) const MOST_DEVICES: usize = 64;
 
-/// What the devices of a plug-in are.
+/// What the devices are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub(crate) enum Machine {
     /// The simulator.
     Simulator,
     /// The emulated AArch64 machine. A process has one, because its memory is at the addresses of the machine.
     Virt,
-}
-
-/// What a plug-in has chosen, before the program can call anything.
-static MACHINE: OnceLock<Machine> = OnceLock::new();
-
-/// Chooses what the devices are; a plug-in for the simulator need not. Called when the plug-in is loaded.
-pub fn choose(machine: Machine) {
-    MACHINE.get_or_init(|| machine);
 }
 
 /// The settings of this process.
@@ -52,7 +46,8 @@ pub(crate) struct Settings {
 pub(crate) fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let machine = *MACHINE.get_or_init(|| Machine::Simulator);
+        let is_virt = std::env::var(DEVICE_VARIABLE).is_ok_and(|name| name == "virt");
+        let machine = if is_virt { Machine::Virt } else { Machine::Simulator };
         let (most, memory) = match machine {
             Machine::Simulator => (MOST_DEVICES as u64, 16 << 30),
             Machine::Virt => (1, 4 << 30),

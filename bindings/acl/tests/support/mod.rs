@@ -13,7 +13,7 @@ pub(crate) fn here() -> &'static Path {
 pub(crate) fn library_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.parent().expect("and a folder").to_path_buf();
-    for file in ["libascendcl.so", "libpto_acl_a2a3sim.so"] {
+    for file in ["libascendcl.so", "libpto_acl.so"] {
         assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
     }
     folder

@@ -57,7 +57,7 @@ const ASSEMBLY_PLACES: &[&str] = &[
 const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
     (
         "bindings/acl/entry/src/",
-        &["pto_host", "pto_native", "pto_handles", "pto_acl_a2a3sim", "thread_local!"],
+        &["pto_host", "pto_native", "::handles", "pto_acl::", "thread_local!"],
     ),
     (
         "bindings/acl/src/common/",
@@ -81,7 +81,7 @@ const INTERFACE_LAYERS: &[(&str, &[&str])] = &[
             "thread_local!",
         ],
     ),
-    ("bindings/acl/handles/src/", &["thread_local!"]),
+    ("bindings/acl/interface/src/", &["thread_local!"]),
 ];
 /// How many lines above an ordering its comment may begin.
 const COMMENT_REACH: usize = 12;

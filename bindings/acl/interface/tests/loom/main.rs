@@ -1,12 +1,12 @@
 //! Every order of steps of the threads that share a slot, and every value that the memory model lets a load see.
-//! `RUSTFLAGS="--cfg loom" cargo test -p pto-handles --test loom --release`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p pto-acl-interface --test loom --release`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::{cell::Cell, thread};
-use pto_handles::{Generation, Slot};
+use pto_acl_interface::handles::{Generation, Slot};
 
 /// An object that counts its ends. Its content is a plain cell, so that loom reports a look that nothing orders.
 struct Object {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-use pto_handles::{Key, Slots};
+use pto_acl_interface::handles::{Key, Slots};
 
 const MAKERS: usize = 2;
 const OBJECTS: usize = 20_000;

@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::slot::Slot;
+use super::slot::Slot;
 
 const INDEX_BITS: u32 = 24;
 const ROUND_BITS: u32 = 12;

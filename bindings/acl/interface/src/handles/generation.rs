@@ -1,6 +1,6 @@
 //! How often a table was changed. Whoever has looked something up in it may use that again as long as the number is the same.
 
-use crate::sync::{AtomicU64, Ordering};
+use super::sync::{AtomicU64, Ordering};
 
 /// The number of a table's changes. It begins with 1, so that nothing was looked up at 0.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 
 use std::ops::Deref;
 
-use crate::sync::{AtomicU64, Ordering, UnsafeCell};
+use super::sync::{AtomicU64, Ordering, UnsafeCell};
 
 const OPEN: u64 = 1 << 31;
 const OPENING: u64 = 1 << 30;

@@ -5,7 +5,7 @@
 //! slots.rs        as many places as there are objects, and the keys that name them
 //! generation.rs   how often a table was changed: what was looked up before counts until then. loom checks this file.
 //! ```
-//! The tables of `libascendcl` stand on this crate. Its libraries avoid thread-local variables, which old versions of the C library fail to
+//! The tables of a plug-in use this module. Its libraries avoid thread-local variables, which old versions of the C library fail to
 //! set up on AArch64; so crates for the same purpose that keep state in each thread do not fit.
 
 mod generation;

@@ -1,6 +1,8 @@
-//! A program in C on the emulated machine, through the plug-in `virt`. Firmware and kernels are built, and flashed into a folder of the test.
+//! A program in C on the emulated machine, on the device `virt` of the plug-in. Firmware and kernels are built, and flashed into a folder of the test.
 //!
 //! Needs QEMU and a compiler for AArch64; both are brought where they are missing (see `pto_image_build`).
+
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,20 +12,7 @@ use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
 use pto_image_build::{Profile, Request, packages};
 
-/// The folder of this crate.
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Where cargo has put the libraries: beside this test.
-fn library_folder() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    let folder = test.parent().expect("and a folder").to_path_buf();
-    for file in ["libascendcl.so", "libpto_acl_virt.so"] {
-        assert!(folder.join(file).is_file(), "{file} is missing in {}", folder.display());
-    }
-    folder
-}
+use support::{compiler, here, library_folder};
 
 fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
@@ -37,25 +26,17 @@ fn run(command: &mut Command) -> String {
     said
 }
 
-/// A compiler for C with warnings as errors, and our headers.
-fn compiler() -> Command {
-    let mut command = Command::new("cc");
-    command.args(["-D_GNU_SOURCE", "-O1", "-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]);
-    command.arg(here().join("../include"));
-    command
-}
-
 /// Compiles sources to a program that is linked with the library.
 fn build(sources: &[PathBuf], to: &Path) {
-    let mut command = compiler();
-    command.args(sources).arg("-pthread").arg("-o").arg(to);
+    let mut command = compiler("cc", "-std=c11");
+    command.args(sources).arg("-o").arg(to);
     run(command.arg("-L").arg(library_folder()).arg("-lascendcl"));
 }
 
 /// A program that finds the plug-in, on a machine with the images in `home`. A wait that does not end would be a defect.
 fn start(program: &Path, home: &Path) -> Command {
-    let mut command = Command::new("timeout");
-    command.arg("300").arg(program).env("LD_LIBRARY_PATH", library_folder());
+    let mut command = support::start(Path::new("timeout"));
+    command.arg("300").arg(program);
     command.env("PTO_ACL_DEVICE", "virt").env("PTO_HOME", home);
     command
 }
@@ -74,7 +55,7 @@ fn flash(home: &Path) {
     Store::at(home.to_path_buf()).flash(FlashDevice::Virt, &images).expect("it is flashed");
 }
 
-const DOUBLES: &str = include_str!("../../tests/doubles.workload");
+const DOUBLES: &str = include_str!("doubles.workload");
 
 #[test]
 fn a_program_runs_on_the_emulated_machine() {
@@ -83,9 +64,9 @@ fn a_program_runs_on_the_emulated_machine() {
         ["machine", "kernels.so", "doubles.ptop", "home", "empty"]
             .map(|name| folder.path().join(name));
     flash(&home);
-    build(&[here().join("tests/machine.c")], &program);
-    let source = here().join("../tests/c/conformance/object.c");
-    run(compiler().args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
+    build(&[here().join("tests/c/machine.c")], &program);
+    let source = here().join("tests/c/conformance/object.c");
+    run(compiler("cc", "-std=c11").args(["-shared", "-fPIC"]).arg(source).arg("-o").arg(&object));
     let checked = Workload::parse(DOUBLES).expect("a workload").check().expect("a sound one");
     std::fs::write(&model, Program::of_workload(&checked).expect("a program").to_bytes())
         .expect("a file");
@@ -97,7 +78,7 @@ fn a_program_runs_on_the_emulated_machine() {
     assert_eq!(run(&mut machine(&home)), "machine: ok\n");
     // The conformance suite, without what needs pages and kernels of the program.
     let suite = ["main", "basics", "streams", "memory", "order", "kernels", "tiles", "rest"];
-    let source = |name: &str| here().join(format!("../tests/c/conformance/{name}.c"));
+    let source = |name: &str| here().join(format!("tests/c/conformance/{name}.c"));
     let conformance = folder.path().join("conformance");
     build(&suite.map(source), &conformance);
     let said = run(start(&conformance, &home).arg(&object).arg("machine"));
@@ -105,7 +86,7 @@ fn a_program_runs_on_the_emulated_machine() {
     assert!(said.ends_with(", 0 failed\n") && count >= 700, "{said}");
     // However a process ends, its machine does.
     let ends = folder.path().join("ends");
-    build(&[here().join("../tests/c/ends.c")], &ends);
+    build(&[here().join("tests/c/ends.c")], &ends);
     for way in ["return", "_exit", "fork", "busy", "reset"] {
         assert_eq!(run(start(&ends, &home).arg(way)), format!("{way}: ok\n"));
     }

@@ -18,7 +18,7 @@ const ROOM: usize = 64;
 
 /// Why a record cannot be replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(String);
+pub(crate) struct Failure(String);
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,13 +30,13 @@ impl std::error::Error for Failure {}
 
 /// A call that ended otherwise than in the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// The line of the record.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The function.
-    pub function: String,
+    pub(crate) function: String,
     /// What is otherwise.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for Difference {
@@ -47,18 +47,18 @@ impl fmt::Display for Difference {
 
 /// How a replay ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// The calls that were made.
-    pub calls: usize,
+    pub(crate) calls: usize,
     /// Those that ended otherwise, in the order of the record.
-    pub differences: Vec<Difference>,
+    pub(crate) differences: Vec<Difference>,
 }
 
 /// Makes the calls of the record in `file` again.
 ///
 /// # Errors
 /// [`Failure`]: the record cannot be read, it has a call that no replay can make, or the library cannot be loaded. Nothing was called then.
-pub fn replay(file: &Path) -> Result<Outcome, Failure> {
+pub(crate) fn replay(file: &Path) -> Result<Outcome, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure(error.to_string()))?;
     let calls = pto_acl_interface::read(&text).map_err(|error| Failure(error.to_string()))?;
     let mut calls: Vec<(usize, Call)> =
@@ -346,8 +346,8 @@ fn read(here: u64, bytes: usize) -> Vec<u8> {
 mod tests {
     use pto_acl_interface::{Argument, Call, Memory, Value};
 
+    use super::super::places::Places;
     use super::{Prepared, check, read};
-    use crate::places::Places;
 
     #[test]
     fn what_a_record_has_left_out_is_not_replayed() {

@@ -1,8 +1,7 @@
 //! A record of calls and its replay: programs in C against the library, which is built before these tests.
 
-#[path = "../../tests/support/program.rs"]
+#[path = "support/program.rs"]
 mod program;
-#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use std::path::Path;

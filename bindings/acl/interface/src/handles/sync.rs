@@ -1,4 +1,4 @@
-//! The one module that names the atomics of this crate: those of the standard library, or those of loom.
+//! The one module that names the atomics of handles: those of the standard library, or those of loom.
 
 #[cfg(loom)]
 pub(crate) use loom::{

@@ -1,4 +1,16 @@
 //! `pto-acl-replay FILE`: makes the calls of a record again, and says which of them end otherwise. `pto acl replay` starts it.
+//!
+//! ```text
+//! record    the calls of a program, each with what it was given, what it read and what it gave (pto_acl_interface::Call)
+//! plan      which memory and which functions they need; what no replay can do is refused before the first call
+//! play      a thread for each thread of the record; a call begins when all calls are over that were over when it began
+//! ```
+//! Handles and addresses differ from run to run. A word that was a handle, or an address within a block, becomes that of this run.
+//! The calls go to whatever library is loaded under the name `libascendcl.so`: nothing of the plug-in is linked.
+
+mod library;
+mod places;
+mod play;
 
 use std::process::ExitCode;
 
@@ -8,7 +20,7 @@ fn main() -> ExitCode {
         eprintln!("pto-acl-replay: name the file of one record: pto-acl-replay FILE");
         return ExitCode::from(2);
     };
-    match pto_acl_replay::replay(file.as_ref()) {
+    match play::replay(file.as_ref()) {
         Ok(outcome) => {
             for difference in &outcome.differences {
                 println!("{difference}");
