@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use pto_plugins::{Image, Source};
+use pto_image_build::sources::{Image, Source};
 
 /// The binary that is the image `virt`.
 const VIRT: &str = "pto-example-virt";
@@ -26,7 +26,7 @@ fn main() {
     ];
     let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
     let includes: Vec<_> = env::split_paths(&include).collect();
-    if let Err(refused) = pto_plugins::link(image, VIRT, &sources, &includes) {
+    if let Err(refused) = pto_image_build::sources::link(image, VIRT, &sources, &includes) {
         panic!("{refused}");
     }
 }

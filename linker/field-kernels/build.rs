@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use pto_plugins::{Core, Image, KernelSource, Named};
+use pto_image_build::sources::{Core, Image, KernelSource, Named};
 
 const BINARY: &str = "pto-field-kernels";
 
@@ -50,7 +50,9 @@ fn main() {
         let stem = format!("kernels_{number}");
         let source = KernelSource { path, core: *core, names: &names, stem: &stem };
         let prelude = headers.join("pto_field_prelude.h");
-        if let Err(refused) = pto_plugins::link_kernels(BINARY, &source, &prelude, &includes) {
+        if let Err(refused) =
+            pto_image_build::sources::link_kernels(BINARY, &source, &prelude, &includes)
+        {
             eprintln!("{refused}");
             for line in refused.to_string().lines() {
                 println!("cargo::error={line}");

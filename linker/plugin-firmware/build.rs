@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use pto_plugins::{Image, Language, Source};
+use pto_image_build::sources::{Image, Language, Source};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -46,7 +46,9 @@ fn main() {
     }
     let include = env::var_os("DEP_PTO_FIRMWARE_INCLUDE").expect("pto-firmware says where");
     let includes: Vec<_> = env::split_paths(&include).collect();
-    if let Err(refused) = pto_plugins::link(image, "pto-fw-plugins", &sources, &includes) {
+    if let Err(refused) =
+        pto_image_build::sources::link(image, "pto-fw-plugins", &sources, &includes)
+    {
         eprintln!("{refused}");
         for line in refused.to_string().lines() {
             println!("cargo::error={line}");

@@ -23,7 +23,7 @@
 //! | `aarch64-unknown-none` | `virt` | `bin` |
 //!
 //! Builders in C (`c-builder/include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`bindings/include/runtime.h`) are
-//! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto-plugins`, a build-dependency, compiles them:
+//! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto_image_build::sources`, in a build script, compiles them (the crate without its default features):
 //!
 //! ```ignore
 //! pto_firmware::cpp_builder!(attention = "build_graph_aicpu");

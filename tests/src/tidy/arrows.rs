@@ -38,8 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-acl-interface",
         ],
     ),
-    ("pto-toolchain", &[]),
-    ("pto-image-build", &["pto-host", "pto-toolchain"]),
+    ("pto-image-build", &["pto-host?"]),
     (
         "pto-bench",
         &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-check", "pto-aicpu-fw~"],
@@ -104,7 +103,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-bench",
         ],
     ),
-    ("xtask", &["pto-abi", "pto-graph", "pto-toolchain"]),
+    ("xtask", &["pto-abi", "pto-graph", "pto-image-build"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
     ("pto-c-builder", &["pto-abi", "pto-graph", "pto-foreign"]),
@@ -137,10 +136,9 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
-    ("pto-plugins", &["pto-toolchain"]),
-    ("pto-plugin-firmware", &["pto-firmware", "pto-plugins"]),
-    ("pto-field-kernels", &["pto-abi", "pto-foreign", "pto-kernels-blob", "pto-plugins"]),
-    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-plugins"]),
+    ("pto-plugin-firmware", &["pto-firmware", "pto-image-build"]),
+    ("pto-field-kernels", &["pto-abi", "pto-foreign", "pto-kernels-blob", "pto-image-build"]),
+    ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-image-build"]),
     // What plays the device around the images.
     (
         "pto-cann-emulator",

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use pto_toolchain::packages;
+use pto_image_build::toolchain::packages;
 
 use crate::cargo::cargo;
 use crate::race::succeed;

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pto_toolchain::packages::{self, LIBCLANG, MPICH, OPENMPI, Program};
+use pto_image_build::toolchain::packages::{self, LIBCLANG, MPICH, OPENMPI, Program};
 
 use crate::cargo::cargo;
 use crate::steps::Ran;

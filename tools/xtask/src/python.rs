@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pto_toolchain::{ToolError, packages};
+use pto_image_build::toolchain::{ToolError, packages};
 
 use crate::cargo::{build_once, cargo};
 

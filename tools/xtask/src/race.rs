@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use cargo_metadata::Message;
-use pto_toolchain::{packages, provide_std_source};
+use pto_image_build::toolchain::{packages, provide_std_source};
 
 use crate::cargo::cargo;
 use crate::steps::Ran;

@@ -1,10 +1,10 @@
 //! `stand-in`: builds the folder with our libraries under the names of the vendor's, and the programs that play the device
-//! (`pto_toolchain::stand_in`), as `target/stand-in`.
+//! (`pto_image_build::toolchain::stand_in`), as `target/stand-in`.
 
 use std::path::Path;
 use std::process::Command;
 
-use pto_toolchain::stand_in;
+use pto_image_build::toolchain::stand_in;
 
 use crate::cargo::cargo;
 

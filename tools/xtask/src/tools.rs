@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_toolchain::{BARE_METAL, LINUX, Source, ToolError, Toolchain, packages};
+use pto_image_build::toolchain::{BARE_METAL, LINUX, Source, ToolError, Toolchain, packages};
 
 use crate::cargo::cargo;
 

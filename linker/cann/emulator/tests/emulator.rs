@@ -1,5 +1,5 @@
 //! What the program says to who calls it wrongly. That this test is here lets cargo build the program with the tests of the workspace: those
-//! that run images of this machine start it (`pto_toolchain::stand_in::native`).
+//! that run images of this machine start it (`pto_image_build::toolchain::stand_in::native`).
 
 use std::process::{Command, Output};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::refused::Refused;
-use crate::tool::{self, Tool};
+use super::refused::Refused;
+use super::tool::{self, Tool};
 
 /// A function of a source, and what the blob calls it.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::refused::Refused;
-use crate::tool::{self, Tool};
+use super::refused::Refused;
+use super::tool::{self, Tool};
 
 /// Flags for every source: nothing unwinds, nothing of a library is assumed.
 pub(crate) const FLAGS: &[&str] = &[

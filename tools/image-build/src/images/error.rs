@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::toolchain::ToolError;
 use pto_host::fw::ImageError;
-use pto_toolchain::ToolError;
 
-use crate::request::Platform;
+use super::request::Platform;
 
 /// Why there is no image.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-use pto_toolchain::packages;
-
-use crate::{Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels};
+use super::{Core, Image, KernelSource, Named, Refused, Source, Tool, compile, compile_kernels};
+use crate::toolchain::packages;
 
 fn include() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bindings/include")

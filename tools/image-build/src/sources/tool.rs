@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::refused::Refused;
+use super::refused::Refused;
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{ToolError, debian, process};
+use super::{ToolError, debian, process};
 
 /// How long rustup may take.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(60);

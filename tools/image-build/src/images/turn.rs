@@ -6,9 +6,9 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use crate::cargo::Job;
-use crate::error::BuildError;
-use crate::request::Request;
+use super::cargo::Job;
+use super::error::BuildError;
+use super::request::Request;
 
 /// A turn to build in a folder of cargo's, until it is dropped, or its process ends.
 #[must_use]

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::toolchain::{self, Source};
 use pto_host::abi::CoreKind;
 use pto_host::fw::{Machine, Tracing};
-use pto_toolchain::Source;
 
 /// For which platform an image is built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +21,9 @@ impl Request {
     #[must_use]
     pub const fn triple(&self) -> &'static str {
         match (self.platform, self.machine) {
-            (Platform::Virt, _) => pto_toolchain::BARE_METAL,
-            (Platform::Cann, Machine::Aarch64) => pto_toolchain::LINUX,
-            (Platform::Cann, Machine::X86_64) => pto_toolchain::DEVELOPMENT,
+            (Platform::Virt, _) => toolchain::BARE_METAL,
+            (Platform::Cann, Machine::Aarch64) => toolchain::LINUX,
+            (Platform::Cann, Machine::X86_64) => toolchain::DEVELOPMENT,
         }
     }
 }

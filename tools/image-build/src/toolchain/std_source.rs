@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{ToolError, process};
+use super::{ToolError, process};
 
 /// How long rustup may take.
 const RUSTUP_LIMIT: Duration = Duration::from_secs(120);

@@ -1,4 +1,4 @@
-//! Compiles graph builders in C and C++ to objects that a firmware image can hold. Build scripts of images use this crate.
+//! Compiles graph builders in C and C++ to objects that a firmware image can hold. Build scripts of images use this module.
 //!
 //! ```text
 //! Source --g++ -c--> object --ld -r--> one without groups --checked--> what it defines and needs (check.rs)
@@ -153,5 +153,5 @@ pub fn link(
     Ok(())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "toolchain"))]
 mod tests;

@@ -1,8 +1,8 @@
 //! Finds or installs the tools that build and run firmware images: a compiler for AArch64, the cross tools, the emulators.
-//! The crate is small, because `xtask` is built for every command.
+//! It needs little, because `xtask` is built for every command.
 //!
 //! ```text
-//! Toolchain::provide --> the compiler in use, with a target that rustup adds          toolchain.rs
+//! Toolchain::provide --> the compiler in use, with a target that rustup adds          compiler.rs
 //!                    '-> Debian's compiler in a cache                                 debian.rs
 //! provide_std_source --> the source of its standard library                           std_source.rs
 //! stand_in           --> the folder that stands for CANN's
@@ -10,15 +10,15 @@
 //! ```
 //! `process` runs programs within a limit.
 
+mod compiler;
 mod debian;
 pub mod packages;
 mod process;
 pub mod stand_in;
 mod std_source;
-mod toolchain;
 
+pub use compiler::{Source, Toolchain};
 pub use std_source::provide_std_source;
-pub use toolchain::{Source, Toolchain};
 
 /// The Rust target of what boots on the bare machine.
 pub const BARE_METAL: &str = "aarch64-unknown-none";

@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use cargo_metadata::{Artifact, CrateType, Message, TargetKind};
 
+use crate::toolchain::{Toolchain, packages};
 use pto_host::abi::CoreKind;
 use pto_host::fw::{Machine, Tracing};
-use pto_toolchain::{Toolchain, packages};
 
-use crate::error::BuildError;
-use crate::request::{BuilderSource, KernelSource, Platform, Profile, Request};
+use super::error::BuildError;
+use super::request::{BuilderSource, KernelSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 /// Those that are shipped are without debug information, also that of the standard library; symbols stay.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::check::{self, Named};
-use crate::object::{FLAGS, whole_object};
-use crate::refused::Refused;
-use crate::tool::{self, Tool};
+use super::check::{self, Named};
+use super::object::{FLAGS, whole_object};
+use super::refused::Refused;
+use super::tool::{self, Tool};
 
 /// The core that a kernel is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

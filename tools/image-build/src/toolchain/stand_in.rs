@@ -11,8 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::toolchain::{Source, Toolchain};
-use crate::{DEVELOPMENT, LINUX, ToolError, packages};
+use super::compiler::{Source, Toolchain};
+use super::{DEVELOPMENT, LINUX, ToolError, packages};
 
 /// The library, as cargo calls it.
 pub const LIBRARY: &str = "libpto_cann_stand_in.so";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::{ToolError, process};
+use super::{ToolError, process};
 
 /// How long one call of apt may take.
 const APT_LIMIT: Duration = Duration::from_secs(600);
