@@ -82,7 +82,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-mpi",
             "pto-bench",
             "pto-native",
-            "pto-cann-stand-in~",
+            "pto-cann-device~",
         ],
     ),
     (
@@ -131,7 +131,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-c-builder",
             "pto-image-build",
             "pto-host",
-            "pto-cann-stand-in~",
+            "pto-cann-device~",
             "pto-acl-entry~",
         ],
     ),
@@ -141,11 +141,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-image-build"]),
     // What plays the device around the images.
     (
-        "pto-cann-emulator",
+        "pto-cann-device",
         &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
     ),
-    // It checks the host, and shares nothing with it.
-    ("pto-cann-stand-in", &[]),
     (
         "pto-linker-tests",
         &[

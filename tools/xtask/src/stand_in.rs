@@ -11,7 +11,8 @@ use crate::cargo::cargo;
 /// Builds everything, lays it out, and says how it is used.
 pub(crate) fn make(root: &Path, target: &Path) -> Result<(), String> {
     let mut library = cargo(root);
-    library.args(["build", "--package", "pto-cann-stand-in", "--target-dir"]).arg(target);
+    library.args(["build", "--package", stand_in::PACKAGE, "--lib", "--no-default-features"]);
+    library.arg("--target-dir").arg(target);
     run(&mut library)?;
     let mut emulators = Vec::new();
     for triple in stand_in::targets() {

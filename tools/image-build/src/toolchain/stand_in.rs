@@ -20,6 +20,8 @@ pub const LIBRARY: &str = "libpto_cann_stand_in.so";
 pub const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
 /// The program that plays the device.
 const EMULATOR: &str = "pto-cann-emulator";
+/// The package with both.
+pub const PACKAGE: &str = "pto-cann-device";
 /// The profile of the workspace that it is built with.
 const PROFILE: &str = "emulator";
 
@@ -39,7 +41,7 @@ pub fn emulator(
     triple: &'static str,
     say: &dyn Fn(&str),
 ) -> Result<(Command, PathBuf), ToolError> {
-    cargo.args(["build", "--quiet", "--package", EMULATOR, "--bin", EMULATOR]);
+    cargo.args(["build", "--quiet", "--package", PACKAGE, "--bin", EMULATOR]);
     cargo.args(["--profile", PROFILE, "--target", triple, "--target-dir"]).arg(target_folder);
     if triple == LINUX {
         let programs = [packages::QEMU_USER, packages::CROSS_C];

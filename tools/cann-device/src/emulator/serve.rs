@@ -1,4 +1,4 @@
-//! The device side of the stand-in for the vendor's libraries (`linker/cann/stand-in`): AICPUs and AICores that take orders
+//! The device side of the stand-in for the vendor's libraries (`../stand_in`): AICPUs and AICores that take orders
 //! from another process, which shares the memory.
 //!
 //! ```text
