@@ -4,6 +4,9 @@
 use std::path::PathBuf;
 use std::{env, fs};
 
+#[cfg(feature = "field")]
+mod field_kernels;
+
 const SCRIPT: &str = "pto-blob.ld";
 /// What the linker would have to relocate at run time stands in .rela.dyn, which the script refuses.
 const ARGUMENTS: [&str; 4] = ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"];
@@ -11,6 +14,8 @@ const ARGUMENTS: [&str; 4] = ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "-
 fn main() {
     println!("cargo::rerun-if-changed={SCRIPT}");
     println!("cargo::rerun-if-changed=build.rs");
+    #[cfg(feature = "field")]
+    field_kernels::compile();
     let of_target = |name| env::var(format!("CARGO_CFG_TARGET_{name}")).unwrap_or_default();
     let is_bare = of_target("OS") == "none";
     // For the development machine the profiles of images alone make a blob: their name is that of the folder.

@@ -151,7 +151,7 @@ fn a_builder_that_follows_an_address_of_the_device_is_found() {
 
 #[test]
 fn the_headers_are_c11_and_cpp17() {
-    let firmware = here().join("../../linker/c-builder/include/pto_firmware.h");
+    let firmware = here().join("../../linker/firmware/include/pto_firmware.h");
     for header in [
         include().join("pto_range.h"),
         include().join("pto_runtime.h"),

@@ -22,23 +22,27 @@
 //! | `aarch64-unknown-linux-gnu` | `cann` | `cdylib` |
 //! | `aarch64-unknown-none` | `virt` | `bin` |
 //!
-//! Builders in C (`c-builder/include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`bindings/include/runtime.h`) are
+//! Builders in C (`include/pto_firmware.h`) and plugins in C++ for `class Runtime` (`bindings/include/runtime.h`) are
 //! linked in as objects, and named by [`c_builder!`] and [`cpp_builder!`]; `pto_image_build::sources`, in a build script, compiles them (the crate without its default features):
 //!
 //! ```ignore
 //! pto_firmware::cpp_builder!(attention = "build_graph_aicpu");
 //! pto_firmware::firmware! { struct Builders { "attention" => attention } }
 //! ```
+//!
+//! [`virt`] and `cann` are the code of an image that is specific to its machine; [`c_builder`](mod@c_builder) is what builders in C and C++
+//! call, on both.
 #![no_std]
 
+pub mod c_builder;
+#[cfg(not(target_os = "none"))]
+pub mod cann;
+pub mod virt;
+
+#[doc(hidden)]
+pub use pto_abi as abi;
 pub use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 pub use pto_aicore_kernels::func;
-pub use pto_c_builder::{c_builder, cpp_builder};
 /// What programs are written against, in full.
 pub use pto_graph as graph;
 pub use pto_graph::{BuildError, EdgeOutcome, GraphBuilder, StreamBuilder, TaskSpec};
-
-#[cfg(target_os = "linux")]
-pub use pto_cann_platform::firmware;
-#[cfg(target_os = "none")]
-pub use pto_virt_platform::firmware;

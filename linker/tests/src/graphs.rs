@@ -4,8 +4,8 @@
 use pto_abi::RuntimeVariant;
 use pto_abi::kinds::GraphFlags;
 use pto_aicore_kernels::dag_value;
+use pto_firmware::virt::builders;
 use pto_graph::{BuildError, GraphParts, SubmittedGraph};
-use pto_virt_platform::builders;
 
 /// A graph of the test image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

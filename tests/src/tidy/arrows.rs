@@ -106,38 +106,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &["pto-abi", "pto-graph", "pto-image-build"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
-    ("pto-c-builder", &["pto-abi", "pto-graph", "pto-foreign"]),
-    ("pto-virt-platform", DEVICE_ARROWS),
-    ("pto-cann-platform", DEVICE_ARROWS),
     (
         "pto-firmware",
-        &[
-            "pto-abi",
-            "pto-graph",
-            "pto-aicore-kernels",
-            "pto-c-builder",
-            "pto-virt-platform",
-            "pto-cann-platform",
-        ],
+        &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-foreign"],
     ),
-    ("pto-virt-image", &["pto-virt-platform", "pto-examples", "pto-abi", "pto-aicore-kernels"]),
     (
-        "pto-cann-image",
+        "pto-images",
         &[
-            "pto-cann-platform",
+            "pto-firmware",
             "pto-examples",
-            "pto-abi",
-            "pto-aicore-kernels",
-            "pto-c-builder",
             "pto-image-build",
-            "pto-host",
+            "pto-abi~",
+            "pto-host~",
             "pto-cann-device~",
             "pto-acl-entry~",
         ],
     ),
-    ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels"]),
-    ("pto-plugin-firmware", &["pto-firmware", "pto-image-build"]),
-    ("pto-field-kernels", &["pto-abi", "pto-foreign", "pto-kernels-blob", "pto-image-build"]),
+    ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels", "pto-foreign?", "pto-image-build?"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-image-build"]),
     // What plays the device around the images.
     (
@@ -153,16 +138,12 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-host",
             "pto-aicpu-fw",
             "pto-aicore-kernels",
-            "pto-virt-platform",
+            "pto-firmware",
             "pto-kernels-blob",
             "pto-image-build",
         ],
     ),
 ];
-
-/// What a platform of an image may depend on.
-const DEVICE_ARROWS: &[&str] =
-    &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-c-builder"];
 
 /// Crates that run on the device, and what they may take from others: nothing of it needs std.
 const DEVICE_CRATES: &[&str] = &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Finding;
 
 /// Is `folder`, from the workspace's folder, called like its crate? The crate's name without `pto-` is the end of
-/// the folder's path, with `-` between its parts: `linker/virt/platform` holds `pto-virt-platform`.
+/// the folder's path, with `-` between its parts: `bindings/acl/entry` holds `pto-acl-entry`.
 #[must_use]
 pub fn is_called_like(folder: &str, package: &str) -> bool {
     let name = package.strip_prefix("pto-").unwrap_or(package);
@@ -74,8 +74,8 @@ mod tests {
     fn a_crate_gives_its_folder_its_name() {
         assert!(is_called_like("abi", "pto-abi"));
         assert!(is_called_like("tools/xtask", "xtask"));
-        assert!(is_called_like("linker/virt/platform", "pto-virt-platform"));
-        assert!(!is_called_like("linker/virt", "pto-fw-virt"));
+        assert!(is_called_like("bindings/acl/entry", "pto-acl-entry"));
+        assert!(!is_called_like("linker/images", "pto-fw-virt"));
         assert!(!is_called_like("tools/fw-build", "pto-image-build"));
         assert!(!is_called_like("bindings/mpic", "pto-c"), "a part of a name is not the name");
     }

@@ -120,7 +120,7 @@ fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
         "no network",
         "apt-get download libllvm99 libstd-rust-web-9.9 libstd-rust-web-dev rust-web-src rustc-web (about 140 MB",
         "unpacking rustc-web_9.9.9.deb",
-        "building pto-virt-image",
+        "building pto-images",
     ] {
         assert!(told.contains(sentence), "{sentence} in\n{told}");
     }
@@ -144,7 +144,7 @@ fn debians_compiler_is_looked_up_fetched_wrapped_and_used() {
         "--target aarch64-unknown-none",
         "-Z build-std=core,alloc,compiler_builtins",
         "--profile firmware",
-        "--package pto-virt-image",
+        "--package pto-images",
     ] {
         assert!(cargo.contains(words), "{words} in {cargo}");
     }

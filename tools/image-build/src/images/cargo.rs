@@ -47,11 +47,15 @@ const TRACING: &str = "tracing";
 const WITHOUT_TABLES: [(&str, &str); 2] =
     [("CARGO_ENCODED_RUSTFLAGS", "-Zrelax-elf-relocations=yes"), ("RUSTC_BOOTSTRAP", "1")];
 
-/// The package with the library's kernels.
-const KERNELS: &str = "pto-kernels-blob";
+/// The package with the firmware images.
+const IMAGES: &str = "pto-images";
+/// Its feature whose builders are sources in C and C++.
+const PLUGINS: &str = "plugins";
 
-/// The package with kernels of the field.
+/// The package with the kernels: its binary with those of the library, and the one with those of the field, which is a feature.
+const KERNELS: &str = "pto-kernels-blob";
 const FIELD_KERNELS: &str = "pto-field-kernels";
+const FIELD: &str = "field";
 
 /// One call of cargo.
 pub(crate) struct Job {
@@ -61,6 +65,8 @@ pub(crate) struct Job {
     /// Which of its binaries; empty: all of them.
     binaries: Vec<String>,
     features: Vec<String>,
+    /// Whether the kernels are those of the request.
+    is_field: bool,
     profile: Profile,
     /// Whether it makes firmware. Kernels are built in one way only.
     is_firmware: bool,
@@ -79,32 +85,34 @@ impl Job {
         if !folder.join("linker").is_dir() {
             return Err(BuildError::NoSources(folder));
         }
-        let firmware = match request.platform {
-            _ if !request.builders.is_empty() => "pto-plugin-firmware",
-            Platform::Virt => "pto-virt-image",
-            Platform::Cann => "pto-cann-image",
+        let builders = (!request.builders.is_empty()).then(|| PLUGINS.to_owned());
+        let firmware = Self {
+            folder: folder.clone(),
+            package: Some(IMAGES),
+            binaries: Vec::new(),
+            features: features(request).into_iter().chain(builders).collect(),
+            is_field: false,
+            profile,
+            is_firmware: true,
+            what: IMAGES.to_owned(),
         };
-        let kernels = if request.kernels.is_empty() { KERNELS } else { FIELD_KERNELS };
         // The blob that `virt` has is that of a real device as well.
-        let packages: &[_] = match (request.platform, request.machine) {
-            (Platform::Cann, Machine::Aarch64) => &[(firmware, profile)],
-            (Platform::Virt, _) | (Platform::Cann, Machine::X86_64) => {
-                &[(firmware, profile), (kernels, Profile::Small)]
-            }
+        if (request.platform, request.machine) == (Platform::Cann, Machine::Aarch64) {
+            return Ok(vec![firmware]);
+        }
+        let is_field = !request.kernels.is_empty();
+        let binary = if is_field { FIELD_KERNELS } else { KERNELS };
+        let kernels = Self {
+            folder,
+            package: Some(KERNELS),
+            binaries: vec![binary.to_owned()],
+            features: Vec::new(),
+            is_field,
+            profile: Profile::Small,
+            is_firmware: false,
+            what: binary.to_owned(),
         };
-        let job = |&(package, profile): &(&'static str, Profile)| {
-            let is_firmware = !matches!(package, KERNELS | FIELD_KERNELS);
-            Self {
-                folder: folder.clone(),
-                package: Some(package),
-                binaries: Vec::new(),
-                features: if is_firmware { features(request) } else { Vec::new() },
-                profile,
-                is_firmware,
-                what: package.to_owned(),
-            }
-        };
-        Ok(packages.iter().map(job).collect())
+        Ok(vec![firmware, kernels])
     }
 
     /// What a crate of a user's own needs.
@@ -117,6 +125,7 @@ impl Job {
             package: None,
             binaries,
             features: features(request),
+            is_field: false,
             profile,
             is_firmware,
             what: format!("{part} in '{}'", folder.display()),
@@ -305,8 +314,10 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
         false if job.binaries.is_empty() => command.arg("--bins"),
         false => command.args(job.binaries.iter().flat_map(|name| ["--bin", name])),
     };
-    if !job.features.is_empty() {
-        command.args(["--features", &job.features.join(",")]);
+    let field = job.is_field.then_some(FIELD);
+    let features: Vec<_> = job.features.iter().map(String::as_str).chain(field).collect();
+    if !features.is_empty() {
+        command.args(["--features", &features.join(",")]);
     }
     command.args(["--target", request.triple()]);
     command.args(["--message-format", "json-render-diagnostics"]);
@@ -327,7 +338,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     if !request.builders.is_empty() {
         command.env("PTO_FW_BUILDERS", builders(request)?);
     }
-    if job.package == Some(FIELD_KERNELS) {
+    if job.is_field {
         command.env("PTO_FW_KERNELS", kernels(request)?);
         let whole = request.kernel_includes.iter().map(|path| whole(path));
         let includes = std::env::join_paths(whole.collect::<Result<Vec<_>, _>>()?);
@@ -361,7 +372,7 @@ fn command(request: &Request, toolchain: &Toolchain, job: &Job) -> Result<Comman
     Ok(command)
 }
 
-/// The builders as `linker/plugin-firmware/build.rs` reads them.
+/// The builders as `linker/images/build.rs` reads them.
 fn builders(request: &Request) -> Result<OsString, BuildError> {
     let mut lines = OsString::new();
     for BuilderSource { name, function, path } in &request.builders {
@@ -372,7 +383,7 @@ fn builders(request: &Request) -> Result<OsString, BuildError> {
     Ok(lines)
 }
 
-/// The kernels as `linker/field-kernels/build.rs` reads them.
+/// The kernels as `linker/kernels-blob/field_kernels.rs` reads them.
 fn kernels(request: &Request) -> Result<OsString, BuildError> {
     let mut lines = OsString::new();
     for KernelSource { func_id, kind, name, function, path } in &request.kernels {

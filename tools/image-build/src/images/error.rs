@@ -79,6 +79,6 @@ const fn hint(platform: Platform) -> &'static str {
         Platform::Virt => {
             "the crate needs a binary with firmware!, linked as linker/example-firmware is"
         }
-        Platform::Cann => "the crate needs a cdylib with firmware!, as linker/cann/image has",
+        Platform::Cann => "the crate needs a cdylib with firmware!, as linker/images has",
     }
 }
