@@ -444,7 +444,7 @@ fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
     assert_eq!((ranges.finish(), singles.finish()), (Ok(()), Ok(())));
     assert_eq!(ranged.state().outstanding(), single.state().outstanding());
     let queued = [&ranged, &single].map(|words| words.state().queue(CoreKind::AIV).len());
-    assert_eq!(queued, [WIDTH.into(); 2], "the first row is ready");
+    assert_eq!(queued, [u64::from(WIDTH); 2], "the first row is ready");
 }
 
 fn a_range_after_completed_tasks_is_ready<F: FanoutPolicy>() {
