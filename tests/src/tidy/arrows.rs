@@ -117,6 +117,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-examples",
             "pto-image-build",
             "pto-abi~",
+            "pto-graph~",
+            "pto-aicore-kernels~",
             "pto-host~",
             "pto-cann-device~",
             "pto-acl-entry~",
@@ -128,20 +130,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "pto-cann-device",
         &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-examples", "pto-host"],
-    ),
-    (
-        "pto-linker-tests",
-        &[
-            "pto-abi",
-            "pto-examples",
-            "pto-graph",
-            "pto-host",
-            "pto-aicpu-fw",
-            "pto-aicore-kernels",
-            "pto-firmware",
-            "pto-kernels-blob",
-            "pto-image-build",
-        ],
     ),
 ];
 

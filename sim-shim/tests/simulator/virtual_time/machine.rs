@@ -123,7 +123,7 @@ fn on_the_a2a3_a_chain_pays_every_latency() {
 /// Profile `a2a3` charges half a nanosecond for each instruction of the AArch64 image, as far as its parts say.
 #[test]
 fn the_instructions_are_those_of_the_image() {
-    let golden = include_str!("../../../../linker/tests/tests/goldens/instructions.txt");
+    let golden = include_str!("../../../../linker/images/tests/emulated/goldens/instructions.txt");
     let count = |graph: &str, column: usize| -> f64 {
         let lines = golden.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let mut rows = lines.filter(|row| row.first() == Some(&graph));

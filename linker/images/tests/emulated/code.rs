@@ -19,15 +19,15 @@ const PANIC_NAMES: &[&str] = &[
 
 /// Sizes of an image, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub(crate) struct Sizes {
     /// Code.
-    pub text: u64,
+    pub(crate) text: u64,
     /// Constants and notes.
-    pub rodata: u64,
+    pub(crate) rodata: u64,
     /// Initialised variables.
-    pub data: u64,
+    pub(crate) data: u64,
     /// Other variables.
-    pub bss: u64,
+    pub(crate) bss: u64,
 }
 
 /// The functions of the panic machinery that are in the image.
@@ -38,7 +38,7 @@ pub struct Sizes {
 ///
 /// # Errors
 /// When the file is none, or has no symbols to look at.
-pub fn panic_symbols(elf: &[u8]) -> Result<Vec<String>, String> {
+pub(crate) fn panic_symbols(elf: &[u8]) -> Result<Vec<String>, String> {
     let file = object::File::parse(elf).map_err(|error| error.to_string())?;
     let mut count = 0;
     let mut found = Vec::new();
@@ -56,7 +56,7 @@ pub fn panic_symbols(elf: &[u8]) -> Result<Vec<String>, String> {
 ///
 /// # Errors
 /// When the file is none.
-pub fn sizes(elf: &[u8]) -> Result<Sizes, String> {
+pub(crate) fn sizes(elf: &[u8]) -> Result<Sizes, String> {
     let file = object::File::parse(elf).map_err(|error| error.to_string())?;
     let mut sizes = Sizes::default();
     for section in file.sections() {
@@ -78,7 +78,7 @@ pub fn sizes(elf: &[u8]) -> Result<Sizes, String> {
 ///
 /// # Errors
 /// When the file is none, or marks no instructions.
-pub fn instructions(elf: &[u8], is_one: fn(u32) -> bool) -> Result<Vec<(u64, u32)>, String> {
+pub(crate) fn instructions(elf: &[u8], is_one: fn(u32) -> bool) -> Result<Vec<(u64, u32)>, String> {
     let file = object::File::parse(elf).map_err(|error| error.to_string())?;
     let mut found = Vec::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
@@ -120,13 +120,13 @@ fn marks(file: &object::File<'_>, section: SectionIndex) -> Result<BTreeMap<u64,
 
 /// `BRK`: what an abort or an unreachable panic becomes.
 #[must_use]
-pub const fn is_breakpoint(word: u32) -> bool {
+pub(crate) const fn is_breakpoint(word: u32) -> bool {
     word & 0xFFE0_001F == 0xD420_0000
 }
 
 /// Scalar floating-point arithmetic, comparison and conversion; not the moves that copy memory.
 #[must_use]
-pub const fn is_floating_point(word: u32) -> bool {
+pub(crate) const fn is_floating_point(word: u32) -> bool {
     let scalar = word & 0x5F20_0000 == 0x1E20_0000 || word & 0x5F00_0000 == 0x1F00_0000;
     // FMOV between general and vector registers, or of a register, computes nothing.
     let moves = word & 0x5F36_FC00 == 0x1E26_0000 || word & 0x5F3F_FC00 == 0x1E20_4000;

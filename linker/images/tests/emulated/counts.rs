@@ -2,18 +2,20 @@
 //! that ticks once an instruction. The goldens are in `goldens/instructions.txt`, with a tolerance of 2 %, and shown in
 //! `docs/firmware.md`.
 //!
-//! After a change that is meant: `PTO_BLESS=1 cargo test -p pto-linker-tests --test counts`.
+//! After a change that is meant: `PTO_BLESS=1 cargo test -p pto-images --test emulated counts`.
 
 use std::fmt::Write;
 
+use crate::built::Images;
+use crate::goldens;
+use crate::graphs::{Pattern, Submission, Unit};
+use crate::session::Tables;
+use crate::session::{Session, Setup};
 use pto_abi::FanoutStrategy;
 use pto_abi::sync::Ordering;
 use pto_aicore_kernels::func;
-use pto_linker_tests::goldens;
-use pto_linker_tests::graphs::{Pattern, Submission, Unit};
-use pto_linker_tests::qemu::Execution;
-use pto_linker_tests::session::Tables;
-use pto_linker_tests::{Images, Session, Setup, VirtOptions};
+use pto_host::virt::VirtOptions;
+use pto_host::virt::qemu::Execution;
 
 /// Each in two sizes: what they differ by is the tasks' own, without bring-up and end of a run.
 const GRAPHS: [(&str, [Pattern; 2]); 29] = [

@@ -1,4 +1,4 @@
-//! Tables of numbers that are kept in `tests/goldens`, compared with a tolerance, and shown in `docs/firmware.md`.
+//! Tables of numbers that are kept in `goldens`, compared with a tolerance, and shown in `docs/firmware.md`.
 //!
 //! The first line of a table names its columns, the words before the first number of a line name the line. What a
 //! number depends on beside our code, the compiler, stands in the last line.
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How far a number may be from the golden one.
-pub const TOLERANCE: f64 = 0.02;
+pub(crate) const TOLERANCE: f64 = 0.02;
 const PAGE: &str = "docs/firmware.md";
 
 /// Compares a table with the golden one of this name, and the golden one with the documentation; with `PTO_BLESS`
@@ -15,11 +15,12 @@ const PAGE: &str = "docs/firmware.md";
 ///
 /// # Panics
 /// Where a number moved: it says which, and what to do.
-pub fn check(name: &str, table: &str) {
+pub(crate) fn check(name: &str, table: &str) {
     let table = format!("{table}# {}\n", compiler());
     println!("{table}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/goldens/{name}.txt"));
-    let page = crate::images::workspace().join(PAGE);
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/emulated/goldens/{name}.txt"));
+    let page = crate::built::workspace().join(PAGE);
     let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{PAGE}: {error}"));
     if std::env::var_os("PTO_BLESS").is_some() {
         std::fs::write(&path, &table).expect("writable");
@@ -30,13 +31,13 @@ pub fn check(name: &str, table: &str) {
     let moved = moved(&golden, &table);
     assert!(
         moved.is_empty(),
-        "{}:\n{}\nmeant to be so: PTO_BLESS=1 cargo test -p pto-linker-tests",
+        "{}:\n{}\nmeant to be so: PTO_BLESS=1 cargo test -p pto-images --test emulated",
         path.display(),
         moved.join("\n")
     );
     assert!(
         text == shown(&text, name, &golden),
-        "{PAGE} shows other numbers than {}: PTO_BLESS=1 cargo test -p pto-linker-tests",
+        "{PAGE} shows other numbers than {}: PTO_BLESS=1 cargo test -p pto-images --test emulated",
         path.display()
     );
 }

@@ -4,16 +4,18 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::built::Images;
+use crate::graphs::Pattern;
+use crate::session::{Ended, Tables, UNMAPPED};
+use crate::session::{Session, Setup};
 use pto_abi::fw_image::{VCPU_INSTANCE, VCPU_WORKER};
 use pto_abi::runtime::NOBODY;
 use pto_abi::session::board::RESIDENT_PROGRAM;
 use pto_abi::{FanoutStrategy, Fault, RuntimeVariant};
 use pto_aicore_kernels::func;
-use pto_linker_tests::graphs::Pattern;
-use pto_linker_tests::memory::Ram;
-use pto_linker_tests::qemu::{Execution, QEMU, Qemu, QemuOptions};
-use pto_linker_tests::session::{Ended, Tables, UNMAPPED};
-use pto_linker_tests::{Images, Session, Setup, VirtError, VirtMachine, VirtOptions, boot};
+use pto_host::virt::memory::Ram;
+use pto_host::virt::qemu::{Execution, QEMU, Qemu, QemuOptions};
+use pto_host::virt::{VirtError, VirtMachine, VirtOptions, boot};
 
 /// A func id that the library does not use.
 const OWN_FUNC: u16 = func::EMPTY_AIV.0;

@@ -14,17 +14,17 @@ use pto_image_build::{Built, Platform, Profile, Request, packages};
 
 /// The images, built once for all tests of this process, as they are shipped.
 #[derive(Clone, Debug)]
-pub struct Images {
+pub(crate) struct Images {
     /// `pto-fw-virt`.
-    pub firmware: PathBuf,
+    pub(crate) firmware: PathBuf,
     /// `pto-fw-virt` without the streaming runtime.
-    pub scheduler: PathBuf,
+    pub(crate) scheduler: PathBuf,
     /// `pto-fw-virt` without everything that can be left out.
-    pub smallest: PathBuf,
+    pub(crate) smallest: PathBuf,
     /// `pto-kernels-blob`.
-    pub kernels: PathBuf,
+    pub(crate) kernels: PathBuf,
     /// The example crate's image with builders that misbehave.
-    pub misbehaving: PathBuf,
+    pub(crate) misbehaving: PathBuf,
 }
 
 impl Images {
@@ -32,7 +32,7 @@ impl Images {
     ///
     /// # Panics
     /// When something cannot be built: there is nothing to test then; what is missing is said.
-    pub fn get() -> &'static Self {
+    pub(crate) fn get() -> &'static Self {
         static IMAGES: OnceLock<Images> = OnceLock::new();
         IMAGES.get_or_init(|| {
             let of = |built: &[Built], kind| {
@@ -58,7 +58,7 @@ impl Images {
 /// # Panics
 /// As [`Images::get`].
 #[must_use]
-pub fn tracing() -> PathBuf {
+pub(crate) fn tracing() -> PathBuf {
     let (profile, tracing) = (Profile::Release, Tracing::On);
     firmware(&Request { profile, tracing, ..Request::default() })
 }
@@ -68,7 +68,7 @@ pub fn tracing() -> PathBuf {
 /// # Panics
 /// As [`Images::get`].
 #[must_use]
-pub fn cann() -> PathBuf {
+pub(crate) fn cann() -> PathBuf {
     let (platform, profile) = (Platform::Cann, Profile::Release);
     let built = build(&Request { platform, profile, ..Request::default() });
     built.into_iter().next().expect("it is built").path
@@ -106,23 +106,23 @@ fn build(request: &Request) -> Vec<Built> {
 /// The workspace that these tests were built in.
 pub(crate) fn workspace() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    manifest.ancestors().nth(2).expect("linker/tests is two folders down").to_path_buf()
+    manifest.ancestors().nth(2).expect("linker/images is two folders down").to_path_buf()
 }
 
 /// What an image says of itself.
 #[derive(Clone, Debug)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// The fixed part.
-    pub fixed: FwIdentity,
+    pub(crate) fixed: FwIdentity,
     /// The builders.
-    pub builders: Vec<String>,
+    pub(crate) builders: Vec<String>,
     /// The linker's hash of the content.
-    pub build_id: Vec<u8>,
+    pub(crate) build_id: Vec<u8>,
 }
 
 /// Reads the image's note; `None`: there is none, or it is cut.
 #[must_use]
-pub fn identity(elf: &[u8]) -> Option<Identity> {
+pub(crate) fn identity(elf: &[u8]) -> Option<Identity> {
     let file = object::File::parse(elf).ok()?;
     let section = file.section_by_name(FW_NOTE_SECTION)?.data().ok()?;
     let word = |at: usize| Some(u32::from_le_bytes(*section.get(at..)?.first_chunk()?));
@@ -138,24 +138,24 @@ pub fn identity(elf: &[u8]) -> Option<Identity> {
 
 /// The blob of kernels, as it is copied into GM.
 #[derive(Clone, Debug)]
-pub struct KernelBlob {
+pub(crate) struct KernelBlob {
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Its kernels.
-    pub kernels: Vec<BlobKernel>,
+    pub(crate) kernels: Vec<BlobKernel>,
 }
 
 /// One kernel of a blob.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlobKernel {
+pub(crate) struct BlobKernel {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its func id.
-    pub func_id: u32,
+    pub(crate) func_id: u32,
     /// Its `CoreKind`.
-    pub kind: u32,
+    pub(crate) kind: u32,
     /// Where its code is, from the start of the blob.
-    pub offset: u64,
+    pub(crate) offset: u64,
 }
 
 impl KernelBlob {
@@ -163,7 +163,7 @@ impl KernelBlob {
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn read(elf: &[u8]) -> Result<Self, String> {
+    pub(crate) fn read(elf: &[u8]) -> Result<Self, String> {
         let file = object::File::parse(elf).map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();
         for segment in file.segments() {

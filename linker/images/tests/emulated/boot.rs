@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::built::Images;
+use crate::graphs::Pattern;
+use crate::session::{Cores, Tables};
+use crate::session::{Session, Setup};
 use pto_abi::RuntimeVariant;
 use pto_aicore_kernels::func;
 use pto_examples::host::{Program, Way};
-use pto_linker_tests::graphs::Pattern;
-use pto_linker_tests::session::{Cores, Tables};
-use pto_linker_tests::{Images, Session, Setup};
 
 const PATTERNS: [Pattern; 4] = [
     Pattern::Chain(200),

@@ -9,7 +9,7 @@ use pto_graph::{BuildError, GraphParts, SubmittedGraph};
 
 /// A graph of the test image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// Each task waits for the one before.
     Chain(u64),
     /// No task waits.
@@ -42,7 +42,7 @@ pub enum Pattern {
 
 /// What is submitted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// A task of four words.
     Task,
     /// A chain of a link of 16 kernels with nine words, the first of which is another one for each kernel.
@@ -53,7 +53,7 @@ pub enum Unit {
 
 /// How the tasks of a range are submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Submission {
+pub(crate) enum Submission {
     /// A call for each task.
     OneByOne,
     /// A call for each range.
@@ -63,7 +63,7 @@ pub enum Submission {
 impl Pattern {
     /// The builder's name.
     #[must_use]
-    pub const fn builder(self) -> &'static str {
+    pub(crate) const fn builder(self) -> &'static str {
         match self {
             Self::Chain(_) => "chain",
             Self::Independent(_) => "independent",
@@ -82,7 +82,7 @@ impl Pattern {
 
     /// Its last two orchestration words.
     #[must_use]
-    pub const fn words(self) -> [u64; 2] {
+    pub(crate) const fn words(self) -> [u64; 2] {
         match self {
             Self::Chain(tasks) | Self::Independent(tasks) => [tasks, 0],
             Self::ForkJoin(width, stages) => [width, stages],
@@ -112,7 +112,7 @@ impl Pattern {
 
     /// Which runtime runs it, where it is not said.
     #[must_use]
-    pub const fn variant(self) -> RuntimeVariant {
+    pub(crate) const fn variant(self) -> RuntimeVariant {
         match self {
             Self::Tensors(..)
             | Self::Tiles(..)
@@ -128,7 +128,7 @@ impl Pattern {
     ///
     /// # Errors
     /// The builder's.
-    pub fn build(self, words: &[u64]) -> Result<Graph, BuildError> {
+    pub(crate) fn build(self, words: &[u64]) -> Result<Graph, BuildError> {
         let mut graph = SubmittedGraph::new(words);
         match self {
             Self::Chain(_) => builders::chain(&mut graph)?,
@@ -154,7 +154,7 @@ impl Pattern {
 
 /// A graph that a builder has submitted.
 #[derive(Clone, Debug)]
-pub struct Graph {
+pub(crate) struct Graph {
     flags: GraphFlags,
     parts: GraphParts,
 }
@@ -162,19 +162,19 @@ pub struct Graph {
 impl Graph {
     /// How many tasks.
     #[must_use]
-    pub const fn tasks(&self) -> usize {
+    pub(crate) const fn tasks(&self) -> usize {
         self.parts.tasks.len()
     }
 
     /// The producers of all tasks, one task's after the other's: the table that the tasks read.
     #[must_use]
-    pub fn producers(&self) -> &[u32] {
+    pub(crate) fn producers(&self) -> &[u32] {
         &self.parts.producers
     }
 
     /// What each task must leave behind.
     #[must_use]
-    pub fn values(&self, seed: u64) -> Vec<u64> {
+    pub(crate) fn values(&self, seed: u64) -> Vec<u64> {
         let mut values: Vec<u64> = Vec::with_capacity(self.tasks());
         for index in 0..self.tasks() {
             let producers = self.parts.producers_of(index).iter();
@@ -187,7 +187,7 @@ impl Graph {
 
     /// The graph image.
     #[must_use]
-    pub fn image(&self) -> Vec<u8> {
+    pub(crate) fn image(&self) -> Vec<u8> {
         self.parts.to_bytes(self.flags)
     }
 }

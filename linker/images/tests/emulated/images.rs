@@ -5,13 +5,12 @@ use pto_abi::layout::LAYOUT_HASH;
 use pto_aicore_kernels::LIBRARY;
 use std::fmt::Write;
 
+use crate::built::Images;
+use crate::built::{KernelBlob, cann, identity, tracing};
+use crate::code::{Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes};
+use crate::goldens;
 use pto_examples::Builders;
 use pto_graph::BuilderSet;
-use pto_linker_tests::code::{
-    Sizes, instructions, is_breakpoint, is_floating_point, panic_symbols, sizes,
-};
-use pto_linker_tests::images::{KernelBlob, cann, identity, tracing};
-use pto_linker_tests::{Images, goldens};
 
 fn read(path: &std::path::Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -78,7 +77,7 @@ fn the_scheduler_is_small() {
     assert_eq!((kernels.data, kernels.bss), (0, 0));
 }
 
-/// `PTO_BLESS=1 cargo test -p pto-linker-tests --test images` renews them.
+/// `PTO_BLESS=1 cargo test -p pto-images --test emulated images` renews them.
 #[test]
 fn sizes_in_bytes() {
     let mut table = String::from("image                text   rodata     data      bss\n");

@@ -13,36 +13,36 @@ use pto_abi::symbol::symbol;
 use pto_abi::sync::Ordering;
 use pto_abi::{BuildMode, FanoutStrategy, Fault, GmAddr, RuntimeVariant};
 
+use crate::built::{Images, KernelBlob};
 use crate::graphs::{Graph, Pattern};
-use crate::images::{Images, KernelBlob};
 use pto_host::virt::{VirtError, VirtMachine, VirtOptions};
 
 /// How a graph is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// Who adds tasks.
-    pub variant: RuntimeVariant,
+    pub(crate) variant: RuntimeVariant,
     /// Whether schedulers wait for the builder.
-    pub mode: BuildMode,
+    pub(crate) mode: BuildMode,
     /// How edges are added.
-    pub fanout: FanoutStrategy,
+    pub(crate) fanout: FanoutStrategy,
     /// AICPU instances.
-    pub instances: u32,
+    pub(crate) instances: u32,
     /// Workers: AIC, AIV.
-    pub workers: [u32; 2],
+    pub(crate) workers: [u32; 2],
     /// The func id of every task, which says the core kind, too.
-    pub func_id: u16,
+    pub(crate) func_id: u16,
     /// Whether tasks get the tables of `dag_node`, or no arguments.
-    pub tables: Tables,
+    pub(crate) tables: Tables,
     /// How long a task may run.
-    pub task_budget: Duration,
+    pub(crate) task_budget: Duration,
     /// Whether cores stay in service.
-    pub cores: Cores,
+    pub(crate) cores: Cores,
 }
 
 /// What tasks are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tables {
+pub(crate) enum Tables {
     /// The tables of `dag_node`, whose results are checked.
     Dag,
     /// Nothing.
@@ -53,7 +53,7 @@ pub enum Tables {
 
 /// What becomes of the cores after a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cores {
+pub(crate) enum Cores {
     /// They stay in service.
     Keep,
     /// They leave their loops.
@@ -78,27 +78,27 @@ impl Default for Setup {
 
 /// How a run ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// The fault.
-    pub fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
     /// Its epitaph.
-    pub epitaph: Epitaph,
+    pub(crate) epitaph: Epitaph,
     /// Tasks completed.
-    pub completed: u64,
+    pub(crate) completed: u64,
     /// Time in kernels since the bring-up, of all workers.
-    pub busy_ns: u64,
+    pub(crate) busy_ns: u64,
     /// From launch to end, as the host saw it.
-    pub time: Duration,
+    pub(crate) time: Duration,
     /// What was logged, by instance.
-    pub logs: Vec<String>,
+    pub(crate) logs: Vec<String>,
     /// What is wrong with the results; empty: nothing.
-    pub wrong: Vec<String>,
+    pub(crate) wrong: Vec<String>,
 }
 
 /// A machine with kernels.
-pub struct Session {
+pub(crate) struct Session {
     /// The machine.
-    pub machine: VirtMachine,
+    pub(crate) machine: VirtMachine,
     kernels: [u64; MAX_FUNC_ID],
     free: u64,
     epoch: u32,
@@ -115,7 +115,7 @@ struct KeptArena {
 
 const SEED: u64 = 0x5EED;
 /// An address at which the machine has nothing.
-pub const UNMAPPED: u64 = 0x3000;
+pub(crate) const UNMAPPED: u64 = 0x3000;
 
 impl Session {
     /// Boots the default image on `vcpus` vCPUs and copies the kernels into GM.
@@ -125,7 +125,7 @@ impl Session {
     ///
     /// # Panics
     /// When the kernels are not there.
-    pub fn boot(options: &VirtOptions) -> Result<Self, VirtError> {
+    pub(crate) fn boot(options: &VirtOptions) -> Result<Self, VirtError> {
         let machine = VirtMachine::boot(options)?;
         let kernels = [0; MAX_FUNC_ID];
         let mut session = Self { machine, kernels, free: 0, epoch: 0, kept: None };
@@ -137,7 +137,7 @@ impl Session {
     ///
     /// # Panics
     /// When GM is full.
-    pub fn copy_kernels(&mut self) {
+    pub(crate) fn copy_kernels(&mut self) {
         let elf = std::fs::read(&Images::get().kernels).expect("cargo has built the blob");
         let blob = KernelBlob::read(&elf).expect("the blob is one");
         let at = self.add_code(&blob.bytes);
@@ -151,7 +151,7 @@ impl Session {
     /// # Panics
     /// When it does not boot.
     #[must_use]
-    pub fn start(vcpus: u32) -> Self {
+    pub(crate) fn start(vcpus: u32) -> Self {
         Self::start_image(Images::get().firmware.clone(), vcpus)
     }
 
@@ -160,13 +160,13 @@ impl Session {
     /// # Panics
     /// When it does not boot.
     #[must_use]
-    pub fn start_image(image: PathBuf, vcpus: u32) -> Self {
+    pub(crate) fn start_image(image: PathBuf, vcpus: u32) -> Self {
         let options = VirtOptions::new(image, vcpus);
         Self::boot(&options).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Makes `address` the kernel of `func_id`.
-    pub fn set_kernel(&mut self, func_id: u16, address: u64) {
+    pub(crate) fn set_kernel(&mut self, func_id: u16, address: u64) {
         self.kernels[usize::from(func_id)] = address;
     }
 
@@ -175,7 +175,7 @@ impl Session {
     ///
     /// # Panics
     /// When GM is full.
-    pub fn add_code(&mut self, bytes: &[u8]) -> u64 {
+    pub(crate) fn add_code(&mut self, bytes: &[u8]) -> u64 {
         self.free = self.free.next_multiple_of(4096);
         let at = self.take(bytes.len() as u64);
         self.free = self.free.next_multiple_of(4096);
@@ -188,7 +188,7 @@ impl Session {
     ///
     /// # Panics
     /// When GM is full.
-    pub fn take(&mut self, bytes: u64) -> GmAddr {
+    pub(crate) fn take(&mut self, bytes: u64) -> GmAddr {
         let at = self.free;
         self.free = (at + bytes).next_multiple_of(64);
         let gm = self.machine.gm();
@@ -200,7 +200,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of [`VirtMachine::wait`].
-    pub fn run(&mut self, pattern: Pattern, setup: &Setup) -> Result<Ended, VirtError> {
+    pub(crate) fn run(&mut self, pattern: Pattern, setup: &Setup) -> Result<Ended, VirtError> {
         self.run_named(pattern.builder(), pattern, setup)
     }
 
@@ -211,7 +211,7 @@ impl Session {
     ///
     /// # Panics
     /// When the pattern cannot be built here, or GM is full.
-    pub fn run_named(
+    pub(crate) fn run_named(
         &mut self,
         builder: &str,
         pattern: Pattern,
