@@ -15,6 +15,7 @@
 //! TraceCost: what events add to a run                              tracing.rs
 //! Report --> text, JSON, ratios, targets, SVG                       report.rs
 //! ```
+#![cfg(feature = "measure")]
 
 pub mod csr;
 mod device;

@@ -202,10 +202,11 @@ pub fn cache() -> Result<PathBuf, String> {
 fn build_rust(sources: &Path, cache: &Path) -> Result<PathBuf, String> {
     let target = cache.join("rust");
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--release", "--quiet", "--locked", "--manifest-path"]);
-    command.arg(sources.join("rust/Cargo.toml")).env("CARGO_TARGET_DIR", &target);
+    command.args(["build", "--profile", "dist", "--quiet", "--locked", "--bin", "pto-peers"]);
+    command.args(["--no-default-features", "--features", "peers", "--manifest-path"]);
+    command.arg(sources.join("../Cargo.toml")).env("CARGO_TARGET_DIR", &target);
     output(&mut command).map_err(|why| format!("cargo: {why}"))?;
-    Ok(target.join("release/pto-peers"))
+    Ok(target.join("dist/pto-peers"))
 }
 
 /// The include folder and the library of the installed version.

@@ -10,14 +10,14 @@ use crate::dataflow::Dataflow;
 use crate::protocol::{Graph, Kernel, Peer};
 
 /// The threads are rayon's; nothing else of it is used.
-pub struct Crossbeam {
+pub(crate) struct Crossbeam {
     pool: rayon::ThreadPool,
     threads: usize,
     flow: Dataflow,
 }
 
 impl Crossbeam {
-    pub fn new(threads: usize) -> Self {
+    pub(crate) fn new(threads: usize) -> Self {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         Self { pool: pool.expect("threads can be started"), threads, flow: Dataflow::default() }
     }

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 /// For each task its producers, all of them tasks before it.
 #[derive(Default)]
-pub struct Graph {
-    pub tasks: u32,
+pub(crate) struct Graph {
+    pub(crate) tasks: u32,
     starts: Vec<u32>,
     producers: Vec<u32>,
 }
 
 impl Graph {
-    pub fn producers_of(&self, task: u32) -> &[u32] {
+    pub(crate) fn producers_of(&self, task: u32) -> &[u32] {
         let task = task as usize;
         &self.producers[self.starts[task] as usize..self.starts[task + 1] as usize]
     }
@@ -37,7 +37,7 @@ impl Graph {
 
 /// What a task does.
 #[derive(Clone, Copy)]
-pub enum Kernel<'a> {
+pub(crate) enum Kernel<'a> {
     /// Calls a function that the compiler does not know.
     Call(fn(u64), u64),
     /// Mixes its value from its producers' values.
@@ -46,7 +46,7 @@ pub enum Kernel<'a> {
 
 impl Kernel<'_> {
     #[inline]
-    pub fn run(self, task: u32) {
+    pub(crate) fn run(self, task: u32) {
         match self {
             Self::Call(function, iterations) => function(iterations),
             Self::Check(graph, values) => {
@@ -80,13 +80,13 @@ fn mix(value: u64) -> u64 {
 }
 
 /// What is measured.
-pub trait Peer {
+pub(crate) trait Peer {
     fn build(&mut self, graph: &Graph);
     fn run(&mut self, kernel: Kernel<'_>);
 }
 
 /// Answers commands until there are no more.
-pub fn serve(mut peer: impl Peer) {
+pub(crate) fn serve(mut peer: impl Peer) {
     let mut graph = Graph::default();
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         if line == "quit" {

@@ -24,18 +24,18 @@ struct Chunk {
 
 /// A graph whose tasks are ready when their counter is zero.
 #[derive(Default)]
-pub struct Dataflow {
+pub(crate) struct Dataflow {
     nodes: Vec<Node>,
     chunks: Vec<Chunk>,
-    pub roots: Vec<u32>,
+    pub(crate) roots: Vec<u32>,
 }
 
 impl Dataflow {
-    pub fn tasks(&self) -> u32 {
+    pub(crate) fn tasks(&self) -> u32 {
         u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
     }
 
-    pub fn build(&mut self, graph: &Graph) {
+    pub(crate) fn build(&mut self, graph: &Graph) {
         self.nodes.clear();
         self.chunks.clear();
         self.roots.clear();
@@ -70,7 +70,7 @@ impl Dataflow {
 
     /// Calls `ready` with each consumer that waited for nothing but this task.
     #[inline]
-    pub fn complete(&self, task: u32, mut ready: impl FnMut(u32)) {
+    pub(crate) fn complete(&self, task: u32, mut ready: impl FnMut(u32)) {
         let node = &self.nodes[task as usize];
         let count = node.count as usize;
         for &consumer in &node.consumers[..count.min(INLINE)] {

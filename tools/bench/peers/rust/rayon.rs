@@ -7,21 +7,21 @@ use crate::protocol::{Graph, Kernel, Peer};
 
 /// What becomes of the first task that another one makes ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub(crate) enum Next {
     /// It is spawned like the others.
     Spawned,
     /// It is called in a loop, without the library: continuation bypass by hand.
     Called,
 }
 
-pub struct Rayon {
+pub(crate) struct Rayon {
     pool: ThreadPool,
     next: Next,
     flow: Dataflow,
 }
 
 impl Rayon {
-    pub fn new(threads: usize, next: Next) -> Self {
+    pub(crate) fn new(threads: usize, next: Next) -> Self {
         let pool = ThreadPoolBuilder::new().num_threads(threads).build();
         Self { pool: pool.expect("threads can be started"), next, flow: Dataflow::default() }
     }
