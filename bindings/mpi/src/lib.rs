@@ -1,29 +1,16 @@
 //! Ranks of a group in several processes and hosts: the transport over MPI.
 //!
 //! ```text
-//! Mpi::join --> which MPI (find.rs) --> its plug-in, loaded at run time (library.rs, table.rs) --> every rank says where it is
-//!   '-- Arc<dyn Transport> for Group::join      transport.rs: the calls that wait
-//!         '-- Exchange                          exchange/: what is under way, in steps that never wait
-//!               '-- Wire: non-blocking messages of MPI, or of one process in tests
+//! ranks   what a program links: the transport, which loads a plug-in for the MPI that the program was started with
+//! table   the functions that a plug-in offers
+//! plugin  what links MPI: a shared object for each MPI, which `cargo xtask mpi` builds (feature `plugin`)
 //! ```
-//! Nothing here links MPI: `bindings/mpi/plugin` does, which is a workspace of its own and which `cargo xtask mpi` builds.
 
-mod error;
-mod exchange;
-pub mod find;
-mod group;
-mod idle;
-mod launcher;
-mod library;
-mod message;
-mod mpi;
-mod processes;
+#[cfg(feature = "plugin")]
+mod plugin;
+#[cfg(feature = "ranks")]
+mod ranks;
 pub mod table;
-mod transport;
-mod wire;
 
-#[cfg(test)]
-mod testing;
-
-pub use error::MpiError;
-pub use mpi::{Mpi, MpiOptions};
+#[cfg(feature = "ranks")]
+pub use ranks::{Mpi, MpiError, MpiOptions, find};

@@ -1,4 +1,4 @@
-//! The functions that the plug-in offers to the program that loads it. The plug-in (`bindings/mpi/plugin`) and this crate compile the same
+//! The functions that the plug-in offers to the program that loads it. The plug-in and its caller compile the same
 //! file, so that the two agree; [`Table::VERSION`] and [`Table::bytes`] tell a plug-in of another version.
 //!
 //! Every function returns 0, or MPI's own error number, which [`Table::error_text`] explains. Any thread may call

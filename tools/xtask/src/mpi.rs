@@ -1,6 +1,6 @@
 //! `cargo xtask mpi`: the plug-in that links MPI, once for each MPI of this machine, and the tests of ranks over it.
 //!
-//! The plug-in is a workspace of its own (`bindings/mpi/plugin`), because no other build may need an MPI. Plug-ins go to `target/mpi`, where `pto` finds
+//! The plug-in is a feature of `pto-mpi`, because no other build may need an MPI. Plug-ins go to `target/mpi`, where `pto` finds
 //! them. Where OpenMPI is missing, it is installed, and with `--mpich` MPICH as well; where one cannot be, the step says that it did not run.
 
 use std::path::{Path, PathBuf};
@@ -57,13 +57,15 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 fn build(root: &Path, target: &Path, (name, compiler): (&str, &str)) -> Result<(), String> {
-    let (folder, plugins) = (root.join("bindings/mpi/plugin"), target.join("mpi"));
-    let mut command = cargo(&folder);
-    command.args(["build", "--release", "--locked"]).env("MPICC", compiler);
+    let plugins = target.join("mpi");
+    let mut command = cargo(root);
+    command.args(["rustc", "--package", "pto-mpi", "--lib", "--crate-type", "cdylib"]);
+    command.args(["--no-default-features", "--features", "plugin", "--profile", "dist"]);
+    command.arg("--locked").env("MPICC", compiler);
     // One folder for each MPI: what is built with one is not for the other.
     command.env("CARGO_TARGET_DIR", plugins.join(name));
     succeed(&mut command)?;
-    let built = plugins.join(name).join("release/libpto_mpi.so");
+    let built = plugins.join(name).join("dist/libpto_mpi.so");
     let plugin = plugins.join(format!("libpto_mpi_{name}.so"));
     std::fs::copy(&built, &plugin).map_err(|error| format!("{}: {error}", plugin.display()))?;
     println!("{}", plugin.display());

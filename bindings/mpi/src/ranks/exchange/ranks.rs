@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::processes::{Identity, Processes};
+use crate::ranks::processes::{Identity, Processes};
 
 /// How often a rank says that it is alive, while a run is on.
 const BEAT_EVERY: Duration = Duration::from_millis(200);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::group::Span;
+use crate::ranks::group::Span;
 
 /// A receive that the program has started.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ impl Matching {
 #[cfg(test)]
 mod tests {
     use super::{Announced, Matching, Posted};
-    use crate::group::Span;
+    use crate::ranks::group::Span;
 
     fn posted(number: u64) -> Posted {
         Posted { number, to: Span { address: 0, bytes: 8 }, stamp: 0 }

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::group::{Side, TransferError, call, is_of_call};
-use crate::message::Kind;
-use crate::wire::Wire;
+use crate::ranks::group::{Side, TransferError, call, is_of_call};
+use crate::ranks::message::Kind;
+use crate::ranks::wire::Wire;
 
 use super::Exchange;
 

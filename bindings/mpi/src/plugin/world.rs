@@ -10,7 +10,7 @@ use mpi::ffi::{
     RSMPI_THREAD_SERIALIZED,
 };
 
-use crate::state::{self, BAD_ARGUMENT, NOT_STARTED, ONE_THREAD, State};
+use super::state::{self, BAD_ARGUMENT, NOT_STARTED, ONE_THREAD, State};
 use crate::table::{TEXT_BYTES, World};
 
 /// More than any MPI writes as a version, a name or an error.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::MpiError;
-use crate::exchange::Numbers;
-use crate::find::{self, Kind};
-use crate::group::Transport;
-use crate::launcher;
-use crate::library::Library;
-use crate::transport::WireTransport;
+use crate::ranks::error::MpiError;
+use crate::ranks::exchange::Numbers;
+use crate::ranks::find::{self, Kind};
+use crate::ranks::group::Transport;
+use crate::ranks::launcher;
+use crate::ranks::library::Library;
+use crate::ranks::transport::WireTransport;
 
 /// How a rank comes up, and when it takes another one for dead.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ impl Mpi {
     }
 }
 
-use crate::wire::Wire;
+use crate::ranks::wire::Wire;
 
 impl Drop for Mpi {
     fn drop(&mut self) {

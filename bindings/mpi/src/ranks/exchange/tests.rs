@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use pto_host::abi::GmAddr;
 
 use super::{Exchange, Numbers};
-use crate::group::{Completion, Span, Transfer, TransferError, TransferKind};
-use crate::processes::Identity;
-use crate::testing::{LocalWire, wires};
+use crate::ranks::group::{Completion, Span, Transfer, TransferError, TransferKind};
+use crate::ranks::processes::Identity;
+use crate::ranks::testing::{LocalWire, wires};
 
 /// Longer than what fits in a frame.
 const LONG: usize = 10_000;

@@ -1,4 +1,4 @@
-//! The calls of MPI that ranks of the PTO Runtime make, behind a table of functions (`table.rs`, which `bindings/mpi` compiles as well).
+//! The calls of MPI that ranks of the PTO Runtime make, behind a table of functions (`../table.rs`).
 //!
 //! `pto` loads this library at run time, so that neither `pto` nor any other crate needs an MPI to be built. The crate `mpi` (rsmpi)
 //! brings the declarations of the MPI that it is built with: handles of OpenMPI are pointers, those of MPICH are numbers, and
@@ -11,15 +11,13 @@
 mod collectives;
 mod messages;
 mod state;
-#[path = "../../src/table.rs"]
-pub mod table;
 mod world;
 
-use table::Table;
+use crate::table::Table;
 
 /// What a program that loads this library calls.
 #[unsafe(no_mangle)]
-pub static pto_mpi_table: Table = Table {
+pub(crate) static pto_mpi_table: Table = Table {
     version: Table::VERSION,
     bytes: Table::BYTES,
     start: world::start,

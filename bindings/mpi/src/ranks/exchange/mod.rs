@@ -24,13 +24,13 @@ mod tests;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::group::{
+use crate::ranks::group::{
     Calls, Completion, NO_SLOT, SIGNAL_SLOTS, Side, Span, Transfer, TransferError, TransferKind,
     transfer_words,
 };
-use crate::message::{Header, INLINE_BYTES, Kind};
-use crate::processes::Identity;
-use crate::wire::{Arrival, Request, Wire, WireError, copied, fill, length};
+use crate::ranks::message::{Header, INLINE_BYTES, Kind};
+use crate::ranks::processes::Identity;
+use crate::ranks::wire::{Arrival, Request, Wire, WireError, copied, fill, length};
 
 use lane::{Frames, Payloads, Way};
 use matching::{Announced, Matching, Posted};

@@ -1,6 +1,6 @@
 //! The signal slots of this rank, and the transfers that wait for them.
 
-use crate::group::SIGNAL_SLOTS;
+use crate::ranks::group::SIGNAL_SLOTS;
 
 /// The values, and who waits for which.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::Slots;
-    use crate::group::SIGNAL_SLOTS;
+    use crate::ranks::group::SIGNAL_SLOTS;
 
     #[test]
     fn who_waits_is_over_when_the_slot_has_the_value() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::group::Span;
+use crate::ranks::group::Span;
 
 /// Why a rank refuses an access to a window of its.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::{Refusal, Windows};
-    use crate::group::Span;
+    use crate::ranks::group::Span;
 
     #[test]
     fn an_access_stays_inside_of_its_window() {

@@ -1,9 +1,9 @@
 //! What a frame of another rank asks of this one.
 
-use crate::group::{NO_SLOT, Side, TransferError};
-use crate::message::{Header, Kind};
-use crate::processes::Identity;
-use crate::wire::{Wire, WireError, fill};
+use crate::ranks::group::{NO_SLOT, Side, TransferError};
+use crate::ranks::message::{Header, Kind};
+use crate::ranks::processes::Identity;
+use crate::ranks::wire::{Wire, WireError, fill};
 
 use super::lane::Way;
 use super::matching::Announced;

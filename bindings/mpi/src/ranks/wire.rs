@@ -1,7 +1,7 @@
-//! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::library::Library)
+//! What the exchange needs of a network: messages on two lanes, in order between two ranks of a lane and a tag. [`Library`](crate::ranks::library::Library)
 //! is MPI; tests have a network within one process.
 
-use crate::group::Span;
+use crate::ranks::group::Span;
 use crate::table::Lane;
 
 /// Where a span begins.

@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use crate::group::Span;
-use crate::message::FRAME_BYTES;
+use crate::ranks::group::Span;
+use crate::ranks::message::FRAME_BYTES;
+use crate::ranks::wire::{Arrival, Request, Wire, WireError, span_of};
 use crate::table::{Lane, MAX_MESSAGE_BYTES};
-use crate::wire::{Arrival, Request, Wire, WireError, span_of};
 
 /// Receives that stand ready. A burst of more waits in MPI.
 const READY: usize = 16;

@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::exchange::{Exchange, Numbers};
-use crate::group::{Completion, Place, Span, Transfer, TransferError, Transport};
-use crate::idle::{backoff, pause};
-use crate::launcher;
-use crate::processes::Identity;
-use crate::wire::Wire;
+use crate::ranks::exchange::{Exchange, Numbers};
+use crate::ranks::group::{Completion, Place, Span, Transfer, TransferError, Transport};
+use crate::ranks::idle::{backoff, pause};
+use crate::ranks::launcher;
+use crate::ranks::processes::Identity;
+use crate::ranks::wire::Wire;
 
 /// How long the other ranks are given to hear that this one has failed.
 const FAREWELL: Duration = Duration::from_millis(500);

@@ -4,9 +4,9 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::error::MpiError;
+use crate::ranks::error::MpiError;
 
-pub use crate::error::{KIND_VARIABLE, Kind, PATH_VARIABLE};
+pub use crate::ranks::error::{KIND_VARIABLE, Kind, PATH_VARIABLE};
 
 impl Kind {
     /// The launchers, by a variable that each of them sets in the processes that it starts.

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi::{MPI_Allreduce, MPI_Barrier, RSMPI_FLOAT, RSMPI_SUM};
 
-use crate::state::{self, BAD_ARGUMENT};
+use super::state::{self, BAD_ARGUMENT};
 use crate::table::Lane;
 
 pub(crate) unsafe extern "C" fn all_reduce_sum(

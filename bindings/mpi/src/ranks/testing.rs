@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use crate::group::Span;
+use crate::ranks::group::Span;
+use crate::ranks::wire::{Arrival, Request, Wire, WireError, copied, fill};
 use crate::table::Lane;
-use crate::wire::{Arrival, Request, Wire, WireError, copied, fill};
 
 #[derive(Clone, Copy)]
 struct Message {

@@ -81,5 +81,5 @@ pub enum MpiError {
     },
     /// Ranks that do not come.
     #[error("{}", _0)]
-    Bringup(#[from] crate::group::TransferError),
+    Bringup(#[from] crate::ranks::group::TransferError),
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use pto_host::checked_shared_object;
 
-use crate::error::MpiError;
-use crate::group::Span;
+use crate::ranks::error::MpiError;
+use crate::ranks::group::Span;
+use crate::ranks::wire::{Arrival, Request, Wire, WireError, length, pointer};
 use crate::table::{Lane, Progress, SYMBOL, TEXT_BYTES, Table, World};
-use crate::wire::{Arrival, Request, Wire, WireError, length, pointer};
 
 /// MPI, started.
 pub(crate) struct Library {

@@ -7,7 +7,7 @@ use mpi::ffi::{
     MPI_Status, MPI_Testsome, RSMPI_ANY_SOURCE, RSMPI_REQUEST_NULL, RSMPI_UINT8_T,
 };
 
-use crate::state::{self, BAD_ARGUMENT, Room, State};
+use super::state::{self, BAD_ARGUMENT, Room, State};
 use crate::table::{ANY_PEER, Lane, MAX_MESSAGE_BYTES, Progress};
 
 fn count(bytes: usize) -> Option<c_int> {
