@@ -3,9 +3,7 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=c");
-    if std::env::var_os("CARGO_FEATURE_DEVICES").is_none() {
-        return;
-    }
+    #[cfg(feature = "devices")]
     cc::Build::new()
         .file("c/guard.c")
         .std("gnu11")

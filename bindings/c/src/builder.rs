@@ -5,9 +5,9 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use pto_foreign::{Build, NewTask};
 use pto_host::abi::{Fault, GmAddr};
 use pto_host::graph::{BuildError, HostedBuilder};
+use pto_native::foreign::{Build, NewTask};
 use pto_native::{Failure, FailureKind, ForeignFn, SharedDevice, Watched};
 
 use crate::argument::{output, put, text, values};

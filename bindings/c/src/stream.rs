@@ -3,10 +3,10 @@
 
 use std::ffi::c_void;
 
-use pto_foreign::range::{RangeOfTasks, StreamVariation};
-use pto_foreign::{Build, Finder, range, stream};
 use pto_host::abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
 use pto_native::Failure;
+use pto_native::foreign::range::{RangeOfTasks, StreamVariation};
+use pto_native::foreign::{Build, Finder, range, stream};
 
 use crate::argument::{output, put, put_if_wanted};
 use crate::builder::{self, OpaqueBuilder};

@@ -10,9 +10,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use pto_foreign::field::{Conditions, Frame, GLOBAL, LOCAL};
 use pto_host::abi::block::BlockContext;
 use pto_native::call_guarded_often;
+use pto_native::foreign::field::{Conditions, Frame, GLOBAL, LOCAL};
 
 use crate::counters::{Instruction, PipeCycles, Said, cost};
 use crate::flags::{Crew, Mode, Seat};

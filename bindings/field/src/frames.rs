@@ -10,9 +10,9 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::VecDeque;
 use std::ptr::{NonNull, with_exposed_provenance_mut};
 
-use pto_foreign::field::Frame;
 use pto_host::DeviceMemory;
 use pto_host::abi::GmAddr;
+use pto_native::foreign::field::Frame;
 
 use crate::wire::pointer_word;
 

@@ -9,10 +9,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pto_foreign::field::{Frame, POOL_BYTES, Refusal, RunState};
 use pto_host::abi::numbers::Counted;
 use pto_host::abi::{Fault, FuncId, GmAddr};
 use pto_host::{DeviceMemory, Kernel, ListBuilder, RunControl, RunOptions, RunReport};
+use pto_native::foreign::field::{Frame, POOL_BYTES, Refusal, RunState};
 use pto_native::{Failure, FailureKind, SharedDevice};
 
 use crate::build::{Build, Seat};

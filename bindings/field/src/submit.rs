@@ -4,9 +4,9 @@
 //! checked -> tensors, outputs (tensors.rs) -> frame -> edges of the rule -> the engine's task -> id and outputs for the program
 //! ```
 
-use pto_foreign::field::Frame;
 use pto_host::abi::{CoreKind, Fault, FuncId};
 use pto_host::graph::{Arg, Comparison, ElementType, Predicate, TensorTask, TensorView};
+use pto_native::foreign::field::Frame;
 
 use crate::build::{Seat, describe, text_of};
 use crate::codes::Code;

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
-pub use pto_foreign::field::{
+pub use pto_native::foreign::field::{
     ChipTensor, GlobalContext, LocalContext, MAX_DIMS, NO_TASK, element_of,
 };
 

@@ -13,28 +13,38 @@
 //! guard.rs          calls of foreign code that return an error if the code raises a signal
 //! raw_access.rs     programs that follow addresses of the device as pointers
 //! failure.rs        code, name, message, remedy
+//! foreign/          what all of them and the images share: the functions that builders in C and C++ call, and the bytes that they see
 //! ```
 //! The C interface (`bindings/c`) and the Python package (`bindings/python`) are built on this crate.
+//! Without its features it is [`foreign`] alone, which needs no `std`: that is what images take.
+#![cfg_attr(not(feature = "kernels"), no_std)]
 
 #[cfg(feature = "devices")]
 mod builders;
-#[cfg(feature = "devices")]
+#[cfg(feature = "kernels")]
 pub mod constants;
 #[cfg(feature = "devices")]
 mod device;
 #[cfg(feature = "devices")]
 mod draft;
+#[cfg(feature = "kernels")]
 mod failure;
 #[cfg(feature = "devices")]
 pub mod field;
+pub mod foreign;
 #[cfg(feature = "devices")]
 mod guard;
+#[cfg(feature = "kernels")]
 pub mod kernel_table;
+#[cfg(feature = "kernels")]
 pub mod kernels;
+#[cfg(feature = "kernels")]
 pub mod program;
 #[cfg(feature = "devices")]
 mod raw_access;
+#[cfg(feature = "kernels")]
 mod relocatable;
+#[cfg(feature = "kernels")]
 mod shared_object;
 #[cfg(feature = "devices")]
 pub mod stitch;
@@ -46,9 +56,11 @@ pub use builders::{Builders, Program};
 pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};
+#[cfg(feature = "kernels")]
 pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]
 pub use guard::{ForeignFn, call_guarded, call_guarded_often, called_back, copy_guarded};
 #[cfg(feature = "devices")]
 pub use raw_access::{Decoy, Watched};
+#[cfg(feature = "kernels")]
 pub use shared_object::SharedObject;

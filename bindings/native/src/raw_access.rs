@@ -2,14 +2,14 @@
 //!
 //! On the simulator such a pointer works, because the memory is this process's own. On a device it reads what a cache happens to hold, or
 //! ends the process. While programs are watched, they get other addresses than those of the device: those of a [`Decoy`], which nobody may touch. What
-//! they hand back becomes the device's again (`pto_foreign::Alias`), and a pointer that is followed raises a signal, whose address says which
+//! they hand back becomes the device's again (`crate::foreign::Alias`), and a pointer that is followed raises a signal, whose address says which
 //! byte of which buffer it was meant to be.
 
 use std::ffi::c_void;
 use std::io;
 use std::ptr;
 
-use pto_foreign::Alias;
+use crate::foreign::Alias;
 use pto_host::DeviceMemory;
 
 use crate::failure::{Failure, FailureKind};

@@ -44,9 +44,8 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-host", "pto-check", "pto-aicpu-fw~"],
     ),
     // Other languages.
-    ("pto-foreign", &["pto-abi", "pto-graph"]),
-    ("pto-native", &["pto-foreign", "pto-host"]),
-    ("pto-c", &["pto-foreign", "pto-host", "pto-native"]),
+    ("pto-native", &["pto-abi", "pto-graph", "pto-host?"]),
+    ("pto-c", &["pto-host", "pto-native"]),
     ("pto-acl-interface", &[]),
     ("pto-acl-entry", &["pto-acl-interface"]),
     (
@@ -61,10 +60,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pto-mpi", &["pto-abi", "pto-host"]),
-    (
-        "pto-field",
-        &["pto-aicore-kernels", "pto-foreign", "pto-host", "pto-native", "pto-image-build~"],
-    ),
+    ("pto-field", &["pto-aicore-kernels", "pto-host", "pto-native", "pto-image-build~"]),
     ("pto-python", &["pto-field", "pto-host", "pto-native", "pto-workload", "pto-aicore-kernels"]),
     (
         "pto-cli",
@@ -106,10 +102,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("xtask", &["pto-abi", "pto-graph", "pto-image-build"]),
     // The images. A firmware crate of a user's own depends on `pto-firmware`, and on `pto-kernels-blob` for
     // kernels, and on nothing else of ours.
-    (
-        "pto-firmware",
-        &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-foreign"],
-    ),
+    ("pto-firmware", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels", "pto-native"]),
     (
         "pto-images",
         &[
@@ -124,7 +117,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pto-acl-entry~",
         ],
     ),
-    ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels", "pto-foreign?", "pto-image-build?"]),
+    ("pto-kernels-blob", &["pto-abi", "pto-aicore-kernels", "pto-native", "pto-image-build?"]),
     ("pto-example-firmware", &["pto-firmware", "pto-kernels-blob", "pto-image-build"]),
     // What plays the device around the images.
     (

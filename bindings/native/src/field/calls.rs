@@ -4,11 +4,11 @@
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
 
-use pto_foreign::calls as foreign;
+use crate::foreign::calls as foreign;
 use pto_host::abi::GmAddr;
 
-use pto_foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
-use pto_foreign::stream::StreamApi;
+use crate::foreign::object::{Calls, DeviceAlloc, RuntimeObject, TaskView, TensorPair, field};
+use crate::foreign::stream::StreamApi;
 
 use super::seat::{self, Plugin};
 use super::state::{Inner, State, address};

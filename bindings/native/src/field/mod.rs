@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FieldRuntime::new -> orchestrate(f) -> run(variant) -> finalize
-//!   pto_foreign calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
+//!   foreign/ calls.rs, slots.rs       seat.rs         copies back what was recorded, frees everything;
 //!   (the bytes) (what f calls)           (the plugin)    also after an error, and on drop
 //! ```
 
@@ -23,14 +23,14 @@ use pto_host::abi::{BuildMode, CoreKind, Fault, RuntimeVariant};
 use pto_host::graph::BuildError;
 use pto_host::{Error, RunControl, RunOptions, RunReport, Work};
 
-pub use pto_foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
+pub use crate::foreign::object::{MAX_PLUGIN_BYTES, MAX_TASKS};
 
 use crate::device::{SharedDevice, streaming};
 use crate::failure::{Failure, FailureKind};
+use crate::foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
 use crate::guard::{self, Call, Foreign};
 use crate::raw_access::Decoy;
 use crate::shared_object::SharedObject;
-use pto_foreign::object::{self, AicpuBuildApi, NAME_BYTES, RuntimeObject, function_name};
 use seat::Plugin;
 use slots::Slot;
 use state::State;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
-use pto_foreign::{Alias, Build, Finder};
+use crate::foreign::{Alias, Build, Finder};
 use pto_host::graph::{BuildError, HostedBuilder};
 
 use crate::guard::called_back;

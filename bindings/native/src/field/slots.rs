@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::state::State;
 use crate::failure::{Failure, FailureKind};
+use crate::foreign::object::HostApi;
 use crate::guard::called_back;
-use pto_foreign::object::HostApi;
 
 /// `Runtime` objects that can live at once in one process.
 const SLOTS: usize = 64;

@@ -11,10 +11,10 @@ use pto_host::graph::TaskSpec;
 use crate::device::SharedDevice;
 use crate::draft::{GraphDraft, checked};
 use crate::failure::{Failure, FailureKind};
+use crate::foreign::Alias;
+use crate::foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 use crate::guard::Signal;
 use crate::raw_access::Decoy;
-use pto_foreign::Alias;
-use pto_foreign::object::{DeviceAlloc, MAX_PLUGIN_BYTES, MAX_TASKS, TaskView, TensorPair};
 
 /// The state of one `Runtime` object.
 pub(super) struct State {

@@ -1,10 +1,10 @@
-//! The functions that a builder in C calls by name: `include/pto_firmware.h` documents them, `pto_foreign` does them.
+//! The functions that a builder in C calls by name: `include/pto_firmware.h` documents them, `pto_native::foreign` does them.
 
 use core::ffi::{c_int, c_void};
 
 use pto_abi::foreign::{StreamArg, StreamRecording, StreamScope, StreamTask, StreamTensor};
-use pto_foreign::range::{RangeOfTasks, StreamVariation};
-use pto_foreign::{calls, range, stream};
+use pto_native::foreign::range::{RangeOfTasks, StreamVariation};
+use pto_native::foreign::{calls, range, stream};
 
 use crate::c_builder::seat::Seated;
 

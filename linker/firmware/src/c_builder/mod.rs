@@ -17,8 +17,8 @@ mod seat;
 use core::ffi::{c_int, c_void};
 
 use pto_abi::Fault;
-use pto_foreign::Build;
 use pto_graph::{BuildError, HostedBuilder};
+use pto_native::foreign::Build;
 
 pub use device::{DeviceBuilders, DeviceReads};
 /// A builder program in C or C++.

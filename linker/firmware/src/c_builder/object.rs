@@ -7,13 +7,13 @@ use core::ptr::{null, null_mut};
 use pto_abi::Fault;
 use pto_abi::limits::{MAX_FUNC_ID, MAX_ORCH_ARGS};
 use pto_abi::runtime::{RunConfig, Runtime};
-use pto_foreign::Finder;
-use pto_foreign::calls;
-use pto_foreign::object::{
+use pto_graph::HostedBuilder;
+use pto_native::foreign::Finder;
+use pto_native::foreign::calls;
+use pto_native::foreign::object::{
     AicpuBuildApi, Calls, DeviceAlloc, HostApi, RuntimeObject, TaskView, TensorPair, function_name,
 };
-use pto_foreign::stream::StreamApi;
-use pto_graph::HostedBuilder;
+use pto_native::foreign::stream::StreamApi;
 
 use crate::c_builder::seat::Seated;
 

@@ -6,7 +6,7 @@
 use core::ffi::c_void;
 
 use pto_abi::sync::{AtomicU64, Ordering};
-use pto_foreign::{Build, Finder};
+use pto_native::foreign::{Build, Finder};
 
 /// Builders in C that run at once in one process: one for each device.
 const SEATS: usize = 4;

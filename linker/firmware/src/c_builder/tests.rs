@@ -10,13 +10,13 @@ use core::ptr::with_exposed_provenance_mut;
 use pto_abi::foreign::{StreamArg, StreamTask, StreamTensor};
 use pto_abi::runtime::{RunConfig, Runtime};
 use pto_abi::{CoreKind, Fault, GmAddr, GmWindow, TaskId};
-use pto_foreign::Build;
-use pto_foreign::object::{RuntimeObject, field};
-use pto_foreign::stream::StreamVariation;
 use pto_graph::{
     BuildError, BuilderSet, EdgeOutcome, ElementType, GraphBuilder, HostedBuilder, OpResult,
     StreamBuilder, StreamOp, Submission, TaskDesc, TensorView, link_and_publish,
 };
+use pto_native::foreign::Build;
+use pto_native::foreign::object::{RuntimeObject, field};
+use pto_native::foreign::stream::StreamVariation;
 use std::boxed::Box;
 use std::vec::Vec;
 

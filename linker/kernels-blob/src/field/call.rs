@@ -4,7 +4,9 @@ use core::ptr::with_exposed_provenance;
 use core::sync::atomic::Ordering;
 
 use pto_abi::block::BlockContext;
-use pto_foreign::field::{Conditions, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState};
+use pto_native::foreign::field::{
+    Conditions, Frame, GLOBAL, GlobalContext, LOCAL, LocalContext, RunState,
+};
 
 use crate::cells;
 use crate::core_registers::{TICK_NS, TIMEOUT, relax, ticks};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use pto_foreign::field::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
+use pto_native::foreign::field::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
 
 use crate::core_registers::{TIMEOUT, end_kernel, relax, ticks};
 use crate::running::{Running, word_address};

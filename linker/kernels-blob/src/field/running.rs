@@ -3,7 +3,7 @@
 use core::ptr::with_exposed_provenance;
 
 use pto_abi::block::BlockContext;
-use pto_foreign::field::{Frame, RunState};
+use pto_native::foreign::field::{Frame, RunState};
 
 use crate::core_registers::{set_thread_word, thread_word};
 

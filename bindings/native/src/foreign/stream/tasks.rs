@@ -7,9 +7,9 @@ use pto_abi::{Fault, TaskId};
 use pto_graph::{Arg, Publish, TensorTask, TensorView};
 
 use super::block_shape::OwnedBlockShape;
-use crate::alias::Alias;
-use crate::build::{Build, known};
-use crate::pointers::{value, values};
+use crate::foreign::alias::Alias;
+use crate::foreign::build::{Build, known};
+use crate::foreign::pointers::{value, values};
 
 /// Explicit edges that go with a task; the others follow it.
 pub(super) const AFTER: usize = 32;

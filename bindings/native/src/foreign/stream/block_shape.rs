@@ -5,7 +5,7 @@ use pto_abi::foreign::StreamTask;
 use pto_abi::{CoreKind, Fault, FuncId};
 use pto_graph::{Comparison, Predicate, Priority, StartMode, TensorTask, TensorView};
 
-use crate::build::known;
+use crate::foreign::build::known;
 
 /// What a task is beyond one kernel on one core.
 pub(super) struct OwnedBlockShape {

@@ -15,9 +15,9 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{TaskRange, TaskSpec, Variation, Wait};
 
-use crate::alias::Alias;
-use crate::build::{Build, Finder, NewTask, known};
-use crate::pointers::{value, values};
+use crate::foreign::alias::Alias;
+use crate::foreign::build::{Build, Finder, NewTask, known};
+use crate::foreign::pointers::{value, values};
 
 /// Tasks of a range, at most (`PTO_RANGE_TASKS`).
 pub const RANGE_TASKS: usize = 128;

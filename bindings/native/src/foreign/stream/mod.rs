@@ -16,12 +16,12 @@ use pto_abi::{
 use pto_graph::{DependencyMode, ElementType, Publish, TensorView};
 
 use self::tasks::{add_tensor_task, stated};
-use crate::build::{Finder, done};
-use crate::calls;
-use crate::pointers::{place, value, values};
-use crate::range::{SubmitTaskRange, submit_task_range};
+use crate::foreign::build::{Finder, done};
+use crate::foreign::calls;
+use crate::foreign::pointers::{place, value, values};
+use crate::foreign::range::{SubmitTaskRange, submit_task_range};
 
-pub use crate::range::{RANGE_TASKS, StreamVariation};
+pub use crate::foreign::range::{RANGE_TASKS, StreamVariation};
 pub use ranges::{SubmitRange, submit_range};
 pub use recordings::{begin_recording, end_recording, replay};
 

@@ -5,9 +5,9 @@ use core::ffi::{c_char, c_int, c_void};
 
 use pto_abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_ORCH_ARGS};
 
-use crate::build::Finder;
-use crate::calls;
-use crate::stream::StreamApi;
+use crate::foreign::build::Finder;
+use crate::foreign::calls;
+use crate::foreign::stream::StreamApi;
 
 /// `RUNTIME_MAX_TASKS`: sources declare arrays of this many ids.
 pub const MAX_TASKS: usize = 131_072;

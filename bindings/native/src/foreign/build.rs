@@ -9,8 +9,8 @@ use pto_graph::{
     Bindings, BuildError, HostedBuilder, Recording, StreamBuilder, TaskSpec, TensorView,
 };
 
-use crate::alias::Alias;
-use crate::numbers::Numbers;
+use crate::foreign::alias::Alias;
+use crate::foreign::numbers::Numbers;
 
 /// Bytes of a word of global memory.
 const WORD: u64 = size_of::<u32>() as u64;

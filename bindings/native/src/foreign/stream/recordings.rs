@@ -7,9 +7,9 @@ use pto_abi::Fault;
 use pto_abi::foreign::{StreamRecording, StreamTensor};
 use pto_graph::{Bindings, MAX_BOUND, TensorView};
 
-use crate::alias::Alias;
-use crate::build::{Finder, done};
-use crate::pointers::{place, value, values};
+use crate::foreign::alias::Alias;
+use crate::foreign::build::{Finder, done};
+use crate::foreign::pointers::{place, value, values};
 
 /// The views that foreign code states.
 ///

@@ -6,7 +6,7 @@ use core::mem::MaybeUninit;
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr};
 
-use crate::build::{Finder, NewTask, done};
+use crate::foreign::build::{Finder, NewTask, done};
 
 /// What a call returns when it fails.
 pub const FAILED: c_int = -1;

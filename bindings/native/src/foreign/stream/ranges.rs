@@ -11,9 +11,9 @@ use pto_graph::{ElementType, Publish, TensorRange, TensorTask, TensorView, Varia
 
 use super::block_shape::OwnedBlockShape;
 use super::tasks::{AFTER, NewTensorTask, add_tensor_task, args_of, check_count, stated};
-use crate::alias::Alias;
-use crate::build::{Build, Finder, known};
-use crate::range::{RANGE_TASKS, StreamVariation, note_all, tasks_of, variations_of};
+use crate::foreign::alias::Alias;
+use crate::foreign::build::{Build, Finder, known};
+use crate::foreign::range::{RANGE_TASKS, StreamVariation, note_all, tasks_of, variations_of};
 
 /// Submits a range: runtime, first task, its arguments and how many, tasks that each of them waits for and how many, how many tasks, variations and
 /// how many. The number of the first one, or -1.
