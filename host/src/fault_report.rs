@@ -14,7 +14,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
-use pto_timeline::Trace;
+use crate::timeline::Trace;
 
 use crate::cycle;
 use crate::cycle::Cycle;

@@ -16,8 +16,8 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{CoreKind, GmWindow};
 use pto_graph::GraphParts;
-use pto_timeline::graph::GraphTask;
-use pto_timeline::{Edge, Graph};
+use crate::timeline::graph::GraphTask;
+use crate::timeline::{Edge, Graph};
 
 use crate::lists::Spare;
 

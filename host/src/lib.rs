@@ -93,6 +93,7 @@ mod soak_timeline;
 pub mod stitch;
 mod stream_report;
 mod task_list;
+pub mod timeline;
 mod trace;
 mod trace_options;
 mod traffic;
@@ -153,8 +154,6 @@ pub use pto_sim_shim::{
     Hosting, MAX_OS_THREADS, UnknownHosting, default_campaign_threads, default_pool_threads,
     logging as sim_logging,
 };
-/// The timeline of a run, and what can be made of it.
-pub use pto_timeline as timeline;
 /// Programs as loops over tiles: the tree, tile kernels, plans.
 pub use pto_workload as workloads;
 

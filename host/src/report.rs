@@ -7,7 +7,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, RuntimeVariant};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
-use pto_timeline::Trace;
+use crate::timeline::Trace;
 
 use crate::logs::LogMessage;
 use crate::stream_report::StreamReport;

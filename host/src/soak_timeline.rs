@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_aicore_kernels::LIBRARY;
 use pto_sim_shim::virtual_time::soak::{self, Scenario};
-use pto_timeline::Trace;
+use crate::timeline::Trace;
 
 use crate::trace;
 

@@ -14,7 +14,7 @@ use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TracePoint, WhenFull,
 };
 use pto_abi::{CoreKind, Fault, TaskId};
-use pto_timeline::{Collector, EndFault, Trace};
+use crate::timeline::{Collector, EndFault, Trace};
 
 use crate::options::RunOptions;
 use crate::trace_options::TraceOptions;

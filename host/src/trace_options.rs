@@ -14,6 +14,6 @@ pub struct TraceOptions {
     /// What a full ring does. With [`WhenFull::Wait`] a thread of the host reads the rings while the run lasts; a host that
     /// reads nothing for half the stall budget ends the run with `STALL_TRACE`. A stream with more tasks than its window
     /// holds is recorded as a whole so; otherwise its timeline has one end of it, and says how much (`recorded` in
-    /// [`Trace::run`](pto_timeline::Trace::run)).
+    /// [`Trace::run`](crate::timeline::Trace::run)).
     pub when_full: WhenFull,
 }

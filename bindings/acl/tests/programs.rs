@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tree::Workload;
-use pto_timeline::{Analysis, Edge, Task, Trace};
+use pto_host::timeline::{Analysis, Edge, Task, Trace};
 use support::{compiler, here, library_folder, start};
 
 fn output(command: &mut Command) -> Output {
@@ -262,7 +262,7 @@ fn only_file(folder: &Path) -> PathBuf {
 
 fn timeline(file: &Path) -> Trace {
     let bytes = std::fs::read(file).expect("a timeline");
-    pto_timeline::file::read(&bytes).expect("a timeline that can be read")
+    pto_host::timeline::file::read(&bytes).expect("a timeline that can be read")
 }
 
 /// The tasks of a timeline that are called so.
@@ -321,7 +321,7 @@ fn check_profile(trace: &Trace, is_virtual: bool) {
     let operator = one("operator add of type Add, 3 tensors, 8 blocks").1.span().expect("a range");
     assert!(inner.0 <= operator.0 && operator.1 <= inner.1);
     let analysis = Analysis::of(trace).expect("a timeline with an analysis");
-    let page = pto_timeline::html::page(trace, &analysis);
+    let page = pto_host::timeline::html::page(trace, &analysis);
     assert!(page.contains("device 0 stream ") && page.contains("event wait"));
 }
 

@@ -23,7 +23,7 @@ use pto_abi::launch::{Epochs, worker_table};
 use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
-use pto_timeline::Trace;
+use crate::timeline::Trace;
 
 use self::standing::{Standing, stands_after};
 use crate::allocator::Owner;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pto_timeline::{Analysis, Bound, Comparison, Limit, Trace, report};
+use pto_host::timeline::{Analysis, Bound, Comparison, Limit, Trace, report};
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;

@@ -1,6 +1,6 @@
 //! A recorded run as a chart on the terminal.
 
-use pto_timeline::{Trace, gantt};
+use pto_host::timeline::{Trace, gantt};
 
 use crate::output::terminal_columns;
 

@@ -7,8 +7,8 @@ use pto_abi::RuntimeVariant;
 use pto_check::{Cores, task_graph};
 use pto_examples::host::{self, Example};
 use pto_host::DeviceOptions;
-use pto_timeline::Edge;
-use pto_timeline::graph::{Graph, GraphTask, page, picture};
+use pto_host::timeline::Edge;
+use pto_host::timeline::graph::{Graph, GraphTask, page, picture};
 
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};

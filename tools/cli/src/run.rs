@@ -11,7 +11,7 @@ use pto_examples::host::{self, Example, Inputs, Prepared, Verdict};
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, StreamCapacities, WhenFull, Work,
 };
-use pto_timeline::Trace;
+use pto_host::timeline::Trace;
 
 use crate::args::{RingArgs, RunArgs};
 use crate::device::Wanted;

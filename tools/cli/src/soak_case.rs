@@ -41,7 +41,7 @@ pub(crate) fn write(
         let path = |ending: &str| folder.join(format!("{phase}-{name}.{ending}"));
         if let Some(timeline) = soak_timeline(scenario, run) {
             let path = path("json");
-            output_file::write(&path, |to| pto_timeline::file::write(&timeline, to))?;
+            output_file::write(&path, |to| pto_host::timeline::file::write(&timeline, to))?;
             written.push(path);
         }
         let path = path("jsonl");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-pub(crate) use pto_timeline::text::{counted, grouped};
+pub(crate) use pto_host::timeline::text::{counted, grouped};
 
 /// A duration with three significant digits and a unit that fits.
 pub(crate) fn duration(duration: Duration) -> String {

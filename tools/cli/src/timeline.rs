@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pto_host::{TraceOptions, WhenFull};
-use pto_timeline::{Trace, file};
+use pto_host::timeline::{Trace, file};
 
 use crate::args::{KeptEvents, RunArgs};
 use crate::device::Wanted;

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pto_timeline::html::ShownRun;
-use pto_timeline::{Analysis, Trace, html, ranks, svg};
+use pto_host::timeline::html::ShownRun;
+use pto_host::timeline::{Analysis, Trace, html, ranks, svg};
 
 use crate::args::{MAX_RUNS, ViewArgs};
 use crate::chart::chart;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use pto_bench::report::chart::{Axes, PANEL, decades, grid};
-use pto_timeline::text::escaped;
+use pto_host::timeline::text::escaped;
 
 use super::comm_table::{Head, Row, bus_factor};
 

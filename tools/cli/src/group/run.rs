@@ -9,7 +9,7 @@ use pto_host::group::{
 };
 use pto_host::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Error, Hosting, RunOptions};
-use pto_timeline::{Trace, ranks};
+use pto_host::timeline::{Trace, ranks};
 use serde_json::{Value, json};
 
 use super::explored::Explored;

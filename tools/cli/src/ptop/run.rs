@@ -13,7 +13,7 @@ use pto_host::workloads::program::{Layout, Needs, Program, Role, TensorDescripti
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
 use pto_host::{Device, RunOptions, RunReport, Session, SessionOptions, TraceOptions};
-use pto_timeline::Trace;
+use pto_host::timeline::Trace;
 
 use super::file_tensor::file_tensor;
 use super::judge::{self, Judged, judge};

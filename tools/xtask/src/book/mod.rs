@@ -62,7 +62,7 @@ const INTERFACE: &str = "# The interface of the crates\n\n\
     - [pto_host](api/pto_host/index.html): devices, sessions, runs and their reports.\n\
     - [pto_graph](api/pto_graph/index.html): what a graph program is written against.\n\
     - [pto_workload](api/pto_workload/index.html): workloads, tile kernels, plans.\n\
-    - [pto_timeline](api/pto_timeline/index.html): traces and their analysis.\n\
+    - [pto_host::timeline](api/pto_host/timeline/index.html): traces and their analysis.\n\
     - [pto_abi](api/pto_abi/index.html): the bytes that host, firmware and kernels share.\n";
 
 /// Builds the book and the documentation of the interface into `target/book`.

@@ -11,7 +11,7 @@ use std::fmt::Write;
 use pto_abi::CoreKind;
 use pto_graph::{Priority, StartMode};
 
-use crate::model::{Edge, Neighbours};
+use crate::timeline::model::{Edge, Neighbours};
 
 pub use page::page;
 pub use svg::picture;

@@ -1,8 +1,8 @@
 //! The analysis of traces whose numbers can be worked out by hand.
 
 use pto_abi::CoreKind;
-use pto_timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
-use pto_timeline::{EndFault, Limit, Moments, Names, Task, Trace};
+use pto_host::timeline::analysis::{Analysis, AnalysisError, KindTime, Link, NoWork};
+use pto_host::timeline::{EndFault, Limit, Moments, Names, Task, Trace};
 
 use crate::hand::{self, edge, task, three_tasks};
 
@@ -65,7 +65,7 @@ fn the_bound_is_the_longest_path_that_is_known() {
         (bounds.critical_path_ns, bounds.traced_path_ns, bounds.largest_ns),
         (180, 140, 180)
     );
-    let text = pto_timeline::report::text(&known, &analysis(&known));
+    let text = pto_host::timeline::report::text(&known, &analysis(&known));
     assert!(text.contains("of which the edges of the trace show 140 ns: 2 tasks"), "{text}");
     // The events of some tasks are lost: the path may lead through them.
     let mut lossy = known;
@@ -76,7 +76,7 @@ fn the_bound_is_the_longest_path_that_is_known() {
 #[test]
 fn a_change_that_is_shown_as_nothing_has_no_sign() {
     let change = |run, against| {
-        pto_timeline::compare::Pair { name: String::new(), run: Some(run), against: Some(against) }
+        pto_host::timeline::compare::Pair { name: String::new(), run: Some(run), against: Some(against) }
             .change()
     };
     let changes = [change(9_999, 10_000), change(10_001, 10_000), change(0, 0), change(7, 7)];
@@ -243,7 +243,7 @@ fn a_kernel_that_does_not_end_is_no_run_and_keeps_its_core_busy_to_the_fault() {
     assert_eq!((found.graph_ns, found.parts_run, found.parts_unfinished), (1000, 2, 1));
     assert!(found.kernels.iter().all(|kernel| kernel.kernel == "add"), "{:?}", found.kernels);
     assert_eq!(found.kinds[0].busy_ns, 1000 - 160);
-    let text = pto_timeline::report::text(&trace, &found);
+    let text = pto_host::timeline::report::text(&trace, &found);
     assert!(text.contains("parts         2, 1 more did not end"), "{text}");
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::{Analysis, Bounds, Chain};
-use crate::model::Trace;
+use crate::timeline::analysis::{Analysis, Bounds, Chain};
+use crate::timeline::model::Trace;
 
 /// What most of the time of a run is spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -146,7 +146,7 @@ mod tests {
     use pto_abi::CoreKind;
 
     use super::Bound;
-    use crate::analysis::{Bounds, Chain, Link, WorkBound};
+    use crate::timeline::analysis::{Bounds, Chain, Link, WorkBound};
 
     /// A run whose last task waited for these links, each `[building, collecting, dispatching, starting, running]`.
     fn bound(links: &[[u64; 5]], (path_ns, bound_ns): (u64, u64)) -> Option<(Bound, u64)> {

@@ -3,8 +3,8 @@
 //! improved by barycentres.
 
 use super::{Graph, GraphError, MAX_DRAWN_PLACES, MAX_DRAWN_TASKS};
-use crate::analysis::topological;
-use crate::model::Edge;
+use crate::timeline::analysis::topological;
+use crate::timeline::model::Edge;
 
 /// Sweeps down and up that improve the order. 8: later ones change little on graphs of this size.
 const SWEEPS: usize = 8;

@@ -1,6 +1,6 @@
 //! A topological order of the tasks (Kahn 1962).
 
-use crate::model::Neighbours;
+use crate::timeline::model::Neighbours;
 
 /// Every task behind its producers; `Err`: a task that waits for itself, directly or not.
 pub(crate) fn topological(

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
 
-use crate::file::MAX_ROWS;
-use crate::model::{Edge, EndFault, Lane, Moments, Names, Part, Task, Trace};
+use crate::timeline::file::MAX_ROWS;
+use crate::timeline::model::{Edge, EndFault, Lane, Moments, Names, Part, Task, Trace};
 
 /// Rows for the transfers of a rank, at most: a layer of `tp_decoder` has 72 under way on one of 4 ranks. Those that find no place are counted in the facts of the run.
 pub const TRANSFER_ROWS: usize = 128;
@@ -235,9 +235,9 @@ fn low(count: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::{MergeError, TRANSFER_ROWS, merge};
-    use crate::Analysis;
-    use crate::file::{self, MAX_ROWS};
-    use crate::model::{Edge, Moments, Task, Trace};
+    use crate::timeline::Analysis;
+    use crate::timeline::file::{self, MAX_ROWS};
+    use crate::timeline::model::{Edge, Moments, Task, Trace};
     use pto_abi::CoreKind;
 
     fn moments(ready: u64, started: u64, finished: u64) -> Moments {

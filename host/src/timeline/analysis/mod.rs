@@ -16,7 +16,7 @@ mod time;
 use pto_abi::CoreKind;
 use serde::Serialize;
 
-use crate::model::Trace;
+use crate::timeline::model::Trace;
 
 use kind::kind_name;
 pub(crate) use order::topological;
@@ -163,7 +163,7 @@ fn work_bounds(trace: &Trace) -> Vec<WorkBound> {
     let bound = |kind: &CoreKind| {
         let cores = trace.core_count(*kind);
         let of_kind = trace.runs().map(|run| run.run).filter(|run| run.kind == *kind);
-        let work_ns = of_kind.map(crate::model::Task::duration_ns).sum::<u64>();
+        let work_ns = of_kind.map(crate::timeline::model::Task::duration_ns).sum::<u64>();
         (cores > 0).then(|| WorkBound {
             kind: *kind,
             cores,

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
-use crate::analysis::Analysis;
-use crate::model::{Run, Trace};
-use crate::text::{counted, escaped, time};
+use crate::timeline::analysis::Analysis;
+use crate::timeline::model::{Run, Trace};
+use crate::timeline::text::{counted, escaped, time};
 
 const WIDTH: f64 = 1200.0;
 const LEFT: f64 = 70.0;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::analysis::{Analysis, Chain, KindTime};
-use crate::bound::Limit;
-use crate::model::Trace;
-use crate::text::{counted, grouped, percent, table, time};
+use crate::timeline::analysis::{Analysis, Chain, KindTime};
+use crate::timeline::bound::Limit;
+use crate::timeline::model::Trace;
+use crate::timeline::text::{counted, grouped, percent, table, time};
 
 /// Tasks of the chain that are told one by one; of a longer one, the first and the last half of them.
 const CHAIN_SHOWN: usize = 12;

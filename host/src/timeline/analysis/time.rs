@@ -9,7 +9,7 @@ use pto_abi::CoreKind;
 use serde::Serialize;
 
 use super::kind::kind_name;
-use crate::model::{Task, Trace};
+use crate::timeline::model::{Task, Trace};
 
 /// Where the time of the cores of one kind went. Core times are summed over the cores; they add up to
 /// cores x the time of the graph.

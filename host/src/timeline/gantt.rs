@@ -2,8 +2,8 @@
 
 use pto_abi::CoreKind;
 
-use crate::model::Trace;
-use crate::text::{percent, time};
+use crate::timeline::model::Trace;
+use crate::timeline::text::{percent, time};
 
 /// Lines for the cores of one kind, at most.
 const LINES_A_KIND: usize = 12;
@@ -54,7 +54,7 @@ fn shades(trace: &Trace, workers: &[u32], columns: usize, span: u64) -> (String,
     let border = |column: usize| u128_to_u64(u128::from(span) * column as u128 / columns as u128);
     let runs = trace.runs().map(|run| run.run);
     let spans = runs.filter(|task| task.core.is_some_and(|core| workers.contains(&core)));
-    for (start, end) in spans.filter_map(crate::model::Task::span) {
+    for (start, end) in spans.filter_map(crate::timeline::model::Task::span) {
         let first = u128_to_u64(u128::from(start) * columns as u128 / u128::from(span));
         let mut column = usize::try_from(first).unwrap_or(0).min(columns - 1).saturating_sub(1);
         while column < columns && border(column) < end {

@@ -10,7 +10,7 @@ use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::trace::TraceOwner;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Edge, EndFault, Lane, Moments, Names, Part, Run, Task, Trace};
+use crate::timeline::model::{Edge, EndFault, Lane, Moments, Names, Part, Run, Task, Trace};
 
 /// The version of the section `pto` that is written, and the only one that is read.
 pub const VERSION: u32 = 3;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Neighbours, Task, Trace};
+use crate::timeline::model::{Neighbours, Task, Trace};
 
 /// The chain of kernels with the most time, first task first, and its time.
 pub(crate) fn longest(trace: &Trace, order: &[u32], producers: &Neighbours) -> (Vec<u32>, u64) {

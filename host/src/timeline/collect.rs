@@ -12,8 +12,8 @@ use pto_abi::stream::MAX_LANES;
 use pto_abi::trace::{TraceKind, TraceOwner, TracePoint, lap_of};
 use pto_abi::{CoreKind, TaskId};
 
-use crate::laps::Laps;
-use crate::model::{Edge, EndFault, Lane, Moments, Part, Task, Trace};
+use crate::timeline::laps::Laps;
+use crate::timeline::model::{Edge, EndFault, Lane, Moments, Part, Task, Trace};
 
 /// The kernels of a task with parts: of the cube core, of the first and of the second vector core.
 pub type LaneKernels = [Option<u16>; MAX_LANES];
@@ -323,7 +323,7 @@ impl Moments {
 #[cfg(test)]
 mod tests {
     use super::Collector;
-    use crate::model::Edge;
+    use crate::timeline::model::Edge;
     use pto_abi::CoreKind;
     use pto_abi::trace::{TraceKind, TraceOwner, TracePoint};
     use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Traces as files: what is written is read, what is wrong is said, and a viewer finds what it needs.
 
-use pto_timeline::file::{self, FileError};
-use pto_timeline::{Analysis, Moments, Trace};
+use pto_host::timeline::file::{self, FileError};
+use pto_host::timeline::{Analysis, Moments, Trace};
 use serde_json::Value;
 
 use crate::hand::three_tasks;
@@ -133,10 +133,10 @@ fn names_of_tasks_are_kept_and_shown() {
         (&"e0".into(), &"add".into())
     );
     let analysis = Analysis::of(&named).expect("it ran");
-    let text = pto_timeline::report::text(&named, &analysis);
+    let text = pto_host::timeline::report::text(&named, &analysis);
     assert_eq!(text.matches("e0: add").count(), 2, "the chain and the waits:\n{text}");
     for page in
-        [pto_timeline::html::page(&named, &analysis), pto_timeline::svg::picture(&named, &analysis)]
+        [pto_host::timeline::html::page(&named, &analysis), pto_host::timeline::svg::picture(&named, &analysis)]
     {
         assert!(page.contains("\"e0\"") || page.contains("<title>e0: add</title>"), "{page}");
     }

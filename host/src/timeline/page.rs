@@ -5,7 +5,7 @@
 
 use serde::Serialize;
 
-use crate::text::escaped;
+use crate::timeline::text::escaped;
 
 const STYLE: &str = include_str!("view/style.css");
 /// What every page uses.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::{Analysis, KernelStats, KindTime};
-use crate::text::{percent, table, time};
+use crate::timeline::analysis::{Analysis, KernelStats, KindTime};
+use crate::timeline::text::{percent, table, time};
 
 /// A figure of both runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::kind::kind_name;
 use super::time::Times;
-use crate::model::{Task, Trace};
+use crate::timeline::model::{Task, Trace};
 
 /// How many waits are told.
 pub(crate) const WORST: usize = 10;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! trace rings --Collector--> Trace --file::write--> JSON for Perfetto, Chrome and `pto` --file::read--> Trace
-//!  (pto-host)  collect.rs    model.rs   file.rs                                            file.rs
+//!  (the host)  collect.rs    model.rs   file.rs                                            file.rs
 //! Trace --Analysis::of--> bounds, where the time went, critical path, kernels, waits   analysis/, report.rs
 //! Analysis --Bound::of--> what bounds the run, and what to change                      bound.rs
 //! two Analysis --Comparison::of--> what differs                                        compare.rs
@@ -11,7 +11,8 @@
 //! Graph --layout--> svg, page, dot, json                                               graph/
 //! ```
 //! page.rs assembles the pages from the files of `view/`.
-//! `docs/timeline.md` defines the words and the schema of the file.
+//! `docs/timeline.md` defines the words and the schema of the file. Nothing here needs a device, or the rest of the host.
+#![forbid(unsafe_code)]
 
 pub mod analysis;
 mod bound;

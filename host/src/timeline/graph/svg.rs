@@ -8,9 +8,9 @@ use pto_graph::Priority;
 
 use super::layout::Layout;
 use super::{Graph, GraphError};
-use crate::graph::task::GraphTask;
-use crate::svg::COLOURS;
-use crate::text::{counted, escaped};
+use crate::timeline::graph::task::GraphTask;
+use crate::timeline::svg::COLOURS;
+use crate::timeline::text::{counted, escaped};
 
 const ROW: f64 = 44.0;
 const MARGIN: f64 = 30.0;

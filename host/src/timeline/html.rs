@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::analysis::Analysis;
-use crate::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row, skipped};
-use crate::model::{EndFault, Trace};
-use crate::svg::COLOURS;
-use crate::text::percent;
+use crate::timeline::analysis::Analysis;
+use crate::timeline::file::{PartRow, TASK_COLUMNS, TaskRow, part_row, row, skipped};
+use crate::timeline::model::{EndFault, Trace};
+use crate::timeline::svg::COLOURS;
+use crate::timeline::text::percent;
 
 const FRAME: &str = include_str!("view/timeline/page.html");
 /// In the order in which they run.
@@ -95,7 +95,7 @@ pub fn page_of(runs: &[ShownRun<'_>]) -> String {
         several => several.iter().map(|run| run.name).collect::<Vec<_>>().join(" and "),
     };
     let shown = Shown { runs: runs.iter().map(RunData::of).collect(), colours: &COLOURS };
-    crate::page::page(FRAME, &SCRIPTS, &format!("{title}: timeline"), &shown)
+    crate::timeline::page::page(FRAME, &SCRIPTS, &format!("{title}: timeline"), &shown)
 }
 
 fn called(trace: &Trace) -> String {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::layout::Layout;
 use super::{Graph, GraphError};
-use crate::graph::task::GraphTask;
-use crate::svg::COLOURS;
+use crate::timeline::graph::task::GraphTask;
+use crate::timeline::svg::COLOURS;
 
 const FRAME: &str = include_str!("../view/graph/page.html");
 /// In the order in which they run.
@@ -73,7 +73,7 @@ pub fn page(graph: &Graph) -> Result<String, GraphError> {
             .map(|(edge, path)| ShownEdge(edge.producer, edge.consumer, passed(path)))
             .collect(),
     };
-    Ok(crate::page::page(FRAME, &SCRIPTS, &format!("{}: graph", graph.name), &shown))
+    Ok(crate::timeline::page::page(FRAME, &SCRIPTS, &format!("{}: graph", graph.name), &shown))
 }
 
 fn passed(path: &[(f64, usize)]) -> Vec<f64> {

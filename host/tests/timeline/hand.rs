@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pto_abi::CoreKind;
 use pto_abi::trace::TraceOwner;
-use pto_timeline::{Edge, Lane, Moments, Task, Trace};
+use pto_host::timeline::{Edge, Lane, Moments, Task, Trace};
 
 /// A task on a core: published, ready, dispatched, started, finished, completed.
 pub(crate) fn task(kind: CoreKind, core: u32, moments: [u64; 6]) -> Task {

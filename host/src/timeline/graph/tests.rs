@@ -2,7 +2,7 @@
 
 use super::layout::Layout;
 use super::{Graph, GraphError, GraphTask, MAX_DRAWN_TASKS, page, picture};
-use crate::model::Edge;
+use crate::timeline::model::Edge;
 use pto_abi::CoreKind;
 use pto_graph::{Priority, StartMode};
 

@@ -1,6 +1,6 @@
 //! Pictures and texts of a trace whose content is known.
 
-use pto_timeline::{Analysis, gantt, html, report, svg};
+use pto_host::timeline::{Analysis, gantt, html, report, svg};
 
 use crate::hand::three_tasks;
 
