@@ -12,9 +12,9 @@ use pto_abi::sync::Ordering;
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
+use crate::timeline::Trace;
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
-use crate::timeline::Trace;
 
 use crate::cycle;
 use crate::cycle::Cycle;

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::timeline::graph::GraphTask;
+use crate::timeline::{Edge, Graph};
 use bytemuck::Zeroable;
 use pto_abi::arena::Capacities;
 use pto_abi::image::{GraphHeader, ImageParts, ImageTask, offsets};
@@ -16,8 +18,6 @@ use pto_abi::stream::StreamCapacities;
 use pto_abi::trace::TraceCapacities;
 use pto_abi::{CoreKind, GmWindow};
 use pto_graph::GraphParts;
-use crate::timeline::graph::GraphTask;
-use crate::timeline::{Edge, Graph};
 
 use crate::lists::Spare;
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::timeline::Trace;
 use pto_abi::arena::Arena;
 use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, RuntimeVariant};
 #[cfg(feature = "sim")]
 use pto_sim_shim::virtual_time::VirtualReport;
-use crate::timeline::Trace;
 
 use crate::logs::LogMessage;
 use crate::stream_report::StreamReport;

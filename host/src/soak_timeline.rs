@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::timeline::Trace;
 use pto_aicore_kernels::LIBRARY;
 use pto_sim_shim::virtual_time::soak::{self, Scenario};
-use crate::timeline::Trace;
 
 use crate::trace;
 

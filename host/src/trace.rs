@@ -5,6 +5,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use crate::timeline::{Collector, EndFault, Trace};
 use pto_abi::arena::{Arena, Capacities};
 use pto_abi::runtime::{Epitaph, NOBODY, region};
 use pto_abi::stream::BlockLine;
@@ -14,7 +15,6 @@ use pto_abi::trace::{
     MAX_RING_EVENTS, TraceCapacities, TraceHeader, TraceLane, TraceOwner, TracePoint, WhenFull,
 };
 use pto_abi::{CoreKind, Fault, TaskId};
-use crate::timeline::{Collector, EndFault, Trace};
 
 use crate::options::RunOptions;
 use crate::trace_options::TraceOptions;

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use pto_host::timeline::{Analysis, Edge, Task, Trace};
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tree::Workload;
-use pto_host::timeline::{Analysis, Edge, Task, Trace};
 use support::{compiler, here, library_folder, start};
 
 fn output(command: &mut Command) -> Output {

@@ -13,6 +13,8 @@ pub mod job;
 pub mod member;
 pub mod names;
 pub mod needs;
+#[cfg(feature = "npy")]
+pub mod npy;
 pub mod parallel;
 pub mod params;
 pub mod program;

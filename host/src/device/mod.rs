@@ -17,13 +17,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::timeline::Trace;
 use bytemuck::Pod;
 use pto_abi::arena::Arena;
 use pto_abi::launch::{Epochs, worker_table};
 use pto_abi::runtime::{Epitaph, WorkerEntry};
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::cost::OnChip;
-use crate::timeline::Trace;
 
 use self::standing::{Standing, stands_after};
 use crate::allocator::Owner;

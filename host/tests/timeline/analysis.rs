@@ -76,8 +76,12 @@ fn the_bound_is_the_longest_path_that_is_known() {
 #[test]
 fn a_change_that_is_shown_as_nothing_has_no_sign() {
     let change = |run, against| {
-        pto_host::timeline::compare::Pair { name: String::new(), run: Some(run), against: Some(against) }
-            .change()
+        pto_host::timeline::compare::Pair {
+            name: String::new(),
+            run: Some(run),
+            against: Some(against),
+        }
+        .change()
     };
     let changes = [change(9_999, 10_000), change(10_001, 10_000), change(0, 0), change(7, 7)];
     assert_eq!(changes, ["0.0 %"; 4]);

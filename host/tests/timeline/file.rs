@@ -135,9 +135,10 @@ fn names_of_tasks_are_kept_and_shown() {
     let analysis = Analysis::of(&named).expect("it ran");
     let text = pto_host::timeline::report::text(&named, &analysis);
     assert_eq!(text.matches("e0: add").count(), 2, "the chain and the waits:\n{text}");
-    for page in
-        [pto_host::timeline::html::page(&named, &analysis), pto_host::timeline::svg::picture(&named, &analysis)]
-    {
+    for page in [
+        pto_host::timeline::html::page(&named, &analysis),
+        pto_host::timeline::svg::picture(&named, &analysis),
+    ] {
         assert!(page.contains("\"e0\"") || page.contains("<title>e0: add</title>"), "{page}");
     }
     let message = changed(|pto| pto["task_names"] = vec!["a"; 4].into());

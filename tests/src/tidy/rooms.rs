@@ -85,7 +85,11 @@ mod tests {
         let arrows = |list: &[(&str, &str)]| -> BTreeSet<(String, String)> {
             list.iter().map(|(from, to)| (room_of(from), room_of(to))).collect()
         };
-        let down = [("tools/cli", "host"), ("bindings/acl/entry", "abi"), ("bindings/acl", "bindings/acl/entry")];
+        let down = [
+            ("tools/cli", "host"),
+            ("bindings/acl/entry", "abi"),
+            ("bindings/acl", "bindings/acl/entry"),
+        ];
         assert!(arrows_that_lead_up(&arrows(&down)).is_empty());
         let found =
             arrows_that_lead_up(&arrows(&[("a", "b/x"), ("b", "c"), ("c", "a/y"), ("c", "d")]));

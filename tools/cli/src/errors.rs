@@ -11,9 +11,9 @@ use pto_host::FaultReport;
 use pto_host::fw::ImageError;
 use pto_host::group::GroupError;
 use pto_host::session::Cause;
+use pto_host::timeline::Trace;
 use pto_host::virtual_time::VirtualReport;
 use pto_host::workloads::plan::RunFault;
-use pto_host::timeline::Trace;
 
 use serde_json::{Value, json};
 

@@ -2,9 +2,9 @@
 
 use pto_abi::RuntimeVariant;
 use pto_examples::host::{Inputs, Params, Prepared};
+use pto_host::timeline::Bound;
 use pto_host::virtual_time::{KindReport, VirtualOptions, VirtualReport};
 use pto_host::{DeviceOptions, Hosting, RunOptions};
-use pto_host::timeline::Bound;
 use serde_json::{Value, json};
 
 use crate::device::Wanted;

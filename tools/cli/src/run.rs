@@ -8,10 +8,10 @@ use pto_abi::task::edges_for;
 use pto_abi::{BuildMode, RuntimeVariant};
 use pto_check::Cores;
 use pto_examples::host::{self, Example, Inputs, Prepared, Verdict};
+use pto_host::timeline::Trace;
 use pto_host::{
     Capacities, Device, GraphImage, RunOptions, RunProgress, StreamCapacities, WhenFull, Work,
 };
-use pto_host::timeline::Trace;
 
 use crate::args::{RingArgs, RunArgs};
 use crate::device::Wanted;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_examples::host::{Nans, NotFinite, Params, Verdict};
-use pto_host::{RingUse, RunOptions, RunReport, StartTimes, StreamReport};
 use pto_host::timeline::Trace;
+use pto_host::{RingUse, RunOptions, RunReport, StartTimes, StreamReport};
 use serde_json::{Value, json};
 
 use crate::chart::chart;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pto_host::{TraceOptions, WhenFull};
 use pto_host::timeline::{Trace, file};
+use pto_host::{TraceOptions, WhenFull};
 
 use crate::args::{KeptEvents, RunArgs};
 use crate::device::Wanted;

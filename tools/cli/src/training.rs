@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use pto_abi::CoreKind;
 use pto_examples::training_loop::{Layouts, NAME, Report, Sizes, Training};
-use pto_host::{RunOptions, Session, SessionOptions};
 use pto_host::timeline::Trace;
+use pto_host::{RunOptions, Session, SessionOptions};
 use serde_json::{Map, Value, json};
 
 use crate::args::RunArgs;

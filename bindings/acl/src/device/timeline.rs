@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use pto_host::abi::CoreKind;
-use pto_host::whole_file::write_whole;
 use pto_host::timeline::{Edge, Moments, Names, Task, Trace, file};
+use pto_host::whole_file::write_whole;
 
 use super::profile::Record;
 use super::settings::settings;

@@ -7,9 +7,9 @@ use pto_examples::host::{self, Example, Inputs, Member, Nans, Params, Prepared, 
 use pto_host::group::{
     ContributionReport, GroupError, GroupOptions, GroupReport, GroupTarget, GroupWork, clock_ns,
 };
+use pto_host::timeline::{Trace, ranks};
 use pto_host::virtual_time::{Compute, KernelCosts, Profile, VirtualOptions};
 use pto_host::{DeviceOptions, Error, Hosting, RunOptions};
-use pto_host::timeline::{Trace, ranks};
 use serde_json::{Value, json};
 
 use super::explored::Explored;

@@ -8,12 +8,12 @@ use pto_examples::host::{self, Tensor as FileTensor};
 use pto_host::stitch::{
     Counters, HostTensor, Inputs, LoadedProgram, ProgramStream, Stitcher, Tensor,
 };
+use pto_host::timeline::Trace;
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Layout, Needs, Program, Role, TensorDescription};
 use pto_host::workloads::tile::DType;
 use pto_host::workloads::tile::element::bits_of;
 use pto_host::{Device, RunOptions, RunReport, Session, SessionOptions, TraceOptions};
-use pto_host::timeline::Trace;
 
 use super::file_tensor::file_tensor;
 use super::judge::{self, Judged, judge};

@@ -2,6 +2,7 @@
 
 use pto_check::file;
 use pto_check::{Cores, Options, Rings, check, task_graph};
+use pto_examples::host::npy;
 use pto_host::abi::{BuildMode, CoreKind};
 use pto_host::fw::{FlashDevice, Image};
 use pto_host::timeline::{self, Analysis, gantt, html, report, svg};
@@ -67,10 +68,10 @@ pub(super) fn trace(bytes: &[u8]) {
 
 /// Reads a tensor, and writes it.
 pub(super) fn npy(bytes: &[u8]) {
-    let Ok(tensor) = pto_npy::read(bytes, bytes.len() as u64) else { return };
+    let Ok(tensor) = npy::read(bytes, bytes.len() as u64) else { return };
     let mut written = Vec::new();
-    let _ = pto_npy::write(&mut written, &tensor);
-    let again = pto_npy::read(written.as_slice(), written.len() as u64);
+    let _ = npy::write(&mut written, &tensor);
+    let again = npy::read(written.as_slice(), written.len() as u64);
     assert!(
         again.is_ok_and(|again| again.bytes() == tensor.bytes()),
         "a tensor changes when it is written"

@@ -5,8 +5,9 @@
 
 use std::io::{Cursor, ErrorKind, Read, Write};
 
+use super::dtype::{DType as Kind, Elements};
+use super::tensor::Tensor;
 use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
-use pto_examples::host::{DType as Kind, Elements, Tensor};
 
 /// The longest header that a file may have: that of an array of numbers is below 200 bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 16;
@@ -173,8 +174,7 @@ fn element_kind(dtype: &DType) -> Result<Kind, Problem> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Problem, write_values};
-    use pto_examples::host::{Elements, Tensor};
+    use super::{Elements, Problem, Tensor, write_values};
 
     fn bytes<T: npyz::AutoSerialize + Copy>(shape: &[u64], values: &[T]) -> Vec<u8> {
         let mut bytes = Vec::new();
