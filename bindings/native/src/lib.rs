@@ -52,7 +52,6 @@ pub mod stitch;
 #[cfg(feature = "devices")]
 pub use builders::{Builders, Program};
 #[cfg(feature = "devices")]
-#[cfg(feature = "devices")]
 pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]
 pub use draft::{DraftTask, GraphDraft, checked};

@@ -4,7 +4,6 @@
 //! build.rs    a build that foreign code makes: numbers of tasks, the first fault      numbers.rs  number <-> TaskId
 //! calls.rs    the functions that it calls, over how a platform finds the build         stream.rs   those with tensors
 //! range.rs    ranges of tasks: what differs from one to the next, what each of them waits for
-//! call_check.rs  what a platform looks at before a task is added
 //! object.rs   the bytes of class Runtime (bindings/include/runtime.h asserts the same)
 //! field/      what kernels of the field find of their tasks
 //! ```
