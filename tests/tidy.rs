@@ -111,7 +111,13 @@ fn what_comes_from_others_may_be_used() {
         edge.dep_kinds.iter().any(|kind| kind.kind != DependencyKind::Development)
     };
     let linked: BTreeSet<_> = edges.filter(is_of_program).map(|edge| &edge.pkg).collect();
+    let nodes = metadata.resolve.iter().flat_map(|resolve| &resolve.nodes);
+    let mut needed_by = BTreeMap::<_, BTreeSet<String>>::new();
+    for (node, dep) in nodes.flat_map(|node| node.deps.iter().map(move |dep| (node, dep))) {
+        needed_by.entry(&dep.pkg).or_default().insert(metadata[&node.id].name.to_string());
+    }
     let dependency = |package: &Package| Dependency {
+        needed_by: needed_by.get(&package.id).cloned().unwrap_or_default(),
         is_linked: linked.contains(&package.id),
         name: package.name.to_string(),
         version: package.version.to_string(),

@@ -45,11 +45,6 @@ impl KernelTable {
         }
     }
 
-    /// The same kernels, as far as calls are checked, for others than the owner of the table.
-    pub(crate) fn kinds(&self) -> &Arc<KernelKinds> {
-        &self.kinds
-    }
-
     /// A number that another one follows whenever a kernel comes or goes.
     pub(crate) fn version(&self) -> u64 {
         self.version

@@ -3,7 +3,10 @@
 //!
 //! [`read`] takes the bytes of a file from any source. The caller adds the name of the file to an error.
 
+use std::format;
 use std::io::{Cursor, ErrorKind, Read, Write};
+use std::string::String;
+use std::vec::Vec;
 
 use super::dtype::{DType as Kind, Elements};
 use super::tensor::Tensor;
@@ -175,6 +178,9 @@ fn element_kind(dtype: &DType) -> Result<Kind, Problem> {
 #[cfg(test)]
 mod tests {
     use super::{Elements, Problem, Tensor, write_values};
+    use std::string::String;
+    use std::vec::Vec;
+    use std::{format, vec};
 
     fn bytes<T: npyz::AutoSerialize + Copy>(shape: &[u64], values: &[T]) -> Vec<u8> {
         let mut bytes = Vec::new();

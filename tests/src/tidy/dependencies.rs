@@ -38,12 +38,18 @@ const BANNED: &[(&str, &str)] = &[
     ("async-std", "threads and bounded steps do; there is no executor"),
 ];
 
+/// Crates that stay out but for one that needs them, and why that is right.
+const NEEDED_BY: &[(&str, &str)] = &[
+    // Handles of one MPI are pointers, and those of another one numbers: its headers alone say which. Only the plug-in is built with it.
+    ("bindgen", "mpi-sys"),
+];
+
 /// Crates that only tests and examples use, and what the library does instead.
 const ONLY_FOR_TESTS: &[(&str, &str)] =
     &[("tokio", "threads and bounded steps do; only an example awaits on it")];
 
 /// Crates of which there are several versions, because those that need them do not agree. Remove a line when they do.
-const SEVERAL_VERSIONS: &[&str] = &["getrandom", "object", "syn", "windows-sys", "winnow"];
+const SEVERAL_VERSIONS: &[&str] = &["getrandom", "object", "shlex", "syn", "windows-sys", "winnow"];
 
 /// A crate in the graph of dependencies.
 #[derive(Clone, Debug)]
@@ -56,6 +62,8 @@ pub struct Dependency {
     pub licence: Option<String>,
     /// Where it comes from; `None`: it stands in this repository.
     pub source: Option<String>,
+    /// The crates that need it.
+    pub needed_by: BTreeSet<String>,
     /// Whether one of our crates needs it for more than its tests and examples.
     pub is_linked: bool,
 }
@@ -97,6 +105,12 @@ fn licence(one: &Dependency) -> Option<Finding> {
 }
 
 fn banned(one: &Dependency) -> Option<Finding> {
+    let is_right = |(name, by): &(&str, &str)| {
+        *name == one.name && one.needed_by.len() == 1 && one.needed_by.contains(*by)
+    };
+    if NEEDED_BY.iter().any(is_right) {
+        return None;
+    }
     let of_tests = ONLY_FOR_TESTS.iter().filter(|_| one.is_linked);
     let (_, instead) = BANNED.iter().chain(of_tests).find(|(name, _)| *name == one.name)?;
     Some(one.finding(format!("it is banned: {instead}")))
@@ -139,6 +153,7 @@ fn versions(all: &[Dependency]) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::{Dependency, SEVERAL_VERSIONS, unwelcome};
+    use std::collections::BTreeSet;
 
     const REGISTRY: &str = "registry+https://example.org/crates.io-index";
 
@@ -150,6 +165,7 @@ mod tests {
             version: version.to_owned(),
             licence,
             source,
+            needed_by: BTreeSet::new(),
             is_linked: true,
         }
     }
@@ -161,6 +177,18 @@ mod tests {
             .flat_map(|name| [one(name, "1.0.0", "MIT"), one(name, "2.0.0", "MIT")]);
         let all: Vec<_> = accepted.chain(more.iter().cloned()).collect();
         unwelcome(&all).iter().map(|finding| format!("{finding}\n")).collect()
+    }
+
+    #[test]
+    fn what_one_crate_may_need_no_other_may() {
+        let needed_by = |names: &[&str]| Dependency {
+            needed_by: names.iter().map(ToString::to_string).collect(),
+            ..one("bindgen", "1.0.0", "MIT")
+        };
+        assert_eq!(said(&[needed_by(&["mpi-sys"])]), "");
+        for others in [&[][..], &["pto-host"], &["mpi-sys", "pto-host"]] {
+            assert!(said(&[needed_by(others)]).contains("it is banned"), "{others:?}");
+        }
     }
 
     #[test]

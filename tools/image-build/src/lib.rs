@@ -3,12 +3,13 @@
 //! ```text
 //! images     runs cargo, and writes a checksum into each image: what `pto fw build` does
 //! toolchain  finds or installs the compiler, the cross tools and the emulators
-//! sources    for build scripts of images: builders and kernels in C and C++ become objects that an image can hold
+//! sources    for build scripts of images: builders and kernels in C and C++ become objects that an image can hold (with the compilers of program.rs)
 //! ```
 //! Each line has a feature, but for the last one: a build script needs nothing of the host, and `xtask` only the tools.
 
 #[cfg(feature = "images")]
 mod images;
+pub mod program;
 pub mod sources;
 #[cfg(feature = "toolchain")]
 pub mod toolchain;

@@ -192,6 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn images_of_sources_take_no_place_of_others() {
+        let builders = vec![BuilderSource::parse("dag=b.cpp")];
+        let kernels = vec![KernelSource::parse("3:aiv=k/add.cpp").unwrap()];
+        let jobs = Job::of(&Request { builders, kernels, ..Request::default() }).unwrap();
+        assert_eq!(jobs.iter().map(Job::variant).collect::<Vec<_>>(), [vec!["plugins"], vec![]]);
+        let what: Vec<_> = jobs.iter().map(Job::what).collect();
+        assert_eq!(what, ["pto-images", "pto-field-kernels"]);
+    }
+
+    #[test]
     fn a_builder_is_named_by_a_command_line() {
         let parse = |text| {
             let BuilderSource { name, function, path } = BuilderSource::parse(text);

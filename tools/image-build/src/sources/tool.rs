@@ -1,9 +1,9 @@
 //! The programs that make objects for AArch64: Debian's, for Linux, which do for freestanding code.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use super::refused::Refused;
+use crate::program::{CROSS_C, CROSS_CXX, Program};
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,41 +23,43 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    const fn program(self) -> Program {
         match self {
-            Self::Cc => "aarch64-linux-gnu-gcc",
-            Self::Cxx => "aarch64-linux-gnu-g++",
-            Self::Ld => "aarch64-linux-gnu-ld",
-            Self::Nm => "aarch64-linux-gnu-nm",
-            Self::Objdump => "aarch64-linux-gnu-objdump",
-            Self::Objcopy => "aarch64-linux-gnu-objcopy",
+            Self::Cc => CROSS_C,
+            Self::Cxx => CROSS_CXX,
+            Self::Ld => binutils("aarch64-linux-gnu-ld"),
+            Self::Nm => binutils("aarch64-linux-gnu-nm"),
+            Self::Objdump => binutils("aarch64-linux-gnu-objdump"),
+            Self::Objcopy => binutils("aarch64-linux-gnu-objcopy"),
         }
     }
 
-    const fn package(self) -> &'static str {
-        match self {
-            Self::Cc => "gcc-aarch64-linux-gnu",
-            Self::Cxx => "g++-aarch64-linux-gnu",
-            _ => "binutils-aarch64-linux-gnu",
-        }
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.program().name
     }
 
     /// A call of it.
     pub(crate) fn command(self) -> Result<Command, Refused> {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        let found: Option<PathBuf> =
-            std::env::split_paths(&paths).map(|at| at.join(self.name())).find(|at| at.is_file());
-        let found = found.ok_or_else(|| {
-            let (name, package) = (self.name(), self.package());
+        let Program { name, packages, .. } = self.program();
+        let found = self.program().find().ok_or_else(|| {
             Refused(format!(
-                "{name} is missing, which builders in C and C++ need: apt-get install {package}"
+                "{name} is missing, which builders in C and C++ need: apt-get install {packages}"
             ))
         })?;
         let mut command = Command::new(found);
         command.env("LC_ALL", "C");
         Ok(command)
+    }
+}
+
+const fn binutils(name: &'static str) -> Program {
+    Program {
+        name,
+        packages: "binutils-aarch64-linux-gnu",
+        purpose: "makes objects of sources in C and C++",
+        file: "",
     }
 }
 
