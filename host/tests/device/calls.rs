@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use pto_aicore_kernels::dag_value;
-use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
+use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_host::graph::{
     Arg, Bindings, BuildError, Chain, ChainTemplate, ElementType, GraphBuilder, Link, NoBuilders,
     StreamBuilder, TaskRange, TaskSpec, TensorRange, TensorTask, TensorView, builder_set,
@@ -284,7 +284,7 @@ fn range<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let args = graph.orch_args().to_vec();
     graph.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
     let task = TaskSpec::new(func::EXP, CoreKind::AIV, &args);
-    let mut ids = [Default::default(); 3];
+    let mut ids = [TaskId::NONE; 3];
     graph.submit_range(&TaskRange::new(task).times(3), &mut ids)?;
     Ok(())
 }
@@ -293,12 +293,16 @@ fn range<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
 fn with_tensors<R>(words: &[u64], submit: impl FnOnce(&[Arg<'_>]) -> R) -> R {
     let views: Vec<_> =
         words.iter().map(|word| TensorView::dense(GmAddr(*word), ElementType::F32, &[4])).collect();
-    let arg = |(at, (word, view))| match at {
-        0 => Arg::In(view),
-        1 => Arg::Out(view),
-        _ => Arg::Scalar(*word),
-    };
-    let args: Vec<_> = words.iter().zip(&views).enumerate().map(arg).collect();
+    let args: Vec<_> = words
+        .iter()
+        .zip(&views)
+        .enumerate()
+        .map(|(at, (word, view))| match at {
+            0 => Arg::In(view),
+            1 => Arg::Out(view),
+            _ => Arg::Scalar(*word),
+        })
+        .collect();
     submit(&args)
 }
 
@@ -316,7 +320,7 @@ fn tensors_of_a_range<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError
     stream.submit(TaskSpec::new(func::EMPTY_AIC, CoreKind::AIC, &[]), &[])?;
     with_tensors(&words, |args| {
         let task = TensorTask::new(func::EXP, CoreKind::AIV, args);
-        let mut ids = [Default::default(); 2];
+        let mut ids = [TaskId::NONE; 2];
         stream.submit_tensor_range(&TensorRange::new(task).times(2), &mut ids)
     })?;
     Ok(())
