@@ -136,9 +136,9 @@ impl CheckedGraph<'_> {
         let (checked, tasks) = match &submission.desc {
             TaskDesc::Kernel(task) => (self.calls.task(number, task), 1),
             TaskDesc::Tensors(task) => (self.calls.tensor_task(number, task), 1),
-            TaskDesc::Chain(chain) => (self.calls.chain(number, chain), 1),
+            TaskDesc::Chain(chain) => (self.calls.chain(number, chain, |task| task.kernel), 1),
             TaskDesc::Template(template) => {
-                (template.with_chain(|chain| self.calls.chain(number, chain)), 1)
+                (template.with_chain(|chain| self.calls.chain(number, chain, |_| GmAddr::NULL)), 1)
             }
             TaskDesc::Range(range, _) => (self.calls.range(number, range), range.tasks()),
             TaskDesc::TensorRange(range, _) => {
@@ -241,16 +241,24 @@ impl BuilderCalls {
         })
     }
 
-    /// Whether the kernels of a chain take their words.
-    fn chain(&mut self, number: u64, chain: &Chain<'_>) -> Result<(), String> {
+    /// Whether the kernels of a chain take their words. `code` is where the code of a link is, as far as it is looked at: a template has the address of
+    /// each kernel, also of those that are registered.
+    fn chain(
+        &mut self,
+        number: u64,
+        chain: &Chain<'_>,
+        code: fn(&TaskSpec<'_>) -> GmAddr,
+    ) -> Result<(), String> {
         if chain.check().is_err() {
             // The runtime says why.
             return Ok(());
         }
+        let mut check = |task: TaskSpec<'_>| {
+            let kernel = code(&task);
+            self.task(number, &TaskSpec { kernel, ..task })
+        };
         let mut words = [0; MAX_CHAIN_ARGS];
-        chain
-            .turns()
-            .try_for_each(|(link, turn)| self.task(number, &link.task_at(turn, &mut words)))
+        chain.turns().try_for_each(|(link, turn)| check(link.task_at(turn, &mut words)))
     }
 
     /// Whether the kernels of the task with this number take its arguments.

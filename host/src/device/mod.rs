@@ -115,6 +115,20 @@ impl Device {
         builders: B,
     ) -> Result<Self, Error> {
         let check = Self::sim_check(&options)?;
+        Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(builders), check)
+    }
+
+    /// As [`open_sim`](Self::open_sim). Each task that one of `builders` adds is checked before it is added: whether its kernel, if it is one of the library,
+    /// takes the arguments. A run with a task that is refused ends with [`Error::Call`].
+    ///
+    /// # Errors
+    /// Those of `open_sim`.
+    #[cfg(feature = "sim")]
+    pub fn open_sim_checked<B: pto_graph::BuilderSet>(
+        options: DeviceOptions,
+        builders: B,
+    ) -> Result<Self, Error> {
+        let check = Self::sim_check(&options)?;
         let programs = CheckedSet { programs: builders, check: Arc::clone(&check) };
         Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(programs), check)
     }
