@@ -21,7 +21,7 @@ const UNKNOWN: u32 = 0;
 
 /// What one core is doing, as far as this is about time.
 #[derive(Clone, Copy, Hash)]
-struct Turn {
+struct CoreTiming {
     started_ns: u64,
     looked_ns: u64,
     due_ns: u64,
@@ -34,15 +34,20 @@ struct Turn {
 pub(crate) struct Pace {
     now_ns: u64,
     expected_ns: [u32; ESTIMATES],
-    turns: [Turn; MAX_WORKERS],
+    cores: [CoreTiming; MAX_WORKERS],
 }
 
 impl Pace {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
-        let turn =
-            Turn { started_ns: 0, looked_ns: u64::MAX, due_ns: 0, kernel: 0, was_in_vain: false };
-        Self { now_ns: 0, expected_ns: [UNKNOWN; ESTIMATES], turns: [turn; MAX_WORKERS] }
+        let turn = CoreTiming {
+            started_ns: 0,
+            looked_ns: u64::MAX,
+            due_ns: 0,
+            kernel: 0,
+            was_in_vain: false,
+        };
+        Self { now_ns: 0, expected_ns: [UNKNOWN; ESTIMATES], cores: [turn; MAX_WORKERS] }
     }
 
     /// A step begins at this time: everything until the next one happens about now.
@@ -58,17 +63,18 @@ impl Pace {
         let [kernel, _] = func_id.to_le_bytes();
         let expected_ns = self.expected_ns[usize::from(kernel)];
         let wait_ns = u64::from(expected_ns).min(LOOK_WITHIN_NS);
-        if let Some(turn) = self.turns.get_mut(core) {
+        if let Some(turn) = self.cores.get_mut(core) {
             let due_ns = now_ns + wait_ns;
             let started_ns = now_ns;
-            *turn = Turn { started_ns, looked_ns: u64::MAX, due_ns, kernel, was_in_vain: false };
+            *turn =
+                CoreTiming { started_ns, looked_ns: u64::MAX, due_ns, kernel, was_in_vain: false };
         }
     }
 
     /// The core has finished what it was given: the next look is due at once.
     #[inline]
     pub(crate) fn hurry(&mut self, core: usize) {
-        if let Some(turn) = self.turns.get_mut(core) {
+        if let Some(turn) = self.cores.get_mut(core) {
             turn.due_ns = 0;
         }
     }
@@ -76,20 +82,20 @@ impl Pace {
     /// Whether a look of this step has found the core busy.
     #[inline]
     pub(crate) fn was_looked_at(&self, core: usize) -> bool {
-        self.turns.get(core).is_some_and(|turn| turn.looked_ns == self.now_ns)
+        self.cores.get(core).is_some_and(|turn| turn.looked_ns == self.now_ns)
     }
 
     /// Whether a look at the core is likely to be worth it.
     #[inline]
     pub(crate) fn is_due(&self, core: usize) -> bool {
-        self.turns.get(core).is_none_or(|turn| turn.due_ns <= self.now_ns)
+        self.cores.get(core).is_none_or(|turn| turn.due_ns <= self.now_ns)
     }
 
     /// A look when it was due has found the core busy.
     #[inline]
     pub(crate) fn looked_in_vain(&mut self, core: usize) {
         let now_ns = self.now_ns;
-        let Some(turn) = self.turns.get_mut(core) else { return };
+        let Some(turn) = self.cores.get_mut(core) else { return };
         let expected_ns = &mut self.expected_ns[usize::from(turn.kernel)];
         if !turn.was_in_vain {
             turn.was_in_vain = true;
@@ -105,7 +111,7 @@ impl Pace {
     #[inline]
     pub(crate) fn finished(&mut self, core: usize) {
         let now_ns = self.now_ns;
-        let Some(turn) = self.turns.get(core) else { return };
+        let Some(turn) = self.cores.get(core) else { return };
         let expected_ns = &mut self.expected_ns[usize::from(turn.kernel)];
         if *expected_ns == UNKNOWN {
             let taken_ns = now_ns.saturating_sub(turn.started_ns).max(LOOK_AGAIN_NS);
@@ -120,7 +126,7 @@ impl Pace {
     #[inline]
     pub(crate) fn remaining_ns(&self, core: usize) -> Option<u64> {
         let now_ns = self.now_ns;
-        let turn = self.turns.get(core)?;
+        let turn = self.cores.get(core)?;
         let expected_ns = u64::from(self.expected_ns[usize::from(turn.kernel)]);
         let taken_ns = now_ns.saturating_sub(turn.started_ns);
         // Twice its time: whatever it does, it is not what was learned.

@@ -145,7 +145,7 @@ pub use pto_aicore_kernels::{KernelFn, LIBRARY, LibraryKernel, func};
 pub use pto_graph as graph;
 /// Kernels that go on behind their call, in virtual time.
 #[cfg(feature = "sim")]
-pub use pto_sim_shim::behind;
+pub use pto_sim_shim::async_kernels;
 /// Virtual time: profiles, costs, injected faults, reports, campaigns.
 #[cfg(feature = "sim")]
 pub use pto_sim_shim::virtual_time;

@@ -9,11 +9,11 @@
 //!            CorePort      (worker loop -> handshake lines, kernels called)      core_port.rs
 //!            Supervisor    (the caller: waits, notices what does not return)     supervisor.rs
 //! ```
-//! The firmware calls builder programs through a table, so that it is compiled once, in this crate (builders/). A kernel may go on behind its call in virtual time (behind.rs).
+//! The firmware calls builder programs through a table, so that it is compiled once, in this crate (builders/). A kernel may go on behind its call in virtual time (async_kernels.rs).
 //! All three modes run the same `pto_aicpu_fw::Instance` and `pto_aicore_kernels::worker`. On the simulator an address in GM
 //! is an address of this process, and the address of a kernel is that of its function.
 
-pub mod behind;
+pub mod async_kernels;
 mod builders;
 mod clock;
 mod core_port;

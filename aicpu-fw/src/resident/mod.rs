@@ -3,7 +3,7 @@
 //! ```text
 //!        doorbells                command rings
 //!            v                         v
-//! serve: listen -> ActiveLanes -> Visit::collect -> Visit::feed -> Launches::begin -> ready queues -> schedulers
+//! serve: listen -> ActiveLanes -> StreamPoll::collect -> StreamPoll::feed -> Launches::begin -> ready queues -> schedulers
 //!            ^                                           |
 //!            |------------ machine.relax() <--------------|
 //!            '------------ machine.park()  <-- idle ------'        asked to leave, out of time, not rung for: drain, then return
@@ -13,8 +13,8 @@
 
 mod active;
 mod launches;
+mod poll;
 mod replay;
-mod visit;
 
 use pto_abi::session::board::{ASLEEP, RESIDENT_SYMBOL, fall_asleep, take_bell, wake_up};
 use pto_abi::session::{RingConsumer, SessionBoard, SessionOrders};
@@ -23,7 +23,7 @@ use pto_abi::{Fault, GmAddr};
 
 use self::active::ActiveLanes;
 use self::launches::Launches;
-use self::visit::{Surroundings, Visit};
+use self::poll::{StreamPoll, Surroundings};
 use crate::blame::Blame;
 use crate::builder::BuilderInputs;
 use crate::config::Config;
@@ -177,16 +177,16 @@ impl<C: Config> Resident<'_, C> {
     fn pass(&mut self) -> Result<bool, Blame> {
         let (mut worked, mut order) = (false, self.lanes.order());
         while let Some(stream) = order.next(&self.lanes) {
-            let Some(mut visit) = Visit::begin(&self.around, self.launches.machine(), stream)
+            let Some(mut poll) = StreamPoll::begin(&self.around, self.launches.machine(), stream)
             else {
                 self.lanes.remove(stream);
                 continue;
             };
-            visit.knows_head = self.lanes.is_waiting(stream);
+            poll.knows_head = self.lanes.is_waiting(stream);
             let limit = if self.lanes.is_seeded() { 1 } else { IN_A_ROW };
-            let moved = visit.serve(&mut self.launches, limit)?;
-            self.lanes.set_waiting(stream, visit.knows_head);
-            if visit.is_done() {
+            let moved = poll.serve(&mut self.launches, limit)?;
+            self.lanes.set_waiting(stream, poll.knows_head);
+            if poll.is_done() {
                 self.lanes.remove(stream);
             }
             worked |= moved;

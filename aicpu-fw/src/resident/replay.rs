@@ -8,19 +8,19 @@ use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
 use super::launches::{Launches, Part};
-use super::visit::{Turn, Visit};
+use super::poll::{HeadOutcome, StreamPoll};
 use crate::blame::Blame;
 use crate::config::Config;
 use crate::machine::Machine;
 
-impl<'a> Visit<'_, 'a> {
+impl<'a> StreamPoll<'_, 'a> {
     /// Begins as many nodes of the recording at the head as there is room for.
     #[inline(never)]
     pub(super) fn begin_nodes<C: Config>(
         &self,
         launches: &mut Launches<'a, C>,
         head: CommandHead,
-    ) -> Result<Turn, Blame> {
+    ) -> Result<HeadOutcome, Blame> {
         if self.begun() == 0 {
             launches.machine().refresh(GmAddr(self.word(0)), self.word(1).saturating_mul(8));
         }
@@ -38,7 +38,7 @@ impl<'a> Visit<'_, 'a> {
         if number == nodes && moved {
             self.pass(head);
         }
-        Ok(if moved { Turn::Moved } else { Turn::Waits })
+        Ok(if moved { HeadOutcome::Moved } else { HeadOutcome::Waits })
     }
 
     fn recording(&self) -> Result<RecordedLaunches<'a>, Blame> {

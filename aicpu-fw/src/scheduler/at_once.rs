@@ -12,8 +12,8 @@
 
 use pto_abi::{CoreKind, Fault};
 
-use super::collect::Moved;
-use super::completion::{Flow, Next};
+use super::collect::PollOutcome;
+use super::completion::{Flow, Next, OnCore};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
 use crate::machine::{Machine, Terms};
@@ -116,7 +116,7 @@ const NONE: usize = usize::MAX;
 pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     flow: &mut Flow<'_, F>,
     platform: &mut P,
-    moved: &mut Moved,
+    moved: &mut PollOutcome,
 ) -> Result<(), Fault> {
     flow.begin();
     let Terms { most, has_borrowers } = platform.machine().begin_step();
@@ -143,7 +143,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
             break;
         }
         left -= 1;
-        match run_task(flow, platform, (core, slot))? {
+        match run_task(flow, platform, OnCore { core, slot })? {
             Ran::Finished(ready) => next = ready,
             Ran::Busy => {
                 flow.dispatcher.cores_mut().take(kind, slot);
@@ -201,16 +201,16 @@ fn free_cores(dispatcher: &Dispatcher<'_>) -> FreeCores {
 fn run_task<P: Platform, F: FanoutPolicy>(
     flow: &mut Flow<'_, F>,
     platform: &mut P,
-    (core, slot): (usize, u32),
+    chosen: OnCore,
 ) -> Result<Ran, Fault> {
-    let (task, words) = flow.dispatcher.take_task::<P>(slot)?;
-    match platform.run(core, words) {
+    let (task, words) = flow.dispatcher.take_task::<P>(chosen.slot)?;
+    match platform.run(chosen.core, words) {
         Ok(CoreStatus::Finished) => {}
         Ok(_) => return Ok(Ran::Busy),
-        Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, core)),
+        Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, chosen.core)),
     }
     let hands_over = flow.plain.hands_over();
-    match flow.complete_task(platform, (core, slot, task), |_| hands_over)? {
+    match flow.complete_task(platform, chosen, task, |_| hands_over)? {
         Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
         Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
     }

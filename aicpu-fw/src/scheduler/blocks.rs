@@ -35,7 +35,7 @@ type Chosen = (Priority, WaitsFor, u32);
 
 /// What came of a task's turn.
 #[derive(Clone, Copy)]
-struct Turn {
+struct BlockOutcome {
     /// Something was staged.
     has_staged: bool,
     /// There were cores for it, or somebody else has dealt with it meanwhile: its list may have another turn.
@@ -163,7 +163,7 @@ impl BlockTasks {
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
         (priority, waits_for, slot): Chosen,
-    ) -> Result<Turn, Fault> {
+    ) -> Result<BlockOutcome, Fault> {
         let list = List::at(priority, waits_for);
         match waits_for {
             WaitsFor::Core(kind) => {
@@ -172,7 +172,7 @@ impl BlockTasks {
             WaitsFor::Cluster => self.dispatch_cluster(dispatcher, platform, shapes, (list, slot)),
             WaitsFor::AllAtOnce => match shapes.gathering(priority) {
                 Some(slot) => self.gather((dispatcher, plain), platform, shapes, slot),
-                None => Ok(Turn { has_staged: false, found_cores: false }),
+                None => Ok(BlockOutcome { has_staged: false, found_cores: false }),
             },
         }
     }
@@ -184,23 +184,23 @@ impl BlockTasks {
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
         (list, slot): (List, u32),
-    ) -> Result<Turn, Fault> {
+    ) -> Result<BlockOutcome, Fault> {
         let Some(line) = shapes.line(slot) else {
-            return Ok(Turn { has_staged: false, found_cores: false });
+            return Ok(BlockOutcome { has_staged: false, found_cores: false });
         };
         let lanes = lanes_of(line);
         let Some(place) = self.clusters.free_place(dispatcher.cores(), lanes) else {
             self.hold_a_cluster(dispatcher, lanes);
-            return Ok(Turn { has_staged: false, found_cores: false });
+            return Ok(BlockOutcome { has_staged: false, found_cores: false });
         };
         // Another scheduler may have taken the last block, and there is another task at the head.
         let Some(claim) = shapes.claim(list, Some(slot), 1) else {
-            return Ok(Turn { has_staged: false, found_cores: true });
+            return Ok(BlockOutcome { has_staged: false, found_cores: true });
         };
         set_apart(dispatcher, place, lanes);
         let block = Block { slot, number: claim.first, lanes };
         stage_block(dispatcher, platform, shapes, (place, block))?;
-        Ok(Turn { has_staged: true, found_cores: true })
+        Ok(BlockOutcome { has_staged: true, found_cores: true })
     }
 
     /// Pledges the cores of one block to the task at the gate, if they are free.
@@ -210,8 +210,8 @@ impl BlockTasks {
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
         slot: u32,
-    ) -> Result<Turn, Fault> {
-        let mut turn = Turn { has_staged: false, found_cores: false };
+    ) -> Result<BlockOutcome, Fault> {
+        let mut turn = BlockOutcome { has_staged: false, found_cores: false };
         let Some(line) = shapes.line(slot) else { return Ok(turn) };
         if !self.gathering.is_for(slot) {
             // The one before has left the gate, so that all of its blocks can start.
@@ -287,11 +287,11 @@ fn dispatch_blocks<P: Platform>(
     platform: &mut P,
     shapes: &BlockShapeMemory<'_>,
     (list, slot, kind): (List, u32, CoreKind),
-) -> Result<Turn, Fault> {
+) -> Result<BlockOutcome, Fault> {
     let free = u32::try_from(dispatcher.cores().free_count(kind)).unwrap_or(1);
     let Some(claim) = shapes.claim(list, Some(slot), free) else {
         // Another scheduler has taken the last block.
-        return Ok(Turn { has_staged: false, found_cores: true });
+        return Ok(BlockOutcome { has_staged: false, found_cores: true });
     };
     for number in claim.first..claim.first + claim.count {
         let Some(core) = dispatcher.cores().free_core(kind) else { break };
@@ -300,7 +300,7 @@ fn dispatch_blocks<P: Platform>(
         let block = Block { slot: claim.slot, number, lanes: Lanes::one(kind) };
         stage_block(dispatcher, platform, shapes, (place, block))?;
     }
-    Ok(Turn { has_staged: true, found_cores: true })
+    Ok(BlockOutcome { has_staged: true, found_cores: true })
 }
 
 /// Gives plain tasks that stand before this position in their queue to free cores. Whether there was one.

@@ -8,7 +8,7 @@
 
 use pto_abi::Fault;
 
-use super::completion::{Flow, Next};
+use super::completion::{Flow, Next, OnCore};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
 use crate::machine::Machine;
@@ -21,7 +21,7 @@ const ENDS_A_PASS: u32 = 3;
 
 /// What a step has moved so far.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Moved {
+pub(super) struct PollOutcome {
     /// A task was completed.
     pub(super) collected: bool,
     /// A task was staged for a core.
@@ -32,7 +32,7 @@ pub(super) struct Moved {
 
 /// What a core does that has finished a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Then {
+enum NextStep {
     /// Nothing: it is in service no more, and another one stands at its index.
     Free,
     /// It goes on with its second dispatch.
@@ -43,27 +43,37 @@ enum Then {
     HasNext,
 }
 
+/// What a busy core has answered.
+#[derive(Clone, Copy)]
+struct Answer {
+    /// Its index among the busy ones.
+    index: usize,
+    /// Its index among all.
+    core: usize,
+    status: CoreStatus,
+}
+
 /// Where the passes over the busy cores go on.
 #[derive(Hash)]
-pub(super) struct Looks {
+pub(super) struct PollCursor {
     from: usize,
     early_from: usize,
 }
 
-impl Looks {
+impl PollCursor {
     #[inline(always)]
     pub(super) const fn new() -> Self {
         Self { from: 0, early_from: 0 }
     }
 
-    /// Polls the busy cores that may have finished by now and completes what has, until the step's releases are
+    /// Polls the busy cores that may have finished by now and completes what has, until the releases of the pass are
     /// used up.
     #[inline(always)]
     pub(super) fn collect<P: Platform, F: FanoutPolicy>(
         &mut self,
         flow: &mut Flow<'_, F>,
         platform: &mut P,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
     ) -> Result<(), Fault> {
         flow.begin();
         if flow.is_releasing() {
@@ -97,10 +107,10 @@ impl Looks {
                 status => {
                     moved.collected = true;
                     ends += u32::from(P::Machine::POLLS_COST);
-                    match finished(flow, platform, ((index, core), status))? {
-                        Then::Free | Then::LookAgain => {}
-                        Then::GoesOn => index += 1,
-                        Then::HasNext => {
+                    match finished(flow, platform, Answer { index, core, status })? {
+                        NextStep::Free | NextStep::LookAgain => {}
+                        NextStep::GoesOn => index += 1,
+                        NextStep::HasNext => {
                             moved.dispatched = true;
                             index += 1;
                         }
@@ -123,7 +133,7 @@ impl Looks {
         &mut self,
         flow: &mut Flow<'_, F>,
         platform: &mut P,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
     ) -> Result<(), Fault> {
         flow.begin();
         let count = flow.dispatcher.cores().busy().len();
@@ -137,9 +147,13 @@ impl Looks {
             match platform.poll(core) {
                 CoreStatus::Busy => {}
                 status => {
-                    let then = finished(flow, platform, ((index, core), status))?;
-                    self.early_from = index + usize::from(then != Then::Free);
-                    *moved = Moved { collected: true, dispatched: then == Then::HasNext, ran: 0 };
+                    let then = finished(flow, platform, Answer { index, core, status })?;
+                    self.early_from = index + usize::from(then != NextStep::Free);
+                    *moved = PollOutcome {
+                        collected: true,
+                        dispatched: then == NextStep::HasNext,
+                        ran: 0,
+                    };
                     return Ok(());
                 }
             }
@@ -160,8 +174,9 @@ fn is_due(dispatcher: &Dispatcher<'_>, core: usize) -> bool {
 fn finished<P: Platform, F: FanoutPolicy>(
     flow: &mut Flow<'_, F>,
     platform: &mut P,
-    ((index, core), status): ((usize, usize), CoreStatus),
-) -> Result<Then, Fault> {
+    answer: Answer,
+) -> Result<NextStep, Fault> {
+    let Answer { index, core, status } = answer;
     if !matches!(status, CoreStatus::Finished | CoreStatus::FinishedMore) {
         return Err(flow.dispatcher.wrong_status::<P>(core, status));
     }
@@ -174,22 +189,22 @@ fn finished<P: Platform, F: FanoutPolicy>(
     {
         let is_wrong = mutant::is(Mutant::TakesTheSecondForTheFirst);
         let slot = if is_wrong { second } else { slot };
-        flow.complete(platform, (core, slot), |_| false)?;
+        flow.complete(platform, OnCore { core, slot }, |_| false)?;
         let more = status == CoreStatus::FinishedMore;
-        return Ok(if more { Then::LookAgain } else { Then::GoesOn });
+        return Ok(if more { NextStep::LookAgain } else { NextStep::GoesOn });
     }
     let kind = flow.dispatcher.cores().kind(core);
     let hands_over = flow.plain.hands_over();
     let wants = |ready| hands_over && ready == kind;
-    match flow.complete(platform, (core, slot), wants)? {
+    match flow.complete(platform, OnCore { core, slot }, wants)? {
         Next::Nothing => {
             flow.dispatcher.set_free::<P>(index, kind);
-            Ok(Then::Free)
+            Ok(NextStep::Free)
         }
         Next::Ready(next, _) => {
             flow.dispatcher.stage_next(platform, core, next)?;
-            Ok(Then::HasNext)
+            Ok(NextStep::HasNext)
         }
-        Next::Rung => Ok(Then::GoesOn),
+        Next::Rung => Ok(NextStep::GoesOn),
     }
 }

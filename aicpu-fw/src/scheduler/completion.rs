@@ -3,11 +3,11 @@
 //!
 //! ```text
 //! complete --+--> consumers in the task's own line --> ready: handed over, rung ahead, or PlainTasks / the board
-//!            `--> the others: go_on, as far as the step's releases go --> resume, in the next step
+//!            `--> the others: go_on, as far as the releases of the pass go --> resume, in the next step
 //! ```
 //! Invariants:
-//! - A step releases at most [`RELEASES_A_STEP`] consumers beside the few in each task's own line. A larger fanout goes on in
-//!   the next step, before anything else is collected.
+//! - A pass over the cores, or over the tasks that run as soon as they are rung, releases at most [`RELEASES_A_PASS`] consumers beside the few in each task's
+//!   own line. A larger fanout ends the pass and goes on in the next step, before anything else is collected. A step makes two passes at most.
 //! - A task is counted as completed after all its consumers have been released; nothing of it is touched from then on.
 
 use core::hash::{Hash, Hasher};
@@ -31,9 +31,9 @@ use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 use crate::state::{SharedState, has_block_shape, kind_in, kind_of};
 
-/// Consumers that one step releases at most. 1,024 decrements take about 10 us: the length of the pause that
+/// Consumers that one pass of a step releases at most. 1,024 decrements take about 10 us: the length of the pause that
 /// a large fanout may cause to the other cores of the instance.
-pub const RELEASES_A_STEP: u32 = 1024;
+pub const RELEASES_A_PASS: u32 = 1024;
 
 /// Consumers in a task's own line.
 #[expect(clippy::cast_possible_truncation, reason = "five")]
@@ -50,6 +50,15 @@ pub(super) enum Next {
     Rung,
 }
 
+/// A task, or a part of one, on the core that has finished it.
+#[derive(Clone, Copy)]
+pub(super) struct OnCore {
+    /// The core's index.
+    pub(super) core: usize,
+    /// The slot of the task; of a part, what the core runs.
+    pub(super) slot: u32,
+}
+
 /// A release that is not finished.
 #[derive(Hash)]
 struct Release {
@@ -63,7 +72,7 @@ struct Release {
 pub(super) struct Flow<'a, F> {
     tally: Tally<'a>,
     release: Option<Release>,
-    // Consumers that may still be released in this step.
+    // Consumers that may still be released in this pass.
     releases_left: u32,
     /// What is ready.
     pub(super) plain: PlainTasks<'a>,
@@ -110,7 +119,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     /// A pass over the cores begins: it, and what becomes complete without a core behind it, may release so many consumers.
     #[inline(always)]
     pub(super) const fn begin(&mut self) {
-        self.releases_left = RELEASES_A_STEP;
+        self.releases_left = RELEASES_A_PASS;
     }
 
     /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of a
@@ -119,16 +128,16 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     pub(super) fn complete<P: Platform>(
         &mut self,
         platform: &mut P,
-        (core, slot): (usize, u32),
+        finished: OnCore,
         wants: impl Fn(CoreKind) -> bool,
     ) -> Result<Next, Fault> {
-        let Some(task) = self.dispatcher.state().task(slot) else {
+        let Some(task) = self.dispatcher.state().task(finished.slot) else {
             if P::Machine::BLOCK_SHAPES {
-                self.part_finished(platform, (core, slot));
+                self.part_finished(platform, finished);
             }
             return Ok(Next::Nothing);
         };
-        self.complete_task(platform, (core, slot, task), wants)
+        self.complete_task(platform, finished, task, wants)
     }
 
     /// The same with a task that is at hand.
@@ -136,11 +145,13 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     pub(super) fn complete_task<P: Platform>(
         &mut self,
         platform: &mut P,
-        (core, slot, task): (usize, u32, &'a Task),
+        finished: OnCore,
+        task: &'a Task,
         wants: impl Fn(CoreKind) -> bool,
     ) -> Result<Next, Fault> {
+        let OnCore { core, slot } = finished;
         self.dispatcher.look_at_clock(platform);
-        self.trace_completed(platform, (core, slot));
+        self.trace_completed(platform, finished);
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
         let mut next = Next::Nothing;
@@ -172,7 +183,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         if count > INLINE {
             self.releases_left = self.releases_left.saturating_sub(INLINE);
             let walk = ConsumerWalk::beyond_the_line(count);
-            self.go_on(platform, (slot, walk));
+            self.go_on(platform, Release { slot, walk });
         } else {
             self.note_completed(task);
         }
@@ -193,24 +204,25 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     /// Goes on with the release that an earlier step has left.
     #[cold]
     pub(super) fn resume<P: Platform>(&mut self, platform: &mut P) {
-        if let Some(Release { slot, walk }) = self.release.take() {
+        if let Some(release) = self.release.take() {
             self.dispatcher.look_at_clock(platform);
-            self.go_on(platform, (slot, walk));
+            self.go_on(platform, release);
         }
     }
 
     #[inline]
-    fn trace_completed<P: Platform>(&self, platform: &mut P, (core, task): (usize, u32)) {
+    fn trace_completed<P: Platform>(&self, platform: &mut P, finished: OnCore) {
         if platform.machine().traces() {
             let (time_ns, kind) = (self.dispatcher.traced_ns(), TraceKind::COMPLETED);
-            let extra = self.dispatcher.cores().worker(core);
-            platform.machine().trace(TracePoint { time_ns, kind, task, extra });
+            let extra = self.dispatcher.cores().worker(finished.core);
+            platform.machine().trace(TracePoint { time_ns, kind, task: finished.slot, extra });
         }
     }
 
-    /// Releases the consumers of a large fanout, as far as the step's releases go.
+    /// Releases the consumers of a large fanout, as far as the releases of the pass go.
     #[inline(never)]
-    fn go_on<P: Platform>(&mut self, platform: &mut P, (slot, mut walk): (u32, ConsumerWalk)) {
+    fn go_on<P: Platform>(&mut self, platform: &mut P, release: Release) {
+        let Release { slot, mut walk } = release;
         let Some(task) = self.dispatcher.state().task(slot) else { return };
         let tasks = self.dispatcher.state().tasks;
         while let Some(consumer) = walk.next(task, self.dispatcher.state().chunks) {
@@ -271,7 +283,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     }
 
     /// Completes a task that does not run.
-    pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, (slot, task): (u32, &Task)) {
+    pub(super) fn skip<P: Platform>(&mut self, platform: &mut P, slot: u32, task: &Task) {
         platform.skipped(slot);
         self.dispatcher.look_at_clock(platform);
         if platform.machine().traces() {
@@ -280,16 +292,12 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         }
         let count = F::close::<P::Sharing>(task);
         let count = if mutant::is(Mutant::SkipsTheConsumersToo) { 0 } else { count };
-        self.go_on(platform, (slot, ConsumerWalk::new(count)));
+        self.go_on(platform, Release { slot, walk: ConsumerWalk::new(count) });
     }
 
     /// The engine has finished a transfer: what it brought is to be seen by who is released now.
     #[cold]
-    pub(super) fn transferred<P: Platform>(
-        &mut self,
-        platform: &mut P,
-        (slot, task): (u32, &Task),
-    ) {
+    pub(super) fn transferred<P: Platform>(&mut self, platform: &mut P, slot: u32, task: &Task) {
         platform.transferred(slot);
         self.dispatcher.look_at_clock(platform);
         if platform.machine().traces() {
@@ -298,13 +306,14 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra: 0 });
         }
         let count = F::close::<P::Sharing>(task);
-        self.go_on(platform, (slot, ConsumerWalk::new(count)));
+        self.go_on(platform, Release { slot, walk: ConsumerWalk::new(count) });
     }
 
     /// A core has finished a part. With the last one the task is complete.
     #[cold]
     #[inline(never)]
-    fn part_finished<P: Platform>(&mut self, platform: &mut P, (core, running): (usize, u32)) {
+    fn part_finished<P: Platform>(&mut self, platform: &mut P, part: OnCore) {
+        let OnCore { core, slot: running } = part;
         let slot = running & !PART;
         let line = self.dispatcher.state().shapes.and_then(|shapes| shapes.line(slot));
         let Some(line) = line.filter(|_| running & PART != 0) else { return };
@@ -318,19 +327,20 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         // AcqRel: pairs with itself: Release passes on what this part wrote, and the last part acquires what the others wrote.
         let left = P::Sharing::fetch_sub_u32(&line.parts_left, one, Ordering::AcqRel);
         if left == one || left == 1 {
-            self.parts_are_done(platform, (core, slot));
+            self.parts_are_done(platform, OnCore { core, slot });
         }
     }
 
     /// As `complete`, which has one caller on the hot path.
-    fn parts_are_done<P: Platform>(&mut self, platform: &mut P, (core, slot): (usize, u32)) {
+    fn parts_are_done<P: Platform>(&mut self, platform: &mut P, last: OnCore) {
+        let slot = last.slot;
         let Some(task) = self.dispatcher.state().task(slot) else { return };
         // Another agent may have counted down a part that ended later than the clock was read here last.
         self.dispatcher.look_at_clock(platform);
-        self.trace_completed(platform, (core, slot));
+        self.trace_completed(platform, last);
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
-        self.go_on(platform, (slot, ConsumerWalk::new(count)));
+        self.go_on(platform, Release { slot, walk: ConsumerWalk::new(count) });
     }
 }
 

@@ -22,9 +22,10 @@
 //! | `dispatcher` | the cores, what they run and for how long | |
 //!
 //! Invariants:
-//! - A step is bounded: it polls each core once (twice, if it had two dispatches), releases at most [`RELEASES_A_STEP`] consumers
-//!   beside the few in each task's own line and one of each task that completes without a core (a larger fanout goes on in the next step), and fills each core at
-//!   most once. Where it has found nothing it looks at its cores once more, with as many releases.
+//! - A step is bounded. It makes at most two passes: one over its busy cores, and a second one over the tasks that run as soon as they are rung, or over its
+//!   cores again where the first pass has found nothing. A pass polls each core once (twice, if it had two dispatches) and releases at most [`RELEASES_A_PASS`]
+//!   consumers, beside the few in each task's own line and one of each task that completes without a core; a larger fanout goes on in the next step. A step
+//!   fills each core at most once.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
@@ -51,9 +52,9 @@ use pto_abi::{BuildMode, Fault};
 use pto_graph::Priority;
 
 use self::blocks::BlockTasks;
-use self::collect::{Looks, Moved};
+use self::collect::{PollCursor, PollOutcome};
 use self::completion::Flow;
-pub use self::completion::RELEASES_A_STEP;
+pub use self::completion::RELEASES_A_PASS;
 use self::plain::Among;
 use crate::blame::Blame;
 use crate::block_shapes::{BlockShapeMemory, List};
@@ -70,7 +71,7 @@ const BUILD: u8 = 1 << 0;
 #[cfg(not(any(loom, shuttle)))]
 const BOARD: u8 = 1 << 1;
 
-/// Tasks whose predicate one step reads at most, and transfers that it completes. All of them share the releases of the step.
+/// Tasks whose predicate one step reads at most, and transfers that it completes. All of them share the releases of the pass.
 const ARRIVALS_A_STEP: usize = 16;
 
 /// What a step did.
@@ -92,7 +93,7 @@ pub struct Scheduler<'a, P: Platform, F> {
     first_look: u8,
     mode: BuildMode,
     flow: Flow<'a, F>,
-    looks: Looks,
+    cursor: PollCursor,
     blocks: BlockTasks,
     watchdog: Watchdog,
     platform: PhantomData<fn() -> P>,
@@ -112,7 +113,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             first_look: if mode == BuildMode::SEQUENTIAL { BUILD } else { 0 },
             mode,
             flow: Flow::new(state, line, generation),
-            looks: Looks::new(),
+            cursor: PollCursor::new(),
             blocks: BlockTasks::new(),
             watchdog: Watchdog::new(budgets),
             platform: PhantomData,
@@ -180,19 +181,19 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         if P::Machine::POLLS_COST {
             self.flow.dispatcher.pace_mut().begin(platform.machine().now_ns());
         }
-        let mut moved = Moved::default();
-        let Self { looks, flow, .. } = self;
-        looks.collect(flow, platform, &mut moved)?;
+        let mut moved = PollOutcome::default();
+        let Self { cursor, flow, .. } = self;
+        cursor.collect(flow, platform, &mut moved)?;
         self.dispatch_all(platform, &mut moved, first_look)?;
         if P::Machine::POLLS_COST && !(moved.collected | moved.dispatched) {
             if P::Machine::STAGES_AHEAD {
                 platform.settle();
             }
-            let Self { looks, flow, .. } = self;
-            looks.collect_early(flow, platform, &mut moved)?;
+            let Self { cursor, flow, .. } = self;
+            cursor.collect_early(flow, platform, &mut moved)?;
             self.dispatch_all(platform, &mut moved, first_look)?;
         }
-        let Moved { collected, dispatched, ran } = moved;
+        let PollOutcome { collected, dispatched, ran } = moved;
         let shared = self.flow.plain.take_shared();
         if P::Machine::STAGES_AHEAD && !self.flow.dispatcher.take_urgent() {
             // One barrier is enough for both.
@@ -242,7 +243,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn dispatch_all(
         &mut self,
         platform: &mut P,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
         first_look: u8,
     ) -> Result<(), Fault> {
         if P::Machine::BLOCK_SHAPES
@@ -260,7 +261,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     fn dispatch_plain(
         &mut self,
         platform: &mut P,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
         among: Among,
     ) -> Result<(), Fault> {
         if P::Machine::RUNS_AT_ONCE && platform.machine().runs_now() {
@@ -274,7 +275,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
 
     /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
     #[inline(never)]
-    fn dispatch_with_blocks(&mut self, platform: &mut P, moved: &mut Moved) -> Result<(), Fault> {
+    fn dispatch_with_blocks(
+        &mut self,
+        platform: &mut P,
+        moved: &mut PollOutcome,
+    ) -> Result<(), Fault> {
         // A copy: what follows changes the scheduler.
         let Some(shapes) = self.flow.dispatcher.state().shapes else { return Ok(()) };
         let shapes = &shapes;
@@ -306,7 +311,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         &mut self,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
     ) -> Result<(), Fault> {
         for _ in 0..ARRIVALS_A_STEP {
             // What an earlier one releases comes first.
@@ -320,7 +325,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let (address, element) = shapes.element(line);
             platform.machine().refresh(address, element.bytes());
             if !shapes.predicate_holds(line) && !mutant::is(Mutant::IgnoresPredicates) {
-                self.flow.skip(platform, (slot, task));
+                self.flow.skip(platform, slot, task);
                 continue;
             }
             let Flow { dispatcher, plain, .. } = &mut self.flow;
@@ -340,7 +345,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         &mut self,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
-        moved: &mut Moved,
+        moved: &mut PollOutcome,
     ) {
         for _ in 0..ARRIVALS_A_STEP {
             if self.flow.is_releasing() || shapes.lists() & List::ARRIVED.bit() == 0 {
@@ -349,7 +354,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             let Some(slot) = shapes.take(List::ARRIVED) else { return };
             let Some(task) = self.flow.dispatcher.state().task(slot) else { continue };
             moved.collected = true;
-            self.flow.transferred(platform, (slot, task));
+            self.flow.transferred(platform, slot, task);
         }
     }
 
@@ -424,8 +429,8 @@ impl<P: Platform, F> Scheduler<'_, P, F> {
     /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor is what is only told: the
     /// circumstances of a fault.
     pub fn hash_state<H: Hasher>(&self, into: &mut H) {
-        let Self { first_look, mode, flow, looks, blocks, watchdog, platform: _ } = self;
-        (first_look, mode, looks).hash(into);
+        let Self { first_look, mode, flow, cursor, blocks, watchdog, platform: _ } = self;
+        (first_look, mode, cursor).hash(into);
         flow.hash_state(into);
         blocks.hash_state(into);
         watchdog.hash_state(into);

@@ -7,7 +7,7 @@ use pto_abi::sync::{Ordering, Shared};
 use pto_abi::task::Task;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::block_shapes::{BlockShapeMemory, LANE_SETS, List};
-use pto_aicpu_fw::scheduler::RELEASES_A_STEP;
+use pto_aicpu_fw::scheduler::RELEASES_A_PASS;
 use pto_aicpu_fw::{FanoutPolicy, Scheduler, SharedState, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
@@ -111,11 +111,11 @@ fn a_large_fanout_is_released_in_steps<F: FanoutPolicy>() {
         assert_eq!(step(&mut scheduler, &mut mock), Step::Worked);
         let waiting = |task: &&pto_abi::task::Task| task.fanin.load(Ordering::Relaxed) > 0;
         let left = u32::try_from(words.tasks.iter().filter(waiting).count()).unwrap();
-        assert!(CONSUMERS - left - released <= RELEASES_A_STEP, "a step is bounded");
+        assert!(CONSUMERS - left - released <= RELEASES_A_PASS, "a step is bounded");
         assert!(words.state().outstanding() > u64::from(CONSUMERS), "not completed yet");
         (released, steps) = (CONSUMERS - left, steps + 1);
     }
-    assert_eq!((released, steps), (CONSUMERS, CONSUMERS.div_ceil(RELEASES_A_STEP)));
+    assert_eq!((released, steps), (CONSUMERS, CONSUMERS.div_ceil(RELEASES_A_PASS)));
     assert!(mock.wakes > 0, "siblings hear of what the own cores did not take");
     to_the_end(&mut scheduler, &mut mock);
     let mut tasks = mock.tasks();
@@ -125,7 +125,7 @@ fn a_large_fanout_is_released_in_steps<F: FanoutPolicy>() {
 
 /// While a large fanout is released, finished cores wait for the next step, and none is forgotten.
 fn completions_behind_a_large_fanout<F: FanoutPolicy>() {
-    let consumers = RELEASES_A_STEP + 10;
+    let consumers = RELEASES_A_PASS + 10;
     let size = Size { tasks: 2048, arg_words: 0, edges: 4096, instances: 1 };
     let words = Words::new(size);
     let mut builder = builder::<F>(&words);
@@ -183,7 +183,7 @@ fn skipped_tasks_share_the_releases_of_a_step<F: FanoutPolicy>() {
     while before > 0 {
         step(&mut scheduler, &mut mock);
         let released = before - waiting();
-        assert!((1..=RELEASES_A_STEP + SKIPPED).contains(&released), "{released} in one step");
+        assert!((1..=RELEASES_A_PASS + SKIPPED).contains(&released), "{released} in one step");
         before -= released;
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-use pto_host::behind::{Behind, goes_on};
+use pto_host::async_kernels::{AsyncKernel, goes_on};
 
 use crate::meetings::spawn;
 
@@ -19,7 +19,7 @@ struct Handed {
     returned: Condvar,
 }
 
-impl Behind for Handed {
+impl AsyncKernel for Handed {
     fn has_returned(&self, timeout: Duration) -> bool {
         let has_returned = self.has_returned.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.returned.wait_timeout_while(has_returned, timeout, |returned| !*returned);

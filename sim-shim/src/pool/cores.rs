@@ -7,11 +7,11 @@ use pto_abi::sync::{AtomicU32, Ordering};
 use pto_aicore_kernels::worker::{self, WorkerPort};
 use pto_aicpu_fw::{Launch, Terms};
 
-use super::attention::Attention;
-use super::lengths::{KernelLength, Learned, Limits};
-use super::offers::{Offers, Share};
-use super::places::Places;
-use super::rung::Rung;
+use super::cpus::CpuMap;
+use super::doorbell_bits::DoorbellBits;
+use super::durations::{DurationClass, DurationEstimator, Limits};
+use super::handoffs::{HandoffSlots, Share};
+use super::sampler::TimingSampler;
 use crate::clock;
 use crate::core_port::{CorePort, UntimedPort};
 use crate::supervisor::Beat;
@@ -27,16 +27,16 @@ const STEP_NS: u64 = 16_000;
 
 /// Every core of a run.
 pub(super) struct Cores {
-    pub(super) offers: Offers,
-    pub(super) places: Places,
+    pub(super) handoffs: HandoffSlots,
+    pub(super) cpus: CpuMap,
     /// Those that were rung and have not run yet. The bells hold it as well: if they looked it up in here, a task would take 2 % more instructions.
-    pub(super) rung: Arc<Rung>,
+    pub(super) doorbells: Arc<DoorbellBits>,
     ports: Vec<CorePort<'static>>,
     /// Of the thread that schedules while kernels are short.
     first: Beat,
     /// Of the others.
     others: Vec<Beat>,
-    kernels: KernelLength,
+    kernels: DurationEstimator,
     /// The kernels of the last run were short. So are those of this run, until they prove to be longer.
     expects_short: bool,
     scheduler: Scheduler,
@@ -51,14 +51,14 @@ struct Scheduler {
     to_look: AtomicU32,
     /// 0: its step may run as many tasks as that of a pool of one. It is written only for steps that time single kernels.
     is_limited: AtomicU32,
-    attention: Attention,
+    sampler: TimingSampler,
 }
 
 impl Scheduler {
     const fn new(has_others: bool) -> Self {
         let (thread, to_look) = (AtomicU32::new(0), AtomicU32::new(1));
-        let (is_limited, attention) = (AtomicU32::new(0), Attention::new(has_others));
-        Self { thread, to_look, is_limited, attention }
+        let (is_limited, sampler) = (AtomicU32::new(0), TimingSampler::new(has_others));
+        Self { thread, to_look, is_limited, sampler }
     }
 
     #[inline]
@@ -72,17 +72,17 @@ impl Cores {
     pub(super) fn of_launch(
         launch: &Launch<'static>,
         threads: usize,
-        (limits, before): (Limits, Learned),
+        (limits, before): (Limits, DurationClass),
     ) -> Self {
         Self {
-            offers: Offers::new(threads),
-            places: Places::new(threads),
-            rung: Arc::default(),
+            handoffs: HandoffSlots::new(threads),
+            cpus: CpuMap::new(threads),
+            doorbells: Arc::default(),
             ports: CorePort::of_launch(launch),
             first: Beat::default(),
             others: (1..threads).map(|_| Beat::default()).collect(),
-            kernels: KernelLength::new(limits),
-            expects_short: before == Learned::Short,
+            kernels: DurationEstimator::new(limits),
+            expects_short: before == DurationClass::Short,
             scheduler: Scheduler::new(threads > 1),
         }
     }
@@ -113,7 +113,7 @@ impl Cores {
     #[inline]
     pub(super) fn schedule_by(&self, thread: usize) {
         if thread != 0 {
-            self.scheduler.attention.watch_closely();
+            self.scheduler.sampler.watch_closely();
         }
         let thread = u32::try_from(thread).unwrap_or(u32::MAX);
         self.scheduler.thread.store(thread, Ordering::Relaxed);
@@ -126,13 +126,13 @@ impl Cores {
         if self.is_alone() {
             return Terms::ALONE;
         }
-        let Scheduler { attention, is_limited, .. } = &self.scheduler;
+        let Scheduler { sampler, is_limited, .. } = &self.scheduler;
         let has_borrowers = self.is_worth_sharing();
-        if !attention.is_close() && !has_borrowers {
-            attention.begin_step(clock::now_ns_alone);
+        if !sampler.is_close() && !has_borrowers {
+            sampler.begin_step(clock::now_ns_alone);
             return Terms::ALONE;
         }
-        attention.watch_closely();
+        sampler.watch_closely();
         let is_short = self.expects_short && !has_borrowers;
         is_limited.store((!is_short).into(), Ordering::Relaxed);
         if is_short {
@@ -144,9 +144,9 @@ impl Cores {
     /// It has run so many tasks.
     #[inline]
     pub(super) fn end_step(&self, tasks: u32) {
-        let attention = &self.scheduler.attention;
-        if !self.is_alone() && !attention.is_close() {
-            attention.end_step(tasks, clock::now_ns_alone, &self.kernels);
+        let sampler = &self.scheduler.sampler;
+        if !self.is_alone() && !sampler.is_close() {
+            sampler.end_step(tasks, clock::now_ns_alone, &self.kernels);
         }
     }
 
@@ -175,14 +175,14 @@ impl Cores {
     }
 
     /// What the run has learned of its kernels.
-    pub(super) fn learned(&self) -> Learned {
+    pub(super) fn learned(&self) -> DurationClass {
         self.kernels.learned()
     }
 
     /// How many dispatches another thread would run.
     #[inline]
     pub(super) fn asked_for(&self) -> usize {
-        if !self.offers.is_asked(self.scheduler.thread()) {
+        if !self.handoffs.is_asked(self.scheduler.thread()) {
             return 0;
         }
         let count = LENT_NS / self.kernels.mean_ns().max(1);
@@ -191,14 +191,14 @@ impl Cores {
 
     /// Gives cores that were rung to a thread that asks; those that nobody takes any more.
     pub(super) fn lend(&self, cores: [u64; 2]) -> [u64; 2] {
-        self.offers.give(self.scheduler.thread(), cores, Share::All)
+        self.handoffs.give(self.scheduler.thread(), cores, Share::All)
     }
 
     /// Runs and reports a dispatch that was just written for a free core, on the thread that schedules; whether it was run: not if kernels have proved in this
     /// step to be long enough for others, against what was expected; then it is rung. Nothing is looked up that this thread has just written.
     #[inline(always)]
     pub(super) fn run_rung(&self, worker: u32, lines: &Handshake, dispatch: &Dispatch) -> bool {
-        if !self.scheduler.attention.is_close() {
+        if !self.scheduler.sampler.is_close() {
             // Then it is the first one.
             run_at(&self.first, worker, (lines, dispatch));
             return true;
@@ -211,9 +211,9 @@ impl Cores {
     #[inline(never)]
     fn run_and_time(&self, worker: u32, lines: &Handshake, dispatch: Dispatch) -> bool {
         let dispatch = (lines, &dispatch);
-        let Scheduler { to_look: left, is_limited, attention, .. } = &self.scheduler;
+        let Scheduler { to_look: left, is_limited, sampler, .. } = &self.scheduler;
         if is_limited.load(Ordering::Relaxed) == 0 && self.is_worth_sharing() {
-            self.rung.ring(worker);
+            self.doorbells.ring(worker);
             return false;
         }
         let thread = self.scheduler.thread();
@@ -222,7 +222,7 @@ impl Cores {
         let was_timed = self.timed_now_and_then(&mut to_look, || run_at(beat, worker, dispatch));
         left.store(to_look, Ordering::Relaxed);
         if was_timed && thread == 0 && self.kernels.are_short() {
-            attention.relax();
+            sampler.relax();
         }
         true
     }

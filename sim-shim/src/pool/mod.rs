@@ -1,22 +1,22 @@
 //! Hosting mode `pool`: a few OS threads step all instances and cores; one suffices.
 //!
-//! All AICPU instances are stepped by one OS thread at a time, which has the role of the scheduler (`role`): nothing that
+//! All AICPU instances are stepped by one OS thread at a time, which holds the schedulers (`schedulers`): nothing that
 //! they share is atomic, by type, and doorbells are bits in memory of their own. While a builder program runs, the
 //! schedulers are stepped from its publishes, so that a task runs while its line is in the cache. The first
-//! thread begins a run alone, and calls the others (`guests`) when kernels take long enough. Every thread that takes part runs
-//! cores (`hands`): those that it rang, and those that a busier thread has given it (`offers`). Where kernels are
-//! long, whoever has nothing to run takes the role.
+//! thread begins a run alone, and calls the others (`late_workers`) when kernels take long enough. Every thread that takes part runs
+//! cores (`worker`): those that it rang, and those that a busier thread has given it (`handoffs`). Where kernels are
+//! long, a thread that has nothing to run takes the schedulers.
 
-mod attention;
 mod cores;
-mod guests;
-mod hands;
-mod lengths;
-mod offers;
-mod places;
+mod cpus;
+mod doorbell_bits;
+mod durations;
+mod handoffs;
+mod late_workers;
 mod pool_run;
-mod role;
-mod rung;
+mod sampler;
+mod schedulers;
+mod worker;
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -35,12 +35,12 @@ use crate::logging;
 use crate::supervisor::{self, Finish};
 use crate::wait::{each_has_a_cpu, expect_soon};
 use cores::Cores;
-use guests::{Guest, Guests};
-use hands::Hands;
-use lengths::{Learned, Limits};
-use places::Mover;
+use cpus::CpuMigration;
+use durations::{DurationClass, Limits};
+use late_workers::{LateWorker, LateWorkers};
 use pool_run::PoolRun;
-use role::Role;
+use schedulers::RunSchedulers;
+use worker::PoolWorker;
 
 /// The pool's OS threads; started with the first run.
 pub(crate) struct Pool<B> {
@@ -51,7 +51,7 @@ pub(crate) struct Pool<B> {
     engine: Option<Arc<dyn TransferEngine>>,
     threads: Vec<PoolThread<B>>,
     /// Of the kernels of the last run: those of the next one may be as long.
-    learned: Learned,
+    learned: DurationClass,
     is_lost: bool,
     /// Why there are fewer threads than there should be.
     thread_error: Option<io::Error>,
@@ -63,23 +63,23 @@ struct PoolThread<B> {
 }
 
 impl<B> PoolThread<B> {
-    fn as_guest(&self) -> Guest<Arc<Job<B>>> {
-        Guest { jobs: self.jobs.clone(), thread: self.handle.thread().clone() }
+    fn as_late_worker(&self) -> LateWorker<Arc<Job<B>>> {
+        LateWorker { jobs: self.jobs.clone(), thread: self.handle.thread().clone() }
     }
 }
 
-/// What the threads are sent: a run, and the role of its scheduler.
+/// What the threads are sent: a run, and its schedulers.
 struct Job<B> {
     run: PoolRun<B>,
-    role: Mutex<Box<dyn Role<B>>>,
-    guests: Guests<Arc<Job<B>>>,
+    schedulers: Mutex<Box<dyn RunSchedulers<B>>>,
+    late_workers: LateWorkers<Arc<Job<B>>>,
 }
 
 impl<B> Job<B> {
     /// Gives the threads that have no part in the run yet one. They count as asking for work from now on, and find it when they come.
-    fn call_guests(self: &Arc<Self>) {
-        let ask = |guest| self.run.cores.offers.ask(guest);
-        self.guests.call(self, |count| {
+    fn call_late_workers(self: &Arc<Self>) {
+        let ask = |late_worker| self.run.cores.handoffs.ask(late_worker);
+        self.late_workers.call(self, |count| {
             self.run.finish.expect(count);
             (self.run.os_threads - count..self.run.os_threads).for_each(ask);
         });
@@ -90,7 +90,7 @@ impl<B: BuilderSet> Pool<B> {
     pub(crate) fn new(os_threads: NonZeroUsize, memory: Memory, builders: Arc<B>) -> Self {
         let doorbell = Arc::default();
         let (engine, threads) = (None, Vec::new());
-        let (learned, is_lost, thread_error) = (Learned::Nothing, false, None);
+        let (learned, is_lost, thread_error) = (DurationClass::Nothing, false, None);
         Self {
             os_threads,
             memory,
@@ -143,7 +143,7 @@ impl<B: BuilderSet> Host for Pool<B> {
         let finish = Finish::of(1);
         let limits = if os_threads > 1 { Limits::of_this_machine() } else { Limits::USUAL };
         let cores = Arc::new(Cores::of_launch(launch, os_threads, (limits, self.learned)));
-        let role = Mutex::new(role::of_launch(launch, &cores));
+        let schedulers = Mutex::new(schedulers::of_launch(launch, &cores));
         let engine = self.engine.clone();
         let of_pool = (Arc::clone(&self.builders), Arc::clone(&self.doorbell), engine);
         let run = PoolRun::new(launch.clone(), of_pool, (Arc::clone(&cores), os_threads), &finish);
@@ -151,11 +151,11 @@ impl<B: BuilderSet> Host for Pool<B> {
             supervisor::raise_panic(launch);
             return true;
         };
-        let others = others.iter().take(os_threads - 1).map(PoolThread::as_guest).collect();
-        let guests = Guests::new(first.handle.thread().clone(), others);
-        let job = Arc::new(Job { run, role, guests });
-        if self.learned == Learned::LongEnough || self.engine.is_some() {
-            job.call_guests();
+        let others = others.iter().take(os_threads - 1).map(PoolThread::as_late_worker).collect();
+        let late_workers = LateWorkers::new(first.handle.thread().clone(), others);
+        let job = Arc::new(Job { run, schedulers, late_workers });
+        if self.learned == DurationClass::LongEnough || self.engine.is_some() {
+            job.call_late_workers();
         }
         // A thread of the pool ends only when its sender is dropped.
         first.jobs.send(job).unwrap_or_default();
@@ -196,7 +196,7 @@ fn serve<B: BuilderSet>(
     // Another run may follow at once; the caller is at work then as well. The first thread begins it alone.
     let at_work = if me == 0 { 2 } else { threads + 1 };
     let next = || expect_soon(at_work, || jobs.try_recv().ok()).or_else(|| jobs.recv().ok());
-    let mut mover = Mover::default();
+    let mut migration = CpuMigration::default();
     while let Some(job) = next() {
         let run = &job.run;
         let turn = AssertUnwindSafe(|| take_part(&job, me));
@@ -207,29 +207,29 @@ fn serve<B: BuilderSet>(
         logging::set_ring(None);
         run.finish.returned();
         if each_has_a_cpu(at_work) {
-            mover.leave_to_caller(&run.cores.places, me);
+            migration.leave_to_caller(&run.cores.cpus, me);
         }
     }
 }
 
-/// Schedules and runs cores until the run is over. The first thread always takes the role when it is free: with short
+/// Schedules and runs cores until the run is over. The first thread always takes the schedulers when they are free: with short
 /// kernels it stays where it is.
 fn take_part<B: BuilderSet>(job: &Arc<Job<B>>, me: usize) {
-    let Job { run, role, guests } = &**job;
-    let call_guests = || job.call_guests();
-    let mut hands = Hands::new(run, me, &call_guests);
+    let Job { run, schedulers, late_workers } = &**job;
+    let call_late_workers = || job.call_late_workers();
+    let mut worker = PoolWorker::new(run, me, &call_late_workers);
     while !run.is_over() {
-        hands.begin_turn();
+        worker.begin_turn();
         let mut worked = false;
         if me == 0 || run.cores.is_long() {
-            // Who finds it taken has something else to do; who finds it poisoned, a run that is over.
-            if let Ok(mut role) = role.try_lock() {
+            // A thread that finds them taken has something else to do; one that finds them poisoned, a run that is over.
+            if let Ok(mut schedulers) = schedulers.try_lock() {
                 run.cores.schedule_by(me);
-                worked |= role.turn(&mut hands);
+                worked |= schedulers.turn(&mut worker);
             }
         }
-        worked |= hands.run_kept();
-        hands.rest(worked);
+        worked |= worker.run_kept();
+        worker.rest(worked);
     }
-    guests.wake_present();
+    late_workers.wake_present();
 }

@@ -32,7 +32,7 @@ const NEVER: u64 = u64::MAX;
 
 /// Whose turn came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum NextTurn {
     /// Of an agent in the agenda.
     Agent(Agent),
     /// Of the caller, who competes with the agents (a builder program on the stack).
@@ -129,7 +129,7 @@ impl Agenda {
         limit_ns: u64,
         rival: Rival,
         chooser: &mut Chooser,
-    ) -> Option<(u64, Turn)> {
+    ) -> Option<(u64, NextTurn)> {
         if self.present.is_empty() && !self.move_on(limit_ns) {
             return None;
         }
@@ -140,12 +140,12 @@ impl Agenda {
         let rivals = u32::from(rival == Rival::Caller && self.present_ns == limit_ns);
         let chosen = chooser.agent(agents + rivals);
         if chosen >= agents {
-            return Some((self.present_ns, Turn::Caller));
+            return Some((self.present_ns, NextTurn::Caller));
         }
         let number = self.present.swap_remove(chosen as usize);
         self.due[usize::from(number)] = NEVER;
         self.turns += 1;
-        Some((self.present_ns, Turn::Agent(agent(usize::from(number)))))
+        Some((self.present_ns, NextTurn::Agent(agent(usize::from(number)))))
     }
 
     /// Goes on to the next moment at which somebody is due, unless it is later than `limit_ns`.
@@ -210,9 +210,9 @@ const fn agent(index: usize) -> Agent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Agenda, Agent, Chooser, Rival, Turn};
+    use super::{Agenda, Agent, Chooser, NextTurn, Rival};
 
-    fn next(agenda: &mut Agenda, limit: u64) -> Option<(u64, Turn)> {
+    fn next(agenda: &mut Agenda, limit: u64) -> Option<(u64, NextTurn)> {
         agenda.next(limit, Rival::Nobody, &mut Chooser::replay(Vec::new()))
     }
 
@@ -226,10 +226,10 @@ mod tests {
         agenda.schedule(Agent::Core(127), 40);
         assert_eq!(agenda.due(Agent::Core(127)), 10);
         assert_eq!(next(&mut agenda, 9), None);
-        assert_eq!(next(&mut agenda, 99), Some((10, Turn::Agent(Agent::Core(127)))));
+        assert_eq!(next(&mut agenda, 99), Some((10, NextTurn::Agent(Agent::Core(127)))));
         let two = [next(&mut agenda, 99), next(&mut agenda, 99)];
-        assert!(two.contains(&Some((20, Turn::Agent(Agent::Core(0))))));
-        assert!(two.contains(&Some((20, Turn::Agent(Agent::Instance(3))))));
+        assert!(two.contains(&Some((20, NextTurn::Agent(Agent::Core(0))))));
+        assert!(two.contains(&Some((20, NextTurn::Agent(Agent::Instance(3))))));
         assert_eq!((next(&mut agenda, u64::MAX - 1), agenda.now()), (None, 20));
         agenda.schedule(Agent::Core(1), 5);
         assert_eq!(agenda.due(Agent::Core(1)), 20, "nobody is due in the past");
@@ -244,10 +244,10 @@ mod tests {
         let mut last = Chooser::replay(vec![1]);
         assert_eq!(
             agenda.next(11, Rival::Caller, &mut last),
-            Some((10, Turn::Agent(Agent::Core(1))))
+            Some((10, NextTurn::Agent(Agent::Core(1))))
         );
         agenda.schedule(Agent::Core(1), 11);
-        assert_eq!(agenda.next(11, Rival::Caller, &mut last), Some((11, Turn::Caller)));
+        assert_eq!(agenda.next(11, Rival::Caller, &mut last), Some((11, NextTurn::Caller)));
         assert_eq!(agenda.due(Agent::Core(1)), 11);
     }
 }

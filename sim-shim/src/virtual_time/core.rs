@@ -17,7 +17,7 @@ use pto_abi::handshake::{Command, Dispatch, Handshake, SchedulerLine, WorkerLine
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::inject::Trouble;
-use crate::behind::Behind;
+use crate::async_kernels::AsyncKernel;
 
 /// The scheduler's line as it was when a doorbell was rung.
 #[derive(Clone, Copy, Hash)]
@@ -106,7 +106,7 @@ pub(super) struct ChainRun {
 
 /// A kernel that goes on behind its call, and what its end needs.
 pub(super) struct GoingOn {
-    pub(super) kernel: Arc<dyn Behind>,
+    pub(super) kernel: Arc<dyn AsyncKernel>,
     pub(super) task: u32,
     /// The dispatch that is to be reported.
     pub(super) id: u32,

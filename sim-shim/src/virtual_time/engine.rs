@@ -24,7 +24,7 @@ use pto_abi::{RuntimeVariant, TaskId};
 use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, Machine, Progressed, RangeNote};
 use pto_graph::{BuilderSet, EdgeOutcome};
 
-use super::agenda::{Agent, Rival, Turn};
+use super::agenda::{Agent, NextTurn, Rival};
 use super::around::Around;
 use super::chooser::Chooser;
 use super::digest::Digest;
@@ -145,13 +145,13 @@ impl<F: FanoutPolicy, B: BuilderSet> Crew<'_, F, B> {
             };
             match turn {
                 None if self.world.borrow_mut().wait_for_others(limit_ns) => {}
-                None | Some((_, Turn::Caller)) => return,
-                Some((time_ns, Turn::Agent(Agent::Core(worker)))) => {
+                None | Some((_, NextTurn::Caller)) => return,
+                Some((time_ns, NextTurn::Agent(Agent::Core(worker)))) => {
                     self.world.borrow_mut().step_core(worker, time_ns);
                 }
-                Some((time_ns, Turn::Agent(Agent::Instance(me)))) => self.step(me, time_ns),
-                Some((time_ns, Turn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
-                Some((time_ns, Turn::Agent(Agent::Engine))) => {
+                Some((time_ns, NextTurn::Agent(Agent::Instance(me)))) => self.step(me, time_ns),
+                Some((time_ns, NextTurn::Agent(Agent::Alarm(me)))) => self.alarm(me, time_ns),
+                Some((time_ns, NextTurn::Agent(Agent::Engine))) => {
                     self.world.borrow_mut().step_transfers(time_ns);
                 }
             }

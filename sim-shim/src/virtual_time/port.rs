@@ -13,7 +13,7 @@ use super::core::{ChainRun, Core, GoingOn, Report};
 use super::core_machine::CoreMachine;
 use super::inject::Trouble;
 use super::options::Compute;
-use crate::behind;
+use crate::async_kernels;
 use crate::core_port::CorePort;
 use crate::crash;
 
@@ -145,7 +145,7 @@ impl WorkerPort for VirtualPort<'_> {
         }
         let cost_ns = self.machine.kernel_cost(dispatch.task, (worker, kind));
         let cost_ns = self.execute(dispatch, cost_ns);
-        if let Some(kernel) = behind::take() {
+        if let Some(kernel) = async_kernels::take() {
             let (task, id) = (dispatch.task, dispatch.id);
             self.core.going_on = Some(GoingOn { kernel, task, id, started_ns, trouble });
             return;
@@ -173,7 +173,7 @@ impl WorkerPort for VirtualPort<'_> {
         }
         let cost_ns = self.machine.link_cost(kernel, task, args);
         let cost_ns = self.execute(dispatch, cost_ns);
-        if let Some(kernel) = behind::take() {
+        if let Some(kernel) = async_kernels::take() {
             // The next kernel of the chain needs what this one writes: nobody else has a turn until then.
             while !kernel.has_returned(LOOK) {}
         }

@@ -15,7 +15,7 @@ use pto_abi::sync::Ordering::Relaxed;
 use super::super::region::Region;
 use super::access::{Access, AccessKind};
 use super::grid::Grid;
-use super::look::{Look, Stop};
+use super::lookup::{Lookup, Stop};
 use super::row::{Now, Row};
 use super::rows::NONE;
 use super::tensor_map::{Cells, HAS_GRID, NOBODY, Place, TensorMap, cell_key};
@@ -147,7 +147,7 @@ impl<'a> TensorMap<'a> {
     pub(super) fn look_at_strip<E, F>(
         &self,
         place: &Place<'_>,
-        look: &mut Look<'_, '_, F>,
+        look: &mut Lookup<'_, '_, F>,
     ) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
@@ -178,7 +178,7 @@ impl<'a> TensorMap<'a> {
     }
 
     /// Looks at the row of a cell or of a lane, if there is one and it is the tensor's.
-    fn look_at_key<E, F>(&self, key: u64, look: &mut Look<'_, '_, F>) -> Result<(), Stop<E>>
+    fn look_at_key<E, F>(&self, key: u64, look: &mut Lookup<'_, '_, F>) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
@@ -193,7 +193,7 @@ impl<'a> TensorMap<'a> {
     pub(super) fn look_at_cells<E, F>(
         &self,
         place: &Place<'_>,
-        look: &mut Look<'_, '_, F>,
+        look: &mut Lookup<'_, '_, F>,
     ) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,

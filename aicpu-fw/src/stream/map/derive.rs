@@ -10,7 +10,7 @@ use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::access::{Access, AccessKind, Hide, MANY};
-use super::look::{Look, Stop};
+use super::lookup::{Lookup, Stop};
 use super::row::{Now, Row};
 use super::tensor_map::{Cells, HAS_GRID, NO_GRID, Place, QUIET, TensorMap};
 
@@ -55,7 +55,7 @@ impl<'a> TensorMap<'a> {
     ) -> Result<(), E> {
         let hides = hide == Hide::Covered && access.kind == AccessKind::Write;
         let now = self.now(number);
-        let mut look = Look { entries: &self.entries, access, hides, now, found, misses: 0 };
+        let mut look = Lookup { entries: &self.entries, access, hides, now, found, misses: 0 };
         let result = look.row(place.tensor).and_then(|()| match place.cells {
             Cells::NoGrid => Ok(()),
             Cells::One(cell, _) => {

@@ -26,7 +26,7 @@ mod derive;
 mod divisor;
 mod entries;
 mod grid;
-mod look;
+mod lookup;
 mod row;
 mod rows;
 mod tensor_map;

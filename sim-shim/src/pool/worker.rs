@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | short | runs what it rings, at once | leave its cache lines alone |
 //! | medium | the same, and lends some to a thread that asks | run what they are lent |
-//! | long | leaves what it has rung until it has laid down the role | run, share, and schedule when they have nothing |
+//! | long | leaves what it has rung until it has given the schedulers up | run, share, and schedule when they have nothing |
 
 use std::thread;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use pto_abi::wait::{Backoff, SpinPolicy};
 
 use super::cores::take_one;
-use super::offers::Share;
-use super::places::Mover;
+use super::cpus::CpuMigration;
+use super::doorbell_bits::DoorbellBits;
+use super::handoffs::Share;
 use super::pool_run::PoolRun;
-use super::rung::Rung;
 use crate::wait;
 
 /// How long an idle thread sleeps between two looks.
@@ -24,28 +24,37 @@ const SLEEP: Duration = Duration::from_micros(50);
 const AWAKE: SpinPolicy = SpinPolicy { spins: 20, yields: u32::MAX };
 
 /// The cores, as one thread of the pool runs them.
-pub(super) struct Hands<'r, B> {
+pub(super) struct PoolWorker<'r, B> {
     pub(super) run: &'r PoolRun<B>,
     me: usize,
-    // Rung, and not run yet, because kernels are long.
+    // DoorbellBits, and not run yet, because kernels are long.
     own: [u64; 2],
     kernels_to_look: u32,
     backoff: Backoff,
     awake: Backoff,
-    mover: Mover,
+    migration: CpuMigration,
     /// Calls the threads that have no part in the run yet; `None`: they have been called.
-    call_guests: Option<&'r dyn Fn()>,
+    call_late_workers: Option<&'r dyn Fn()>,
 }
 
-impl<'r, B> Hands<'r, B> {
-    pub(super) fn new(run: &'r PoolRun<B>, me: usize, call_guests: &'r dyn Fn()) -> Self {
+impl<'r, B> PoolWorker<'r, B> {
+    pub(super) fn new(run: &'r PoolRun<B>, me: usize, call_late_workers: &'r dyn Fn()) -> Self {
         let policy = match run.has_transfers() {
             true => wait::FOR_TRANSFERS,
             false => wait::policy_for(run.os_threads),
         };
         let (backoff, awake) = (Backoff::new(policy), Backoff::new(AWAKE));
-        let (mover, call_guests) = (Mover::default(), Some(call_guests));
-        Self { run, me, own: [0; 2], kernels_to_look: 1, backoff, awake, mover, call_guests }
+        let (migration, call_late_workers) = (CpuMigration::default(), Some(call_late_workers));
+        Self {
+            run,
+            me,
+            own: [0; 2],
+            kernels_to_look: 1,
+            backoff,
+            awake,
+            migration,
+            call_late_workers,
+        }
     }
 
     /// One more turn of the thread: says that it goes on and on which CPU it stands, which it leaves to one that was there before; and calls the other threads when
@@ -53,17 +62,17 @@ impl<'r, B> Hands<'r, B> {
     #[inline]
     pub(super) fn begin_turn(&mut self) {
         self.run.cores.beat(self.me);
-        self.mover.look(&self.run.cores.places, self.me);
+        self.migration.look(&self.run.cores.cpus, self.me);
         if self.run.cores.is_worth_sharing() {
-            self.call_guests();
+            self.call_late_workers();
         }
     }
 
     /// Kernels are long enough for the other threads: calls those that have no part in the run yet.
     #[inline]
-    fn call_guests(&mut self) {
-        if let Some(call_guests) = self.call_guests.take() {
-            call_guests();
+    fn call_late_workers(&mut self) {
+        if let Some(call_late_workers) = self.call_late_workers.take() {
+            call_late_workers();
         }
     }
 
@@ -82,7 +91,7 @@ impl<'r, B> Hands<'r, B> {
         let cores = &self.run.cores;
         let is_medium = cores.has_borrowers() && !cores.is_long();
         if is_medium {
-            cores.offers.decline(self.me);
+            cores.handoffs.decline(self.me);
             self.backoff.reset();
         }
         thread::park_timeout(SLEEP);
@@ -107,8 +116,8 @@ impl<'r, B> Hands<'r, B> {
 
     /// Runs the cores that were rung, or keeps them until the thread schedules no more. Whether there are any.
     #[inline]
-    pub(super) fn run_rung(&mut self, rung: &Rung) -> bool {
-        let mut cores = rung.take();
+    pub(super) fn run_rung(&mut self, doorbells: &DoorbellBits) -> bool {
+        let mut cores = doorbells.take();
         if cores == [0; 2] {
             return false;
         }
@@ -137,34 +146,34 @@ impl<'r, B> Hands<'r, B> {
     /// Gives all that was kept to a thread that asks: this one is busy with a builder program.
     pub(super) fn give_kept(&mut self) {
         if self.own != [0; 2] {
-            self.own = self.run.cores.offers.give(self.me, self.own, Share::All);
+            self.own = self.run.cores.handoffs.give(self.me, self.own, Share::All);
         }
     }
 
     /// Runs what a busier thread has given away; asks for it when there was nothing else to do.
     fn help(&mut self, has_worked: bool) -> bool {
-        let offers = &self.run.cores.offers;
-        let cores = offers.take(self.me);
+        let handoffs = &self.run.cores.handoffs;
+        let cores = handoffs.take(self.me);
         if cores != [0; 2] {
             if self.run.cores.is_long() {
                 self.run_and_share(cores);
             } else {
                 // The next ones are to be there when these are done.
-                offers.ask(self.me);
+                handoffs.ask(self.me);
                 self.run.cores.step_lent(self.me, cores, &mut self.kernels_to_look);
             }
             return true;
         }
         if has_worked {
-            offers.decline(self.me);
+            handoffs.decline(self.me);
             return false;
         }
-        let cores = offers.take_back(self.me);
+        let cores = handoffs.take_back(self.me);
         if cores != [0; 2] {
             self.run_and_share(cores);
             return true;
         }
-        offers.ask(self.me);
+        handoffs.ask(self.me);
         false
     }
 
@@ -172,8 +181,8 @@ impl<'r, B> Hands<'r, B> {
     fn run_and_share(&mut self, mut cores: [u64; 2]) {
         while cores != [0; 2] {
             if self.run.cores.is_worth_sharing() {
-                self.call_guests();
-                cores = self.run.cores.offers.give(self.me, cores, Share::Half);
+                self.call_late_workers();
+                cores = self.run.cores.handoffs.give(self.me, cores, Share::Half);
             }
             let Some(worker) = take_one(&mut cores) else { break };
             self.run.cores.step_and_look(self.me, worker, &mut self.kernels_to_look);

@@ -16,7 +16,7 @@ pub(super) enum Stop<E> {
 }
 
 /// One look for one access.
-pub(super) struct Look<'m, 'a, F> {
+pub(super) struct Lookup<'m, 'a, F> {
     pub(super) entries: &'m Entries<'a>,
     pub(super) access: &'m Access<'m>,
     pub(super) hides: bool,
@@ -25,7 +25,7 @@ pub(super) struct Look<'m, 'a, F> {
     pub(super) misses: u32,
 }
 
-impl<F> Look<'_, '_, F> {
+impl<F> Lookup<'_, '_, F> {
     /// Everything that stands at one row.
     #[inline]
     pub(super) fn row<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>

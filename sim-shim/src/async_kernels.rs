@@ -9,24 +9,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A kernel that goes on.
-pub trait Behind: Send + Sync {
+pub trait AsyncKernel: Send + Sync {
     /// Whether it has returned; waits for it that long.
     fn has_returned(&self, timeout: Duration) -> bool;
 }
 
 thread_local! {
-    static GOES_ON: RefCell<Option<Arc<dyn Behind>>> = const { RefCell::new(None) };
+    static GOES_ON: RefCell<Option<Arc<dyn AsyncKernel>>> = const { RefCell::new(None) };
 }
 
 /// The kernel that is called on this thread goes on behind its call. For the machine in virtual time alone: other machines have a thread for
 /// a core, or finish its task when the call returns.
-pub fn goes_on(kernel: Arc<dyn Behind>) {
+pub fn goes_on(kernel: Arc<dyn AsyncKernel>) {
     GOES_ON.set(Some(kernel));
 }
 
 /// What the call that has returned on this thread has left behind.
 #[inline]
-pub(crate) fn take() -> Option<Arc<dyn Behind>> {
+pub(crate) fn take() -> Option<Arc<dyn AsyncKernel>> {
     GOES_ON.take()
 }
 
@@ -35,11 +35,11 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::{Behind, goes_on, take};
+    use super::{AsyncKernel, goes_on, take};
 
     struct Never;
 
-    impl Behind for Never {
+    impl AsyncKernel for Never {
         fn has_returned(&self, _: Duration) -> bool {
             false
         }

@@ -2,14 +2,14 @@
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What the platforms of the instances tell whoever has the role. Atomic, because the role moves; who has it is alone.
+/// What the machines of the instances tell the thread that schedules. Atomic, because threads take turns at scheduling; only one does at a time.
 #[derive(Default)]
-pub(super) struct Rung {
+pub(super) struct DoorbellBits {
     cores: [AtomicU64; 2],
     work_shared: AtomicU32,
 }
 
-impl Rung {
+impl DoorbellBits {
     /// The cores that were rung since the last call.
     #[inline]
     pub(super) fn take(&self) -> [u64; 2] {

@@ -39,7 +39,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// A stream while it is visited.
-pub(super) struct Visit<'v, 'a> {
+pub(super) struct StreamPoll<'v, 'a> {
     pub(super) around: &'v Surroundings<'a>,
     stream: usize,
     line: &'a StreamLine,
@@ -64,7 +64,7 @@ fn refresh_ring(line: &StreamLine, machine: &mut impl Machine) {
 }
 
 /// What comes of a look at the head.
-pub(super) enum Turn {
+pub(super) enum HeadOutcome {
     /// It was begun or is over.
     Moved,
     /// It has to wait.
@@ -75,8 +75,8 @@ pub(super) enum Turn {
     Host,
 }
 
-impl<'v, 'a> Visit<'v, 'a> {
-    /// Begins a visit. `None`: there is no such stream, or the host has its head.
+impl<'v, 'a> StreamPoll<'v, 'a> {
+    /// Begins a poll. `None`: there is no such stream, or the host has its head.
     #[inline]
     pub(super) fn begin(
         around: &'v Surroundings<'a>,
@@ -101,9 +101,9 @@ impl<'v, 'a> Visit<'v, 'a> {
         let consumer = around.gm.live(at(&line.consumer, 64)?)?;
         let entries = around.gm.live_slice(at(&line.entries, 64)?, count)?;
         let ring = CommandRing::new(producer, consumer, entries)?;
-        let visit = Self { around, stream, line, lane, ring, is_done: false, knows_head: false };
-        visit.arrive();
-        Some(visit)
+        let poll = Self { around, stream, line, lane, ring, is_done: false, knows_head: false };
+        poll.arrive();
+        Some(poll)
     }
 
     /// Whether it has nothing more to do just now.
@@ -161,13 +161,13 @@ impl<'v, 'a> Visit<'v, 'a> {
         let mut moved = self.collect(launches);
         for _ in 0..limit {
             match self.turn(launches)? {
-                Turn::Moved => (moved, self.knows_head) = (true, false),
-                Turn::Waits => break,
-                Turn::Nothing => {
+                HeadOutcome::Moved => (moved, self.knows_head) = (true, false),
+                HeadOutcome::Waits => break,
+                HeadOutcome::Nothing => {
                     self.is_done = self.in_flight() == 0;
                     break;
                 }
-                Turn::Host => {
+                HeadOutcome::Host => {
                     if self.in_flight() == 0 {
                         self.around.board.hand_over(self.stream);
                         self.is_done = true;
@@ -234,15 +234,15 @@ impl<'v, 'a> Visit<'v, 'a> {
 
     /// Looks at the head, and does what can be done.
     #[inline]
-    fn turn<C: Config>(&mut self, launches: &mut Launches<'a, C>) -> Result<Turn, Blame> {
+    fn turn<C: Config>(&mut self, launches: &mut Launches<'a, C>) -> Result<HeadOutcome, Blame> {
         let is_in_blocks = self.lane.blocks_begun.load(Ordering::Relaxed) > 0;
         if is_in_blocks && self.at() != self.ring.taken() {
             // All of them have begun; what is behind them waits until they are over.
-            return Ok(Turn::Waits);
+            return Ok(HeadOutcome::Waits);
         }
         let head = match self.accept() {
-            None => return Ok(Turn::Nothing),
-            Some(Err(_)) => return Ok(Turn::Host),
+            None => return Ok(HeadOutcome::Nothing),
+            Some(Err(_)) => return Ok(HeadOutcome::Host),
             Some(Ok(head)) => head,
         };
         if is_in_blocks {
@@ -252,18 +252,18 @@ impl<'v, 'a> Visit<'v, 'a> {
             };
         }
         if launches.has_ended() {
-            return Ok(Turn::Waits);
+            return Ok(HeadOutcome::Waits);
         }
         if self.is_skipped(head.number) {
-            return Ok(Turn::Host);
+            return Ok(HeadOutcome::Host);
         }
         let turn = match head.kind {
             CommandKind::LAUNCH => self.begin_launch(launches, head)?,
-            _ if self.in_flight() > 0 => Turn::Waits,
+            _ if self.in_flight() > 0 => HeadOutcome::Waits,
             CommandKind::REPLAY => self.begin_nodes(launches, head)?,
             _ => self.do_here(launches, head),
         };
-        if matches!(turn, Turn::Moved) {
+        if matches!(turn, HeadOutcome::Moved) {
             launches.count_command();
         }
         Ok(turn)
@@ -277,17 +277,17 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     /// Commands that take no time, with nothing of the stream on its way.
-    fn do_here<C: Config>(&self, launches: &mut Launches<'a, C>, head: CommandHead) -> Turn {
+    fn do_here<C: Config>(&self, launches: &mut Launches<'a, C>, head: CommandHead) -> HeadOutcome {
         let (now_ns, machine) = (launches.session_ns(), launches.machine());
         let turn = match head.kind {
             CommandKind::RECORD => self.record(now_ns, machine),
             CommandKind::WAIT => self.wait(machine),
-            CommandKind::RESET => Turn::Moved,
+            CommandKind::RESET => HeadOutcome::Moved,
             CommandKind::WRITE_VALUE => self.write_value(machine),
             CommandKind::WAIT_VALUE => self.wait_value(machine),
-            _ => Turn::Host,
+            _ => HeadOutcome::Host,
         };
-        if matches!(turn, Turn::Moved) {
+        if matches!(turn, HeadOutcome::Moved) {
             let end = self.at().wrapping_add(head.entries());
             self.lane.at.store(end, Ordering::Relaxed);
             self.over(end, head.number);
@@ -306,25 +306,25 @@ impl<'v, 'a> Visit<'v, 'a> {
     }
 
     /// A record that is not the next one of its event is the host's, which knows the others.
-    fn record(&self, now_ns: u64, machine: &mut impl Machine) -> Turn {
+    fn record(&self, now_ns: u64, machine: &mut impl Machine) -> HeadOutcome {
         let record = self.word(1);
         // Acquire: pairs with the Release store in `EventLine::complete`. Who waits for the record before this one may see this one,
         // and then sees what was done before that one.
         let is_next =
             |line: &&EventLine| line.completed.load(Ordering::Acquire).wrapping_add(1) == record;
-        let Some(line) = self.event(machine).filter(is_next) else { return Turn::Host };
+        let Some(line) = self.event(machine).filter(is_next) else { return HeadOutcome::Host };
         line.time_ns.store(now_ns, Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `wait`, and in `EventCore::look_at_line` of the host.
         line.completed.store(record, Ordering::Release);
         machine.refresh(GmAddr(self.word(0)), size_of::<EventLine>() as u64);
-        Turn::Moved
+        HeadOutcome::Moved
     }
 
-    fn wait(&self, machine: &mut impl Machine) -> Turn {
-        let Some(line) = self.event(machine) else { return Turn::Host };
+    fn wait(&self, machine: &mut impl Machine) -> HeadOutcome {
+        let Some(line) = self.event(machine) else { return HeadOutcome::Host };
         // Acquire: pairs with the Release stores in `record`, and in `EventLine::complete`, which the host calls.
         let is_complete = line.completed.load(Ordering::Acquire) >= self.word(1);
-        if is_complete { Turn::Moved } else { Turn::Waits }
+        if is_complete { HeadOutcome::Moved } else { HeadOutcome::Waits }
     }
 
     fn value(&self, machine: &mut impl Machine) -> Option<&'a AtomicU64> {
@@ -332,20 +332,20 @@ impl<'v, 'a> Visit<'v, 'a> {
         self.around.gm.live(self.around.gm.offset_of(GmAddr(self.word(0)), 8)?)
     }
 
-    fn write_value(&self, machine: &mut impl Machine) -> Turn {
-        let Some(word) = self.value(machine) else { return Turn::Host };
+    fn write_value(&self, machine: &mut impl Machine) -> HeadOutcome {
+        let Some(word) = self.value(machine) else { return HeadOutcome::Host };
         // Release: pairs with the Acquire load in `wait_value`.
         word.store(self.word(1), Ordering::Release);
         machine.refresh(GmAddr(self.word(0)), 8);
-        Turn::Moved
+        HeadOutcome::Moved
     }
 
-    fn wait_value(&self, machine: &mut impl Machine) -> Turn {
+    fn wait_value(&self, machine: &mut impl Machine) -> HeadOutcome {
         let test = u32::try_from(self.word(2)).ok().and_then(|test| ValueTest::try_from(test).ok());
-        let Some((test, word)) = test.zip(self.value(machine)) else { return Turn::Host };
+        let Some((test, word)) = test.zip(self.value(machine)) else { return HeadOutcome::Host };
         // Acquire: pairs with the Release store in `write_value`, or with whatever a kernel does.
         let is_met = test.is_met(word.load(Ordering::Acquire), self.word(1));
-        if is_met { Turn::Moved } else { Turn::Waits }
+        if is_met { HeadOutcome::Moved } else { HeadOutcome::Waits }
     }
 
     /// The kernel that the head asks for, and its blocks.
@@ -371,20 +371,24 @@ impl<'v, 'a> Visit<'v, 'a> {
         &self,
         launches: &mut Launches<'a, C>,
         head: CommandHead,
-    ) -> Result<Turn, Blame> {
+    ) -> Result<HeadOutcome, Blame> {
         let in_flight = self.in_flight();
         if self.word(2) != 1 {
-            return if in_flight > 0 { Ok(Turn::Waits) } else { self.begin_blocks(launches, head) };
+            return if in_flight > 0 {
+                Ok(HeadOutcome::Waits)
+            } else {
+                self.begin_blocks(launches, head)
+            };
         }
         if in_flight >= DEPTH || !launches.has_room(in_flight) {
-            return Ok(Turn::Waits);
+            return Ok(HeadOutcome::Waits);
         }
         let after = (in_flight > 0).then(|| self.lane.last.load(Ordering::Relaxed));
         let begun = self.begin_task(launches, head, None, after)?;
         if begun {
             self.pass(head);
         }
-        Ok(if begun { Turn::Moved } else { Turn::Waits })
+        Ok(if begun { HeadOutcome::Moved } else { HeadOutcome::Waits })
     }
 
     /// Begins as many blocks of a launch as there is room for.
@@ -393,7 +397,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         &self,
         launches: &mut Launches<'a, C>,
         head: CommandHead,
-    ) -> Result<Turn, Blame> {
+    ) -> Result<HeadOutcome, Blame> {
         let (_, _, blocks, _) = self.call(head);
         let (mut block, mut moved) = (self.lane.blocks_begun.load(Ordering::Relaxed), false);
         while block < blocks && launches.has_room(self.in_flight()) {
@@ -407,7 +411,7 @@ impl<'v, 'a> Visit<'v, 'a> {
         if block == blocks && moved {
             self.pass(head);
         }
-        Ok(if moved { Turn::Moved } else { Turn::Waits })
+        Ok(if moved { HeadOutcome::Moved } else { HeadOutcome::Waits })
     }
 
     /// Begins one task; `false`: there is no room.

@@ -16,19 +16,19 @@ const REST_NS: u64 = 500_000;
 
 /// Where one thread stands; in a line of its own, which is written when it changes.
 #[repr(align(64))]
-struct Place(AtomicU32);
+struct CpuSlot(AtomicU32);
 
 /// Where all threads of a run stand, and whoever asked for it.
-pub(super) struct Places {
-    threads: Vec<Place>,
+pub(super) struct CpuMap {
+    threads: Vec<CpuSlot>,
     /// The CPU on which the run was asked for, where that is known.
     caller: Option<u32>,
 }
 
-impl Places {
+impl CpuMap {
     /// Of a run for which the calling thread asks.
     pub(super) fn new(threads: usize) -> Self {
-        let threads = (0..threads).map(|_| Place(AtomicU32::new(NOWHERE))).collect();
+        let threads = (0..threads).map(|_| CpuSlot(AtomicU32::new(NOWHERE))).collect();
         Self { threads, caller: current_cpu() }
     }
 
@@ -59,39 +59,39 @@ impl Places {
 
 /// The moves of one thread.
 #[derive(Default)]
-pub(super) struct Mover {
+pub(super) struct CpuMigration {
     moved_ns: u64,
 }
 
-impl Mover {
+impl CpuMigration {
     /// Says where the thread stands, and moves it if another one has its CPU.
     #[inline]
-    pub(super) fn look(&mut self, places: &Places, me: usize) {
-        if let Some(cpu) = places.note(me)
-            && places.is_taken(cpu, me)
+    pub(super) fn look(&mut self, cpus: &CpuMap, me: usize) {
+        if let Some(cpu) = cpus.note(me)
+            && cpus.is_taken(cpu, me)
         {
-            self.step_aside(places, (me, cpu));
+            self.step_aside(cpus, (me, cpu));
         }
     }
 
     /// Moves the thread if it stands on the CPU of whoever has asked for the run.
-    pub(super) fn leave_to_caller(&mut self, places: &Places, me: usize) {
+    pub(super) fn leave_to_caller(&mut self, cpus: &CpuMap, me: usize) {
         if let Some(cpu) = current_cpu()
-            && places.caller == Some(cpu)
+            && cpus.caller == Some(cpu)
         {
-            self.step_aside(places, (me, cpu));
+            self.step_aside(cpus, (me, cpu));
         }
     }
 
     #[cold]
-    fn step_aside(&mut self, places: &Places, (me, cpu): (usize, u32)) {
+    fn step_aside(&mut self, cpus: &CpuMap, (me, cpu): (usize, u32)) {
         let now_ns = clock::now_ns();
         if self.moved_ns != 0 && now_ns < self.moved_ns + REST_NS {
             return;
         }
         self.moved_ns = now_ns.max(1);
-        leave(places.others(me).chain([cpu]));
-        places.note(me);
+        leave(cpus.others(me).chain([cpu]));
+        cpus.note(me);
     }
 }
 
@@ -140,24 +140,24 @@ pub(super) fn leave(_: impl Iterator<Item = u32>) {}
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
-    use super::{Mover, NOWHERE, Places, current_cpu, leave};
+    use super::{CpuMap, CpuMigration, NOWHERE, current_cpu, leave};
 
     #[test]
     fn a_thread_leaves_the_cpu_of_its_caller_and_not_again_at_once() {
-        let mut places = Places::new(1);
-        let mut moves = |mover: &mut Mover, caller: fn() -> Option<u32>| {
-            let before = mover.moved_ns;
-            places.caller = caller();
-            mover.leave_to_caller(&places, 0);
-            mover.moved_ns != before
+        let mut cpus = CpuMap::new(1);
+        let mut moves = |migration: &mut CpuMigration, caller: fn() -> Option<u32>| {
+            let before = migration.moved_ns;
+            cpus.caller = caller();
+            migration.leave_to_caller(&cpus, 0);
+            migration.moved_ns != before
         };
-        let mut mover = Mover::default();
-        assert!(!moves(&mut mover, || None), "nobody knows where the caller is");
-        assert!(!moves(&mut mover, || Some(NOWHERE)), "the caller is somewhere else");
+        let mut migration = CpuMigration::default();
+        assert!(!moves(&mut migration, || None), "nobody knows where the caller is");
+        assert!(!moves(&mut migration, || Some(NOWHERE)), "the caller is somewhere else");
         // The test's own thread may be moved between its two looks.
-        assert!((0..100).any(|_| moves(&mut mover, current_cpu)));
-        mover.moved_ns = u64::MAX / 2;
-        assert!(!moves(&mut mover, current_cpu), "it has moved just now");
+        assert!((0..100).any(|_| moves(&mut migration, current_cpu)));
+        migration.moved_ns = u64::MAX / 2;
+        assert!(!moves(&mut migration, current_cpu), "it has moved just now");
     }
 
     /// The CPUs that the calling thread may use.
@@ -180,20 +180,20 @@ mod tests {
 
     #[test]
     fn the_thread_of_the_higher_number_moves_and_not_again_at_once() {
-        let places = Places::new(2);
-        let moves = |me: usize, other: usize, mover: &mut Mover| {
-            let before = mover.moved_ns;
-            places.threads[other].0.store(current_cpu().unwrap(), super::Ordering::Relaxed);
-            mover.look(&places, me);
-            mover.moved_ns != before
+        let cpus = CpuMap::new(2);
+        let moves = |me: usize, other: usize, migration: &mut CpuMigration| {
+            let before = migration.moved_ns;
+            cpus.threads[other].0.store(current_cpu().unwrap(), super::Ordering::Relaxed);
+            migration.look(&cpus, me);
+            migration.moved_ns != before
         };
-        let (mut first, mut second) = (Mover::default(), Mover::default());
+        let (mut first, mut second) = (CpuMigration::default(), CpuMigration::default());
         assert!(!moves(0, 1, &mut first), "it has the lower number");
         // The test's own thread may be moved between its two looks.
         assert!((0..100).any(|_| moves(1, 0, &mut second)));
         second.moved_ns = u64::MAX / 2;
         assert!(!moves(1, 0, &mut second), "it has moved just now");
-        assert!(places.others(0).all(|cpu| cpu != NOWHERE));
-        assert_eq!(Places::new(1).note(0), None, "nobody asks a single thread");
+        assert!(cpus.others(0).all(|cpu| cpu != NOWHERE));
+        assert_eq!(CpuMap::new(1).note(0), None, "nobody asks a single thread");
     }
 }

@@ -1,11 +1,11 @@
 //! Work for idle threads of a pool: a busy thread gives away cores that it has rung but not stepped yet.
 //!
 //! ```text
-//! idle thread:  hungry = 1; looks into its basket now and then
+//! idle thread:  hungry = 1; looks into its slot now and then
 //! busy thread:  sees hungry = 1, and has cores to give:
-//!               hungry = 0, puts half of the cores into the basket
+//!               hungry = 0, puts half of the cores into the slot
 //! ```
-//! Whether kernels are long enough for that, `hands` knows.
+//! Whether kernels are long enough for that, `worker` knows.
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -20,55 +20,55 @@ pub(crate) enum Share {
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Basket {
+struct HandoffSlot {
     hungry: AtomicU32,
     cores: [AtomicU64; 2],
 }
 
-/// One basket per OS thread.
-pub(crate) struct Offers {
-    baskets: Vec<Basket>,
+/// One slot per OS thread.
+pub(crate) struct HandoffSlots {
+    slots: Vec<HandoffSlot>,
 }
 
-impl Offers {
+impl HandoffSlots {
     pub(crate) fn new(os_threads: usize) -> Self {
-        Self { baskets: (0..os_threads).map(|_| Basket::default()).collect() }
+        Self { slots: (0..os_threads).map(|_| HandoffSlot::default()).collect() }
     }
 
     /// Thread `me` has nothing to do.
     pub(crate) fn ask(&self, me: usize) {
-        if self.baskets[me].hungry.load(Ordering::Relaxed) == 0 {
-            self.baskets[me].hungry.store(1, Ordering::Relaxed);
+        if self.slots[me].hungry.load(Ordering::Relaxed) == 0 {
+            self.slots[me].hungry.store(1, Ordering::Relaxed);
         }
     }
 
     /// Thread `me` has found something itself.
     pub(crate) fn decline(&self, me: usize) {
-        if self.baskets[me].hungry.load(Ordering::Relaxed) == 1 {
-            self.baskets[me].hungry.store(0, Ordering::Relaxed);
+        if self.slots[me].hungry.load(Ordering::Relaxed) == 1 {
+            self.slots[me].hungry.store(0, Ordering::Relaxed);
         }
     }
 
     /// Takes what thread `me` was given.
     pub(crate) fn take(&self, me: usize) -> [u64; 2] {
-        self.baskets[me].take()
+        self.slots[me].take()
     }
 
     /// Takes what another thread was given and has not taken yet: `me` has nothing to do.
     pub(crate) fn take_back(&self, me: usize) -> [u64; 2] {
-        let found = self.others(me).map(Basket::take).find(|cores| *cores != [0; 2]);
+        let found = self.others(me).map(HandoffSlot::take).find(|cores| *cores != [0; 2]);
         found.unwrap_or_default()
     }
 
     /// Whether a thread other than `me` has nothing to do.
     #[inline]
     pub(crate) fn is_asked(&self, me: usize) -> bool {
-        self.others(me).any(|basket| basket.hungry.load(Ordering::Relaxed) != 0)
+        self.others(me).any(|slot| slot.hungry.load(Ordering::Relaxed) != 0)
     }
 
-    fn others(&self, me: usize) -> impl Iterator<Item = &Basket> {
-        let others = self.baskets.iter().enumerate().filter(move |(index, _)| *index != me);
-        others.map(|(_, basket)| basket)
+    fn others(&self, me: usize) -> impl Iterator<Item = &HandoffSlot> {
+        let others = self.slots.iter().enumerate().filter(move |(index, _)| *index != me);
+        others.map(|(_, slot)| slot)
     }
 
     /// Gives a share of `cores` to a hungry thread, if there is one; returns what is left.
@@ -77,14 +77,14 @@ impl Offers {
         if given == [0; 2] {
             return cores;
         }
-        for basket in self.others(me) {
-            if basket.hungry.load(Ordering::Relaxed) == 0 {
+        for slot in self.others(me) {
+            if slot.hungry.load(Ordering::Relaxed) == 0 {
                 continue;
             }
             // Relaxed: the exchange only makes sure that one giver feeds this thread.
-            let fed = basket.hungry.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
+            let fed = slot.hungry.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
             if fed.is_ok() {
-                basket.put(given);
+                slot.put(given);
                 return [cores[0] & !given[0], cores[1] & !given[1]];
             }
         }
@@ -92,7 +92,7 @@ impl Offers {
     }
 }
 
-impl Basket {
+impl HandoffSlot {
     fn take(&self) -> [u64; 2] {
         let take = |word: &AtomicU64| {
             if word.load(Ordering::Relaxed) == 0 {
@@ -126,30 +126,30 @@ fn upper_half(cores: [u64; 2]) -> [u64; 2] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Offers, Share, upper_half};
+    use super::{HandoffSlots, Share, upper_half};
 
     #[test]
     fn a_hungry_thread_gets_half_once() {
-        let offers = Offers::new(2);
+        let handoffs = HandoffSlots::new(2);
         let cores = [0b11 << 62, 0b11];
-        assert_eq!(offers.give(0, cores, Share::Half), cores, "nobody is hungry");
-        offers.ask(1);
-        assert_eq!(offers.give(0, cores, Share::Half), [0b11 << 62, 0]);
-        assert_eq!(offers.give(0, cores, Share::Half), cores, "it has been fed");
-        assert_eq!(offers.take(1), [0, 0b11]);
-        assert_eq!(offers.take(1), [0, 0]);
-        offers.ask(1);
-        assert_eq!(offers.give(0, [1, 0], Share::Half), [1, 0], "one core stays");
-        assert_eq!(offers.give(0, [1, 0], Share::All), [0, 0]);
-        assert_eq!(offers.take(1), [1, 0]);
-        offers.ask(1);
-        assert!(offers.is_asked(0) && !offers.is_asked(1));
-        assert_eq!(offers.give(0, [0b11, 0], Share::All), [0, 0]);
-        assert_eq!(offers.take_back(0), [0b11, 0], "it has not begun them");
-        assert_eq!(offers.take(1), [0, 0]);
-        offers.ask(1);
-        offers.decline(1);
-        assert_eq!(offers.give(0, cores, Share::Half), cores);
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "nobody is hungry");
+        handoffs.ask(1);
+        assert_eq!(handoffs.give(0, cores, Share::Half), [0b11 << 62, 0]);
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "it has been fed");
+        assert_eq!(handoffs.take(1), [0, 0b11]);
+        assert_eq!(handoffs.take(1), [0, 0]);
+        handoffs.ask(1);
+        assert_eq!(handoffs.give(0, [1, 0], Share::Half), [1, 0], "one core stays");
+        assert_eq!(handoffs.give(0, [1, 0], Share::All), [0, 0]);
+        assert_eq!(handoffs.take(1), [1, 0]);
+        handoffs.ask(1);
+        assert!(handoffs.is_asked(0) && !handoffs.is_asked(1));
+        assert_eq!(handoffs.give(0, [0b11, 0], Share::All), [0, 0]);
+        assert_eq!(handoffs.take_back(0), [0b11, 0], "it has not begun them");
+        assert_eq!(handoffs.take(1), [0, 0]);
+        handoffs.ask(1);
+        handoffs.decline(1);
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The guests of a run: threads of the pool that have no part in it until kernels are long enough to be lent.
+//! The late workers of a run: threads of the pool that have no part in it until kernels are long enough to be lent.
 //!
 //! One thread is as fast as several while kernels are short, and faster than several that look for work: a thread that is woken for a run and put to sleep
 //! after it takes some 40 us, and its looks take lines away from the thread that schedules. So the first thread runs alone, and calls the others when
@@ -9,22 +9,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 /// A thread of the pool, and where it takes its jobs from.
-pub(super) struct Guest<J> {
+pub(super) struct LateWorker<J> {
     pub(super) jobs: Sender<J>,
     pub(super) thread: Thread,
 }
 
 /// Who has a part in a run, and who may be called.
-pub(super) struct Guests<J> {
+pub(super) struct LateWorkers<J> {
     /// Those who have not been called.
-    uncalled: Mutex<Vec<Guest<J>>>,
+    uncalled: Mutex<Vec<LateWorker<J>>>,
     /// Those who have, and the first thread.
     present: Mutex<Vec<Thread>>,
 }
 
-impl<J: Clone> Guests<J> {
+impl<J: Clone> LateWorkers<J> {
     /// Of a run that `first` begins.
-    pub(super) fn new(first: Thread, others: Vec<Guest<J>>) -> Self {
+    pub(super) fn new(first: Thread, others: Vec<LateWorker<J>>) -> Self {
         Self { uncalled: Mutex::new(others), present: Mutex::new(vec![first]) }
     }
 
@@ -33,7 +33,7 @@ impl<J: Clone> Guests<J> {
         let called = core::mem::take(&mut *locked(&self.uncalled));
         expect(called.len());
         let mut present = locked(&self.present);
-        for Guest { jobs, thread } in called {
+        for LateWorker { jobs, thread } in called {
             // A thread of the pool ends only when its sender is dropped.
             jobs.send(job.clone()).unwrap_or_default();
             present.push(thread);
@@ -53,7 +53,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Guest, Guests};
+    use super::{LateWorker, LateWorkers};
     use crate::supervisor::Finish;
     use std::sync::mpsc::channel;
     use std::time::Duration;
@@ -65,11 +65,11 @@ mod tests {
         let finish = Finish::of(1);
         let (calls, called): (Vec<_>, Vec<_>) = (0..3).map(|_| channel()).unzip();
         std::thread::scope(|scope| {
-            let guest = |(jobs, receiver): (_, std::sync::mpsc::Receiver<u32>)| {
+            let late_worker = |(jobs, receiver): (_, std::sync::mpsc::Receiver<u32>)| {
                 let finish = &finish;
                 let serve = move || {
                     let jobs: Vec<u32> = receiver.iter().collect();
-                    // The run is not over before the guest has returned from it.
+                    // The run is not over before the late worker has returned from it.
                     std::thread::sleep(Duration::from_millis(5));
                     assert!(jobs.is_empty() || !finish.wait(Duration::ZERO));
                     jobs.iter().for_each(|_| finish.returned());
@@ -77,12 +77,12 @@ mod tests {
                 };
                 let handle = scope.spawn(serve);
                 let thread = handle.thread().clone();
-                (Guest { jobs, thread }, handle)
+                (LateWorker { jobs, thread }, handle)
             };
             let (others, handles): (Vec<_>, Vec<_>) =
-                calls.into_iter().zip(called).map(guest).unzip();
-            let guests = Guests::new(std::thread::current(), others);
-            let call = || guests.call(&7, |count| finish.expect(count));
+                calls.into_iter().zip(called).map(late_worker).unzip();
+            let late_workers = LateWorkers::new(std::thread::current(), others);
+            let call = || late_workers.call(&7, |count| finish.expect(count));
             call();
             call();
             finish.returned();
@@ -97,14 +97,14 @@ mod tests {
     fn who_has_no_part_is_not_woken() {
         let (jobs, _receiver) = channel();
         let sleeper = std::thread::spawn(|| std::thread::park_timeout(LONG));
-        let others = vec![Guest { jobs, thread: sleeper.thread().clone() }];
-        let guests: Guests<u32> = Guests::new(std::thread::current(), others);
-        guests.wake_present();
+        let others = vec![LateWorker { jobs, thread: sleeper.thread().clone() }];
+        let late_workers: LateWorkers<u32> = LateWorkers::new(std::thread::current(), others);
+        late_workers.wake_present();
         std::thread::park_timeout(LONG);
         std::thread::sleep(Duration::from_millis(20));
         assert!(!sleeper.is_finished());
-        guests.call(&7, |count| assert_eq!(count, 1));
-        guests.wake_present();
+        late_workers.call(&7, |count| assert_eq!(count, 1));
+        late_workers.wake_present();
         sleeper.join().unwrap();
     }
 }

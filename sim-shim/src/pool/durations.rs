@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use pto_abi::sync::{AtomicU32, Ordering};
 
-use super::places::{current_cpu, leave};
+use super::cpus::{current_cpu, leave};
 use crate::clock;
 use crate::wait::each_has_a_cpu;
 
@@ -19,7 +19,7 @@ const MEDIUM_KERNELS_A_LOOK: u32 = 32;
 
 /// What the words of a core take beside a kernel that is timed.
 const OWN_WORDS_NS: u64 = 25;
-/// Trips of a line that a kernel takes at least while nobody schedules. Passing the role on costs less than that; but a chain of kernels of
+/// Trips of a line that a kernel takes at least before a thread that runs it leaves the schedulers to another one. Passing them on costs less than that; but a chain of kernels of
 /// 2.5 us then takes 1.3 times as long as with one thread, with 24 trips of 80 ns, and as long with 8 us (decision 0355).
 const TRIPS_OF_A_LONG_KERNEL: u64 = 80;
 /// A shorter or longer trip counts as one of these: lines of several loans travel together.
@@ -34,7 +34,7 @@ const USUAL_TRIP_NS: u64 = 60;
 pub(super) struct Limits {
     /// Handing a core to another thread may gain more than it costs.
     pub(super) medium_ns: u64,
-    /// Nobody schedules while he runs a kernel.
+    /// A thread that runs a kernel does not schedule, and another one may.
     pub(super) long_ns: u64,
 }
 
@@ -136,7 +136,7 @@ fn comes(line: &Line, number: u32, end: Instant) -> bool {
 
 /// What a run has learned of its kernels, for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Learned {
+pub(super) enum DurationClass {
     /// Too little.
     Nothing,
     /// They are too short to be lent.
@@ -148,7 +148,7 @@ pub(super) enum Learned {
 /// How long kernels are just now, as a moving mean. In a line of its own, which all threads read; while kernels are
 /// short, one writes it now and then.
 #[repr(align(64))]
-pub(super) struct KernelLength {
+pub(super) struct DurationEstimator {
     mean_ns: AtomicU32,
     last_ns: AtomicU32,
     /// Kernels from the last look to the next one, while they are short.
@@ -156,7 +156,7 @@ pub(super) struct KernelLength {
     limits: Limits,
 }
 
-impl KernelLength {
+impl DurationEstimator {
     pub(super) const fn new(limits: Limits) -> Self {
         let (mean_ns, last_ns) = (AtomicU32::new(0), AtomicU32::new(0));
         Self { mean_ns, last_ns, apart: AtomicU32::new(0), limits }
@@ -190,13 +190,13 @@ impl KernelLength {
     }
 
     /// What they have proved to be.
-    pub(super) fn learned(&self) -> Learned {
+    pub(super) fn learned(&self) -> DurationClass {
         if self.is_medium() {
-            Learned::LongEnough
+            DurationClass::LongEnough
         } else if self.are_short() {
-            Learned::Short
+            DurationClass::Short
         } else {
-            Learned::Nothing
+            DurationClass::Nothing
         }
     }
 
@@ -233,29 +233,31 @@ impl KernelLength {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelLength, Learned, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK};
+    use super::{
+        DurationClass, DurationEstimator, Limits, MOST_KERNELS_A_LOOK, SHORT_KERNELS_A_LOOK,
+    };
 
     const LIMITS: Limits = Limits { medium_ns: 100, long_ns: 2_000 };
 
     #[test]
     fn long_kernels_are_seen_at_the_second_and_a_pause_is_none() {
-        let kernels = KernelLength::new(LIMITS);
+        let kernels = DurationEstimator::new(LIMITS);
         assert_eq!((kernels.add(40), kernels.within(1_000)), (1, 1));
         assert_eq!((kernels.add(40), kernels.within(1_000)), (SHORT_KERNELS_A_LOOK, 100));
         assert!(!kernels.is_medium() && !kernels.are_short(), "they are known too little");
-        assert_eq!(kernels.learned(), Learned::Nothing);
+        assert_eq!(kernels.learned(), DurationClass::Nothing);
         assert_eq!(kernels.add(4_000_000), 1, "the next one is looked at as well");
         assert_eq!(kernels.add(40), SHORT_KERNELS_A_LOOK);
         assert!(!kernels.is_medium(), "it was a pause");
         kernels.add(4_000_000);
         kernels.add(4_000_000);
         assert!(kernels.is_long(), "two of them are not");
-        assert_eq!(kernels.learned(), Learned::LongEnough);
+        assert_eq!(kernels.learned(), DurationClass::LongEnough);
     }
 
     #[test]
     fn medium_kernels_are_shared_and_do_not_move_the_role() {
-        let kernels = KernelLength::new(LIMITS);
+        let kernels = DurationEstimator::new(LIMITS);
         for _ in 0..20 {
             kernels.add(200);
         }
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn looks_become_rare_while_kernels_are_short() {
-        let kernels = KernelLength::new(LIMITS);
+        let kernels = DurationEstimator::new(LIMITS);
         let looks: Vec<u32> = (0..6).map(|_| kernels.add(40)).collect();
         assert_eq!(looks, [1, 64, 128, 256, 512, MOST_KERNELS_A_LOOK]);
         assert_eq!(kernels.add(150), 32);
@@ -277,7 +279,7 @@ mod tests {
         assert!(!kernels.are_short());
         kernels.add(40);
         assert!(kernels.are_short(), "they are short again");
-        assert_eq!(kernels.learned(), Learned::Short);
+        assert_eq!(kernels.learned(), DurationClass::Short);
     }
 
     #[test]

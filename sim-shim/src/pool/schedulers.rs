@@ -1,6 +1,6 @@
-//! The role of the scheduler in a pool: all AICPU instances of the run, stepped by whoever has it.
+//! The schedulers of a run in a pool: all of its AICPU instances, stepped by the thread that holds them.
 //!
-//! One OS thread has the role at a time, so that nothing of what schedulers share is atomic ([`Exclusive`], by type), and
+//! One OS thread holds them at a time, so that nothing of what schedulers share is atomic ([`Exclusive`], by type), and
 //! no line of theirs travels between processors: a task that is scheduled by two threads costs more than one that is
 //! scheduled by one (decision 0038). The others run cores.
 
@@ -19,9 +19,9 @@ use pto_aicpu_fw::{
 use pto_graph::BuilderSet;
 
 use super::cores::Cores;
-use super::hands::Hands;
+use super::doorbell_bits::DoorbellBits;
 use super::pool_run::PoolRun;
-use super::rung::Rung;
+use super::worker::PoolWorker;
 use crate::clock;
 use crate::logging;
 
@@ -40,7 +40,7 @@ const STEPS_A_TURN: u32 = 16;
 /// The machine of an instance. `AT_ONCE`: whether a core may be stepped from within the ring. Not where events or times of kernels are wanted: then a
 /// device is to be seen whose cores run side by side, not one that is always free again at once.
 struct PoolMachine<T, const AT_ONCE: bool> {
-    rung: Arc<Rung>,
+    doorbells: Arc<DoorbellBits>,
     cores: Arc<Cores>,
     tracer: T,
 }
@@ -58,12 +58,12 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
 
     #[inline]
     fn wake_siblings(&mut self) {
-        self.rung.share_work();
+        self.doorbells.share_work();
     }
 
     #[inline]
     fn ring(&mut self, worker: u32) {
-        self.rung.ring(worker);
+        self.doorbells.ring(worker);
     }
 
     #[inline(always)]
@@ -92,8 +92,8 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
     }
 
     fn lend(&mut self) {
-        let left = self.cores.lend(self.rung.take());
-        self.rung.put(left);
+        let left = self.cores.lend(self.doorbells.take());
+        self.doorbells.put(left);
     }
 
     #[inline(always)]
@@ -108,17 +108,17 @@ impl<T: Tracer<'static>, const AT_ONCE: bool> Machine for PoolMachine<T, AT_ONCE
 }
 
 /// The instances of a run, by whatever types they have.
-pub(super) trait Role<B>: Send {
+pub(super) trait RunSchedulers<B>: Send {
     /// Steps every instance that may have something to do, and runs the cores that were rung, unless kernels are long.
     /// Whether anything moved.
-    fn turn(&mut self, hands: &mut Hands<'_, B>) -> bool;
+    fn turn(&mut self, worker: &mut PoolWorker<'_, B>) -> bool;
 }
 
-/// The role of one run.
+/// The schedulers of one run.
 pub(super) fn of_launch<B: BuilderSet>(
     launch: &Launch<'static>,
     cores: &Arc<Cores>,
-) -> Box<dyn Role<B>> {
+) -> Box<dyn RunSchedulers<B>> {
     match launch.fanout {
         FanoutStrategy::LOCKED => watched_or_not::<Locked, B>(launch, cores),
         _ => watched_or_not::<LockFree, B>(launch, cores),
@@ -128,7 +128,7 @@ pub(super) fn of_launch<B: BuilderSet>(
 fn watched_or_not<F: FanoutPolicy + Send, B: BuilderSet>(
     launch: &Launch<'static>,
     cores: &Arc<Cores>,
-) -> Box<dyn Role<B>> {
+) -> Box<dyn RunSchedulers<B>> {
     // Where times of kernels are wanted, one test at each event is no cost: the clock is read twice for each kernel.
     if launch.is_traced() || launch.flags.contains(RunFlags::KERNEL_TIMES) {
         Box::new(Scheduling::<F, Option<TraceWriter<'static>>, false>::new(launch, cores))
@@ -141,7 +141,7 @@ type PoolInstance<F, T, const AT_ONCE: bool> =
     Instance<'static, LinesPlatform<'static, Exclusive, PoolMachine<T, AT_ONCE>>, F>;
 
 /// An instance, and how its last step went.
-struct Seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
+struct SchedulerSlot<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
     instance: PoolInstance<F, T, AT_ONCE>,
     log_ring: Option<LogRing<'static>>,
     idle_turns: u32,
@@ -149,29 +149,30 @@ struct Seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
 }
 
 struct Scheduling<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> {
-    seats: Vec<Seat<F, T, AT_ONCE>>,
-    rung: Arc<Rung>,
+    slots: Vec<SchedulerSlot<F, T, AT_ONCE>>,
+    doorbells: Arc<DoorbellBits>,
     /// Whether instance 0 calls its host, from a builder program.
     builds_meanwhile: bool,
 }
 
 impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Scheduling<F, T, AT_ONCE> {
     fn new(launch: &Launch<'static>, cores: &Arc<Cores>) -> Self {
-        let rung = Arc::clone(&cores.rung);
-        let seats = (0..launch.aicpu_instances).map(|number| seat(launch, number, cores)).collect();
-        Self { seats, rung, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
+        let doorbells = Arc::clone(&cores.doorbells);
+        let slots = (0..launch.aicpu_instances).map(|number| slot(launch, number, cores)).collect();
+        Self { slots, doorbells, builds_meanwhile: launch.build_mode == BuildMode::CONCURRENT }
     }
 }
 
-fn seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
+fn slot<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
     launch: &Launch<'static>,
     number: u32,
     cores: &Arc<Cores>,
-) -> Seat<F, T, AT_ONCE> {
+) -> SchedulerSlot<F, T, AT_ONCE> {
     let tracer = T::over(launch.trace_writer(TraceOwner::Instance(number)));
-    let machine = PoolMachine { rung: Arc::clone(&cores.rung), cores: Arc::clone(cores), tracer };
+    let machine =
+        PoolMachine { doorbells: Arc::clone(&cores.doorbells), cores: Arc::clone(cores), tracer };
     let platform = LinesPlatform::new(launch.arena.workers(), machine);
-    Seat {
+    SchedulerSlot {
         instance: Instance::new(launch.clone(), number, platform),
         log_ring: launch.arena.log_ring(launch.log_region(), number as usize),
         idle_turns: 0,
@@ -179,56 +180,56 @@ fn seat<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool>(
     }
 }
 
-impl<F, T, B, const AT_ONCE: bool> Role<B> for Scheduling<F, T, AT_ONCE>
+impl<F, T, B, const AT_ONCE: bool> RunSchedulers<B> for Scheduling<F, T, AT_ONCE>
 where
     F: FanoutPolicy + Send,
     T: Tracer<'static> + Send,
     B: BuilderSet,
 {
-    fn turn(&mut self, hands: &mut Hands<'_, B>) -> bool {
-        let Self { seats, rung, builds_meanwhile } = self;
-        let work_shared = rung.take_work_shared();
-        let Some((first, rest)) = seats.split_first_mut() else { return false };
-        let run = hands.run;
+    fn turn(&mut self, worker: &mut PoolWorker<'_, B>) -> bool {
+        let Self { slots, doorbells, builds_meanwhile } = self;
+        let work_shared = doorbells.take_work_shared();
+        let Some((first, rest)) = slots.split_first_mut() else { return false };
+        let run = worker.run;
         let turn_every = if *builds_meanwhile { PUBLISHES_A_TURN } else { NO_TURN };
         let mut worked = first.step(run, work_shared, |instance| {
             instance.step_on(&*run.builders, |platform, program| {
                 program.build(&mut StepOthers {
                     own: platform.machine(),
-                    seats: rest,
-                    rung,
-                    hands,
+                    slots: rest,
+                    doorbells,
+                    worker,
                     to_turn: turn_every,
                     turn_every,
                     took_time: true,
                 })
             })
         });
-        worked |= hands.run_rung(rung);
-        for seat in rest {
-            worked |= seat.steps(hands, rung, work_shared);
+        worked |= worker.run_rung(doorbells);
+        for slot in rest {
+            worked |= slot.steps(worker, doorbells, work_shared);
         }
         worked
     }
 }
 
-impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONCE> {
+impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> SchedulerSlot<F, T, AT_ONCE> {
     /// Steps the instance, and runs the cores that it rings; again, while that is one core.
     #[inline]
     fn steps<B: BuilderSet>(
         &mut self,
-        hands: &mut Hands<'_, B>,
-        rung: &Rung,
+        worker: &mut PoolWorker<'_, B>,
+        doorbells: &DoorbellBits,
         work_shared: bool,
     ) -> bool {
         let mut worked = false;
         for _ in 0..STEPS_A_TURN {
-            if !self.step(hands.run, work_shared, Instance::step_without_program) {
+            if !self.step(worker.run, work_shared, Instance::step_without_program) {
                 break;
             }
             worked = true;
-            let is_narrow = rung.is_one_core();
-            if !(hands.run_rung(rung) && is_narrow) {
+            let is_narrow = doorbells.is_one_core();
+            if !(worker.run_rung(doorbells) && is_narrow) {
                 break;
             }
         }
@@ -273,9 +274,9 @@ impl<F: FanoutPolicy, T: Tracer<'static>, const AT_ONCE: bool> Seat<F, T, AT_ONC
 /// The machine under a builder program: now and then the schedulers get a turn, where tasks may run while it builds.
 struct StepOthers<'s, 'r, F: FanoutPolicy, T: Tracer<'static>, B, const AT_ONCE: bool> {
     own: &'s mut PoolMachine<T, AT_ONCE>,
-    seats: &'s mut [Seat<F, T, AT_ONCE>],
-    rung: &'s Rung,
-    hands: &'s mut Hands<'r, B>,
+    slots: &'s mut [SchedulerSlot<F, T, AT_ONCE>],
+    doorbells: &'s DoorbellBits,
+    worker: &'s mut PoolWorker<'r, B>,
     /// Publishes until the next turn of the schedulers.
     to_turn: u32,
     /// Publishes between two turns of the schedulers; [`NO_TURN`] where they wait until the program is done.
@@ -316,19 +317,19 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool> Ma
 
     fn relax(&mut self) {
         if let Some(worked) = self.work_meanwhile() {
-            self.hands.rest(worked);
+            self.worker.rest(worked);
         }
     }
 
     fn spin(&mut self) {
         if let Some(worked) = self.work_meanwhile() {
-            self.hands.spin(worked);
+            self.worker.spin(worked);
         }
     }
 
     fn park(&mut self) -> bool {
         self.took_time = true;
-        self.hands.run.park()
+        self.worker.run.park()
     }
 
     #[inline]
@@ -342,7 +343,7 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
 {
     /// Steps the schedulers, and runs what was kept; whether anything moved. `None`: the schedulers wait until the builder program is done.
     fn work_meanwhile(&mut self) -> Option<bool> {
-        (self.turn_every != NO_TURN).then(|| self.step_schedulers() | self.hands.run_kept())
+        (self.turn_every != NO_TURN).then(|| self.step_schedulers() | self.worker.run_kept())
     }
 
     /// So many tasks were published that the schedulers get a turn.
@@ -351,20 +352,20 @@ impl<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet, const AT_ONCE: bool>
         if self.turn_every != NO_TURN {
             self.step_schedulers();
             // Long kernels are for the others, while there are others that ask, until the program is done or waits.
-            self.hands.give_kept();
+            self.worker.give_kept();
         }
     }
 
     #[inline(never)]
     fn step_schedulers(&mut self) -> bool {
         self.took_time = true;
-        self.hands.begin_turn();
+        self.worker.begin_turn();
         let (mut worked, mut work_shared) = (false, true);
-        for seat in &mut *self.seats {
-            worked |= seat.step(self.hands.run, work_shared, Instance::step_without_program);
+        for slot in &mut *self.slots {
+            worked |= slot.step(self.worker.run, work_shared, Instance::step_without_program);
             // The first one may have run everything.
-            work_shared = self.hands.run.has_ready();
+            work_shared = self.worker.run.has_ready();
         }
-        worked | self.hands.run_rung(self.rung)
+        worked | self.worker.run_rung(self.doorbells)
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! To count the kernels down to the next one that is timed costs a twentieth of an empty task. While kernels are short, the thread counts and times whole
 //! steps of the schedulers instead. A step that took longer than its tasks would with short kernels says only that something took long: from then on single
-//! kernels are timed ([`KernelLength`]), until they prove to be short.
+//! kernels are timed ([`DurationEstimator`]), until they prove to be short.
 
 use pto_abi::sync::{AtomicU32, AtomicU64, Ordering};
 
-use super::lengths::KernelLength;
+use super::durations::DurationEstimator;
 
 /// Tasks between two steps that are timed. Up to four times as many after an alarm that was none.
 const TASKS_APART: u32 = 384;
@@ -15,7 +15,7 @@ const MOST_TASKS_APART: u32 = 4 * TASKS_APART;
 const ENOUGH_TASKS: u32 = 16;
 
 /// What the thread that schedules knows of its steps; nobody else writes it meanwhile.
-pub(super) struct Attention {
+pub(super) struct TimingSampler {
     /// 1: single kernels are timed.
     is_close: AtomicU32,
     /// Tasks until steps are timed.
@@ -29,7 +29,7 @@ pub(super) struct Attention {
     began_ns: AtomicU64,
 }
 
-impl Attention {
+impl TimingSampler {
     /// Of a run whose kernels nobody knows. `is_needed`: there are threads that could be lent some.
     pub(super) const fn new(is_needed: bool) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Attention {
         &self,
         tasks: u32,
         now_ns: impl FnOnce() -> u64,
-        kernels: &KernelLength,
+        kernels: &DurationEstimator,
     ) {
         let began_ns = self.began_ns.load(Ordering::Relaxed);
         if began_ns == 0 {
@@ -86,7 +86,7 @@ impl Attention {
     }
 
     #[inline(never)]
-    fn end_timed_step(&self, tasks: u32, took_ns: u64, kernels: &KernelLength) {
+    fn end_timed_step(&self, tasks: u32, took_ns: u64, kernels: &DurationEstimator) {
         let tasks = self.tasks.load(Ordering::Relaxed).saturating_add(tasks);
         let took_ns = self.took_ns.load(Ordering::Relaxed).saturating_add(took_ns);
         let is_enough = tasks >= ENOUGH_TASKS;
@@ -108,26 +108,27 @@ impl Attention {
 
 #[cfg(test)]
 mod tests {
-    use super::{Attention, ENOUGH_TASKS, MOST_TASKS_APART, TASKS_APART};
-    use crate::pool::lengths::{KernelLength, Limits};
+    use super::{ENOUGH_TASKS, MOST_TASKS_APART, TASKS_APART, TimingSampler};
+    use crate::pool::durations::{DurationEstimator, Limits};
 
-    static KERNELS: KernelLength = KernelLength::new(Limits { medium_ns: 100, long_ns: 2_000 });
+    static KERNELS: DurationEstimator =
+        DurationEstimator::new(Limits { medium_ns: 100, long_ns: 2_000 });
 
     /// Runs a step that takes so long for each task; whether it was timed.
-    fn step(attention: &Attention, tasks: u32, ns_a_task: u64) -> bool {
+    fn step(sampler: &TimingSampler, tasks: u32, ns_a_task: u64) -> bool {
         let mut was_timed = false;
-        attention.begin_step(|| {
+        sampler.begin_step(|| {
             was_timed = true;
             1_000
         });
         let end_ns = 1_000 + ns_a_task * u64::from(tasks);
-        attention.end_step(tasks, || end_ns, &KERNELS);
+        sampler.end_step(tasks, || end_ns, &KERNELS);
         was_timed
     }
 
-    fn tasks_to_a_timed_step(attention: &Attention) -> u32 {
+    fn tasks_to_a_timed_step(sampler: &TimingSampler) -> u32 {
         let mut tasks = 0;
-        while !step(attention, 8, 20) {
+        while !step(sampler, 8, 20) {
             tasks += 8;
         }
         tasks
@@ -135,37 +136,37 @@ mod tests {
 
     #[test]
     fn nobody_who_is_alone_asks_how_long_kernels_are() {
-        assert!(!Attention::new(false).is_close());
-        assert!(Attention::new(true).is_close(), "nothing is known yet");
+        assert!(!TimingSampler::new(false).is_close());
+        assert!(TimingSampler::new(true).is_close(), "nothing is known yet");
     }
 
     #[test]
     fn a_slow_step_is_an_alarm_and_false_alarms_become_rare() {
-        let attention = Attention::new(true);
-        attention.relax();
+        let sampler = TimingSampler::new(true);
+        sampler.relax();
         let mut apart = Vec::new();
         for _ in 0..4 {
-            apart.push(tasks_to_a_timed_step(&attention));
-            assert!(!attention.is_close(), "8 tasks are too few, and were fast");
-            assert!(step(&attention, 8, 1_000), "timed until there are enough");
-            assert!(attention.is_close());
-            attention.relax();
+            apart.push(tasks_to_a_timed_step(&sampler));
+            assert!(!sampler.is_close(), "8 tasks are too few, and were fast");
+            assert!(step(&sampler, 8, 1_000), "timed until there are enough");
+            assert!(sampler.is_close());
+            sampler.relax();
         }
         let most = MOST_TASKS_APART;
         assert_eq!(apart, [TASKS_APART, 2 * TASKS_APART, most, most]);
-        tasks_to_a_timed_step(&attention);
-        assert!(step(&attention, ENOUGH_TASKS, 50) && !attention.is_close());
-        assert_eq!(tasks_to_a_timed_step(&attention), TASKS_APART, "a step was fast");
+        tasks_to_a_timed_step(&sampler);
+        assert!(step(&sampler, ENOUGH_TASKS, 50) && !sampler.is_close());
+        assert_eq!(tasks_to_a_timed_step(&sampler), TASKS_APART, "a step was fast");
     }
 
     #[test]
     fn steps_without_tasks_say_nothing() {
-        let attention = Attention::new(true);
-        attention.relax();
-        tasks_to_a_timed_step(&attention);
+        let sampler = TimingSampler::new(true);
+        sampler.relax();
+        tasks_to_a_timed_step(&sampler);
         for _ in 0..100 {
-            assert!(step(&attention, 0, 0));
+            assert!(step(&sampler, 0, 0));
         }
-        assert!(step(&attention, ENOUGH_TASKS, 150) && attention.is_close());
+        assert!(step(&sampler, ENOUGH_TASKS, 150) && sampler.is_close());
     }
 }
