@@ -72,7 +72,7 @@ shared_struct! {
 impl EventLine {
     /// Everything up to this number is complete, unless more is. Whoever waits sees what was done before.
     pub fn complete(&self, number: u64) {
-        // Release: pairs with the Acquire loads in `Visit::wait`, `Visit::record` and `EventCore::look_at_line`.
+        // Release: pairs with the Acquire loads in `StreamPoll::wait`, `StreamPoll::record` and `EventCore::look_at_line`.
         // Not `fetch_max`, which ThreadSanitizer does not see.
         let further = |completed: u64| Some(completed.max(number));
         let _ = self.completed.fetch_update(Ordering::Release, Ordering::Relaxed, further);

@@ -3,7 +3,7 @@
 //! ```text
 //!        doorbells                command rings
 //!            v                         v
-//! serve: listen -> ActiveLanes -> StreamPoll::collect -> StreamPoll::feed -> Launches::begin -> ready queues -> schedulers
+//! serve: listen -> ActiveLanes -> StreamPoll::collect -> StreamPoll::turn -> Launches::begin -> ready queues -> schedulers
 //!            ^                                           |
 //!            |------------ machine.relax() <--------------|
 //!            '------------ machine.park()  <-- idle ------'        asked to leave, out of time, not rung for: drain, then return

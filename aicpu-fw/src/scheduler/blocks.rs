@@ -30,8 +30,12 @@ use crate::block_shapes::{
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 
-/// Which task has its turn: its priority, its list, and its slot.
-type Chosen = (Priority, WaitsFor, u32);
+/// Which task has its turn.
+struct Chosen {
+    priority: Priority,
+    waits_for: WaitsFor,
+    slot: u32,
+}
 
 /// What came of a task's turn.
 #[derive(Clone, Copy)]
@@ -81,7 +85,8 @@ impl BlockTasks {
     /// priority, because the cores that it has are idle until it has all. Whether something was staged.
     pub(super) fn begin<P: Platform>(
         &mut self,
-        (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
+        dispatcher: &mut Dispatcher<'_>,
+        plain: &mut PlainTasks<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
     ) -> Result<bool, Fault> {
@@ -91,8 +96,7 @@ impl BlockTasks {
         self.gathering.go_first(found);
         let Some(slot) = found else { return Ok(staged) };
         while shapes.gathers() == found {
-            let parts = (&mut *dispatcher, &mut *plain);
-            let turn = self.gather(parts, platform, shapes, slot)?;
+            let turn = self.gather(dispatcher, plain, platform, shapes, slot)?;
             staged |= turn.has_staged;
             if !turn.found_cores {
                 break;
@@ -104,22 +108,22 @@ impl BlockTasks {
     /// What waits at one priority gets the cores that are free, the oldest first. Whether something was staged.
     pub(super) fn dispatch_level<P: Platform>(
         &mut self,
-        (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
+        dispatcher: &mut Dispatcher<'_>,
+        plain: &mut PlainTasks<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
         priority: Priority,
     ) -> Result<bool, Fault> {
         let (mut staged, mut is_closed) = (false, [false; LEVEL_LISTS]);
         while shapes.lists() & List::level(priority) != 0 {
-            match self.level(dispatcher, shapes, (priority, is_closed)).choose() {
+            match self.level(dispatcher, shapes, priority, is_closed).choose() {
                 Choice::Nothing => break,
                 Choice::Plain(kind, before) => {
-                    staged |= dispatch_older(dispatcher, platform, (kind, before))?;
+                    staged |= dispatch_older(dispatcher, platform, kind, before)?;
                 }
                 Choice::Blocks(list, slot) => {
-                    let parts = (&mut *dispatcher, &mut *plain);
-                    let chosen = (priority, list, slot);
-                    let turn = self.take_turn(parts, platform, shapes, chosen)?;
+                    let chosen = Chosen { priority, waits_for: list, slot };
+                    let turn = self.take_turn(dispatcher, plain, platform, shapes, chosen)?;
                     staged |= turn.has_staged;
                     is_closed[list.index()] = !turn.found_cores;
                 }
@@ -140,7 +144,8 @@ impl BlockTasks {
         &self,
         dispatcher: &Dispatcher<'_>,
         shapes: &BlockShapeMemory<'_>,
-        (priority, is_closed): (Priority, [bool; LEVEL_LISTS]),
+        priority: Priority,
+        is_closed: [bool; LEVEL_LISTS],
     ) -> Level {
         let mut level = Level { heads: shapes.heads(priority), ..Level::default() };
         let lists = level.heads.iter_mut().zip(is_closed);
@@ -159,19 +164,19 @@ impl BlockTasks {
     /// The chosen task gets what it waits for, as far as it is there.
     fn take_turn<P: Platform>(
         &mut self,
-        (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
+        dispatcher: &mut Dispatcher<'_>,
+        plain: &mut PlainTasks<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
-        (priority, waits_for, slot): Chosen,
+        chosen: Chosen,
     ) -> Result<BlockOutcome, Fault> {
+        let Chosen { priority, waits_for, slot } = chosen;
         let list = List::at(priority, waits_for);
         match waits_for {
-            WaitsFor::Core(kind) => {
-                dispatch_blocks(dispatcher, platform, shapes, (list, slot, kind))
-            }
-            WaitsFor::Cluster => self.dispatch_cluster(dispatcher, platform, shapes, (list, slot)),
+            WaitsFor::Core(kind) => dispatch_blocks(dispatcher, platform, shapes, list, slot, kind),
+            WaitsFor::Cluster => self.dispatch_cluster(dispatcher, platform, shapes, list, slot),
             WaitsFor::AllAtOnce => match shapes.gathering(priority) {
-                Some(slot) => self.gather((dispatcher, plain), platform, shapes, slot),
+                Some(slot) => self.gather(dispatcher, plain, platform, shapes, slot),
                 None => Ok(BlockOutcome { has_staged: false, found_cores: false }),
             },
         }
@@ -183,7 +188,8 @@ impl BlockTasks {
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
-        (list, slot): (List, u32),
+        list: List,
+        slot: u32,
     ) -> Result<BlockOutcome, Fault> {
         let Some(line) = shapes.line(slot) else {
             return Ok(BlockOutcome { has_staged: false, found_cores: false });
@@ -199,14 +205,15 @@ impl BlockTasks {
         };
         set_apart(dispatcher, place, lanes);
         let block = Block { slot, number: claim.first, lanes };
-        stage_block(dispatcher, platform, shapes, (place, block))?;
+        stage_block(dispatcher, platform, shapes, place, block)?;
         Ok(BlockOutcome { has_staged: true, found_cores: true })
     }
 
     /// Pledges the cores of one block to the task at the gate, if they are free.
     fn gather<P: Platform>(
         &mut self,
-        (dispatcher, plain): (&mut Dispatcher<'_>, &mut PlainTasks<'_>),
+        dispatcher: &mut Dispatcher<'_>,
+        plain: &mut PlainTasks<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
         slot: u32,
@@ -253,7 +260,7 @@ impl BlockTasks {
         let lanes = lanes_of(line);
         while let Some(Pledge { place, block }) = self.gathering.take_pledge() {
             let block = Block { slot, number: block, lanes };
-            stage_block(dispatcher, platform, shapes, (place, block))?;
+            stage_block(dispatcher, platform, shapes, place, block)?;
         }
         Ok(true)
     }
@@ -286,7 +293,9 @@ fn dispatch_blocks<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
     shapes: &BlockShapeMemory<'_>,
-    (list, slot, kind): (List, u32, CoreKind),
+    list: List,
+    slot: u32,
+    kind: CoreKind,
 ) -> Result<BlockOutcome, Fault> {
     let free = u32::try_from(dispatcher.cores().free_count(kind)).unwrap_or(1);
     let Some(claim) = shapes.claim(list, Some(slot), free) else {
@@ -298,7 +307,7 @@ fn dispatch_blocks<P: Platform>(
         dispatcher.cores_mut().set_apart(core);
         let place = [u8::try_from(core).unwrap_or(u8::MAX); MAX_LANES];
         let block = Block { slot: claim.slot, number, lanes: Lanes::one(kind) };
-        stage_block(dispatcher, platform, shapes, (place, block))?;
+        stage_block(dispatcher, platform, shapes, place, block)?;
     }
     Ok(BlockOutcome { has_staged: true, found_cores: true })
 }
@@ -307,7 +316,8 @@ fn dispatch_blocks<P: Platform>(
 fn dispatch_older<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    (kind, before): (CoreKind, u64),
+    kind: CoreKind,
+    before: u64,
 ) -> Result<bool, Fault> {
     let mut staged = false;
     while dispatcher.cores().free_count(kind) > 0 {

@@ -166,9 +166,9 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             let Some(kind) = ready else { continue };
             if P::Machine::STAGES_AHEAD
                 && self.plain.hands_over()
-                && let Some(target) = self.dispatcher.stands_on(hint, consumer, (core, wants(kind)))
+                && let Some(target) = self.dispatcher.stands_on(hint, consumer, core, wants(kind))
             {
-                self.dispatcher.ring_ahead(platform, (core, target), consumer)?;
+                self.dispatcher.ring_ahead(platform, core, target, consumer)?;
                 if target == core
                     && let Next::Ready(other, kind) = core::mem::replace(&mut next, Next::Rung)
                 {

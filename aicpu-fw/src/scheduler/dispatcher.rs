@@ -163,7 +163,8 @@ impl<'a> Dispatcher<'a> {
         &mut self,
         platform: &mut P,
         core: usize,
-        (part, func_id): (Staged, u32),
+        part: Staged,
+        func_id: u32,
     ) -> Result<(), Fault> {
         self.cores.assign(core, PART | part.task);
         if P::Machine::POLLS_COST {
@@ -271,7 +272,7 @@ impl<'a> Dispatcher<'a> {
     /// something since the last commit.
     #[must_use]
     pub(super) fn soonest_free(&self, kind: CoreKind) -> Option<usize> {
-        choose_soonest((&self.cores, &self.pace), kind, |core| self.staged & bit(core) != 0)
+        choose_soonest(&self.cores, &self.pace, kind, |core| self.staged & bit(core) != 0)
     }
 
     /// The second dispatch of a core that has finished the first one, which it follows to.
@@ -330,7 +331,8 @@ impl Dispatcher<'_> {
         &self,
         hint: Option<Hint>,
         consumer: u32,
-        (from, goes_on): (usize, bool),
+        from: usize,
+        goes_on: bool,
     ) -> Option<usize> {
         self.ahead.stands_on(hint, consumer, |core| {
             if core == from { goes_on } else { self.cores.is_free(core) }
@@ -342,7 +344,8 @@ impl Dispatcher<'_> {
     pub(super) fn ring_ahead<P: Platform>(
         &mut self,
         platform: &mut P,
-        (from, core): (usize, usize),
+        from: usize,
+        core: usize,
         slot: u32,
     ) -> Result<(), Fault> {
         let task = self.expect_published(slot)?;
@@ -461,7 +464,8 @@ impl<'a> Dispatcher<'a> {
 /// See [`Dispatcher::soonest_free`].
 #[must_use]
 fn choose_soonest(
-    (cores, pace): (&Cores, &Pace),
+    cores: &Cores,
+    pace: &Pace,
     kind: CoreKind,
     is_staged: impl Fn(usize) -> bool,
 ) -> Option<usize> {
@@ -510,7 +514,7 @@ mod tests {
     #[test]
     fn a_second_task_goes_behind_the_core_that_is_free_soonest() {
         let nothing = |_| false;
-        let soonest = |(cores, pace): &(Cores, Pace)| choose_soonest((cores, pace), AIV, nothing);
+        let soonest = |(cores, pace): &(Cores, Pace)| choose_soonest(cores, pace, AIV, nothing);
         assert_eq!(soonest(&busy_for(0)), Some(0));
         assert_eq!(soonest(&busy_for(2_001)), Some(1), "0 takes more than twice its time");
         assert_eq!(soonest(&busy_for(6_001)), Some(2), "which is within the bound by now");
@@ -520,9 +524,8 @@ mod tests {
     #[test]
     fn a_core_is_left_out_that_cannot_take_a_second_task() {
         let (mut cores, pace) = busy_for(0);
-        let choose = |cores: &Cores, kind, staged| {
-            choose_soonest((cores, &pace), kind, |core| core == staged)
-        };
+        let choose =
+            |cores: &Cores, kind, staged| choose_soonest(cores, &pace, kind, |core| core == staged);
         assert_eq!(choose(&cores, AIV, 0), Some(1), "0 is staged");
         assert_eq!(choose(&cores, CoreKind::AIC, 9), None);
         cores.pend(0, 7);

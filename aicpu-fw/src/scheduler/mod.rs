@@ -269,8 +269,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
         // Written out, so that each kind's tables are at known places.
-        plain.dispatch(dispatcher, platform, (CoreKind::AIC, among, &mut moved.dispatched))?;
-        plain.dispatch(dispatcher, platform, (CoreKind::AIV, among, &mut moved.dispatched))
+        plain.dispatch(dispatcher, platform, CoreKind::AIC, among, &mut moved.dispatched)?;
+        plain.dispatch(dispatcher, platform, CoreKind::AIV, among, &mut moved.dispatched)
     }
 
     /// As [`dispatch_plain`](Self::dispatch_plain), while tasks wait on the board: by priority, then by age.
@@ -286,7 +286,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         self.take_arrivals(platform, shapes, moved)?;
         self.take_transfers(platform, shapes, moved);
         let Flow { dispatcher, plain, .. } = &mut self.flow;
-        moved.dispatched |= self.blocks.begin((dispatcher, plain), platform, shapes)?;
+        moved.dispatched |= self.blocks.begin(dispatcher, plain, platform, shapes)?;
         for number in 0..Priority::ALL.len() {
             let is_wrong = mutant::is(Mutant::IgnoresPriority);
             let last = Priority::ALL.len() - 1;
@@ -297,9 +297,8 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             }
             if shapes.lists() & List::level(priority) != 0 {
                 let Flow { dispatcher, plain, .. } = &mut self.flow;
-                let parts = (dispatcher, plain);
                 moved.dispatched |=
-                    self.blocks.dispatch_level(parts, platform, shapes, priority)?;
+                    self.blocks.dispatch_level(dispatcher, plain, platform, shapes, priority)?;
             }
         }
         self.blocks.end(&mut self.flow.dispatcher);

@@ -28,11 +28,12 @@ pub(super) fn stage_block<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
     shapes: &BlockShapeMemory<'_>,
-    (place, block): (ClusterCores, Block),
+    place: ClusterCores,
+    block: Block,
 ) -> Result<(), Fault> {
     dispatcher.look_at_clock(platform);
     for lane in (0..MAX_LANES).filter(|lane| block.lanes.has(*lane)) {
-        stage_part(dispatcher, platform, shapes, (place[lane].into(), lane, block))?;
+        stage_part(dispatcher, platform, shapes, place[lane].into(), lane, block)?;
     }
     Ok(())
 }
@@ -42,7 +43,9 @@ fn stage_part<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
     shapes: &BlockShapeMemory<'_>,
-    (core, lane, block): (usize, usize, Block),
+    core: usize,
+    lane: usize,
+    block: Block,
 ) -> Result<(), Fault> {
     let Block { slot, number, lanes } = block;
     let found = dispatcher.state().task(slot).zip(shapes.line(slot));
@@ -58,14 +61,14 @@ fn stage_part<P: Platform>(
         dispatcher.mark_dispatched(slot)?;
     }
     let context = BlockContext { block: number, blocks, lane: u32::from(lane == 2) };
-    let args = write_part(dispatcher, shapes, core, (task, context));
+    let args = write_part(dispatcher, shapes, core, task, context);
     let kernel = GmAddr(line.kernels[lane % MAX_LANES].load(Ordering::Relaxed));
     let func_id = line.func_ids[lane % MAX_LANES].load(Ordering::Relaxed);
     if platform.machine().traces() {
         let (time_ns, kind) = (dispatcher.traced_ns(), TraceKind::PART);
         platform.machine().trace(TracePoint { time_ns, kind, task: slot, extra: context.part() });
     }
-    dispatcher.stage_part(platform, core, (Staged { task: slot, kernel, args }, func_id))
+    dispatcher.stage_part(platform, core, Staged { task: slot, kernel, args }, func_id)
 }
 
 /// Writes the arguments of a part for the worker that runs it, which has no other part; where they are.
@@ -73,7 +76,8 @@ fn write_part(
     dispatcher: &Dispatcher<'_>,
     shapes: &BlockShapeMemory<'_>,
     core: usize,
-    (task, context): (&Task, BlockContext),
+    task: &Task,
+    context: BlockContext,
 ) -> GmAddr {
     let first = task.payload.load(Ordering::Relaxed) as usize;
     let count = usize::from(task.arg_count.load(Ordering::Relaxed));

@@ -60,13 +60,21 @@ enum Choice {
     Nothing,
 }
 
+/// What there is of one kind of cores.
+struct OfKind {
+    /// Tasks that this scheduler has made ready.
+    has_own: bool,
+    /// Free cores.
+    has_free: bool,
+    /// Busy cores that may be given a second task.
+    has_seconds: bool,
+}
+
 /// Decides what comes next for the cores of one kind. `is_queued` looks at the shared queue, which costs a line: it is asked only
-/// where the answer matters. `has_seconds`: busy cores may be given a second task.
+/// where the answer matters.
 #[inline(always)]
-fn choose(
-    (has_own, has_free, has_seconds): (bool, bool, bool),
-    is_queued: impl FnOnce() -> bool,
-) -> Choice {
+fn choose(of_kind: OfKind, is_queued: impl FnOnce() -> bool) -> Choice {
+    let OfKind { has_own, has_free, has_seconds } = of_kind;
     if has_own && has_free {
         Choice::OwnToFree
     } else if has_free {
@@ -184,10 +192,12 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among, has_staged): (CoreKind, Among, &mut bool),
+        kind: CoreKind,
+        among: Among,
+        has_staged: &mut bool,
     ) -> Result<(), Fault> {
         if self.has_work::<P>(dispatcher, kind) {
-            *has_staged |= self.dispatch_kind(dispatcher, platform, (kind, among))?;
+            *has_staged |= self.dispatch_kind(dispatcher, platform, kind, among)?;
         }
         Ok(())
     }
@@ -205,13 +215,14 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, among): (CoreKind, Among),
+        kind: CoreKind,
+        among: Among,
     ) -> Result<bool, Fault> {
         let (mut staged, mut has_seconds) = (false, P::Machine::SLOTS > 1 && self.hands_over);
         dispatcher.look_at_clock(platform);
         let mut siblings = Siblings::new(self.line);
         let mut may_take = if P::Machine::POLLS_COST && among == Among::Schedulers {
-            self.give_away(dispatcher, platform, (kind, &mut siblings))
+            self.give_away(dispatcher, platform, kind, &mut siblings)
         } else {
             usize::MAX
         };
@@ -221,7 +232,7 @@ impl<'a> PlainTasks<'a> {
             let has_own = !self.local[kind.index()].is_empty();
             let queue = dispatcher.state().queue(kind);
             let is_queued = || may_take > 0 && queue.has_ready::<P::Sharing>();
-            match choose((has_own, has_free, has_seconds), is_queued) {
+            match choose(OfKind { has_own, has_free, has_seconds }, is_queued) {
                 Choice::OwnToFree => {
                     let Some(slot) = self.pop_local(kind) else { break false };
                     dispatcher.stage_on_free(platform, kind, slot)?;
@@ -229,13 +240,13 @@ impl<'a> PlainTasks<'a> {
                 }
                 Choice::SharedToFree => {
                     let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH).min(may_take);
-                    let taken = dispatch_shared(dispatcher, platform, (kind, room))?;
+                    let taken = dispatch_shared(dispatcher, platform, kind, room)?;
                     may_take -= taken;
                     staged |= taken > 0;
                 }
                 Choice::Behind => {
                     has_seconds =
-                        self.dispatch_behind(dispatcher, platform, (kind, &mut siblings))?;
+                        self.dispatch_behind(dispatcher, platform, kind, &mut siblings)?;
                     staged |= has_seconds;
                 }
                 Choice::Share => break true,
@@ -254,7 +265,8 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &Dispatcher<'_>,
         platform: &mut P,
-        (kind, siblings): (CoreKind, &mut Siblings<'_>),
+        kind: CoreKind,
+        siblings: &mut Siblings<'_>,
     ) -> usize {
         let state = dispatcher.state();
         let (here, own) = (dispatcher.cores().free_count(kind), self.local_count(kind));
@@ -291,7 +303,8 @@ impl<'a> PlainTasks<'a> {
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
-        (kind, siblings): (CoreKind, &mut Siblings<'_>),
+        kind: CoreKind,
+        siblings: &mut Siblings<'_>,
     ) -> Result<bool, Fault> {
         let is_hungry = siblings.free(dispatcher.state(), platform, kind) > 0;
         if is_hungry && !mutant::is(Mutant::PendsBesideFreeCores) {
@@ -356,7 +369,8 @@ impl<'a> Siblings<'a> {
 fn dispatch_shared<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
-    (kind, room): (CoreKind, usize),
+    kind: CoreKind,
+    room: usize,
 ) -> Result<usize, Fault> {
     let mut slots = [0; SHARED_BATCH];
     let slots = slots.get_mut(..room).unwrap_or_default();
@@ -370,14 +384,18 @@ fn dispatch_shared<P: Platform>(
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Choice, choose};
+    use super::{Choice, OfKind, choose};
+
+    const fn of(has_own: bool, has_free: bool, has_seconds: bool) -> OfKind {
+        OfKind { has_own, has_free, has_seconds }
+    }
 
     /// Every state in which a choice is made, against what the top of the file says.
     #[test]
     fn every_choice() {
         for bits in 0..16_u8 {
             let [own, free, seconds, queued] = [0, 1, 2, 3].map(|bit| bits >> bit & 1 == 1);
-            let choice = choose((own, free, seconds), || queued);
+            let choice = choose(of(own, free, seconds), || queued);
             let expected = match (own, free, seconds, queued) {
                 (true, true, ..) => Choice::OwnToFree,
                 (false, true, _, true) => Choice::SharedToFree,
@@ -392,9 +410,9 @@ mod tests {
     #[test]
     fn the_queue_is_not_looked_at_where_it_does_not_matter() {
         let unasked = || panic!("the queue was looked at");
-        assert_eq!(choose((true, true, true), unasked), Choice::OwnToFree);
-        assert_eq!(choose((true, false, true), unasked), Choice::Behind);
-        assert_eq!(choose((true, false, false), unasked), Choice::Share);
-        assert_eq!(choose((false, false, false), unasked), Choice::Nothing);
+        assert_eq!(choose(of(true, true, true), unasked), Choice::OwnToFree);
+        assert_eq!(choose(of(true, false, true), unasked), Choice::Behind);
+        assert_eq!(choose(of(true, false, false), unasked), Choice::Share);
+        assert_eq!(choose(of(false, false, false), unasked), Choice::Nothing);
     }
 }

@@ -146,7 +146,7 @@ impl EventCore {
 
     fn look_at_line(&self, state: &mut EventState) {
         let line = self.memory.line();
-        // Acquire: pairs with the Release store in the firmware's `Visit::record`, which stores the time before.
+        // Acquire: pairs with the Release store in the firmware's `StreamPoll::record`, which stores the time before.
         let completed = line.completed.load(Ordering::Acquire);
         if completed > state.completed {
             state.pending.retain(|(pending, _)| *pending > completed);

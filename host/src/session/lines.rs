@@ -183,7 +183,7 @@ impl RingMemory {
         line.consumer.store(consumer, Ordering::Relaxed);
         line.entries.store(consumer + size_of::<RingConsumer>() as u64, Ordering::Relaxed);
         line.entry_count.store(self.entries as u64, Ordering::Relaxed);
-        // Release: pairs with the Acquire load in the firmware's `Visit::begin`, which may look at this place because of a doorbell
+        // Release: pairs with the Acquire load in the firmware's `StreamPoll::begin`, which may look at this place because of a doorbell
         // that was rung for the stream before.
         line.producer.store(producer, Ordering::Release);
     }

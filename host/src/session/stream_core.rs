@@ -224,7 +224,7 @@ impl StreamCore {
     /// Commands up to this number are over, as whoever has the head of the stream says.
     #[inline]
     pub(super) fn completed(&self) -> u64 {
-        // Acquire: pairs with the Release stores in `Lane::advance`, in the firmware's `Visit::over`, and in `fetch_progress`.
+        // Acquire: pairs with the Release stores in `Lane::advance`, in the firmware's `StreamPoll::over`, and in `fetch_progress`.
         self.ring().consumer().completed.load(LineOrdering::Acquire)
     }
 
