@@ -1,7 +1,7 @@
-//! Kernels that go on behind their call.
+//! Kernels that go on after their call has returned.
 //!
 //! In virtual time one OS thread calls the kernels of all cores, one after the other. A kernel that waits for another task would wait for ever:
-//! nobody else has a turn. So a kernel may run on a thread of its own, and say before its call returns that it goes on ([`goes_on`]). The core
+//! no other core runs meanwhile. So a kernel may run on a thread of its own, and say before its call returns that it goes on ([`goes_on`]). The core
 //! stays busy then, others take their turns, and the task is finished in the turn in which the core finds that the kernel has returned.
 
 use std::cell::RefCell;

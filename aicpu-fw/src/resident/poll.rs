@@ -1,4 +1,4 @@
-//! One stream, visited: what is over is told, what is next is begun.
+//! A poll of one stream: reports what is over, begins what is next.
 //!
 //! ```text
 //! head of the ring     with launches on their way                without
@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::machine::Machine;
 
 /// Launches of one stream that are on their way at once. A guess: enough that a stream of short kernels keeps a core busy
-/// between two visits, and few enough that other streams find room.
+/// between two polls, and few enough that other streams find room.
 const DEPTH: u32 = 64;
 
 /// What all streams share.
@@ -38,7 +38,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) run: u32,
 }
 
-/// A stream while it is visited.
+/// A stream while it is polled.
 pub(super) struct StreamPoll<'v, 'a> {
     pub(super) around: &'v Surroundings<'a>,
     stream: usize,
@@ -221,7 +221,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
         self.ring.consumer().completed.store(number, Ordering::Release);
     }
 
-    /// The head. While it waits, nobody looks at the line that submitters write.
+    /// The head. While it waits, the line that submitters write is not read.
     #[inline]
     fn accept(&mut self) -> Option<Result<CommandHead, CommandDefect>> {
         if self.knows_head {

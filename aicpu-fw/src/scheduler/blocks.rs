@@ -42,7 +42,7 @@ struct Chosen {
 struct BlockOutcome {
     /// Something was staged.
     has_staged: bool,
-    /// There were cores for it, or somebody else has dealt with it meanwhile: its list may have another turn.
+    /// There were cores for it, or another scheduler has dealt with it meanwhile: its list may have another turn.
     found_cores: bool,
 }
 

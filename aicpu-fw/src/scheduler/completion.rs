@@ -1,5 +1,5 @@
 //! What follows when a task has finished: its fanout is closed, its consumers are released, and those that are ready by that
-//! are told to whoever dispatches them.
+//! go to what dispatches them.
 //!
 //! ```text
 //! complete --+--> consumers in the task's own line --> ready: handed over, rung ahead, or PlainTasks / the board
@@ -66,8 +66,8 @@ struct Release {
     walk: ConsumerWalk,
 }
 
-/// The way of a task through a scheduler: given to a core, finished, its consumers ready. One struct, so that whoever goes the whole
-/// way has one pointer to it.
+/// The way of a task through a scheduler: given to a core, finished, its consumers ready. One struct, so that the hot path has one
+/// pointer to it.
 #[repr(C)]
 pub(super) struct Flow<'a, F> {
     tally: Tally<'a>,

@@ -13,7 +13,7 @@
 //!
 //! A second dispatch is a promise that cannot be taken back, so it is given only
 //! - while no core of the kind is free, here or at a sibling, by what siblings said last;
-//! - behind a core that is expected to be free soon, the soonest first. A kernel that nobody has seen to finish yet, or
+//! - behind a core that is expected to be free soon, the soonest first. A kernel that was not seen to finish yet, or
 //!   that takes twice what it took before, is expected to take for ever.
 //!
 //! So a task loses at most about that time against a core that becomes free earlier than expected.

@@ -16,13 +16,13 @@ use crate::clock;
 use crate::core_port::{CorePort, UntimedPort};
 use crate::supervisor::Beat;
 
-/// What a thread is lent at once, in time: enough that it does not ask again at once, and little enough that nobody waits
-/// long for what it has not begun.
+/// What a thread is lent at once, in time: enough that it does not ask again at once, and little enough that what
+/// it has not begun does not wait long.
 const LENT_NS: u64 = 4_000;
 /// The same in tasks, at most.
 const MOST_LENT: usize = 16;
 
-/// What a step of the schedulers runs at most, in time, unless kernels are short: nobody waits long for what may be lent.
+/// What a step of the schedulers runs at most, in time, unless kernels are short: what may be lent does not wait long.
 const STEP_NS: u64 = 16_000;
 
 /// Every core of a run.
@@ -97,7 +97,7 @@ impl Cores {
         thread.checked_sub(1).map_or(Some(&self.first), |other| self.others.get(other))
     }
 
-    /// Whether all cores are stepped by one thread, so that nobody asks how long kernels are.
+    /// Whether all cores are stepped by one thread, so that it does not matter how long kernels are.
     #[inline]
     fn is_alone(&self) -> bool {
         self.others.is_empty()
@@ -189,7 +189,7 @@ impl Cores {
         usize::try_from(count).unwrap_or(MOST_LENT).clamp(1, MOST_LENT)
     }
 
-    /// Gives cores that were rung to a thread that asks; those that nobody takes any more.
+    /// Gives cores that were rung to a thread that asks; returns those that were not taken.
     pub(super) fn lend(&self, cores: [u64; 2]) -> [u64; 2] {
         self.handoffs.give(self.scheduler.thread(), cores, Share::All)
     }

@@ -2,7 +2,7 @@
 //! kernel that packs the threads of a virtual machine onto few CPUs does so at each wake-up. Then two threads are slower than one.
 //!
 //! Each thread says where it stands. One that finds a thread of a lower number on its own CPU moves to another CPU, and may stand anywhere again at once: no
-//! thread is bound to a CPU. Between two runs, a thread that expects the next one leaves the CPU to whoever has asked for the last one: each of the two would
+//! thread is bound to a CPU. Between two runs, a thread that expects the next one leaves the CPU to the thread that has asked for the last one: each of the two would
 //! look for the other there, and keep it from running.
 
 use pto_abi::sync::{AtomicU32, Ordering};
@@ -18,7 +18,7 @@ const REST_NS: u64 = 500_000;
 #[repr(align(64))]
 struct CpuSlot(AtomicU32);
 
-/// Where all threads of a run stand, and whoever asked for it.
+/// On which CPU each thread of a run is, and the thread that asked for the run.
 pub(super) struct CpuMap {
     threads: Vec<CpuSlot>,
     /// The CPU on which the run was asked for, where that is known.
@@ -32,10 +32,10 @@ impl CpuMap {
         Self { threads, caller: current_cpu() }
     }
 
-    /// Says where the thread `me` stands, which is the caller; `None`: nobody knows.
+    /// Says where the thread `me` stands, which is the caller; `None`: that is not known.
     #[inline]
     pub(super) fn note(&self, me: usize) -> Option<u32> {
-        // Of a single thread nobody asks it.
+        // It does not matter for a single thread.
         let place = self.threads.get(me).filter(|_| self.threads.len() > 1)?;
         let cpu = current_cpu()?;
         if place.0.load(Ordering::Relaxed) != cpu {
@@ -74,7 +74,7 @@ impl CpuMigration {
         }
     }
 
-    /// Moves the thread if it stands on the CPU of whoever has asked for the run.
+    /// Moves the thread if it is on the CPU of the thread that has asked for the run.
     pub(super) fn leave_to_caller(&mut self, cpus: &CpuMap, me: usize) {
         if let Some(cpu) = current_cpu()
             && cpus.caller == Some(cpu)
@@ -152,7 +152,7 @@ mod tests {
             migration.moved_ns != before
         };
         let mut migration = CpuMigration::default();
-        assert!(!moves(&mut migration, || None), "nobody knows where the caller is");
+        assert!(!moves(&mut migration, || None), "the caller's CPU is not known");
         assert!(!moves(&mut migration, || Some(NOWHERE)), "the caller is somewhere else");
         // The test's own thread may be moved between its two looks.
         assert!((0..100).any(|_| moves(&mut migration, current_cpu)));
@@ -194,6 +194,6 @@ mod tests {
         second.moved_ns = u64::MAX / 2;
         assert!(!moves(1, 0, &mut second), "it has moved just now");
         assert!(cpus.others(0).all(|cpu| cpu != NOWHERE));
-        assert_eq!(CpuMap::new(1).note(0), None, "nobody asks a single thread");
+        assert_eq!(CpuMap::new(1).note(0), None, "it does not matter for a single thread");
     }
 }

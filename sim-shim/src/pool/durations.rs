@@ -39,7 +39,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Of a machine as most are, for a pool of one thread, which asks nobody.
+    /// Of a machine as most are, for a pool of one thread, which lends nothing.
     pub(super) const USUAL: Self = Self::of(USUAL_TRIP_NS, 25);
 
     /// Of a machine with these times.
@@ -75,7 +75,7 @@ struct Line(AtomicU32);
 /// Batches of round trips, and how many one has.
 const BATCHES: u32 = 16;
 const TRIPS_A_BATCH: u32 = 32;
-/// A measurement that takes longer is given up: somebody else has the CPUs.
+/// A measurement that takes longer is given up: other threads have the CPUs.
 const TIMEOUT: Duration = Duration::from_millis(4);
 /// Looks at a line between two looks at the clock.
 const LOOKS_A_CLOCK: u32 = 1024;

@@ -132,7 +132,7 @@ mod tests {
     fn a_hungry_thread_gets_half_once() {
         let handoffs = HandoffSlots::new(2);
         let cores = [0b11 << 62, 0b11];
-        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "nobody is hungry");
+        assert_eq!(handoffs.give(0, cores, Share::Half), cores, "no thread is hungry");
         handoffs.ask(1);
         assert_eq!(handoffs.give(0, cores, Share::Half), [0b11 << 62, 0]);
         assert_eq!(handoffs.give(0, cores, Share::Half), cores, "it has been fed");

@@ -40,7 +40,7 @@ impl<J: Clone> LateWorkers<J> {
         }
     }
 
-    /// The run is over: nobody who has a part in it has to sleep to the end of a nap.
+    /// The run is over: wakes the threads that have a part in it, which need not sleep any longer.
     pub(super) fn wake_present(&self) {
         locked(&self.present).iter().for_each(Thread::unpark);
     }

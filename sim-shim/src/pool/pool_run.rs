@@ -38,7 +38,7 @@ impl<B> PoolRun<B> {
         Self { launch, builders, cores, os_threads, doorbell, engine, returned, finish }
     }
 
-    /// Sleeps until somebody rings for the resident firmware; whether somebody has before it is time for that to return.
+    /// Sleeps until the doorbell of the resident firmware is rung; whether it was, before it is time for the firmware to return.
     pub(super) fn park(&self) -> bool {
         self.doorbell.sleep(longest_sleep(&self.launch))
     }
@@ -65,7 +65,7 @@ impl<B> PoolRun<B> {
         self.returned.load(Ordering::Acquire) >= self.launch.aicpu_instances
     }
 
-    /// The instances of this thread will not return any more: nobody is to wait for them.
+    /// The instances of this thread will not return any more: the run does not wait for them.
     pub(super) fn abandon(&self) {
         // Release: as in `one_returned`.
         self.returned.fetch_add(self.launch.aicpu_instances, Ordering::Release);

@@ -14,7 +14,7 @@ const MOST_TASKS_APART: u32 = 4 * TASKS_APART;
 /// Tasks after which the time of steps says something of them: what a step takes itself does not show.
 const ENOUGH_TASKS: u32 = 16;
 
-/// What the thread that schedules knows of its steps; nobody else writes it meanwhile.
+/// What the thread that schedules knows of its steps; no other thread writes it meanwhile.
 pub(super) struct TimingSampler {
     /// 1: single kernels are timed.
     is_close: AtomicU32,
@@ -30,7 +30,7 @@ pub(super) struct TimingSampler {
 }
 
 impl TimingSampler {
-    /// Of a run whose kernels nobody knows. `is_needed`: there are threads that could be lent some.
+    /// Of a run whose kernels are not known. `is_needed`: there are threads that could be lent some.
     pub(super) const fn new(is_needed: bool) -> Self {
         Self {
             is_close: AtomicU32::new(is_needed as u32),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_who_is_alone_asks_how_long_kernels_are() {
+    fn a_single_thread_does_not_time_kernels() {
         assert!(!TimingSampler::new(false).is_close());
         assert!(TimingSampler::new(true).is_close(), "nothing is known yet");
     }

@@ -25,7 +25,7 @@ use super::worker::PoolWorker;
 use crate::clock;
 use crate::logging;
 
-/// Turns after which an instance without busy cores is stepped although nobody shared work. 8: of 1, 4, 8
+/// Turns after which an instance without busy cores is stepped although no work was shared. 8: of 1, 4, 8
 /// and 16 the smallest at which a chain of empty tasks no longer pays for its idle siblings (bench `graphs`).
 const LOOK_AGAIN_AFTER: u32 = 8;
 /// Publishes between two turns of the schedulers while a builder program runs. 128: the tasks of that many publishes stay
