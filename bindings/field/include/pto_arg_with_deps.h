@@ -38,9 +38,6 @@ private:
     uint32_t count_ = 0;
 };
 
-template <uint32_t N = 16>
-using L0TaskArgsWithDeps = CoreTaskArgsWithDeps<N>;
-template <uint32_t N = 16>
-using ArgWithDeps = CoreTaskArgsWithDeps<N>;
+#include "pto_field_vintages.h"
 
 #endif  // PTO_FIELD_ARG_WITH_DEPS_H

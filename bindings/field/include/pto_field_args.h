@@ -4,6 +4,8 @@
 #ifndef PTO_FIELD_ARGS_H
 #define PTO_FIELD_ARGS_H
 
+#include <deque>
+#include <string>
 #include <type_traits>
 
 #include "pto_field_calls.h"
@@ -11,11 +13,25 @@
 enum class TensorArgType : uint8_t { INPUT, OUTPUT, INOUT, OUTPUT_EXISTING, NO_DEP };
 enum class ArgDirection : uint8_t { SCALAR, IN, OUT, INOUT };
 
+// A tensor for a message: buffer, offset in elements, shape, distances.
+class PtoFieldText : public std::string {
+public:
+    explicit PtoFieldText(const ChipTensor &tensor) {
+        char text[512];
+        int length = snprintf(text, sizeof text, "Tensor(addr %#llx, %llu bytes, from element %llu, %s", static_cast<unsigned long long>(tensor.buffer.addr),
+                              static_cast<unsigned long long>(tensor.buffer.size), static_cast<unsigned long long>(tensor.start_offset), get_dtype_name(tensor.dtype));
+        for (uint32_t dim = 0; dim < tensor.dims(); dim++) {
+            length += snprintf(text + length, sizeof text - static_cast<size_t>(length), "%s%u by %u", dim == 0 ? ", " : " x ", tensor.shapes[dim], tensor.strides[dim]);
+        }
+        assign(text).append(")");
+    }
+};
+
 // A tensor that the runtime makes when the task is submitted.
 class TensorCreateInfo {
 public:
     TensorCreateInfo(const uint32_t extents[], uint32_t ndims, DataType type = DataType::FLOAT32, bool manual = false)
-        : ndims_(ndims), dtype_(type), manual_dep_(manual) {
+        : ndims_(ndims), dtype(type), manual_dep_(manual) {
         for (uint32_t dim = 0; dim < 5; dim++) {
             shapes_[dim] = dim < ndims ? extents[dim] : 0;
         }
@@ -27,7 +43,7 @@ public:
         has_initial_ = true;
     }
     uint64_t buffer_size_bytes() const {
-        uint64_t bytes = get_element_size(dtype_);
+        uint64_t bytes = get_element_size(dtype);
         for (uint32_t dim = 0; dim < ndims_ && dim < 5; dim++) {
             bytes *= shapes_[dim];
         }
@@ -39,7 +55,11 @@ private:
     uint64_t initial_ = 0;
     uint32_t ndims_;
     uint32_t shapes_[5];
-    DataType dtype_;
+
+public:
+    DataType dtype;
+
+private:
     bool manual_dep_;
     bool has_initial_ = false;
     uint8_t reserved_[5] = {0, 0, 0, 0, 0};
@@ -84,10 +104,35 @@ private:
 typedef uint8_t DepFlags;
 enum : DepFlags { DEP_NONE = 0, DEP_WAIT = 1, DEP_RETAIN = 2, DEP_DEFAULT = 3 };
 
-// One argument, as programs read it. One that was not added is a tensor without elements, at no address.
+// One argument, as programs read it. One that was not added is a tensor without elements, at no address. Until June 2026 programs read the fields.
 class PtoFieldTensorArg {
 public:
-    explicit PtoFieldTensorArg(const void *what) : what_(what) {}
+    uint64_t data = 0;
+    uint32_t shapes[5] = {0, 0, 0, 0, 0};
+    uint32_t ndims = 0;
+    DataType dtype = DataType::FLOAT32;
+
+    PtoFieldTensorArg(const void *what, TensorArgType tag) : what_(what) {
+        if (what != nullptr && tag != TensorArgType::OUTPUT) {
+            const ChipTensor &tensor = *ptr();
+            data = tensor.buffer.addr + tensor.start_offset * get_element_size(tensor.dtype);
+            ndims = tensor.dims();
+            dtype = tensor.dtype;
+            memcpy(shapes, tensor.shapes, sizeof shapes);
+        }
+    }
+    uint64_t numel() const {
+        uint64_t count = 1;
+        for (uint32_t dim = 0; dim < ndims; dim++) {
+            count *= shapes[dim];
+        }
+        return count;
+    }
+    uint64_t nbytes() const { return numel() * get_element_size(dtype); }
+    template <typename T>
+    T *data_as() const {
+        return reinterpret_cast<T *>(static_cast<uintptr_t>(data));
+    }
     const ChipTensor &ref() const {
         static const ChipTensor none = {};
         return what_ == nullptr ? none : *ptr();
@@ -209,7 +254,7 @@ public:
     }
     void reset() { clear(); }
 
-    PtoFieldTensorArg tensor(uint32_t index) const { return PtoFieldTensorArg(index < tensor_count_ ? tensors_[index].what : nullptr); }
+    PtoFieldTensorArg tensor(uint32_t index) const { return PtoFieldTensorArg(index < tensor_count_ ? tensors_[index].what : nullptr, tag(index)); }
     TensorArgType tag(uint32_t index) const {
         return index < tensor_count_ ? static_cast<TensorArgType>(tensors_[index].tag) : TensorArgType::INPUT;
     }
@@ -282,8 +327,13 @@ private:
     }
     template <typename Lvalue>
     void add_one_output(const TensorCreateInfo &tensor, Lvalue) {
+#if defined(PTO_FIELD_EXPLICIT_EDGES)
+        infos_.push_back(tensor);
+        push_tensor(&infos_.back(), TensorArgType::OUTPUT);
+#else
         static_assert(Lvalue::value, "arguments keep pointers: give the TensorCreateInfo a name first");
         push_tensor(&tensor, TensorArgType::OUTPUT);
+#endif
     }
     void mark_dump(const void *name) {
         for (uint32_t at = 0; at < tensor_count_ && at < PTO_FIELD_DUMP_ARGUMENTS; at++) {
@@ -304,6 +354,9 @@ private:
             dump_ |= static_cast<uint64_t>(1) << (tensor_count_ + at);
         }
     }
+#if defined(PTO_FIELD_EXPLICIT_EDGES)
+    std::deque<TensorCreateInfo> infos_;  // programs of March and April 2026 give temporaries
+#endif
     const PTO2TaskId *dependencies_ = nullptr;
     const uint8_t *dependency_kinds_ = nullptr;
     const char *error_ = nullptr;
@@ -322,10 +375,5 @@ private:
 class CoreTaskArgs : public PtoFieldArgs<32, 16> {};
 class ChipTaskArgs : public PtoFieldArgs<256, 128> {};
 class GraphTaskArgs : public PtoFieldArgs<128, 64> {};
-
-// The names of June and July 2026.
-using L0TaskArgs = CoreTaskArgs;
-using L2TaskArgs = ChipTaskArgs;
-using Arg = CoreTaskArgs;
 
 #endif  // PTO_FIELD_ARGS_H

@@ -16,6 +16,9 @@ struct pto_field_place {
     int32_t reserved;
 };
 
+// The last parameters of a function that programs call: the file and line of the call.
+#define PTO_FIELD_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
+
 // One argument of a task.
 struct pto_field_argument {
     const void *what;  // ChipTensor; TensorCreateInfo where `tag` is OUTPUT
@@ -98,6 +101,13 @@ __attribute__((format(printf, 4, 5))) inline void pto_field_log(int32_t level, c
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     pto_field_ops->log(level, text, pto_field_place{file, line, 0});
+}
+
+struct PTO2Runtime;
+// In March and April 2026 programs gave their runtime first.
+template <typename... Values>
+inline void pto_field_log(int32_t level, const char *file, int line, PTO2Runtime *, const char *format, Values... values) {
+    pto_field_log(level, file, line, format, values...);
 }
 
 #define PTO_FIELD_LOG(level, ...) \

@@ -11,14 +11,12 @@
 // The name Tensor is this file's, and not that of another month.
 #define PTO_FIELD_OWN_TENSOR 1
 
-#include <exception>
 #include <initializer_list>
 #include <stdio.h>
 #include <string>
 #include <vector>
 
-#include "pto_field_args.h"
-#include "pto_field_codes.h"
+#include "pto_field_graph.h"
 
 #define RUNTIME_MAX_TENSOR_DIMS 8
 
@@ -34,6 +32,7 @@ public:
     Tensor() { memset(static_cast<void *>(this), 0, sizeof *this), owner_task_id = PTO2TaskId::invalid(); }
     Tensor(const ChipTensor &other) : ChipTensor(other) {}
 
+    Tensor view(const uint32_t extents[], const uint32_t offsets[], bool manual = false) const { return Tensor(ChipTensor::view(extents, offsets, manual)); }
     Tensor view(const uint64_t extents[], const uint64_t offsets[]) const {
         uint32_t part[5], from[5];
         narrow(extents, part), narrow(offsets, from);
@@ -42,6 +41,7 @@ public:
     Tensor view(std::initializer_list<uint64_t> extents, std::initializer_list<uint64_t> offsets) const {
         return extents.size() == ndims && offsets.size() == ndims ? view(extents.begin(), offsets.begin()) : refused();
     }
+    Tensor reshape(const uint32_t extents[], uint64_t count) const { return Tensor(ChipTensor::reshape(extents, static_cast<uint32_t>(count))); }
     Tensor reshape(const uint64_t extents[], uint64_t count) const {
         if (count > 5) {
             return refused();
@@ -55,16 +55,6 @@ public:
     Tensor reshape(std::initializer_list<uint64_t> extents) const { return reshape(extents.begin(), extents.size()); }
     Tensor transpose(uint64_t a, uint64_t b) const {
         return Tensor(ChipTensor::transpose(static_cast<uint32_t>(a), static_cast<uint32_t>(b)));
-    }
-    // For messages: buffer, offset in elements, shape, distances.
-    std::string dump() const {
-        char text[512];
-        int length = snprintf(text, sizeof text, "Tensor(addr %#llx, %llu bytes, from element %llu, %s", static_cast<unsigned long long>(buffer.addr),
-                              static_cast<unsigned long long>(buffer.size), static_cast<unsigned long long>(start_offset), get_dtype_name(dtype));
-        for (uint32_t dim = 0; dim < dims(); dim++) {
-            length += snprintf(text + length, sizeof text - static_cast<size_t>(length), "%s%u by %u", dim == 0 ? ", " : " x ", shapes[dim], strides[dim]);
-        }
-        return std::string(text) + ")";
     }
 
 private:
@@ -104,6 +94,18 @@ inline Tensor make_tensor_external(void *address, const uint64_t extents[], uint
 inline Tensor make_tensor(const uint64_t extents[], uint64_t count, DataType type = DataType::FLOAT32, int32_t version = 0) {
     return pto_field_dense(nullptr, extents, count, type, version);
 }
+// In March extents have 32 bits, and the flag for edges of the program's own comes before the version.
+inline Tensor make_tensor_external(void *address, const uint32_t extents[], uint32_t count, DataType type = DataType::FLOAT32, bool manual = false,
+                                   int32_t version = 0) {
+    uint64_t wide[5] = {0, 0, 0, 0, 0};
+    std::copy_n(extents, count < 5 ? count : 5, wide);
+    Tensor tensor = pto_field_dense(address, wide, count, type, version);
+    tensor.manual_dep = manual;
+    return tensor;
+}
+inline Tensor make_tensor(const uint32_t extents[], uint32_t count, DataType type = DataType::FLOAT32, bool manual = false, int32_t version = 0) {
+    return make_tensor_external(nullptr, extents, count, type, manual, version);
+}
 // By bytes. The data type stood last in the first weeks, and the version later: both orders are taken.
 inline Tensor make_tensor_external(void *address, uint64_t bytes, DataType type = DataType::FLOAT32, int32_t version = 0) {
     const uint64_t extents[1] = {bytes / get_element_size(type)};
@@ -121,17 +123,44 @@ inline Tensor make_tensor(uint64_t bytes, int32_t version, DataType type = DataT
 
 // ---- parameters ----
 
-enum class PTOParamType : int32_t { INPUT = 0, OUTPUT = 1, INOUT = 2, SCALAR = 3 };
+// Parameters of a task: one of an array, or (in March) all of them.
+class PTOParam {
+public:
+    PTOParam() = default;
+    PTOParam(TensorArgType type, Tensor *tensor, uint64_t word) : entries_{Entry{type, tensor, word}} {}
+    void add_input(Tensor &tensor) { entries_.push_back(Entry{TensorArgType::INPUT, &tensor, 0}); }
+    void add_output(Tensor &tensor) { entries_.push_back(Entry{TensorArgType::OUTPUT, &tensor, 0}); }
+    void add_inout(Tensor &tensor) { entries_.push_back(Entry{TensorArgType::INOUT, &tensor, 0}); }
+    template <typename T>
+    void add_scalar(T value) {
+        entries_.push_back(Entry{TensorArgType::INPUT, nullptr, to_u64(value)});
+    }
+    void add_scalars(const uint64_t *values, int count) {
+        for (int at = 0; at < count; at++) {
+            add_scalar(values[at]);
+        }
+    }
+    void add_scalars_i32(const int32_t *values, int count) {
+        for (int at = 0; at < count; at++) {
+            add_scalar(values[at]);
+        }
+    }
+    void reset() { entries_.clear(); }
 
-struct PTOParam {
-    PTOParamType type;
-    Tensor *tensor;  // nullptr: a scalar
-    uint64_t scalar_value;
+    struct Entry {
+        TensorArgType type;
+        Tensor *tensor;  // nullptr: a scalar
+        uint64_t word;
+    };
+    const std::vector<Entry> &entries() const { return entries_; }
+
+private:
+    std::vector<Entry> entries_;
 };
-static inline PTOParam make_input_param(Tensor &tensor) { return PTOParam{PTOParamType::INPUT, &tensor, 0}; }
-static inline PTOParam make_output_param(Tensor &tensor) { return PTOParam{PTOParamType::OUTPUT, &tensor, 0}; }
-static inline PTOParam make_inout_param(Tensor &tensor) { return PTOParam{PTOParamType::INOUT, &tensor, 0}; }
-static inline PTOParam make_scalar_param(uint64_t word) { return PTOParam{PTOParamType::SCALAR, nullptr, word}; }
+static inline PTOParam make_input_param(Tensor &tensor) { return PTOParam(TensorArgType::INPUT, &tensor, 0); }
+static inline PTOParam make_output_param(Tensor &tensor) { return PTOParam(TensorArgType::OUTPUT, &tensor, 0); }
+static inline PTOParam make_inout_param(Tensor &tensor) { return PTOParam(TensorArgType::INOUT, &tensor, 0); }
+static inline PTOParam make_scalar_param(uint64_t word) { return PTOParam(TensorArgType::INPUT, nullptr, word); }
 
 // ---- tasks and scopes ----
 
@@ -148,64 +177,98 @@ struct PTO2Runtime {
     const void *reserved;
 };
 
-inline void pto2_rt_submit_task(PTO2Runtime *, int32_t kernel, PTO2WorkerType worker, PTOParam *params, int32_t count,
-                                const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+struct MixedKernels {
+    int32_t aic_kernel_id = -1;
+    int32_t aiv0_kernel_id = -1;
+    int32_t aiv1_kernel_id = -1;
+};
+
+// The id of the task is for pto2_rt_add_dependency.
+inline PTO2TaskId pto2_rt_submit_task(PTO2Runtime *, const MixedKernels &kernels, const PTOParam params[], int32_t count,
+                                      PTO_FIELD_HERE) {
     if (pto_field_is_fatal()) {
-        return;
+        return PTO2TaskId::invalid();
     }
-    if (worker != PTO2_WORKER_CUBE && worker != PTO2_WORKER_VECTOR) {
-        return pto_field_refuse("pto2_rt_submit_task: a task runs on PTO2_WORKER_CUBE or PTO2_WORKER_VECTOR", file, line);
-    }
+    std::vector<PTOParam::Entry> entries;
+    std::for_each(params, params + count, [&](const PTOParam &param) { entries.insert(entries.end(), param.entries().begin(), param.entries().end()); });
     PtoFieldArgs<32, 16> args;
     std::vector<TensorCreateInfo> infos;
     std::vector<Tensor *> made;
-    infos.reserve(static_cast<size_t>(count < 0 ? 0 : count));
+    infos.reserve(entries.size());
     std::vector<uint64_t> words;
     uint32_t mask = 0;
-    for (int32_t at = 0; at < count && at < 32; at++) {
-        const PTOParam &param = params[at];
-        if (param.type == PTOParamType::SCALAR) {
+    for (size_t at = 0; at < entries.size() && at < 32; at++) {
+        const PTOParam::Entry &entry = entries[at];
+        if (entry.tensor == nullptr) {
             mask |= static_cast<uint32_t>(1) << at;
-            words.push_back(param.scalar_value);
-        } else if (param.tensor == nullptr) {
-            return pto_field_refuse("pto2_rt_submit_task: a parameter has no tensor", file, line);
-        } else if (param.type == PTOParamType::OUTPUT && param.tensor->buffer.addr == 0) {
-            infos.push_back(TensorCreateInfo(param.tensor->shapes, param.tensor->ndims, param.tensor->dtype));
-            made.push_back(param.tensor);
+            words.push_back(entry.word);
+        } else if (entry.type == TensorArgType::OUTPUT && entry.tensor->buffer.addr == 0) {
+            infos.push_back(TensorCreateInfo(entry.tensor->shapes, entry.tensor->ndims, entry.tensor->dtype));
+            made.push_back(entry.tensor);
             args.push_tensor(&infos.back(), TensorArgType::OUTPUT);
         } else {
-            const bool is_read = param.type == PTOParamType::INPUT, is_written = param.type == PTOParamType::OUTPUT;
-            args.push_tensor(param.tensor, is_read ? TensorArgType::INPUT : is_written ? TensorArgType::OUTPUT_EXISTING : TensorArgType::INOUT);
+            args.push_tensor(entry.tensor, entry.type == TensorArgType::OUTPUT ? TensorArgType::OUTPUT_EXISTING : entry.type);
         }
     }
     args.add_scalars(words.data(), static_cast<int>(words.size()));
-    if (count > 32) {
+    if (entries.size() > 32) {
         args.set_error("a task has at most 32 parameters");
     }
-    const bool is_cube = worker == PTO2_WORKER_CUBE;
-    pto_field_task task = args.as_task(is_cube ? kernel : -1, is_cube ? -1 : kernel, -1, file, line);
+    pto_field_task task = args.as_task(kernels.aic_kernel_id, kernels.aiv0_kernel_id, kernels.aiv1_kernel_id, file, line);
     task.scalar_words = mask;
-    pto_field_outputs outputs;
-    pto_field_ops->submit(&task, &outputs);
+    const pto_field_outputs outputs = pto_field_hand_over(task);
     for (size_t at = 0; at < made.size() && at < outputs.count; at++) {
         *made[at] = Tensor(outputs.tensors[at]);
     }
+    return outputs.task;
+}
+inline PTO2TaskId pto2_rt_submit_task(PTO2Runtime *rt, int32_t kernel, PTO2WorkerType worker, const PTOParam params[], int32_t count,
+                                      PTO_FIELD_HERE) {
+    if (worker != PTO2_WORKER_CUBE && worker != PTO2_WORKER_VECTOR) {
+        pto_field_refuse("pto2_rt_submit_task: a task runs on PTO2_WORKER_CUBE or PTO2_WORKER_VECTOR", file, line);
+        return PTO2TaskId::invalid();
+    }
+    const bool is_cube = worker == PTO2_WORKER_CUBE;
+    return pto2_rt_submit_task(rt, MixedKernels{is_cube ? kernel : -1, is_cube ? -1 : kernel, -1}, params, count, file, line);
 }
 // The first weeks gave the kernel's name as well.
-inline void pto2_rt_submit_task(PTO2Runtime *rt, int32_t kernel, PTO2WorkerType worker, const char *, PTOParam *params, int32_t count,
-                                const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline void pto2_rt_submit_task(PTO2Runtime *rt, int32_t kernel, PTO2WorkerType worker, const char *, const PTOParam params[], int32_t count,
+                                PTO_FIELD_HERE) {
     pto2_rt_submit_task(rt, kernel, worker, params, count, file, line);
 }
-inline void pto2_rt_scope_begin(PTO2Runtime *, const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+// March: by kinds of cores, and all parameters in one.
+inline PTO2TaskId pto2_rt_submit_aic_task(PTO2Runtime *rt, int32_t kernel, const PTOParam params[], int32_t count,
+                                          PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(rt, MixedKernels{kernel, -1, -1}, params, count, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_aiv_task(PTO2Runtime *rt, int32_t kernel, const PTOParam params[], int32_t count,
+                                          PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(rt, MixedKernels{-1, kernel, -1}, params, count, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_aic_task(PTO2Runtime *rt, int32_t kernel, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_aic_task(rt, kernel, &params, 1, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_aiv_task(PTO2Runtime *rt, int32_t kernel, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_aiv_task(rt, kernel, &params, 1, file, line);
+}
+inline PTO2TaskId pto2_rt_submit_task(PTO2Runtime *rt, const MixedKernels &kernels, const PTOParam &params, PTO_FIELD_HERE) {
+    return pto2_rt_submit_task(rt, kernels, &params, 1, file, line);
+}
+#if defined(PTO_FIELD_EXPLICIT_EDGES)
+inline void pto2_rt_add_dependency(PTO2Runtime *, PTO2TaskId producer, PTO2TaskId consumer) { pto_field_graph().add_edge(producer, consumer); }
+#endif
+inline void pto2_rt_init_tensor_pool(PTO2Runtime *) {}
+inline bool pto2_rt_is_fatal(PTO2Runtime *) { return pto_field_is_fatal(); }
+inline void pto2_rt_scope_begin(PTO2Runtime *, PTO_FIELD_HERE) {
     pto_field_ops->scope_begin(0, pto_field_place{file, line, 0});
 }
-inline void pto2_rt_scope_end(PTO2Runtime *) { pto_field_ops->scope_end(); }
+inline void pto2_rt_scope_end(PTO2Runtime *) { pto_field_end_scope(); }
 // The runtime sees the end of the entry.
 inline void pto2_rt_orchestration_done(PTO2Runtime *) {}
 
 class PTO2ScopeGuard {
 public:
-    explicit PTO2ScopeGuard(PTO2Runtime *rt, const char *file = __builtin_FILE(), int line = __builtin_LINE()) : rt_(rt) {
+    explicit PTO2ScopeGuard(PTO2Runtime *rt, PTO_FIELD_HERE) : rt_(rt) {
         pto2_rt_scope_begin(rt, file, line);
     }
     ~PTO2ScopeGuard() { pto2_rt_scope_end(rt_); }
@@ -238,45 +301,28 @@ struct PTO2OrchestrationConfig {
     int expected_arg_count;
 };
 
-inline std::vector<uint64_t> pto_field_words(const ChipTensor *tensors, uint32_t tensor_count, const uint64_t *scalars, uint32_t scalar_count) {
-    std::vector<uint64_t> words;
-    for (uint32_t at = 0; at < tensor_count; at++) {
-        words.push_back(tensors[at].buffer.addr);
-    }
-    for (uint32_t at = 0; at < tensor_count; at++) {
-        words.push_back(tensors[at].nbytes());
-    }
-    words.insert(words.end(), scalars, scalars + scalar_count);
-    if (scalar_count == 0 && tensor_count != 0) {
-        words.push_back(tensors[0].numel());
-    }
-    return words;
-}
-
 extern "C" {
-// Both forms of an entry have the same arguments for the processor: in the first weeks a pointer to shared memory, and later the runtime.
-__attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*entry)(PTO2Runtime *, uint64_t *, int), const ChipTensor *tensors,
+// Each form of an entry has the same arguments for the processor: in the first weeks a pointer to shared memory, and later the runtime; in March also
+// how many threads orchestrate, and which of them it is.
+__attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*entry)(PTO2Runtime *, uint64_t *, int, int, int), const ChipTensor *tensors,
                                                                         uint32_t tensor_count, const uint64_t *scalars, uint32_t scalar_count) {
-    PTO2Runtime runtime = {nullptr};
-    std::vector<uint64_t> words = pto_field_words(tensors, tensor_count, scalars, scalar_count);
+    pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) {
+        PTO2Runtime runtime = {nullptr};
+        std::vector<uint64_t> words = pto_field_words(args);
 #if defined(PTO_FIELD_HEAP_WORDS)
-    // The heap and its size: the runtime has its own.
-    words.insert(words.end(), {0, 0});
+        // The heap and its size: the runtime has its own.
+        words.insert(words.end(), {0, 0});
 #endif
-    try {
-        entry(&runtime, words.data(), static_cast<int>(words.size()));
-    } catch (const std::exception &error) {
-        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, error.what(), pto_field_place{nullptr, 0, 0});
-    } catch (...) {
-        pto_field_ops->fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "the orchestration threw something that is no std::exception",
-                             pto_field_place{nullptr, 0, 0});
-    }
+        entry(&runtime, words.data(), static_cast<int>(words.size()), 1, 0);
+    });
 }
 // How many words the program expects. The runtime counts tensors and scalars, of which a program has half a word of each tensor: what is missing is told there.
 __attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(PTO2OrchestrationConfig (*config)(uint64_t *, int),
                                                                               const ChipTensor *tensors, uint32_t tensor_count,
                                                                               const uint64_t *scalars, uint32_t scalar_count) {
-    std::vector<uint64_t> words = pto_field_words(tensors, tensor_count, scalars, scalar_count);
+    ChipTaskArgs args;
+    pto_field_take(args, tensors, tensor_count, scalars, scalar_count);
+    std::vector<uint64_t> words = pto_field_words(args);
     const int count = static_cast<int>(words.size());
     const int expected = config(words.data(), count).expected_arg_count;
     // In the runtime's count: as many arguments as there are, and those that are missing.

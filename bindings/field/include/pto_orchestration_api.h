@@ -9,26 +9,22 @@
 #define PTO_ORCHESTRATION_API_H
 
 // Programs of February 2026 have another interface under this name.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603 && !defined(PTO_FIELD_OWN_ENTRY)
 #include "pto_field_streams.h"
 #else
 
 #include <algorithm>
-#include <exception>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <utility>
 
-#include "pto_field_args.h"
-#include "pto_field_codes.h"
+#include "pto_field_graph.h"
 
 struct PTO2OrchestrationConfig {
     int expected_arg_count;
 };
 using OrchestrationConfig = PTO2OrchestrationConfig;
-
-#define PTO_FIELD_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 // ---- fatal errors and messages ----
 
@@ -49,8 +45,16 @@ __attribute__((format(printf, 2, 3))) inline void rt_report_fatal(int32_t code, 
 #define LOG_TIMING(...) PTO_FIELD_LOG(2, __VA_ARGS__)
 #define LOG_INFO(...) PTO_FIELD_LOG(3, __VA_ARGS__)
 #define LOG_DEBUG(...) PTO_FIELD_LOG(4, __VA_ARGS__)
+#define LOG_ALWAYS(...) LOG_INFO(__VA_ARGS__)
 #define LOG_INFO_V0(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V1(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V2(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V3(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V4(...) LOG_INFO(__VA_ARGS__)
 #define LOG_INFO_V5(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V6(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V7(...) LOG_INFO(__VA_ARGS__)
+#define LOG_INFO_V8(...) LOG_INFO(__VA_ARGS__)
 #define LOG_INFO_V9(...) LOG_INFO(__VA_ARGS__)
 #endif
 
@@ -131,11 +135,7 @@ struct MixedKernels {
     int32_t aiv1_kernel_id = -1;
 };
 
-inline TaskOutputTensors pto_field_submit(const pto_field_task &task) {
-    pto_field_outputs outputs;
-    pto_field_ops->submit(&task, &outputs);
-    return TaskOutputTensors(outputs);
-}
+inline TaskOutputTensors pto_field_submit(const pto_field_task &task) { return TaskOutputTensors(pto_field_hand_over(task)); }
 template <uint32_t T, uint32_t S>
 inline TaskOutputTensors rt_submit_task(const MixedKernels &kernels, const PtoFieldArgs<T, S> &args, PTO_FIELD_HERE) {
     return pto_field_submit(
@@ -201,13 +201,15 @@ using ScopeMode = PTO2ScopeMode;
 inline void rt_scope_begin(PTO2ScopeMode mode = PTO2ScopeMode::AUTO, PTO_FIELD_HERE) {
     pto_field_ops->scope_begin(static_cast<int32_t>(mode), pto_field_place{file, line, 0});
 }
-inline void rt_scope_end() { pto_field_ops->scope_end(); }
+inline void rt_scope_end() { pto_field_end_scope(); }
 
 class PTO2ScopeGuard {
 public:
     explicit PTO2ScopeGuard(PTO2ScopeMode mode = PTO2ScopeMode::AUTO, PTO_FIELD_HERE) {
         rt_scope_begin(mode, file, line);
     }
+    // In April 2026 some programs gave their runtime.
+    explicit PTO2ScopeGuard(struct PTO2Runtime *, PTO_FIELD_HERE) : PTO2ScopeGuard(PTO2ScopeMode::AUTO, file, line) {}
     ~PTO2ScopeGuard() { rt_scope_end(); }
     PTO2ScopeGuard(const PTO2ScopeGuard &) = delete;
     PTO2ScopeGuard &operator=(const PTO2ScopeGuard &) = delete;
@@ -239,9 +241,9 @@ constexpr uint64_t pto_field_hash(const char *text) {
 }
 #define GRAPH_KEY(name) (pto_field_hash(name))
 
-// Runs the body with the boundary's tensors. Each submission builds it anew: nothing of it is frozen.
-template <typename Body, typename... Config>
-inline GraphSubmitResult pto_field_graph(uint64_t key, Body &&body, const GraphTaskArgs &args, Config... config) {
+// Runs the body with the boundary's tensors. Each submission builds it anew: nothing of it is frozen. The boundary's type was CoreTaskArgs at first.
+template <typename Body, typename Args, typename... Config>
+inline GraphSubmitResult pto_field_graph(uint64_t key, Body &&body, const Args &args, Config... config) {
     const pto_field_task boundary = args.as_task(-1, -1, -1, nullptr, 0);
     const uint64_t before = pto_field_ops->graph_begin(key, &boundary);
     if (!rt_is_fatal()) {
@@ -250,19 +252,18 @@ inline GraphSubmitResult pto_field_graph(uint64_t key, Body &&body, const GraphT
     const PTO2TaskId last = pto_field_ops->graph_end(key);
     return GraphSubmitResult{true, before == 0, last};
 }
-template <typename... Config>
-inline GraphSubmitResult rt_submit_graph(void (*body)(const GraphTaskArgs &, Config...), const GraphTaskArgs &args,
+template <typename Args, typename... Config>
+inline GraphSubmitResult rt_submit_graph(void (*body)(const Args &, Config...), const typename std::common_type<Args>::type &args,
                                          typename std::common_type<Config>::type... config) {
     return pto_field_graph(reinterpret_cast<uintptr_t>(body), body, args, config...);
 }
-template <typename... Config>
-inline GraphSubmitResult rt_submit_graph(uint64_t key, void (*body)(const GraphTaskArgs &, Config...),
-                                         const GraphTaskArgs &args,
+template <typename Args, typename... Config>
+inline GraphSubmitResult rt_submit_graph(uint64_t key, void (*body)(const Args &, Config...), const typename std::common_type<Args>::type &args,
                                          typename std::common_type<Config>::type... config) {
     return pto_field_graph(key, body, args, config...);
 }
-template <typename Body>
-inline GraphSubmitResult rt_submit_graph_impl(uint64_t key, const GraphTaskArgs &args, Body &&body) {
+template <typename Args, typename Body>
+inline GraphSubmitResult rt_submit_graph_impl(uint64_t key, const Args &args, Body &&body) {
     return pto_field_graph(key, body, args);
 }
 inline void rt_graph_commit() {}
@@ -276,44 +277,36 @@ inline void rt_graph_commit() {}
 #endif
 #endif
 
+#include "pto_arg_with_deps.h"
+
 // ---- how the runtime enters the program ----
 
+#ifndef PTO_FIELD_OWN_ENTRY
 extern "C" {
-// Calls an entry with these tensors and scalars; an exception becomes a fatal error.
-__attribute__((weak, visibility("default"), used)) void pto_field_enter(void (*entry)(const ChipTaskArgs &),
-                                                                        const ChipTensor *tensors, uint32_t tensor_count,
+__attribute__((weak, visibility("default"), used)) void pto_field_enter(void *entry, const ChipTensor *tensors, uint32_t tensor_count,
                                                                         const uint64_t *scalars, uint32_t scalar_count) {
-    ChipTaskArgs args;
-    for (uint32_t at = 0; at < tensor_count; at++) {
-        args.push_tensor(&tensors[at], TensorArgType::INOUT);
-    }
-    args.add_scalars(scalars, static_cast<int>(scalar_count));
-#if defined(__cpp_exceptions)
-    try {
-        entry(args);
-    } catch (const std::exception &error) {
-        rt_report_fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "the orchestration threw an exception: %s", error.what());
-    } catch (...) {
-        rt_report_fatal(PTO2_ERROR_EXPLICIT_ORCH_FATAL, "the orchestration threw something that is no std::exception");
-    }
+    pto_field_guarded(tensors, tensor_count, scalars, scalar_count, [&](const ChipTaskArgs &args) {
+        // In March 2026 an entry also got how many threads orchestrate, and which of them it is. A function of fewer arguments does not see the others.
+#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE == 2604
+        PTO2Runtime runtime = {nullptr};
+        reinterpret_cast<void (*)(PTO2Runtime *, const ChipTaskArgs &, int, int)>(entry)(&runtime, args, 1, 0);
 #else
-    entry(args);
+        reinterpret_cast<void (*)(const ChipTaskArgs &, int, int)>(entry)(args, 1, 0);
 #endif
+    });
 }
+}
+#endif
+extern "C" {
 // How many arguments the program expects; 0 or less: any number.
 __attribute__((weak, visibility("default"), used)) int32_t pto_field_expected(
     PTO2OrchestrationConfig (*config)(const ChipTaskArgs &), const ChipTensor *tensors, uint32_t tensor_count,
     const uint64_t *scalars, uint32_t scalar_count) {
     ChipTaskArgs args;
-    for (uint32_t at = 0; at < tensor_count; at++) {
-        args.push_tensor(&tensors[at], TensorArgType::INOUT);
-    }
-    args.add_scalars(scalars, static_cast<int>(scalar_count));
+    pto_field_take(args, tensors, tensor_count, scalars, scalar_count);
     return config(args).expected_arg_count;
 }
 }
-
-#include "pto_arg_with_deps.h"
 
 #endif  // PTO_FIELD_VINTAGE
 #endif  // PTO_ORCHESTRATION_API_H

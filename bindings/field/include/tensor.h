@@ -88,6 +88,8 @@ struct ChipBuffer {
     uint64_t size;  // bytes
 };
 
+class PtoFieldText;
+
 struct alignas(64) ChipTensor {
     ChipBuffer buffer;
     PTO2TaskId owner_task_id;  // the task that made it; invalid: an external tensor
@@ -98,14 +100,10 @@ struct alignas(64) ChipTensor {
     bool manual_dep;
     bool is_contiguous;
     AddressSpace address_space;
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2603
     union {
         uint32_t shapes[5];
-        uint32_t repeats[5];  // what February calls them
+        uint32_t repeats[5];  // what programs of February 2026 call them
     };
-#else
-    uint32_t shapes[5];
-#endif
     uint64_t extent_elem_cache;
     uint32_t strides[5];  // elements
     uint32_t reserved[9];
@@ -205,6 +203,12 @@ struct alignas(64) ChipTensor {
         return view(extents, offsets, manual_dep);
     }
 
+    // For messages; pto_field_args.h has the text.
+    template <typename Text = PtoFieldText>
+    Text dump() const {
+        return Text(*this);
+    }
+
     // For the makers of tensors: extents in row-major order.
     void set_dense(const uint32_t extents[]) {
         uint64_t stride = 1;
@@ -237,8 +241,8 @@ static_assert(offsetof(ChipTensor, shapes) == 44, "ChipTensor::shapes");
 static_assert(offsetof(ChipTensor, extent_elem_cache) == 64, "ChipTensor's extent");
 static_assert(offsetof(ChipTensor, strides) == 72, "ChipTensor::strides");
 
-// Programs of June 2026 call it Tensor. PTO_FIELD_VINTAGE is the month (2606) for which they are compiled.
-#if defined(PTO_FIELD_VINTAGE) && PTO_FIELD_VINTAGE < 2608 && !defined(PTO_FIELD_OWN_TENSOR)
+// Programs from February to July 2026 call it Tensor.
+#ifndef PTO_FIELD_OWN_TENSOR
 using Tensor = ChipTensor;
 #endif
 // Programs written after August 2026 find the kernel's tensor in these namespaces.

@@ -20,7 +20,20 @@ from .values import (
     scalar_to_uint64,
 )
 
+# Until July 2026.
+ChipStorageTaskArgs = TaskArgs
+
+
+class RunTiming:
+    """How long a run took on the host and on the device (May and June 2026)."""
+
+    def __init__(self, host_wall_ns, device_wall_ns=0):
+        self.host_wall_us, self.device_wall_us = host_wall_ns / 1000, device_wall_ns / 1000
+
+
 __all__ = [
+    "ChipStorageTaskArgs",
+    "RunTiming",
     "MAX_CHIP_SCALARS",
     "MAX_CHIP_TENSORS",
     "MAX_REGISTERED_CALLABLE_IDS",

@@ -18,6 +18,13 @@ def _dense_strides(shapes):
     return tuple(reversed(strides))
 
 
+class Memory:
+    """Memory at an address that the program gives. It has no owner here."""
+
+    def __init__(self, base, nbytes, is_device):
+        self.base, self.nbytes, self.is_device = base, nbytes, is_device
+
+
 class Tensor:
     """A view of a buffer. `start_offset` and `strides` are counted in elements; the buffer outlives the view."""
 
@@ -40,6 +47,19 @@ class Tensor:
                 f"a tensor of shape {list(self.shapes)} and type {self.dtype.name} ends at byte {end}, and its buffer "
                 f"has {self.buffer.nbytes}"
             )
+
+    @classmethod
+    def make(cls, data, shapes, dtype, child_memory=False):
+        """A tensor at an address. `child_memory` says that the address is one of a device's, as `malloc` and domains give them."""
+        size = DataType(dtype).element_bytes
+        for extent in shapes:
+            size *= int(extent)
+        return cls(Memory(int(data), size, bool(child_memory)), shapes, dtype)
+
+    @property
+    def child_memory(self):
+        """Whether runs use the memory itself, without copies."""
+        return self.buffer.is_device
 
     @property
     def is_dense(self):

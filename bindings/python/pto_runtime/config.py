@@ -209,7 +209,8 @@ def load_kernel_config(folder):
     if orchestration is None:
         raise ConfigError(f"{path}: ORCHESTRATION is missing")
     config = reader.top("RUNTIME_CONFIG", dict, {})
-    known = {"runtime", "aicpu_thread_num", "block_dim", "runtimes", "options"}
+    # Rounds and threads of March 2026 have no effect.
+    known = {"runtime", "aicpu_thread_num", "block_dim", "runtimes", "options", "rounds", "orch_thread_num"}
     for key in config:
         if key not in known:
             raise reader.wrong(f"RUNTIME_CONFIG[{key!r}]", f"unknown key {key!r}; there are {', '.join(sorted(known))}")
@@ -253,6 +254,9 @@ def load_golden(path):
             raise ConfigError(f"{path}: the function {key} is missing")
         functions[key] = function
     params = reader.top("PARAMS_LIST", list, [{}])
+    if cases := getattr(reader.module, "ALL_CASES", None):
+        # The field runs one of these, unless it is asked for others.
+        params = [dict(cases[getattr(reader.module, "DEFAULT_CASE", next(iter(cases)))])]
     if not params or not all(isinstance(one, dict) for one in params):
         raise reader.wrong("PARAMS_LIST", "must be a list of dict, and not empty")
     tolerances = {}

@@ -59,6 +59,23 @@ class Buffer:
         self._release = release
 
     @property
+    def buffer(self):
+        """The bytes of memory that `create_buffer` made, as a view."""
+        return None if self.shm is None else self.shm.buf
+
+    def __index__(self):
+        # Until July 2026 memory is its address.
+        return self.base
+
+    __int__ = __index__
+
+    def __format__(self, how):
+        return format(self.base, how)
+
+    def __add__(self, nbytes):
+        return self.base + nbytes
+
+    @property
     def addr(self):
         """The address, under its other name."""
         return self.base
@@ -129,8 +146,10 @@ def new_tensor(shapes, dtype, owner=None):
     return host_buffer(max(elements * get_element_size(dtype), 1), owner).tensor(shapes, dtype)
 
 
-def span(thing):
-    """Address and bytes of a buffer, a tensor argument, an array, or an array of ctypes."""
+def span(thing, nbytes=None):
+    """Address and bytes of a buffer, a tensor argument, an array, an array of ctypes, or an address with its bytes."""
+    if nbytes is not None and isinstance(thing, (int, Buffer)):
+        return int(thing), nbytes
     if isinstance(thing, (Buffer, Tensor)):
         return thing.base, thing.nbytes
     if isinstance(thing, (ctypes.Array, ctypes.Structure)):
@@ -139,9 +158,9 @@ def span(thing):
     return arrays.address(array), arrays.byte_count(array)
 
 
-def copy(target, source):
-    """Copies the source's bytes to the target, which must have room for all of them."""
-    (to, room), (origin, length) = span(target), span(source)
+def copy(target, source, nbytes=None):
+    """Copies the source's bytes to the target, which must have room for all of them; both may be addresses, with the number of bytes."""
+    (to, room), (origin, length) = span(target, nbytes), span(source, nbytes)
     if 0 in (to, origin):
         raise ValueError("a copy to or from a buffer that is closed")
     # From a larger buffer to a smaller array: the array's bytes.

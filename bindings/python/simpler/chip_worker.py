@@ -7,7 +7,7 @@ import os
 import threading
 import time
 
-from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallable, TaskArgs, TensorArgType
+from _task_interface import MAX_REGISTERED_CALLABLE_IDS, CallConfig, ChipCallable, RunTiming, TaskArgs, TensorArgType
 from pto_runtime import _native
 from pto_runtime.errors import ConfigError
 
@@ -16,7 +16,7 @@ from .diagnostics import Diagnostics
 from .failure import FieldRunError, WorkerStateError
 
 PLATFORMS = ("a2a3sim", "a5sim")
-RUNTIMES = ("tensormap_and_ringbuffer", "host_build_graph")
+RUNTIMES = ("tensormap_and_ringbuffer", "host_build_graph", "aicpu_build_graph")
 # The entry that says how many arguments are expected, unless the callable names another one.
 _CONFIG = "aicpu_orchestration_config"
 _LEVELS = ("error", "warn", "timing", "info", "debug")
@@ -96,7 +96,7 @@ class ChipWorker:
         self.platform, self.runtime, self.device_id = platform, runtime, device_id
         # Its kernels may wait for what other devices, or functions of Python, write.
         self._waits_for_outside = bool(is_one_of_several)
-        self.load_count = 0
+        self.load_count = self.tasks = 0
         # Whose rule decides which task waits for which: ours or the field's.
         self.edges = os.environ.get("PTO_FIELD_EDGES", "ours")
         self._slots = {}
@@ -135,6 +135,9 @@ class ChipWorker:
         self.load_count += 1
         self._slots[slot] = chip, loaded, images
 
+    # In May and June 2026.
+    prepare_callable = _prepare_callable_at_slot = _register_callable_at_slot
+
     def _unregister_slot(self, slot):
         self._slots.pop(slot, None)
 
@@ -169,10 +172,12 @@ class ChipWorker:
                 loaded, _tensor_words(args), args.scalars, _rings(config), edges=self.edges, reports=self.reports, **options
             )
             spent = time.perf_counter_ns() - start
+        self.tasks = outcome.tasks
         self._tell(outcome, start, spent)
         diagnostics.write(outcome)
         if outcome.code != 0:
             raise FieldRunError(outcome.code, outcome.lines)
+        return RunTiming(spent, _device_ns(outcome, spent))
 
     def _tell(self, outcome, start_ns, spent_ns):
         for level, text in outcome.log:
@@ -181,13 +186,17 @@ class ChipWorker:
             _log.write("error", line)
         for note in outcome.notes:
             _log.write("warn", note)
-        device_ns = int(1e9 * outcome.report.makespan) if outcome.report else spent_ns
+        device_ns = _device_ns(outcome, spent_ns)
         spans = [("chip.run", start_ns, spent_ns), ("chip.run.runner_run.device_wall", start_ns, max(device_ns, 1))]
         for slot, span in enumerate(outcome.timing):
             if span is not None:
                 spans.append((f"chip.run.runner_run.device_wall.task_slot_{slot}", span[0], max(span[1] - span[0], 1)))
         for name, begin, duration in spans:
             _log.write("timing", f"[STRACE] name={name} ts={begin} dur={duration}")
+
+
+def _device_ns(outcome, spent_ns):
+    return int(1e9 * outcome.report.makespan) if outcome.report else spent_ns
 
 
 def _rings(config):

@@ -39,6 +39,11 @@ class ChipDomainContext:
     actual_window_size: int
     buffers: dict
 
+    @property
+    def buffer_ptrs(self):
+        """The addresses of the buffers by their names."""
+        return {name: buffer.base for name, buffer in self.buffers.items()}
+
 
 def _placed(specs, room):
     """Where each buffer begins in a window, on lines of their own where there is room; the window's size."""
@@ -100,6 +105,11 @@ class Domain:
         if worker not in self.workers:
             raise KeyError(f"worker {worker} is not in domain {self.name!r}, which has {self.workers}")
         return self._views[self.workers.index(worker)]
+
+    def bytes_of(self, worker, name, nbytes):
+        """The bytes of a buffer of that worker, as a view."""
+        offset = self[worker].buffers[name].base - self[worker].local_window_base
+        return self._windows[self.workers.index(worker)].buf[offset : offset + nbytes]
 
     def __len__(self):
         return len(self.workers)

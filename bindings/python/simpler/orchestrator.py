@@ -76,13 +76,16 @@ class Orchestrator:
         self._chip_index(worker_id)
         return self._kept_buffer(Queue(depth, input_arena_bytes, output_arena_bytes))
 
-    def malloc(self, worker_id, nbytes):
-        """Memory on one device, until the run ends."""
-        return self._kept_buffer(self._worker.device_buffer(nbytes, self._chip_index(worker_id)))
+    # In June and July 2026.
+    create_l3_l2_region, create_l3_l2_queue = create_worker_chip_region, create_worker_chip_queue
 
-    def free(self, memory):
-        """Gives memory of `malloc` back; tasks that use it must be over."""
-        memory.close()
+    def malloc(self, worker_id, nbytes=None, *, size=None):
+        """Memory on one device, until the run ends."""
+        return self._kept_buffer(self._worker.device_buffer(size if nbytes is None else nbytes, self._chip_index(worker_id)))
+
+    def free(self, *given):
+        """Gives memory of `malloc` back; tasks that use it must be over. Until July 2026 the number of the device comes first."""
+        given[-1].close()
 
     def alloc_child_tensor(self, worker_id, shapes, dtype):
         """Memory for a tensor on one device, until the run ends: the buffer, of which `tensor()` makes views."""
@@ -92,13 +95,13 @@ class Orchestrator:
         """A tensor of the host, until the run ends."""
         return buffers.new_tensor(shapes, dtype, self._worker.owner)
 
-    def copy_to(self, target, source):
+    def copy_to(self, *given, **named):
         """Copies to a device or a window, now."""
-        buffers.copy(target, source)
+        _copy(*given, **named)
 
-    def copy_from(self, target, source):
+    def copy_from(self, *given, **named):
         """Copies from a device or a window, now."""
-        buffers.copy(target, source)
+        _copy(*given, **named)
 
     def _kept_buffer(self, memory):
         self._kept.append(memory)
@@ -121,3 +124,10 @@ def _checked(args):
     if not isinstance(args, TaskArgs):
         raise TypeError(f"the arguments are a {type(args).__name__}: give TaskArgs")
     return args
+
+
+def _copy(*given, worker_id=None, dst=None, src=None, size=None):
+    """Target and source. Until July 2026: the number of a device, target, source and bytes, in this order or by name."""
+    if dst is not None:
+        given = (dst, src, size)
+    buffers.copy(*(given[1:] if len(given) == 4 else given))

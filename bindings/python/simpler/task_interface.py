@@ -16,11 +16,28 @@ from _task_interface import (
     scalar_to_uint64,
 )
 
-from .buffer import Buffer
+from .buffer import Buffer, array_tensor
+from .bootstrap import ChipBootstrapConfig, ChipBufferSpec, ChipCommBootstrapConfig, ChipContext, HostBufferStaging
 from .callable_identity import CallableHandle
 from .domain import ChipDomainContext, CommBufferSpec
 
+# Earlier names of 2026, by the month until which programs use them. docs/field.md has the table.
+ChipTensor = Tensor  # July, early August
+ContinuousTensor = Tensor  # June
+ChipStorageTaskArgs = TaskArgs  # July
+ChipCallConfig = CallConfig  # April
+make_tensor_arg = array_tensor  # April
+
 __all__ = [
+    "ChipBootstrapConfig",
+    "ChipBufferSpec",
+    "ChipCallConfig",
+    "ChipCommBootstrapConfig",
+    "ChipContext",
+    "HostBufferStaging",
+    "ChipStorageTaskArgs",
+    "ChipTensor",
+    "ContinuousTensor",
     "MAX_REGISTERED_CALLABLE_IDS",
     "AddressSpace",
     "ArgDirection",
@@ -37,5 +54,6 @@ __all__ = [
     "Tensor",
     "TensorArgType",
     "get_element_size",
+    "make_tensor_arg",
     "scalar_to_uint64",
 ]

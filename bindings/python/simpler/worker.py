@@ -13,6 +13,7 @@ from _task_interface import MAX_REGISTERED_CALLABLE_IDS, AddressSpace, CallConfi
 
 from . import _log
 from . import buffer as buffers
+from .bootstrap import Bootstrap
 from .callable_identity import CallableHandle
 from .chip_worker import ChipWorker, check_target
 from .failure import DeadHandleError, WorkerStateError
@@ -95,6 +96,9 @@ class Worker:
         device_id=None,
         device_ids=None,
         num_sub_workers=0,
+        chip_bootstrap_configs=(),
+        build=None,
+        aicpu_thread_num=None,
     ):
         if level not in (2, 3):
             raise ValueError(f"a worker of level {level}: levels 2 (one device) and 3 (several) are here")
@@ -108,6 +112,8 @@ class Worker:
         self.chips = []
         self._registry = Registry()
         self._subs = self._runs = None
+        self._given, self._prepared = {}, {}
+        self._bootstrap_configs, self._bootstrap = list(chip_bootstrap_configs or ()), None
 
     def init(self, prewarm_config=None):
         """Opens the devices and loads what is registered. A second call does nothing."""
@@ -120,6 +126,7 @@ class Worker:
             device = ChipWorker(self.platform, self.runtime, number, is_one_of_several=self.level == 3)
             self.chips.append(Chip(device, ThreadPoolExecutor(1, thread_name_prefix=f"device-{number}")))
         self._runs = ThreadPoolExecutor(1, thread_name_prefix="runs")
+        self._bootstrap = Bootstrap(self._bootstrap_configs, self.device_ids, self.owner)
         if self.num_sub_workers:
             self._subs = ThreadPoolExecutor(self.num_sub_workers, thread_name_prefix="sub")
         for slot, chip in self._registry.chips():
@@ -135,6 +142,9 @@ class Worker:
         for pool in (self._runs, self._subs, *(chip.lane for chip in self.chips)):
             if pool is not None:
                 pool.shutdown(wait=True)
+        if self._bootstrap is not None:
+            self._bootstrap.close()
+            self._bootstrap = None
         for chip in self.chips:
             chip.device.close()
         self.chips, self._runs, self._subs = [], None, None
@@ -186,8 +196,18 @@ class Worker:
         finally:
             orchestrator.finish()
 
+    def _handle_of(self, target):
+        """The handle; one that is made now for a ChipCallable, which programs until May 2026 give; the one of a number of the program's."""
+        target = self._prepared.get(target, target) if isinstance(target, int) else target
+        if not isinstance(target, ChipCallable):
+            return target
+        if target not in self._given:
+            self._given[target] = self.register(target)
+        return self._given[target]
+
     def chip_slot(self, handle):
         """The slot of an orchestration's handle."""
+        handle = self._handle_of(handle)
         if not isinstance(self._registry.find(handle), ChipCallable):
             raise TypeError(f"{handle.name} is a function: submit it with submit_sub()")
         return handle.slot
@@ -211,6 +231,19 @@ class Worker:
         memory.address_space, memory.backend_kind = AddressSpace.DEVICE, buffers.BackendKind.DEVICE_MALLOC
         return memory
 
+    @property
+    def chip_contexts(self):
+        """The windows that `chip_bootstrap_configs` asked for."""
+        return self._bootstrap.contexts if self._bootstrap else []
+
+    def prepare_callable(self, number, target):
+        """Loads an orchestration under a number of the program's (May 2026)."""
+        self._prepared[number] = self.register(target)
+
+    def unregister_callable(self, number):
+        """Forgets what has that number."""
+        self.unregister(self._prepared.pop(number, number))
+
     def malloc(self, nbytes):
         """Memory of the device; give it back with free()."""
         if not self.chips:
@@ -221,17 +254,20 @@ class Worker:
         """Gives memory back."""
         memory.close()
 
-    def copy_to(self, target, source):
+    def copy_to(self, target, source, nbytes=None):
         """Copies an array or a buffer to a buffer of the device."""
-        buffers.copy(target, source)
+        buffers.copy(target, source, nbytes)
 
-    def copy_from(self, target, source):
+    def copy_from(self, target, source, nbytes=None):
         """Copies a buffer of the device to an array or a buffer."""
-        buffers.copy(target, source)
+        buffers.copy(target, source, nbytes)
 
     def create_buffer(self, nbytes):
         """Memory of the host, with `shm.buf`, that runs can use."""
         return buffers.host_buffer(nbytes, self.owner)
+
+    # In July 2026.
+    create_host_buffer, free_host_buffer = create_buffer, free
 
     def alloc_shared_tensor(self, shapes, dtype):
         """A tensor in new memory of the host."""
@@ -240,6 +276,11 @@ class Worker:
     def make_tensor_arg(self, array, shapes=None, dtype=None):
         """An array of torch or NumPy as a tensor argument."""
         return buffers.array_tensor(array, shapes, dtype)
+
+    @property
+    def tasks(self):
+        """How many tasks the last run of the first device had."""
+        return self.chips[0].device.tasks
 
     @property
     def _chip_worker(self):

@@ -195,6 +195,9 @@ class Queue:
         sizes = (self.layout.payload_bytes, self.layout.counter_bytes)
         return (*self.region.descriptor_scalars(), _MAGIC, self.depth, *self._arenas, *sizes)
 
+    # In July 2026.
+    l2_task_arg_scalars = chip_task_arg_scalars
+
     def try_request_stop(self):
         """Sends a STOP; False: there is no room now."""
         return self.input.try_enqueue(None, 0, WorkerChipQueueOpcode.STOP)

@@ -17,7 +17,11 @@ from .scene_test import SceneTestCase, SceneTestLevel, scene_level, scene_test
 from .task_args import Scalar, TaskArgsBuilder, TensorArg
 from .torch_interop import make_chip_tensor_arg, make_tensor_arg, torch_dtype_to_datatype
 
+# Until August 2026.
+Tensor = TensorArg
+
 __all__ = [
+    "Tensor",
     "KernelCompiler",
     "Scalar",
     "SceneTestCase",

@@ -10,6 +10,7 @@ from pto_runtime.headers import field_include_dir
 
 from simpler import virt_machine
 
+from . import vintages
 from .compile_cache import CompileCache
 from .platform_info import parse_platform
 
@@ -71,6 +72,7 @@ class KernelCompiler:
         folders = [Path(source_path).parent, *self.get_orchestration_include_dirs(runtime_name), *(extra_include_dirs or ())]
         # There the number of blocks has another name.
         is_a5_streaming = (self.architecture, runtime_name) == ("a5", "tensormap_and_ringbuffer")
+        flags = (*flags, *vintages.flags_of(Path(source_path).read_text(errors="replace")))
         defines = [*(_A5_STREAMING if is_a5_streaming else ["-DPTO_FIELD_A5=0"]), *flags]
         return _CACHE.compiled(program, [*_ORCHESTRATION, *defines, *_includes(folders)], source_path)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from pto_runtime.errors import ConfigError
 
 
-def ensure_pto_isa_root(verbose=False):
-    """The folder that PTO_ISA_ROOT names. Nothing is fetched."""
+def ensure_pto_isa_root(verbose=False, commit=None, **_clone):
+    """The folder that PTO_ISA_ROOT names. Nothing is fetched: what programs until July 2026 say of commits and clones has no effect."""
     root = os.environ.get("PTO_ISA_ROOT")
     if not root:
         raise ConfigError(

@@ -117,7 +117,7 @@ def _list(items, report):
         else:
             cases = item.cls.CASES if _is_scene(item) else ()
             platforms = _marked(item, "platforms") or {one for case in cases for one in case.get("platforms", ())}
-            report.listed(_label(item), platforms_of(sorted(platforms)), "function")
+            report.listed(_label(item), platforms_of(sorted(platforms)), "scene" if isinstance(item, GoldenItem) else "function")
 
 
 def _case_label(item, case):
@@ -173,6 +173,32 @@ def pytest_runtest_makereport(item, call):
         reason = f"{call.excinfo.typename}: {call.excinfo.value}"
     for label in _labels(item):
         report.line(label, state, reason, time.perf_counter() - getattr(item, "_scene_start", time.perf_counter()))
+
+
+class GoldenFile(pytest.File):
+    """A program of February to April 2026."""
+
+    def collect(self):
+        yield GoldenItem.from_parent(self, name="default")
+
+
+class GoldenItem(pytest.Item):
+    """Its default case."""
+
+    cls = None
+
+    def runtest(self):
+        from .february import GoldenExample
+
+        example = GoldenExample(self.path.parent / "kernels", self.path, self.config.option.platform)
+        for params in example.golden.params:
+            example.run(params)
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    if module_path.name == "golden.py" and (module_path.parent / "kernels" / "kernel_config.py").is_file():
+        return GoldenFile.from_parent(parent, path=module_path)
+    return None
 
 
 class DevicePool:

@@ -49,7 +49,7 @@ def _uses_tiles(source):
     return any(name.startswith("pto/") or (mark == '"' and not (ours / name).is_file()) for mark, name in names)
 
 
-def compile_chip(spec, folder, platform, runtime, where):
+def compile_chip(spec, folder, platform, runtime, where, flags=()):
     """The ChipCallable of `{"orchestration": ..., "incores": [...]}`."""
     compiler = KernelCompiler(platform)
     entry = _checked(spec["orchestration"], _ORCHESTRATION_KEYS, {"source", "function_name"}, f"{where}['orchestration']")
@@ -67,7 +67,7 @@ def compile_chip(spec, folder, platform, runtime, where):
 
     with ThreadPoolExecutor(_JOBS) as pool:
         orchestration = pool.submit(
-            compiler.compile_orchestration, runtime, _resolved(folder, entry["source"], where)
+            compiler.compile_orchestration, runtime, _resolved(folder, entry["source"], where), flags=flags
         )
         cores = list(pool.map(kernel, incores))
     chip = ChipCallable.build(

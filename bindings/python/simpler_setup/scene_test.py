@@ -6,6 +6,7 @@ with an underscore at the end of this file are those that tests of the field imp
 
 import sys
 from enum import Enum
+from pathlib import Path
 
 from _task_interface import CallConfig
 from pto_runtime.errors import ConfigError
@@ -71,6 +72,11 @@ class SceneTestCase:
         """Compares the outputs with RTOL and ATOL; a test may have a rule of its own."""
         compare(test_args, golden_args, output_names, self.RTOL, self.ATOL)
 
+    @classmethod
+    def compile_chip_callable(cls, platform):
+        """The same, as programs of April 2026 call it."""
+        return scene_build.chip_of(cls, platform)
+
     def build_callable(self, platform):
         """The compiled orchestration with its kernels."""
         return scene_build.chip_of(type(self), platform)
@@ -114,6 +120,10 @@ _build_chip_task_args = scene_args.task_args
 _compare_outputs = compare
 _rehosted_ref_for = scene_args.tensor_of
 _rehosted_ref = scene_args.named_tensor
+
+
+def _compile_chip_callable_from_spec(spec, platform, runtime, cache_key=None):
+    return scene_build.compile_chip(spec, Path(), platform, runtime, "the program")
 
 
 def _build_l2_ref_args(args, signature, _worker=None):

@@ -1,0 +1,19 @@
+// The names of July 2026 for what aicpu/worker_chip_message_queue.h has.
+#ifndef PTO_FIELD_L3_L2_MESSAGE_QUEUE_H
+#define PTO_FIELD_L3_L2_MESSAGE_QUEUE_H
+
+#include "aicpu/l3_l2_orch_endpoint.h"
+#include "aicpu/worker_chip_message_queue.h"
+
+template <uint64_t MaxInflight = 1>
+using L3L2QueueEndpoint = WorkerChipQueueEndpoint<MaxInflight>;
+using L3L2QueueArgs = WorkerChipQueueArgs;
+using L3L2QueueError = WorkerChipQueueError;
+using L3L2QueueErrorKind = WorkerChipQueueErrorKind;
+using L3L2QueueInputHandle = WorkerChipQueueInputHandle;
+using L3L2QueueOp = WorkerChipQueueOp;
+using L3L2QueueOpcode = WorkerChipQueueOpcode;
+using L3L2QueueOutputReservation = WorkerChipQueueOutputReservation;
+inline const char *l3_l2_queue_op_to_string(L3L2QueueOp op) { return worker_chip_queue_op_to_string(op); }
+
+#endif  // PTO_FIELD_L3_L2_MESSAGE_QUEUE_H

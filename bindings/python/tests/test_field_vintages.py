@@ -1,0 +1,256 @@
+"""Programs in the names that the field's interface had in each month of 2026: twice(a) + 1 in two tasks, by the runtime of that month."""
+
+import numpy as np
+import pytest
+from pto_runtime.errors import ConfigError
+from simpler.task_interface import (
+    ArgDirection,
+    ChipBootstrapConfig,
+    ChipBufferSpec,
+    ChipCallConfig,
+    ChipCommBootstrapConfig,
+    ChipStorageTaskArgs,
+    ChipTensor,
+    ContinuousTensor,
+    DataType,
+    TensorArgType,
+    make_tensor_arg,
+)
+from simpler.worker import Worker
+
+from simpler_setup import Tensor, TensorArg, ensure_pto_isa_root, vintages
+from simpler_setup.february import GoldenExample
+from simpler_setup.scene_test import _compile_chip_callable_from_spec
+from simpler_setup.torch_interop import make_tensor_arg as arg_of_july
+
+COUNT = 64
+
+# Of kernels that get tensors, and of those that get words.
+TENSORS = """
+#include "tensor.h"
+extern "C" void kernel_entry(int64_t *args) {
+    const Tensor *from = reinterpret_cast<Tensor *>(args[0]), *to = reinterpret_cast<Tensor *>(args[1]);
+    for (uint64_t i = 0; i < from->numel(); i++) {
+        to->data_as<float>()[i] = from->data_as<float>()[i] * args[2] + args[3];
+    }
+}
+"""
+WORDS = """
+#include <stdint.h>
+extern "C" void kernel_entry(int64_t *args) {
+    const float *from = reinterpret_cast<const float *>(args[0]);
+    float *to = reinterpret_cast<float *>(args[1]);
+    for (int64_t i = 0; i < 64; i++) {
+        to[i] = from[i] * args[2] + args[3];
+    }
+}
+"""
+
+# Explicit edges, a runtime in front, parameters in one object, words: March.
+MARCH = """
+#include "pto_orchestration_api.h"
+extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(uint64_t *args, int count) { return PTO2OrchestrationConfig{.expected_arg_count = 5}; }
+extern "C" void aicpu_orchestration_entry(PTO2Runtime *rt, uint64_t *args, int count, int threads, int thread) {
+    uint32_t shape[1] = {static_cast<uint32_t>(args[4])};
+    Tensor a = make_tensor_external((void *)args[0], shape, 1, DataType::FLOAT32);
+    Tensor out = make_tensor_external((void *)args[1], shape, 1);
+    Tensor twice = make_tensor(shape, 1);
+    LOG_ALWAYS(rt, "%d words, thread %d of %d: %s", count, thread, threads, a.dump().c_str());
+    PTO2_SCOPE(rt) {
+        PTOParam first, second;
+        first.add_input(a), first.add_output(twice), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+        PTO2TaskId t0 = pto2_rt_submit_aiv_task(rt, 0, first);
+        second.add_input(twice), second.add_output(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1));
+        PTO2TaskId t1 = pto2_rt_submit_aiv_task(rt, 0, second);
+        pto2_rt_add_dependency(rt, t0, t1);
+    }
+}
+"""
+# The same runtime with arguments and temporaries: April.
+APRIL = """
+#include "pto_orchestration_api.h"
+extern "C" void aicpu_orchestration_entry(PTO2Runtime *rt, const ChipStorageTaskArgs &orch_args) {
+    Tensor a = from_tensor_arg(orch_args.tensor(0)), out = from_tensor_arg(orch_args.tensor(1));
+    LOG_INFO(rt, "%u elements", orch_args.tensor(0).shapes[0]);
+    PTO2_SCOPE(rt) {
+        Arg first, second;
+        first.add_input(a), first.add_output(TensorCreateInfo(orch_args.tensor(0).shapes, 1, DataType::FLOAT32)), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+        SubmitResult r0 = pto2_rt_submit_aiv_task(rt, 0, first);
+        second.add_input(r0.outputs.get_ref(0)), second.add_inout(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1));
+        SubmitResult r1 = pto2_rt_submit_aiv_task(rt, 0, second);
+        pto2_rt_add_dependency(rt, r0.task_id, r1.task_id);
+    }
+}
+"""
+# Edges from tensors: March to June, and July.
+MAY = """
+#include "pto_orchestration_api.h"
+extern "C" PTO2OrchestrationConfig aicpu_orchestration_config(const ChipStorageTaskArgs &) { return PTO2OrchestrationConfig{.expected_arg_count = 2}; }
+extern "C" void aicpu_orchestration_entry(const ChipStorageTaskArgs &orch_args) {
+    const ContinuousTensor &arg = orch_args.tensor(0);
+    always_assert(arg.data != 0 && arg.ndims == 1 && arg.nbytes() == 4 * arg.numel());
+    Tensor a = from_tensor_arg(arg), out = from_tensor_arg(orch_args.tensor(1));
+    TensorCreateInfo info(arg.shapes, arg.ndims, arg.dtype);
+    Arg first, second;
+    first.add_input(a), first.add_output(info), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+    TaskOutputTensors made = pto2_rt_submit_aiv_task(0, first);
+    second.add_input(made.get_ref(0)), second.add_output(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1)), second.add_dep(made.task_id());
+    LOG_INFO_V3("submitted");
+    rt_submit_aiv_task(0, second);
+}
+"""
+JULY = """
+#include "pto_arg_with_deps.h"
+extern "C" void aicpu_orchestration_entry(const L2TaskArgs &orch_args) {
+    const Tensor &a = orch_args.tensor(0).ref(), &out = orch_args.tensor(1).ref();
+    TensorCreateInfo info(a.shapes, a.ndims, a.dtype);
+    L0TaskArgs first;
+    L0TaskArgsWithDeps<2> second;
+    first.add_input(a), first.add_output(info), first.add_scalar(uint64_t(2)), first.add_scalar(uint64_t(0));
+    TaskOutputTensors made = rt_submit_aiv_task(0, first);
+    second.add_input(made.get_ref(0)), second.add_output(out), second.add_scalar(uint64_t(1)), second.add_scalar(uint64_t(1)), second.add_dep(made.task_id());
+    rt_submit_aiv_task(0, second);
+}
+"""
+# The host-built runtime, whose edges may come in any order: February and March, and April to July.
+HOST_OF_MARCH = """
+#include "runtime.h"
+extern "C" int aicpu_orchestration_entry(Runtime *runtime, uint64_t *args, int count) {
+    void *a = runtime->host_api.device_malloc(args[2]), *twice = runtime->host_api.device_malloc(args[2]), *out = runtime->host_api.device_malloc(args[3]);
+    runtime->host_api.copy_to_device(a, (void *)args[0], args[2]);
+    runtime->record_tensor_pair((void *)args[1], out, args[3]);
+    uint64_t second[] = {(uint64_t)twice, (uint64_t)out, 1, 1}, first[] = {(uint64_t)a, (uint64_t)twice, 2, 0};
+    int t1 = runtime->add_task(second, 4, 0, CoreType::AIV), t0 = runtime->add_task(first, 4, 0, 1);
+    runtime->add_successor(t0, t1);
+    return runtime->get_task_count() == 2 && count == 5 ? 0 : -1;
+}
+"""
+HOST_OF_JULY = """
+#include "orchestration_api.h"
+extern "C" int aicpu_orchestration_entry(OrchestrationRuntime *runtime, const ChipStorageTaskArgs &orch_args) {
+    const size_t bytes = orch_args.tensor(0).nbytes();
+    void *a = device_malloc(runtime, bytes), *twice = device_malloc(runtime, bytes), *out = device_malloc(runtime, bytes);
+    copy_to_device(runtime, a, orch_args.tensor(0).data_as<void>(), bytes);
+    record_tensor_pair(runtime, orch_args.tensor(1).data_as<void>(), out, bytes);
+    uint64_t second[] = {(uint64_t)twice, (uint64_t)out, 1, 1}, first[] = {(uint64_t)a, (uint64_t)twice, 2, 0};
+    TensorInfo infos[] = {make_tensor_info_from_tensor_arg(orch_args.tensor(0))};
+    int t1 = add_task_with_tensor_info(runtime, second, 4, 0, CoreType::AIV, infos, 1), t0 = add_task(runtime, first, 4, 0, CoreType::AIV);
+    add_successor(runtime, t0, t1);
+    LAST
+    return 0;
+}
+"""
+
+
+def chip(folder, orchestration, kernel=TENSORS, runtime="tensormap_and_ringbuffer"):
+    (folder / "orchestration.cpp").write_text(orchestration)
+    (folder / "kernel.cpp").write_text(kernel)
+    source = {"source": str(folder / "orchestration.cpp"), "function_name": "aicpu_orchestration_entry"}
+    incore = {"func_id": 0, "source": str(folder / "kernel.cpp"), "core_type": "aiv", "signature": [ArgDirection.IN, ArgDirection.OUT]}
+    return _compile_chip_callable_from_spec({"orchestration": source, "incores": [incore]}, "a2a3sim", runtime, "key")
+
+
+def run(built, runtime="tensormap_and_ringbuffer"):
+    a, out = np.arange(COUNT, dtype=np.float32), np.zeros(COUNT, dtype=np.float32)
+    args = ChipStorageTaskArgs()
+    args.add_tensor(make_tensor_arg(a), TensorArgType.INPUT)
+    args.add_tensor(arg_of_july(out), TensorArgType.OUTPUT_EXISTING)
+    with Worker(2, platform="a2a3sim", runtime=runtime, build=False) as worker:
+        # Until May the callable itself was given.
+        worker.run(built, args, ChipCallConfig())
+    return out
+
+
+@pytest.mark.parametrize(
+    ("orchestration", "kernel", "runtime"),
+    [
+        (MARCH, TENSORS, "aicpu_build_graph"),
+        (APRIL, TENSORS, "aicpu_build_graph"),
+        (MAY, TENSORS, "tensormap_and_ringbuffer"),
+        (JULY, TENSORS, "tensormap_and_ringbuffer"),
+        (HOST_OF_MARCH, WORDS, "host_build_graph"),
+        (HOST_OF_JULY.replace("LAST", ""), WORDS, "host_build_graph"),
+    ],
+    ids=["march", "april", "may", "july", "host-march", "host-july"],
+)
+def test_programs_of_each_month_run(tmp_path, orchestration, kernel, runtime):
+    found = run(chip(tmp_path, orchestration, kernel, runtime), runtime)
+    np.testing.assert_array_equal(found, 2 * np.arange(COUNT, dtype=np.float32) + 1)
+
+
+def test_a_cycle_of_explicit_edges_is_refused(tmp_path):
+    built = chip(tmp_path, HOST_OF_JULY.replace("LAST", "add_successor(runtime, t1, t0);"), WORDS, "host_build_graph")
+    with pytest.raises(RuntimeError, match="the edges of the graph make a cycle"):
+        run(built, "host_build_graph")
+
+
+GOLDEN = """
+import ctypes
+import numpy as np
+__outputs__ = ["out"]
+ALL_CASES = {"large": {"count": 1 << 40}, "small": {"count": 64}}
+DEFAULT_CASE = "small"
+def generate_inputs(params):
+    return [("a", np.arange(params["count"], dtype=np.float32)), ("out", np.zeros(params["count"], dtype=np.float32)), ("count", ctypes.c_int64(params["count"]))]
+def compute_golden(tensors, params):
+    tensors["out"][:] = 2 * tensors["a"] + 1
+"""
+CONFIG = """
+from pathlib import Path
+from task_interface import ArgDirection as D
+HERE = Path(__file__).parent
+ORCHESTRATION = {"source": str(HERE / "orchestration.cpp"), "function_name": "aicpu_orchestration_entry", "signature": [D.IN, D.OUT, D.SCALAR]}
+KERNELS = [{"func_id": 0, "source": str(HERE / "kernel.cpp"), "core_type": "aiv", "signature": [D.IN, D.OUT]}]
+RUNTIME_CONFIG = {"runtime": "aicpu_build_graph", "aicpu_thread_num": 4, "block_dim": 3, "rounds": 2, "orch_thread_num": 1}
+"""
+
+
+def test_a_folder_of_march_with_a_list_of_inputs_runs(tmp_path):
+    # A list has no sizes: the words are two addresses and the count.
+    program = MARCH.replace("args[4]", "args[2]").replace("expected_arg_count = 5", "expected_arg_count = 3")
+    for name, text in (("orchestration.cpp", program), ("kernel.cpp", TENSORS), ("kernel_config.py", CONFIG), ("golden.py", GOLDEN)):
+        (tmp_path / name).write_text(text)
+    example = GoldenExample(tmp_path, tmp_path / "golden.py")
+    assert [example.run(params) for params in example.golden.params] == [2]
+    (tmp_path / "kernel_config.py").write_text(CONFIG + 'AICPU_ORCHESTRATION = {"source": str(HERE / "kernel.cpp"), "function_name": "f"}\n')
+    with pytest.raises(ConfigError, match="pto_runtime.runner"):
+        GoldenExample(tmp_path, tmp_path / "golden.py")
+
+
+def test_what_a_source_says_decides_its_vintage():
+    forms = [
+        (MARCH, {"VINTAGE=2602", "EXPLICIT_EDGES=1"}),
+        (APRIL, {"VINTAGE=2604", "EXPLICIT_EDGES=1"}),
+        (MAY, set()),
+        (HOST_OF_MARCH, {"VINTAGE=2602", "HOST_BUILT=1"}),
+        (HOST_OF_JULY, set()),
+    ]
+    for source, flags in forms:
+        assert set(vintages.flags_of(source)) == {f"-DPTO_FIELD_{flag}" for flag in flags}
+
+
+def test_windows_are_there_from_the_beginning():
+    comm = [ChipCommBootstrapConfig(rank=rank, nranks=2, rootinfo_path="", window_size=4096) for rank in range(2)]
+    configs = [ChipBootstrapConfig(comm=one, buffers=[ChipBufferSpec("mailbox", "float32", 8, 32)]) for one in comm]
+    with Worker(3, platform="a2a3sim", device_ids=[0, 1], chip_bootstrap_configs=configs) as worker:
+        contexts = worker.chip_contexts
+        assert [(one.rank, one.nranks) for one in contexts] == [(0, 2), (1, 2)]
+        tensor = ContinuousTensor.make(data=contexts[1].buffer_ptrs["mailbox"], shapes=(8,), dtype=DataType.FLOAT32, child_memory=True)
+        assert tensor.buffer.is_device and contexts[1].local_window_base <= tensor.data < contexts[1].local_window_base + 4096
+
+
+def test_memory_is_an_address():
+    with Worker(2, platform="a2a3sim") as worker:
+        memory, source, target = worker.malloc(16), np.arange(4, dtype=np.float32), np.zeros(4, dtype=np.float32)
+        worker.copy_to(memory, source.ctypes.data, 16)
+        worker.copy_from(target.ctypes.data, memory + 0, 16)
+        np.testing.assert_array_equal(target, source)
+        tensor = ChipTensor.make(memory, (4,), DataType.FLOAT32, child_memory=True)
+        assert f"{memory:#x}" == hex(tensor.data)
+
+
+def test_earlier_names_are_the_same_things(monkeypatch, tmp_path):
+    assert Tensor is TensorArg and ChipTensor is ContinuousTensor
+    (tmp_path / "include/pto").mkdir(parents=True)
+    monkeypatch.setenv("PTO_ISA_ROOT", str(tmp_path))
+    assert ensure_pto_isa_root(commit="83d01313", clone_protocol="https") == str(tmp_path)
