@@ -31,7 +31,7 @@ const CYCLES: [(&str, &str, u64); 14] = [
 const TESTS: usize = 190;
 
 /// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`,
-/// `acceptance --cann-headers FOLDER`, or
+/// `acceptance --cann-headers FOLDER`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
 /// `acceptance --simpler FOLDER --pto-isa FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
@@ -40,10 +40,13 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
         ["--simpler", programs, "--pto-isa", headers, ref more @ ..] => {
             return acceptance_field::run(root, target, (programs, headers), more);
         }
+        ["--zeco", programs, "--pto-isa", headers, ref more @ ..] => {
+            return acceptance_field::run_zeco(root, target, (programs, headers), more);
+        }
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         ["--cann-headers", folder] => return acceptance_headers::run(target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

@@ -66,6 +66,10 @@ const CXX: &[Rule] = &[
         "It is of the first days of February 2026, before parameters were tensors: use make_tensor, PTOParam and PTO2_ORCHESTRATION of pto_runtime2.h.",
     ),
     rule(
+        &["->orch_argc", "aicpu_build_api"],
+        "A plug-in of the AICPU builds its graph with class Runtime: use `python -m pto_runtime.runner`, which runs kernels in plain C++.",
+    ),
+    rule(
         &["backend/sdma", "backend/urma", "sdma_completion", "urma_completion"],
         "It drives the copy engine of a device.",
     ),
@@ -74,10 +78,13 @@ const CXX: &[Rule] = &[
 /// Headers of the field that ours replace.
 pub(super) const HEADERS: &[&str] = &[
     "aicpu/cache_maintenance.h",
+    "aicpu/l3_l2_message_queue.h",
+    "aicpu/l3_l2_orch_endpoint.h",
     "aicpu/worker_chip_message_queue.h",
     "aicpu/worker_chip_orch_endpoint.h",
     "common/platform_config.h",
     "intrinsic.h",
+    "orchestration_api.h",
     "pipe_sync.h",
     "platform_comm/comm_context.h",
     "pto_arg_with_deps.h",
@@ -86,6 +93,7 @@ pub(super) const HEADERS: &[&str] = &[
     "pto_runtime2.h",
     "pto_shared_memory.h",
     "runtime.h",
+    "task_args.h",
     "tensor.h",
 ];
 
@@ -120,6 +128,7 @@ mod tests {
         assert!(broken("#include \"kernel_operator.h\"", of(false)).is_some());
         assert!(broken("// #include \"kernel_operator.h\"", of(false)).is_none());
         assert!(broken("PTO2TaskParam params[] = {", of(false)).is_some());
+        assert!(broken("    runtime->orch_argc = 4;", of(false)).is_some());
         assert!(broken("-m simpler_setup.tools.sched_overhead_analysis", of(true)).is_none());
     }
 
