@@ -18,6 +18,13 @@ def _dense_strides(shapes):
     return tuple(reversed(strides))
 
 
+class Count(int):
+    """A number that can also be called, as programs until July 2026 do with `tensor.nbytes()`."""
+
+    def __call__(self):
+        return int(self)
+
+
 class Memory:
     """Memory at an address that the program gives. It has no owner here."""
 
@@ -84,12 +91,12 @@ class Tensor:
         count = 1
         for extent in self.shapes:
             count *= extent
-        return count
+        return Count(count)
 
     @property
     def nbytes(self):
         """Bytes of the elements."""
-        return self.numel * self.dtype.element_bytes
+        return Count(self.numel * self.dtype.element_bytes)
 
     @property
     def base(self):

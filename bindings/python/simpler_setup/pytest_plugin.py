@@ -11,7 +11,7 @@ import pytest
 
 from . import scene_report, scene_worker
 from .log_config import DEFAULT_LOG_LEVEL, configure_logging
-from .old_torch import name_bytes
+from .old_torch import complete
 from .scene_case import Selection, is_manual, matches_manual, platforms_of
 
 _MARKERS = {
@@ -89,7 +89,7 @@ def _is_scene(item):
 
 
 def pytest_collection_modifyitems(config, items):
-    name_bytes(sys.modules.get("torch"))
+    complete(sys.modules.get("torch"))
     platform, values = config.option.platform, config.option
     if platform is None:
         return

@@ -246,7 +246,7 @@ def test_memory_is_an_address():
         worker.copy_from(target.ctypes.data, memory + 0, 16)
         np.testing.assert_array_equal(target, source)
         tensor = ChipTensor.make(memory, (4,), DataType.FLOAT32, child_memory=True)
-        assert f"{memory:#x}" == hex(tensor.data)
+        assert f"{memory:#x}" == hex(tensor.data) and tensor.nbytes() == tensor.nbytes == 16
 
 
 def test_earlier_names_are_the_same_things(monkeypatch, tmp_path):
