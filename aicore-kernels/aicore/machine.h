@@ -76,9 +76,12 @@ template <typename T> inline void store(T *to, T value) {
 
 #else
 
+/* A test defines these away. */
+#ifndef PTO_AICORE
 #define PTO_AICORE [aicore]
 #define PTO_GM __gm__
-#define PTO_ENTRY extern "C" __global__ [aicore]
+#endif
+#define PTO_ENTRY extern "C" __global__ PTO_AICORE
 
 namespace machine {
 

@@ -10,7 +10,7 @@ use super::model::Calls;
 
 /// The source of the loop.
 pub(crate) const WORKER: &str = include_str!("../../aicore/worker.cpp");
-const MACHINE: &str = include_str!("calls.cpp");
+const MACHINE: &str = include_str!("../../aicore/on_this_machine.cpp");
 
 /// A loaded worker for one kind of core.
 pub(crate) struct Library {
@@ -31,7 +31,7 @@ impl Library {
         fs::create_dir_all(&folder).expect("a folder for temporary files");
         let place = |name: &str| folder.join(name);
         fs::write(place("worker.cpp"), source).expect("it is written");
-        fs::write(place("calls.cpp"), MACHINE).expect("it is written");
+        fs::write(place("on_this_machine.cpp"), MACHINE).expect("it is written");
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kind = if is_cube { "-D__DAV_CUBE__" } else { "-D__DAV_VEC__" };
         let compiled = Command::new("c++")
@@ -41,7 +41,7 @@ impl Library {
             .arg(root.join("aicore"))
             .arg("-I")
             .arg(root.join("../bindings/include"))
-            .args([place("worker.cpp"), place("calls.cpp")])
+            .args([place("worker.cpp"), place("on_this_machine.cpp")])
             .arg("-o")
             .arg(place("worker.so"))
             .output()
@@ -68,7 +68,7 @@ impl Library {
     /// Runs the worker until it leaves. The calls of its machine go to `calls`.
     pub(crate) fn run(&self, calls: &Calls, flags_base: u64, words: u64) {
         let bind = self.symbol(c"pto_core_bind");
-        // SAFETY: `calls.cpp` declares it so.
+        // SAFETY: `on_this_machine.cpp` declares it so.
         let bind =
             unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Calls)>(bind) };
         let entry = if self.is_cube { c"pto_worker_0_mix_aic" } else { c"pto_worker_0_mix_aiv" };

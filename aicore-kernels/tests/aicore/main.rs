@@ -2,16 +2,19 @@
 //! its arguments, every line that they leave in GM.
 //!
 //! The cache of the core is modelled ([`model`]): a core sees old bytes until it makes a line fresh, loses what it does not write back, and writes
-//! whole lines. Every access of the loop is taken out once ([`mutants`]), and each time the comparison fails.
+//! whole lines. The kernels in C++ are compared with those in Rust ([`kernels`]), on a model of the core's pipes ([`pipes`]). Every access of the loop is taken out once ([`mutants`]), and each time the comparison fails.
 
 #![expect(
     clippy::cast_possible_truncation,
     reason = "addresses and small numbers of these tests fit"
 )]
 
+mod dialect;
+mod kernels;
 mod library;
 mod model;
 mod mutants;
+mod pipes;
 mod script;
 
 use library::{Library, WORKER};

@@ -325,10 +325,10 @@ fn place(index: usize) -> u32 {
     PLACE.with(|held| held.borrow()[index])
 }
 
-/// The calls of `calls.cpp`, in its order. A model that finds a fault panics, through the frames of the worker.
+/// The calls of `on_this_machine.cpp`, in its order. A model that finds a fault panics, through the frames of the worker.
 macro_rules! calls {
     ($($name:ident ($($arg:ident: $type:ty),*) -> $result:ty $body:block)*) => {
-        /// See `calls.cpp`.
+        /// See `on_this_machine.cpp`.
         #[repr(C)]
         pub(crate) struct Calls {
             $($name: unsafe extern "C-unwind" fn($($type),*) -> $result,)*

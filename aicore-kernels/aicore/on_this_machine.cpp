@@ -1,4 +1,4 @@
-/* The machine of a worker under test: each call goes to a table that the test gives. */
+/* The machine of a worker that runs on a development machine: each call goes to a table that a test or the stand-in for a device gives. */
 #include "machine.h"
 
 #define CALLS(row)                                                                                                     \

@@ -1,0 +1,6 @@
+#include "matrix.h"
+
+PTO_KERNEL(args) {
+    kernel::product(args.size(3), args.size(5), args.size(4), {args.gm(0), args.size(6)}, {args.gm(1), args.size(7)},
+                    {args.gm(2), args.size(8)});
+}

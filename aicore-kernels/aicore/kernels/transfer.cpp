@@ -1,0 +1,3 @@
+#include "kernel.h"
+
+PTO_KERNEL(args) { (void)args; }
