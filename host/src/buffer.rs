@@ -48,6 +48,11 @@ impl<T: Pod> DeviceBuffer<T> {
         Self { memory: Arc::clone(memory), address, len, values: PhantomData }
     }
 
+    /// Whether it is in this memory.
+    pub(crate) fn is_of(&self, memory: &Arc<Memory>) -> bool {
+        Arc::ptr_eq(&self.memory, memory)
+    }
+
     /// Where it is on the device.
     #[must_use]
     pub fn address(&self) -> GmAddr {

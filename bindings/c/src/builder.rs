@@ -140,7 +140,6 @@ pub(crate) fn first_fault(builder: *const OpaqueBuilder) -> Failure {
 ///
 /// # Safety
 /// `name` is null or a C string. `program` may be called on any thread until it is unregistered and no run uses it.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_register_builder(
     device: *const OpaqueDevice,
@@ -149,7 +148,7 @@ pub unsafe extern "C" fn pto_register_builder(
     user: *mut c_void,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the text.
         let name = unsafe { text(name, "name") }?;
         let null = || Failure::new(FailureKind::NULL_ARGUMENT, "`program` is null");
@@ -170,14 +169,13 @@ pub unsafe extern "C" fn pto_register_builder(
 ///
 /// # Safety
 /// `name` is null or a C string.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_unregister_builder(
     device: *const OpaqueDevice,
     name: *const c_char,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the text.
         let name = unsafe { text(name, "name") }?;
         let missing = || crate::argument::invalid(format!("there is no builder \"{name}\""));
@@ -191,7 +189,6 @@ pub unsafe extern "C" fn pto_unregister_builder(
 ///
 /// # Safety
 /// `words` and `count` are null or writable.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_words(
     builder: *const OpaqueBuilder,
@@ -219,7 +216,6 @@ pub unsafe extern "C" fn pto_builder_words(
 ///
 /// # Safety
 /// `args` is null or readable for `num_args` words; `task` is null or writable.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_add_task(
     builder: *const OpaqueBuilder,
@@ -247,7 +243,6 @@ pub unsafe extern "C" fn pto_builder_add_task(
 /// Makes task `consumer`, which is not published yet, wait for task `producer`, unless that has completed already.
 ///
 /// Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run. Thread safety: the builder's own thread.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_builder_add_edge(
     builder: *const OpaqueBuilder,
@@ -260,7 +255,6 @@ pub extern "C" fn pto_builder_add_edge(
 /// Makes a task visible to the schedulers; every task must be published.
 ///
 /// Fails with OUTSIDE_BUILDER, or a fault of the build, which ends the run. Thread safety: the builder's own thread.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_builder_publish(builder: *const OpaqueBuilder, task: i32) -> i32 {
     answer(|| on(builder, |build| build.publish(task.into())))
@@ -273,7 +267,6 @@ pub extern "C" fn pto_builder_publish(builder: *const OpaqueBuilder, task: i32) 
 ///
 /// # Safety
 /// `word` is null or writable.
-// SAFETY: as for `pto_register_builder`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_read_u32(
     builder: *const OpaqueBuilder,

@@ -8,8 +8,8 @@ use pto_host::{Device, Hosting, VirtDeviceOptions};
 use pto_native::{Builders, Failure, SharedDevice};
 
 use crate::argument::{input, invalid, output, put, text};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::error::{answer, answer_to};
+use crate::handle;
 
 /// A device. Opened by `pto_device_open`, closed by `pto_device_close`.
 #[derive(Debug)]
@@ -61,7 +61,6 @@ pub struct DeviceDescription {
 ///
 /// # Safety
 /// `options` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_device_options_init(options: *mut DeviceOptions) -> i32 {
     answer(|| {
@@ -90,14 +89,13 @@ pub unsafe extern "C" fn pto_device_options_init(options: *mut DeviceOptions) ->
 ///
 /// # Safety
 /// `name` is null or a C string; `options` is null or valid; `device` is null or writable.
-// SAFETY: as for `pto_device_options_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_device_open(
     name: *const c_char,
     options: *const DeviceOptions,
     device: *mut *mut OpaqueDevice,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let name = unsafe { text(name, "name") }?;
         let options = if options.is_null() {
@@ -106,8 +104,6 @@ pub unsafe extern "C" fn pto_device_open(
             // SAFETY: as above.
             Some(checked(unsafe { input(options, "options") }?)?)
         };
-        // SAFETY: as above.
-        let place = unsafe { output(device, "device") }?;
         let opened = match name {
             "a2a3sim" => SharedDevice::open_sim(simulator(options)?)?,
             "virt" => SharedDevice::over(open_virt(options)?, Builders::default()),
@@ -116,9 +112,10 @@ pub unsafe extern "C" fn pto_device_open(
                 return Err(invalid(message));
             }
         };
-        put(place, handle::open(Object::Device(opened)));
-        Ok(())
-    })
+        Ok(handle::open(opened))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(device, "device", body) }
 }
 
 fn checked(options: &DeviceOptions) -> Result<&DeviceOptions, Failure> {
@@ -165,10 +162,9 @@ fn open_virt(options: Option<&DeviceOptions>) -> Result<Device, Failure> {
 /// Closes a device. Memory that is still allocated on it goes with it, when the calls that use it have returned.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread; a run of another thread ends first.
-// SAFETY: as for `pto_device_options_init`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_device_close(device: *mut OpaqueDevice) -> i32 {
-    answer(|| handle::close(device, "device").map(drop))
+    answer(|| handle::close(device))
 }
 
 /// Says what a device is and holds.
@@ -177,33 +173,32 @@ pub extern "C" fn pto_device_close(device: *mut OpaqueDevice) -> i32 {
 ///
 /// # Safety
 /// `description` is null or writable.
-// SAFETY: as for `pto_device_options_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_device_describe(
     device: *const OpaqueDevice,
     description: *mut DeviceDescription,
 ) -> i32 {
-    answer(|| {
-        let device = handle::device(device)?;
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(description, "description") }?;
-        let held = device.describe()?;
-        let mut name = [0; 16];
-        // The last byte stays zero.
-        for (to, from) in name.iter_mut().take(15).zip(held.name.bytes()) {
-            *to = c_char::try_from(from).unwrap_or(0);
-        }
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let value = DeviceDescription {
-            aic: held.cores[CoreKind::AIC.index()],
-            aiv: held.cores[CoreKind::AIV.index()],
-            gm_bytes: held.gm_bytes,
-            gm_free_bytes: held.gm_free_bytes,
-            kernels: count(held.kernels.len()),
-            builders: count(held.builders.len()),
-            name,
-        };
-        put(place, value);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(description, "description", || {
+            let device = handle::get(device)?;
+            let held = device.describe()?;
+            let mut name = [0; 16];
+            // The last byte stays zero.
+            for (to, from) in name.iter_mut().take(15).zip(held.name.bytes()) {
+                *to = c_char::try_from(from).unwrap_or(0);
+            }
+            let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            let value = DeviceDescription {
+                aic: held.cores[CoreKind::AIC.index()],
+                aiv: held.cores[CoreKind::AIV.index()],
+                gm_bytes: held.gm_bytes,
+                gm_free_bytes: held.gm_free_bytes,
+                kernels: count(held.kernels.len()),
+                builders: count(held.builders.len()),
+                name,
+            };
+            Ok(value)
+        })
+    }
 }

@@ -40,8 +40,9 @@ thread_local! {
 }
 
 /// Runs the body of a function of the interface: a failure or a panic becomes a status and the thread's last error.
-pub(crate) fn answer(body: impl FnOnce() -> Result<(), Failure>) -> i32 {
-    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+/// What the body gives is dropped.
+pub(crate) fn answer<T>(body: impl FnOnce() -> Result<T, Failure>) -> i32 {
+    let failure = match catch_unwind(AssertUnwindSafe(|| body().map(drop))) {
         Ok(Ok(())) => return 0,
         Ok(Err(failure)) => failure,
         Err(panic) => {
@@ -51,6 +52,23 @@ pub(crate) fn answer(body: impl FnOnce() -> Result<(), Failure>) -> i32 {
         }
     };
     remember(&failure)
+}
+
+/// As [`answer`]; what the body gives goes to `place`, which is looked at first.
+///
+/// # Safety
+/// As [`output`].
+pub(crate) unsafe fn answer_to<T>(
+    place: *mut T,
+    name: &str,
+    body: impl FnOnce() -> Result<T, Failure>,
+) -> i32 {
+    answer(|| {
+        // SAFETY: as the caller says.
+        let place = unsafe { output(place, name) }?;
+        put(place, body()?);
+        Ok(())
+    })
 }
 
 /// Makes a failure the thread's last error; gives its status.
@@ -79,7 +97,6 @@ pub(crate) fn c_text(text: &str) -> CString {
 ///
 /// # Safety
 /// `error` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
     // Not `answer`: a failure here would hide the error that is asked for.
@@ -105,7 +122,6 @@ pub unsafe extern "C" fn pto_last_error(error: *mut LastError) -> i32 {
 /// Forgets the last error of this thread.
 ///
 /// Thread safety: any thread; each has its own last error.
-// SAFETY: as for `pto_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_clear_error() {
     LAST.try_with(|last| *last.borrow_mut() = Texts::default()).unwrap_or_default();
@@ -144,7 +160,6 @@ fn column(code: i32, of: impl Fn(&'static Entry) -> &'static CString) -> *const 
 /// The name of a status, such as "OUT_OF_MEMORY"; empty if there is no such status.
 ///
 /// Thread safety: any thread. The text is valid for ever.
-// SAFETY: as for `pto_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_error_name(code: i32) -> *const c_char {
     column(code, |entry| &entry.name)
@@ -153,7 +168,6 @@ pub extern "C" fn pto_error_name(code: i32) -> *const c_char {
 /// What a status means; empty if there is no such status.
 ///
 /// Thread safety: any thread. The text is valid for ever.
-// SAFETY: as for `pto_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_error_sentence(code: i32) -> *const c_char {
     column(code, |entry| &entry.sentence)
@@ -162,7 +176,6 @@ pub extern "C" fn pto_error_sentence(code: i32) -> *const c_char {
 /// What to do about a status; empty if there is no such status.
 ///
 /// Thread safety: any thread. The text is valid for ever.
-// SAFETY: as for `pto_last_error`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_error_remedy(code: i32) -> *const c_char {
     column(code, |entry| &entry.remedy)
@@ -175,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_and_does_not_pass() {
-        let status = answer(|| panic!("on purpose"));
+        let status = answer::<()>(|| panic!("on purpose"));
         let mut error = std::mem::MaybeUninit::uninit();
         // SAFETY: the pointer is writable.
         assert_eq!(unsafe { pto_last_error(error.as_mut_ptr()) }, 0);

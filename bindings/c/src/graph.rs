@@ -6,9 +6,9 @@ use pto_host::abi::GmAddr;
 use pto_host::graph::TaskSpec;
 use pto_native::{Failure, GraphDraft, checked};
 
-use crate::argument::{output, put, put_if_wanted, values};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::argument::{put_if_wanted, values};
+use crate::error::{answer, answer_to};
+use crate::handle;
 
 /// A graph that is being built. Created by `pto_graph_create`, destroyed by `pto_graph_destroy`; it can be run any
 /// number of times, on any device, and tasks can be added between runs.
@@ -21,32 +21,30 @@ pub struct OpaqueGraph;
 ///
 /// # Safety
 /// `graph` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_graph_create(graph: *mut *mut OpaqueGraph) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(graph, "graph") }?;
-        let draft = Arc::new(Mutex::new(GraphDraft::default()));
-        put(place, handle::open(Object::Graph(draft)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(graph, "graph", || {
+            let draft = Arc::new(Mutex::new(GraphDraft::default()));
+            Ok(handle::open(draft))
+        })
+    }
 }
 
 /// Destroys a graph.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread; a run that uses the graph keeps it.
-// SAFETY: as for `pto_graph_create`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_graph_destroy(graph: *mut OpaqueGraph) -> i32 {
-    answer(|| handle::close(graph, "graph").map(drop))
+    answer(|| handle::close(graph))
 }
 
 fn on<R>(
     graph: *const OpaqueGraph,
     act: impl FnOnce(&mut GraphDraft) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    let graph = handle::graph(graph)?;
+    let graph = handle::get(graph)?;
     let mut draft = graph.lock().unwrap_or_else(PoisonError::into_inner);
     act(&mut draft)
 }
@@ -59,7 +57,6 @@ fn on<R>(
 ///
 /// # Safety
 /// `args` is null or readable for `num_args` words; `task` is null or writable.
-// SAFETY: as for `pto_graph_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_graph_add_task(
     graph: *const OpaqueGraph,
@@ -69,25 +66,23 @@ pub unsafe extern "C" fn pto_graph_add_task(
     num_args: u32,
     task: *mut i32,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         let (func_id, kind) = checked(func_id.into(), core_type.into())?;
         // SAFETY: the caller vouches for the pointers, here and below.
         let args = unsafe { values(args, num_args.into(), "args") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(task, "task") }?;
         let spec = TaskSpec { func_id, kind, args, kernel: GmAddr::NULL };
         let id = on(graph, |graph| graph.add_task(spec))?;
         // The limit of tasks is far below the sign.
-        put(place, i32::try_from(id).unwrap_or(i32::MAX));
-        Ok(())
-    })
+        Ok(i32::try_from(id).unwrap_or(i32::MAX))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(task, "task", body) }
 }
 
 /// Makes task `consumer` wait for task `producer`.
 ///
 /// Fails with INVALID_HANDLE, BUILD_UNKNOWN_TASK, BUILD_SELF_EDGE; nothing was added. A cycle is found when the graph is
 /// run. Thread safety: any thread; calls on one graph follow one another.
-// SAFETY: as for `pto_graph_create`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_graph_add_edge(
     graph: *const OpaqueGraph,
@@ -103,7 +98,6 @@ pub extern "C" fn pto_graph_add_edge(
 ///
 /// # Safety
 /// `tasks` and `edges` are null or writable.
-// SAFETY: as for `pto_graph_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_graph_size(
     graph: *const OpaqueGraph,

@@ -54,7 +54,6 @@ fn fixed<const N: usize>(text: &str) -> [c_char; N] {
 ///
 /// # Safety
 /// `device` is null or a C string; `paths` is null or has `count` C strings; `generation` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_flash(
     device: *const c_char,
@@ -87,7 +86,6 @@ pub unsafe extern "C" fn pto_flash(
 ///
 /// # Safety
 /// `device` is null or a C string; `list` is null or writable for `capacity` entries; `count` is null or writable.
-// SAFETY: as for `pto_flash`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_flashed(
     device: *const c_char,
@@ -131,7 +129,6 @@ pub unsafe extern "C" fn pto_flashed(
 ///
 /// # Safety
 /// `device` is null or a C string; `generation` is null or writable.
-// SAFETY: as for `pto_flash`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_rollback(device: *const c_char, generation: *mut u32) -> i32 {
     answer(|| {

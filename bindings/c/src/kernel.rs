@@ -18,7 +18,7 @@ use crate::handle;
 pub type KernelFunction = Option<unsafe extern "C" fn(args: *mut i64)>;
 
 fn register(device: *const OpaqueDevice, func_id: FuncId, kernel: Kernel) -> Result<(), Failure> {
-    let device = handle::device(device)?;
+    let device = handle::get(device)?;
     Ok(device.with(|device| device.register_kernel(func_id, kernel))??)
 }
 
@@ -29,7 +29,6 @@ fn register(device: *const OpaqueDevice, func_id: FuncId, kernel: Kernel) -> Res
 ///
 /// # Safety
 /// `name` is null or a C string. `entry` stays loaded as long as the process lives.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_register_kernel_function(
     device: *const OpaqueDevice,
@@ -59,7 +58,6 @@ pub unsafe extern "C" fn pto_register_kernel_function(
 ///
 /// # Safety
 /// `name` and `symbol` are null or C strings; `object` is null or readable for `bytes` bytes.
-// SAFETY: as for `pto_register_kernel_function`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_register_kernel_object(
     device: *const OpaqueDevice,
@@ -90,7 +88,6 @@ pub unsafe extern "C" fn pto_register_kernel_object(
 ///
 /// # Safety
 /// `name`, `path` and `symbol` are null or C strings.
-// SAFETY: as for `pto_register_kernel_function`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_register_kernel_file(
     device: *const OpaqueDevice,
@@ -116,10 +113,9 @@ pub unsafe extern "C" fn pto_register_kernel_file(
 /// Registers every kernel of the library under its own func id (`pto list kernels`); all of them or none.
 ///
 /// Fails with INVALID_HANDLE, DUPLICATE_FUNC_ID, BUSY. Thread safety: any thread; waits for a run to end.
-// SAFETY: as for `pto_register_kernel_function`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_register_library(device: *const OpaqueDevice) -> i32 {
-    answer(|| Ok(handle::device(device)?.with(|device| device.register_library())??))
+    answer(|| Ok(handle::get(device)?.with(|device| device.register_library())??))
 }
 
 /// Registers the library kernel `kernel` under a func id of the caller's choice.
@@ -129,7 +125,6 @@ pub extern "C" fn pto_register_library(device: *const OpaqueDevice) -> i32 {
 ///
 /// # Safety
 /// `kernel` is null or a C string.
-// SAFETY: as for `pto_register_kernel_function`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_register_library_kernel(
     device: *const OpaqueDevice,
@@ -148,11 +143,10 @@ pub unsafe extern "C" fn pto_register_library_kernel(
 ///
 /// Fails with INVALID_HANDLE, BUILD_UNKNOWN_FUNC, FUNC_ID_NOT_REGISTERED, BUSY. Thread safety: any thread; waits for a
 /// run to end.
-// SAFETY: as for `pto_register_kernel_function`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_unregister_kernel(device: *const OpaqueDevice, func_id: i32) -> i32 {
     answer(|| {
         let (func_id, _) = checked(func_id.into(), 0)?;
-        Ok(handle::device(device)?.with(|device| device.unregister_kernel(func_id))??)
+        Ok(handle::get(device)?.with(|device| device.unregister_kernel(func_id))??)
     })
 }

@@ -1,14 +1,17 @@
 //! Streams that launch kernels and copy, and what is captured of them.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 use std::time::Duration;
 
-use pto_host::session::HostBuffer;
+use pto_host::abi::{FuncId, GmAddr};
+use pto_host::session::{HostBuffer, ValueTest};
+use pto_native::stitch::{TensorRecording, element_type, reduction, value_test};
 use pto_native::{Failure, FailureKind};
 
-use crate::argument::{bytes_to_fill, output, put, text, values};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::argument::{bytes_to_fill, invalid, text, values};
+use crate::error::{answer, answer_to};
+use crate::handle;
 use crate::session::OpaqueSession;
 
 /// A stream of a session that launches kernels. Opened by `pto_kernel_stream_open`, closed by `pto_kernel_stream_close`.
@@ -43,28 +46,25 @@ pub struct RecordingBinding {
 ///
 /// # Safety
 /// `stream` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_open(
     session: *const OpaqueSession,
     stream: *mut *mut OpaqueKernelStream,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(stream, "stream") }?;
-        let opened = handle::session(session)?.kernel_stream()?;
-        put(place, handle::open(Object::KernelStream(opened)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(stream, "stream", || {
+            Ok(handle::open(Arc::new(handle::get(session)?.session().stream()?)))
+        })
+    }
 }
 
 /// Closes a stream; what was launched still runs.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_close(stream: *mut OpaqueKernelStream) -> i32 {
-    answer(|| handle::close(stream, "kernel stream").map(drop))
+    answer(|| handle::close(stream))
 }
 
 /// Launches a kernel that the device has, in so many blocks. The kernels of the library have the func ids that `pto list kernels` shows; tensors are given by their
@@ -74,7 +74,6 @@ pub extern "C" fn pto_kernel_stream_close(stream: *mut OpaqueKernelStream) -> i3
 ///
 /// # Safety
 /// `args` is null or valid for as many values as `arg_count` says.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_launch(
     stream: *const OpaqueKernelStream,
@@ -86,7 +85,10 @@ pub unsafe extern "C" fn pto_kernel_stream_launch(
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let args = unsafe { values(args, arg_count.into(), "args") }?;
-        handle::kernel_stream(stream)?.launch(func_id, blocks, args)
+        let func_id = u16::try_from(func_id).map_err(|_| {
+            invalid(format!("there is no func id {func_id}; the largest one is {}", u16::MAX))
+        })?;
+        Ok(handle::get(stream)?.launch_blocks(FuncId(func_id), blocks, args)?)
     })
 }
 
@@ -97,7 +99,6 @@ pub unsafe extern "C" fn pto_kernel_stream_launch(
 ///
 /// # Safety
 /// `from` is null, or readable for `bytes` bytes for as long as said.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_copy_to_device(
     stream: *const OpaqueKernelStream,
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn pto_kernel_stream_copy_to_device(
     answer(|| {
         // SAFETY: the caller vouches for the bytes; a copy to the device only reads them.
         let from = unsafe { foreign(from.cast_mut(), bytes, "from") }?;
-        handle::kernel_stream(stream)?.copy_to_device(to, from)
+        Ok(handle::get(stream)?.copy_to_device(GmAddr(to), from)?)
     })
 }
 
@@ -118,7 +119,6 @@ pub unsafe extern "C" fn pto_kernel_stream_copy_to_device(
 ///
 /// # Safety
 /// `to` is null, or writable for `bytes` bytes until the copy is over, and of a recording until it is closed and its launches are over.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_copy_from_device(
     stream: *const OpaqueKernelStream,
@@ -129,14 +129,13 @@ pub unsafe extern "C" fn pto_kernel_stream_copy_from_device(
     answer(|| {
         // SAFETY: the caller vouches for the bytes.
         let to = unsafe { foreign(to, bytes, "to") }?;
-        handle::kernel_stream(stream)?.copy_from_device(from, &to)
+        Ok(handle::get(stream)?.copy_from_device(GmAddr(from), &to)?)
     })
 }
 
 /// Copies `bytes` bytes on the device; the two places do not overlap.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_copy(
     stream: *const OpaqueKernelStream,
@@ -144,13 +143,12 @@ pub extern "C" fn pto_kernel_stream_copy(
     to: u64,
     bytes: u64,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.copy_on_device(from, to, bytes))
+    answer(|| Ok(handle::get(stream)?.copy_on_device(GmAddr(from), GmAddr(to), bytes)?))
 }
 
 /// Fills `bytes` bytes of the device with `byte`.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_fill(
     stream: *const OpaqueKernelStream,
@@ -158,7 +156,7 @@ pub extern "C" fn pto_kernel_stream_fill(
     byte: u8,
     bytes: u64,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.fill(to, byte, bytes))
+    answer(|| Ok(handle::get(stream)?.fill(GmAddr(to), byte, bytes)?))
 }
 
 /// Reduces `bytes` bytes at `from` on the device into those at `to`: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
@@ -167,7 +165,6 @@ pub extern "C" fn pto_kernel_stream_fill(
 ///
 /// # Safety
 /// `how` and `dtype` are null or strings that end with a zero.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_reduce(
     stream: *const OpaqueKernelStream,
@@ -182,7 +179,8 @@ pub unsafe extern "C" fn pto_kernel_stream_reduce(
         let how = unsafe { text(how, "how") }?;
         // SAFETY: as above.
         let dtype = unsafe { text(dtype, "dtype") }?;
-        handle::kernel_stream(stream)?.reduce((how, dtype), (from, to), bytes)
+        let how = (reduction(how)?, element_type(dtype)?);
+        Ok(handle::get(stream)?.reduce(how, GmAddr(from), GmAddr(to), bytes)?)
     })
 }
 
@@ -195,7 +193,6 @@ pub type StreamFunction = Option<unsafe extern "C" fn(user: *mut c_void)>;
 ///
 /// # Safety
 /// `function` may be called on any thread with `user` until the command is over, and of a recording until it is closed and its launches are over.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_call(
     stream: *const OpaqueKernelStream,
@@ -207,37 +204,37 @@ pub unsafe extern "C" fn pto_kernel_stream_call(
             Failure::new(FailureKind::NULL_ARGUMENT, "`function` is null".to_owned())
         })?;
         let user = user.expose_provenance();
-        handle::kernel_stream(stream)?.call(move || {
+        let stream = handle::get(stream)?;
+        let called = move || {
             // SAFETY: the caller vouches for the function and for what it is given.
             unsafe { function(std::ptr::with_exposed_provenance_mut(user)) };
-        })
+        };
+        Ok(stream.call_each(called)?)
     })
 }
 
 /// Writes a word of 64 bits of the device.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_write_value(
     stream: *const OpaqueKernelStream,
     at: u64,
     value: u64,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.write_value(at, value))
+    answer(|| Ok(handle::get(stream)?.write_value(GmAddr(at), value)?))
 }
 
 /// Makes the stream wait until a word of 64 bits of the device has this value, whoever writes it.
 ///
 /// Fails with INVALID_HANDLE, INVALID_ARGUMENT, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_wait_value(
     stream: *const OpaqueKernelStream,
     at: u64,
     value: u64,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.wait_value(at, "equal", value))
+    answer(|| Ok(handle::get(stream)?.wait_value(GmAddr(at), ValueTest::EQUAL, value)?))
 }
 
 /// Makes the stream wait until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (the word and the value have a bit in
@@ -247,7 +244,6 @@ pub extern "C" fn pto_kernel_stream_wait_value(
 ///
 /// # Safety
 /// `test` is null or a string that ends with a zero.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_wait_value_test(
     stream: *const OpaqueKernelStream,
@@ -258,32 +254,30 @@ pub unsafe extern "C" fn pto_kernel_stream_wait_value_test(
     answer(|| {
         // SAFETY: the caller vouches for the string.
         let test = unsafe { text(test, "test") }?;
-        handle::kernel_stream(stream)?.wait_value(at, test, value)
+        Ok(handle::get(stream)?.wait_value(GmAddr(at), value_test(test)?, value)?)
     })
 }
 
 /// Raises a flag.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_notify(
     stream: *const OpaqueKernelStream,
     notify: *const OpaqueNotify,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.notify(&*handle::notify(notify)?))
+    answer(|| Ok(handle::get(stream)?.notify(&handle::get(notify)?)?))
 }
 
 /// Waits until a flag is raised, and lowers it. One stream at a time may wait for it.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_wait_notify(
     stream: *const OpaqueKernelStream,
     notify: *const OpaqueNotify,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.wait_notify(&*handle::notify(notify)?))
+    answer(|| Ok(handle::get(stream)?.wait_notify(&handle::get(notify)?)?))
 }
 
 /// Memory of the caller, for a copy.
@@ -300,37 +294,34 @@ unsafe fn foreign(start: *mut c_void, bytes: u64, name: &str) -> Result<HostBuff
 /// Records an event when everything before it is over.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_record(
     stream: *const OpaqueKernelStream,
     event: *const OpaqueEvent,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.record(&*handle::event(event)?))
+    answer(|| Ok(handle::get(stream)?.record(&handle::get(event)?)?))
 }
 
 /// Waits for the last record of an event. A stream that waits for an event of a capture takes part in the capture.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_wait(
     stream: *const OpaqueKernelStream,
     event: *const OpaqueEvent,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.wait(&*handle::event(event)?))
+    answer(|| Ok(handle::get(stream)?.wait(&handle::get(event)?)?))
 }
 
 /// Resets an event when everything before it is over: it is not complete until it is recorded again.
 ///
 /// Fails with INVALID_HANDLE, OTHER_SESSION, STREAM_STOPPED, SESSION (the stream is captured). Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_reset(
     stream: *const OpaqueKernelStream,
     event: *const OpaqueEvent,
 ) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.reset(&*handle::event(event)?))
+    answer(|| Ok(handle::get(stream)?.reset(&handle::get(event)?)?))
 }
 
 /// Whether everything is over that was asked of the stream: `is_idle` is 1 then, and 0 otherwise. It waits for nothing, and tells no failure.
@@ -339,39 +330,29 @@ pub extern "C" fn pto_kernel_stream_reset(
 ///
 /// # Safety
 /// `is_idle` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_query(
     stream: *const OpaqueKernelStream,
     is_idle: *mut u32,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(is_idle, "is_idle") }?;
-        put(place, handle::kernel_stream(stream)?.query()?.into());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(is_idle, "is_idle", || Ok(handle::get(stream)?.query()?.into())) }
 }
 
 /// Drops the commands that have not begun; whoever waits for the stream is told STREAM_ABORTED.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_abort(stream: *const OpaqueKernelStream) -> i32 {
-    answer(|| {
-        handle::kernel_stream(stream)?.abort();
-        Ok(())
-    })
+    answer(|| Ok(handle::get(stream)?.abort()))
 }
 
 /// From here on, what the stream is asked is written down and not done.
 ///
 /// Fails with INVALID_HANDLE, SESSION (the stream is captured already). Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_begin_capture(stream: *const OpaqueKernelStream) -> i32 {
-    answer(|| handle::kernel_stream(stream)?.begin_capture())
+    answer(|| Ok(handle::get(stream)?.begin_capture()?))
 }
 
 /// Ends the capture that was begun on this stream: `recording` is what was asked meanwhile, on this stream and on those that joined by events.
@@ -380,19 +361,18 @@ pub extern "C" fn pto_kernel_stream_begin_capture(stream: *const OpaqueKernelStr
 ///
 /// # Safety
 /// `recording` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_end_capture(
     stream: *const OpaqueKernelStream,
     recording: *mut *mut OpaqueRecording,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(recording, "recording") }?;
-        let ended = handle::kernel_stream(stream)?.end_capture()?;
-        put(place, handle::open(Object::Recording(ended)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(recording, "recording", || {
+            let ended = TensorRecording::end(&*handle::get(stream)?)?;
+            Ok(handle::open(Arc::new(ended)))
+        })
+    }
 }
 
 /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. Each binding puts an address in the place of one that was an argument while the stream was captured. What stands at the
@@ -403,7 +383,6 @@ pub unsafe extern "C" fn pto_kernel_stream_end_capture(
 ///
 /// # Safety
 /// `bindings` is null or valid for as many values as `binding_count` says.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_kernel_stream_launch_recording(
     stream: *const OpaqueKernelStream,
@@ -414,9 +393,9 @@ pub unsafe extern "C" fn pto_kernel_stream_launch_recording(
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let bindings = unsafe { values(bindings, binding_count.into(), "bindings") }?;
-        let bindings: Vec<_> = bindings.iter().map(|binding| (binding.from, binding.to)).collect();
-        let recording = handle::recording(recording)?;
-        handle::kernel_stream(stream)?.launch_recording(&recording, &bindings)
+        let bindings = bindings.iter().map(|one| (GmAddr(one.from), GmAddr(one.to)));
+        let bindings: Vec<_> = bindings.collect();
+        handle::get(recording)?.launch(&*handle::get(stream)?, &bindings)
     })
 }
 
@@ -424,7 +403,6 @@ pub unsafe extern "C" fn pto_kernel_stream_launch_recording(
 ///
 /// Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its post-mortem. A failure is told
 /// once. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_synchronize(
     stream: *const OpaqueKernelStream,
@@ -432,17 +410,16 @@ pub extern "C" fn pto_kernel_stream_synchronize(
 ) -> i32 {
     answer(|| {
         let limit = (limit_ns != u64::MAX).then(|| Duration::from_nanos(limit_ns));
-        handle::kernel_stream(stream)?.synchronize(limit)
+        Ok(handle::get(stream)?.synchronize_within(limit)?)
     })
 }
 
 /// Closes a recording; launches of it still run.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_recording_close(recording: *mut OpaqueRecording) -> i32 {
-    answer(|| handle::close(recording, "recording").map(drop))
+    answer(|| handle::close(recording))
 }
 
 /// Opens an event that was never recorded.
@@ -451,28 +428,23 @@ pub extern "C" fn pto_recording_close(recording: *mut OpaqueRecording) -> i32 {
 ///
 /// # Safety
 /// `event` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_event_open(
     session: *const OpaqueSession,
     event: *mut *mut OpaqueEvent,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(event, "event") }?;
-        let opened = handle::session(session)?.event()?;
-        put(place, handle::open(Object::Event(opened)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(event, "event", || Ok(handle::open(handle::get(session)?.session().event()?)))
+    }
 }
 
 /// Closes an event.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_event_close(event: *mut OpaqueEvent) -> i32 {
-    answer(|| handle::close(event, "event").map(drop))
+    answer(|| handle::close(event))
 }
 
 /// Whether the last record of an event is complete: `is_complete` is 1 then, and 0 otherwise. An event that was never recorded is complete, and one that was reset is not.
@@ -481,15 +453,12 @@ pub extern "C" fn pto_event_close(event: *mut OpaqueEvent) -> i32 {
 ///
 /// # Safety
 /// `is_complete` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_event_query(event: *const OpaqueEvent, is_complete: *mut u32) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(is_complete, "is_complete") }?;
-        put(place, handle::event(event)?.is_complete().into());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(is_complete, "is_complete", || Ok(handle::get(event)?.is_complete().into()))
+    }
 }
 
 /// Opens a flag that is not raised.
@@ -498,19 +467,15 @@ pub unsafe extern "C" fn pto_event_query(event: *const OpaqueEvent, is_complete:
 ///
 /// # Safety
 /// `notify` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_notify_open(
     session: *const OpaqueSession,
     notify: *mut *mut OpaqueNotify,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(notify, "notify") }?;
-        let opened = handle::session(session)?.notify()?;
-        put(place, handle::open(Object::Notify(opened)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(notify, "notify", || Ok(handle::open(handle::get(session)?.session().notify()?)))
+    }
 }
 
 /// Where the word of a flag is on the device: 1 means raised. A kernel may raise it as well.
@@ -519,22 +484,16 @@ pub unsafe extern "C" fn pto_notify_open(
 ///
 /// # Safety
 /// `address` is null or writable.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_notify_address(notify: *const OpaqueNotify, address: *mut u64) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(address, "address") }?;
-        put(place, handle::notify(notify)?.address());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(address, "address", || Ok(handle::get(notify)?.address().0)) }
 }
 
 /// Closes a flag. The commands that use it have to be over.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_kernel_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_notify_close(notify: *mut OpaqueNotify) -> i32 {
-    answer(|| handle::close(notify, "notify").map(drop))
+    answer(|| handle::close(notify))
 }

@@ -74,7 +74,6 @@ impl Log for Host {
 ///
 /// # Safety
 /// `callback` may be called on any thread with `user` until it is replaced.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_set_log_callback(
     callback: LogCallback,

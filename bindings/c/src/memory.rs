@@ -4,9 +4,9 @@ use std::ffi::c_void;
 
 use pto_host::abi::GmAddr;
 
-use crate::argument::{bytes_to_fill, output, put, values};
+use crate::argument::{bytes_to_fill, values};
 use crate::device::OpaqueDevice;
-use crate::error::answer;
+use crate::error::{answer, answer_to};
 use crate::handle;
 
 /// Allocates global memory, aligned to 64 bytes and not initialised; its address is in `address`.
@@ -15,30 +15,28 @@ use crate::handle;
 ///
 /// # Safety
 /// `address` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_device_malloc(
     device: *const OpaqueDevice,
     bytes: u64,
     address: *mut u64,
 ) -> i32 {
-    answer(|| {
-        let device = handle::device(device)?;
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(address, "address") }?;
-        put(place, device.memory().alloc(bytes)?.0);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(address, "address", || {
+            let device = handle::get(device)?;
+            Ok(device.memory().alloc(bytes)?.0)
+        })
+    }
 }
 
 /// Frees what `pto_device_malloc` gave. It is nobody's at once: a second call fails, and so do copies. Where a run is on, which
 /// may use it, it can be allocated again when that run has ended.
 ///
 /// Fails with INVALID_HANDLE, DOUBLE_FREE, FOREIGN_POINTER. Thread safety: any thread, also during a run.
-// SAFETY: as for `pto_device_malloc`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_device_free(device: *const OpaqueDevice, address: u64) -> i32 {
-    answer(|| Ok(handle::device(device)?.memory().free(GmAddr(address))?))
+    answer(|| Ok(handle::get(device)?.memory().free(GmAddr(address))?))
 }
 
 /// Copies `bytes` bytes to the device, into one live allocation.
@@ -48,7 +46,6 @@ pub extern "C" fn pto_device_free(device: *const OpaqueDevice, address: u64) -> 
 ///
 /// # Safety
 /// `from` is null or readable for `bytes` bytes.
-// SAFETY: as for `pto_device_malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_copy_to_device(
     device: *const OpaqueDevice,
@@ -57,7 +54,7 @@ pub unsafe extern "C" fn pto_copy_to_device(
     bytes: u64,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the pointer.
         let from = unsafe { values(from.cast::<u8>(), bytes, "from") }?;
         Ok(device.memory().copy_to_device(GmAddr(to), from)?)
@@ -71,7 +68,6 @@ pub unsafe extern "C" fn pto_copy_to_device(
 ///
 /// # Safety
 /// `to` is null or writable for `bytes` bytes.
-// SAFETY: as for `pto_device_malloc`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_copy_from_device(
     device: *const OpaqueDevice,
@@ -80,7 +76,7 @@ pub unsafe extern "C" fn pto_copy_from_device(
     bytes: u64,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the pointer.
         let to = unsafe { bytes_to_fill(to, bytes, "to") }?;
         Ok(device.memory().copy_from_device(GmAddr(from), to)?)

@@ -9,9 +9,9 @@ use pto_native::Failure;
 
 use std::ffi::c_char;
 
-use crate::argument::{invalid, output, put};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::argument::invalid;
+use crate::error::{answer, answer_to};
+use crate::handle;
 
 /// A run's remote control. Created by `pto_control_create`, destroyed by `pto_control_destroy`; serves one run at a time.
 #[derive(Debug)]
@@ -87,15 +87,10 @@ pub struct RunReport {
 ///
 /// # Safety
 /// `options` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_run_options_init(options: *mut RunOptions) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(options, "options") }?;
-        put(place, RunOptions::default());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(options, "options", || Ok(RunOptions::default())) }
 }
 
 impl Default for RunOptions {
@@ -186,7 +181,7 @@ impl RunOptions {
 
     /// The control that the run obeys.
     pub(crate) fn control(&self) -> Result<RunControl, Failure> {
-        if self.control.is_null() { Ok(RunControl::new()) } else { handle::control(self.control) }
+        if self.control.is_null() { Ok(RunControl::new()) } else { handle::get(self.control) }
     }
 }
 
@@ -213,35 +208,28 @@ impl RunReport {
 ///
 /// # Safety
 /// `control` is null or writable.
-// SAFETY: as for `pto_run_options_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_control_create(control: *mut *mut OpaqueControl) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(control, "control") }?;
-        put(place, handle::open(Object::Control(RunControl::new())));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(control, "control", || Ok(handle::open(RunControl::new()))) }
 }
 
 /// Destroys a run's remote control; a run that has it goes on.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_run_options_init`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_control_destroy(control: *mut OpaqueControl) -> i32 {
-    answer(|| handle::close(control, "run control").map(drop))
+    answer(|| handle::close(control))
 }
 
 /// Ends the run that has this control: tasks that are on cores finish, no other one starts, and the run returns
 /// RUN_CANCELLED. A run that is started with it afterwards ends at once.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread; that is what it is for.
-// SAFETY: as for `pto_run_options_init`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_control_cancel(control: *const OpaqueControl) -> i32 {
     answer(|| {
-        handle::control(control)?.cancel();
+        handle::get(control)?.cancel();
         Ok(())
     })
 }

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pto_host::abi::numbers::Counted;
 use pto_host::whole_file::write_whole;
 use pto_host::workloads::program::{Program, Role};
-use pto_native::stitch::Choices;
+use pto_native::stitch::{Choices, load};
 use pto_native::{Failure, FailureKind};
 
-use crate::argument::{invalid, output, put, text, values};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::argument::{invalid, text, values};
+use crate::error::{answer, answer_to};
+use crate::handle;
 use crate::session::OpaqueSession;
 use crate::tensor::{Layout, TensorDescription, described, layout_of};
 
@@ -26,7 +26,7 @@ pub struct OpaqueProgram;
 pub struct OpaqueLoadedProgram;
 
 pub(crate) fn opened(program: Program) -> *mut OpaqueProgram {
-    handle::open(Object::Program(Arc::new(Mutex::new(program))))
+    handle::open(Arc::new(Mutex::new(program)))
 }
 
 /// Reads a program file. Nothing in it is trusted: what does not fit is refused, with what was found and what is wanted.
@@ -35,22 +35,20 @@ pub(crate) fn opened(program: Program) -> *mut OpaqueProgram {
 ///
 /// # Safety
 /// `path` is null or a C string; `program` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_read(
     path: *const c_char,
     program: *mut *mut OpaqueProgram,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let path = unsafe { text(path, "path") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(program, "program") }?;
         let file = std::fs::read(path).map_err(|error| in_file(path, &error))?;
         let read = Program::from_bytes(&file).map_err(|error| in_file(path, &error))?;
-        put(place, opened(read));
-        Ok(())
-    })
+        Ok(opened(read))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(program, "program", body) }
 }
 
 fn in_file(path: &str, error: &dyn std::fmt::Display) -> Failure {
@@ -64,36 +62,33 @@ fn in_file(path: &str, error: &dyn std::fmt::Display) -> Failure {
 ///
 /// # Safety
 /// `workload` is null or a C string; `program` is null or writable.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_of_text(
     workload: *const c_char,
     program: *mut *mut OpaqueProgram,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let workload = unsafe { text(workload, "workload") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(program, "program") }?;
-        put(place, opened(Choices::default().program_of_text(workload)?));
-        Ok(())
-    })
+        Ok(opened(Choices::default().program_of_text(workload)?))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(program, "program", body) }
 }
 
 /// Destroys a program. Loaded ones stay.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_destroy(program: *mut OpaqueProgram) -> i32 {
-    answer(|| handle::close(program, "program").map(drop))
+    answer(|| handle::close(program))
 }
 
 fn changed(
     program: *const OpaqueProgram,
     change: impl FnOnce(Program) -> Result<Program, Failure>,
 ) -> Result<(), Failure> {
-    let program = handle::program(program)?;
+    let program = handle::get(program)?;
     let mut held = program.lock().unwrap_or_else(PoisonError::into_inner);
     *held = change(held.clone())?;
     Ok(())
@@ -105,7 +100,6 @@ fn changed(
 ///
 /// # Safety
 /// `tensor` and `role` are null or C strings.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_set_role(
     program: *const OpaqueProgram,
@@ -130,7 +124,6 @@ pub unsafe extern "C" fn pto_program_set_role(
 ///
 /// # Safety
 /// `tensor` and `layout` are null or C strings.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_set_layout(
     program: *const OpaqueProgram,
@@ -152,7 +145,6 @@ pub unsafe extern "C" fn pto_program_set_layout(
 ///
 /// # Safety
 /// `tensor` is null or a C string; `elements` is null or readable for `bytes` bytes.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_set_constant(
     program: *const OpaqueProgram,
@@ -175,7 +167,6 @@ pub unsafe extern "C" fn pto_program_set_constant(
 ///
 /// # Safety
 /// `path` is null or a C string.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_save(
     program: *const OpaqueProgram,
@@ -184,7 +175,7 @@ pub unsafe extern "C" fn pto_program_save(
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let path = unsafe { text(path, "path") }?;
-        let program = handle::program(program)?;
+        let program = handle::get(program)?;
         let file = program.lock().unwrap_or_else(PoisonError::into_inner).to_bytes();
         let written = write_whole(Path::new(path), |to| to.write_all(&file));
         written.map_err(|error| in_file(path, &error))
@@ -197,33 +188,33 @@ pub unsafe extern "C" fn pto_program_save(
 ///
 /// # Safety
 /// `tensor` is null or writable.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_tensor(
     program: *const OpaqueProgram,
     number: u32,
     tensor: *mut TensorDescription,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(tensor, "tensor") }?;
-        let program = handle::program(program)?;
-        let program = program.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = program.tensors().len();
-        let found = usize::try_from(number).ok().and_then(|number| program.tensors().get(number));
-        let found = found.ok_or_else(|| {
-            let count = Counted(count as u64, "tensor");
-            invalid(format!("number is {number}, and the program has {count}"))
-        })?;
-        let value = described(
-            (&found.name, found.role.name()),
-            (found.dtype, &found.shape),
-            &found.layout.to_string(),
-            found.bytes(),
-        );
-        put(place, value);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(tensor, "tensor", || {
+            let program = handle::get(program)?;
+            let program = program.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = program.tensors().len();
+            let found =
+                usize::try_from(number).ok().and_then(|number| program.tensors().get(number));
+            let found = found.ok_or_else(|| {
+                let count = Counted(count as u64, "tensor");
+                invalid(format!("number is {number}, and the program has {count}"))
+            })?;
+            let value = described(
+                (&found.name, found.role.name()),
+                (found.dtype, &found.shape),
+                &found.layout.to_string(),
+                found.bytes(),
+            );
+            Ok(value)
+        })
+    }
 }
 
 /// The layout that a loaded program needs of a tensor.
@@ -232,22 +223,20 @@ pub unsafe extern "C" fn pto_program_tensor(
 ///
 /// # Safety
 /// `tensor` is null or a C string; `layout` is null or writable.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_loaded_program_layout(
     program: *const OpaqueLoadedProgram,
     tensor: *const c_char,
     layout: *mut Layout,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let name = unsafe { text(tensor, "tensor") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(layout, "layout") }?;
-        let program = handle::loaded(program)?;
-        put(place, layout_of(&program.input_layout(name)?.to_string()));
-        Ok(())
-    })
+        let program = handle::get(program)?;
+        Ok(layout_of(&program.input_layout(name)?.to_string()))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(layout, "layout", body) }
 }
 
 /// Puts a program and its constants into the memory of the device of a session.
@@ -256,29 +245,26 @@ pub unsafe extern "C" fn pto_loaded_program_layout(
 ///
 /// # Safety
 /// `loaded` is null or writable.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_load(
     session: *const OpaqueSession,
     program: *const OpaqueProgram,
     loaded: *mut *mut OpaqueLoadedProgram,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(loaded, "loaded") }?;
-        let session = handle::session(session)?;
-        let program = handle::program(program)?;
-        let program = program.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        put(place, handle::open(Object::Loaded(session.load(program)?)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(loaded, "loaded", || {
+            let (session, program) = (handle::get(session)?, handle::get(program)?);
+            let program = program.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            Ok(handle::open(load(&session, program)?))
+        })
+    }
 }
 
 /// Lets a loaded program go; its memory is free when its runs are over.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_program_read`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_loaded_program_release(program: *mut OpaqueLoadedProgram) -> i32 {
-    answer(|| handle::close(program, "loaded program").map(drop))
+    answer(|| handle::close(program))
 }

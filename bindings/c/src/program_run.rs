@@ -2,11 +2,11 @@
 
 use std::ffi::c_char;
 
-use pto_native::stitch::{Number, Request};
+use pto_native::stitch::{Number, Request, SharedTensor};
 
 use crate::argument::{invalid, text, values};
 use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::handle;
 use crate::program::OpaqueLoadedProgram;
 use crate::program_stream::OpaqueProgramStream;
 use crate::tensor::OpaqueTensor;
@@ -59,7 +59,6 @@ pub struct ProgramOutput {
 /// # Safety
 /// `tensors`, `numbers` and `outputs` are null or valid for as many values as their counts say, and `outputs` writable; their texts are null or C
 /// strings.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_run(
     stream: *const OpaqueProgramStream,
@@ -72,7 +71,7 @@ pub unsafe extern "C" fn pto_program_run(
     output_count: u32,
 ) -> i32 {
     answer(|| {
-        let (stream, program) = (handle::stream(stream)?, handle::loaded(program)?);
+        let (stream, program) = (handle::get(stream)?, handle::get(program)?);
         // SAFETY: the caller vouches for the pointers, here and below.
         let tensors = unsafe { values(tensors, tensor_count.into(), "tensors") }?;
         // SAFETY: as above.
@@ -83,7 +82,7 @@ pub unsafe extern "C" fn pto_program_run(
         for one in tensors {
             // SAFETY: as above.
             let name = unsafe { text(one.name, "tensors.name") }?;
-            let tensor = handle::tensor(one.tensor)?;
+            let tensor = handle::get(one.tensor)?;
             match one.is_given {
                 0 => request.lend(name, tensor),
                 1 => request.give(name, tensor),
@@ -108,11 +107,11 @@ pub unsafe extern "C" fn pto_program_run(
         let name_of = |one: &ProgramOutput| unsafe { text(one.name, "outputs.name") };
         let names: Vec<&str> = asked.iter().map(name_of).collect::<Result<_, _>>()?;
         request.check_outputs(program.program(), &names)?;
-        let mut results = stream.run(&program, &request)?;
+        let mut results = SharedTensor::run(&stream, &program, &request)?;
         for (number, name) in names.iter().enumerate() {
             let place = results.iter().position(|(known, _)| known == name);
             let opened = place.map(|place| results.swap_remove(place).1);
-            let opened = opened.map(|tensor| handle::open(Object::Tensor(tensor)));
+            let opened = opened.map(|tensor| handle::open(tensor));
             // SAFETY: within the outputs, which are as many as the names.
             let output = unsafe { outputs.add(number) };
             // SAFETY: the caller says that it is writable, and nobody here looks at it any more.

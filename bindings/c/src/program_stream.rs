@@ -1,10 +1,10 @@
 //! Streams that run programs.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::argument::{output, put};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::error::{answer, answer_to};
+use crate::handle;
 use crate::session::OpaqueSession;
 
 /// A stream of a session that runs programs. Opened by `pto_program_stream_open`, closed by `pto_program_stream_close`.
@@ -18,46 +18,42 @@ pub struct OpaqueProgramStream;
 ///
 /// # Safety
 /// `stream` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_stream_open(
     session: *const OpaqueSession,
     overlap: u32,
     stream: *mut *mut OpaqueProgramStream,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(stream, "stream") }?;
-        let overlap = usize::try_from(overlap).unwrap_or(1);
-        let opened = handle::session(session)?.stream(overlap)?;
-        put(place, handle::open(Object::Stream(opened)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(stream, "stream", || {
+            let overlap = usize::try_from(overlap).unwrap_or(1);
+            let opened = handle::get(session)?.overlapping_stream(overlap)?;
+            Ok(handle::open(Arc::new(opened)))
+        })
+    }
 }
 
 /// Closes a stream; what was asked of it is still done.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_program_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_close(stream: *mut OpaqueProgramStream) -> i32 {
-    answer(|| handle::close(stream, "program stream").map(drop))
+    answer(|| handle::close(stream))
 }
 
 /// Submits the runs that wait for others to share their launch.
 ///
 /// Fails with INVALID_HANDLE, STREAM_STOPPED, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_program_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_flush(stream: *const OpaqueProgramStream) -> i32 {
-    answer(|| handle::stream(stream)?.flush())
+    answer(|| Ok(handle::get(stream)?.flush()?))
 }
 
 /// Waits until everything is over that was asked of the stream, at most for `limit_ns` nanoseconds; `UINT64_MAX`: without a limit.
 ///
 /// Fails with INVALID_HANDLE, TIMED_OUT (what was asked goes on), PROGRAM_FAULT, COMMAND_FAILED, STREAM_ABORTED, a fault of the runtime with its
 /// post-mortem. A failure is told once. Thread safety: any thread.
-// SAFETY: as for `pto_program_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_synchronize(
     stream: *const OpaqueProgramStream,
@@ -65,18 +61,14 @@ pub extern "C" fn pto_program_stream_synchronize(
 ) -> i32 {
     answer(|| {
         let limit = (limit_ns != u64::MAX).then(|| Duration::from_nanos(limit_ns));
-        handle::stream(stream)?.synchronize(limit)
+        Ok(handle::get(stream)?.synchronize_within(limit)?)
     })
 }
 
 /// Drops the runs that have not begun; whoever waits for the stream is told STREAM_ABORTED.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_program_stream_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_abort(stream: *const OpaqueProgramStream) -> i32 {
-    answer(|| {
-        handle::stream(stream)?.abort();
-        Ok(())
-    })
+    answer(|| Ok(handle::get(stream)?.abort()))
 }

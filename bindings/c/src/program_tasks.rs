@@ -9,8 +9,8 @@ use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape};
 use pto_native::Failure;
 use pto_native::stitch::{DescribedTensor, program_of_tasks, with_objects};
 
-use crate::argument::{invalid, output, put, text, values};
-use crate::error::answer;
+use crate::argument::{invalid, text, values};
+use crate::error::{answer, answer_to};
 use crate::handle;
 use crate::program::{OpaqueProgram, opened};
 
@@ -77,7 +77,6 @@ pub struct ProgramTask {
 /// # Safety
 /// `name` is null or a C string; `tensors` and `tasks` are null or valid for as many values as their counts say, and what stands in them as well;
 /// `program` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_of_tasks(
     name: *const c_char,
@@ -87,7 +86,7 @@ pub unsafe extern "C" fn pto_program_of_tasks(
     task_count: u32,
     program: *mut *mut OpaqueProgram,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let name = unsafe { text(name, "name") }?;
         // SAFETY: as above.
@@ -95,16 +94,15 @@ pub unsafe extern "C" fn pto_program_of_tasks(
         // SAFETY: as above.
         let tasks = unsafe { values(tasks, task_count.into(), "tasks") }?;
         // SAFETY: as above.
-        let place = unsafe { output(program, "program") }?;
-        // SAFETY: as above.
         let tensors = tensors.iter().map(|tensor| unsafe { described(tensor) });
         let tensors = tensors.collect::<Result<Vec<_>, Failure>>()?;
         // SAFETY: as above.
         let tasks = tasks.iter().enumerate().map(|(number, task)| unsafe { of_task(number, task) });
         let tasks = tasks.collect::<Result<Vec<_>, Failure>>()?;
-        put(place, opened(program_of_tasks(name, &tensors, tasks)?));
-        Ok(())
-    })
+        Ok(opened(program_of_tasks(name, &tensors, tasks)?))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(program, "program", body) }
 }
 
 /// # Safety
@@ -175,7 +173,6 @@ fn check_reserved(found: u32, name: &str) -> Result<(), Failure> {
 ///
 /// # Safety
 /// `paths` is null or readable for `count` pointers, each null or a C string. The objects are loaded, and run code when they are.
-// SAFETY: as for `pto_program_of_tasks`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_program_set_kernels(
     program: *const OpaqueProgram,
@@ -192,7 +189,7 @@ pub unsafe extern "C" fn pto_program_set_kernels(
             return Err(invalid("`count` is 0; give an object at least"));
         }
         let paths: Vec<_> = paths.into_iter().map(Path::new).collect();
-        let program = handle::program(program)?;
+        let program = handle::get(program)?;
         let mut held = program.lock().unwrap_or_else(PoisonError::into_inner);
         *held = with_objects(held.clone(), &paths)?;
         Ok(())

@@ -12,7 +12,7 @@ use pto_native::{Failure, SharedDevice, streaming};
 
 use crate::argument::{input, invalid, optional_text, output, put, text, values};
 use crate::device::OpaqueDevice;
-use crate::error::answer;
+use crate::error::{answer, answer_to};
 use crate::graph::OpaqueGraph;
 use crate::handle;
 use crate::log;
@@ -43,7 +43,6 @@ pub struct RunProgress {
 ///
 /// # Safety
 /// `options` is null or valid; `report` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_run_graph(
     device: *const OpaqueDevice,
@@ -52,8 +51,8 @@ pub unsafe extern "C" fn pto_run_graph(
     report: *mut RunReport,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
-        let graph = handle::graph(graph)?;
+        let device = handle::get(device)?;
+        let graph = handle::get(graph)?;
         // SAFETY: the caller vouches for the pointers.
         let asked = unsafe { Asked::new(options, report) }?;
         let image: GraphImage = {
@@ -73,7 +72,6 @@ pub unsafe extern "C" fn pto_run_graph(
 /// # Safety
 /// `builder` is null or a C string; `words` is null or readable for `count` words; `options` is null or valid; `report` is
 /// null or writable.
-// SAFETY: as for `pto_run_graph`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_run_builder(
     device: *const OpaqueDevice,
@@ -84,7 +82,7 @@ pub unsafe extern "C" fn pto_run_builder(
     report: *mut RunReport,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the pointers, here and below.
         let builder = unsafe { text(builder, "builder") }?;
         // SAFETY: as above.
@@ -103,7 +101,6 @@ pub unsafe extern "C" fn pto_run_builder(
 ///
 /// # Safety
 /// As `pto_run_builder`.
-// SAFETY: as for `pto_run_graph`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_run_stream(
     device: *const OpaqueDevice,
@@ -114,7 +111,7 @@ pub unsafe extern "C" fn pto_run_stream(
     report: *mut RunReport,
 ) -> i32 {
     answer(|| {
-        let device = handle::device(device)?;
+        let device = handle::get(device)?;
         // SAFETY: the caller vouches for the pointers, here and below.
         let builder = unsafe { text(builder, "builder") }?;
         // SAFETY: as above.
@@ -188,24 +185,23 @@ fn write_trace(path: &str, trace: &Trace) -> Result<(), Failure> {
 ///
 /// # Safety
 /// `progress` is null or writable.
-// SAFETY: as for `pto_run_graph`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_control_progress(
     control: *const OpaqueControl,
     progress: *mut RunProgress,
 ) -> i32 {
-    answer(|| {
-        let control = handle::control(control)?;
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(progress, "progress") }?;
-        let held = control.progress().map(|progress| RunProgress {
-            running: 1,
-            reserved: 0,
-            added: progress.added,
-            published: progress.published,
-            completed: progress.completed,
-        });
-        put(place, held.unwrap_or_default());
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(progress, "progress", || {
+            let control = handle::get(control)?;
+            let held = control.progress().map(|progress| RunProgress {
+                running: 1,
+                reserved: 0,
+                added: progress.added,
+                published: progress.published,
+                completed: progress.completed,
+            });
+            Ok(held.unwrap_or_default())
+        })
+    }
 }

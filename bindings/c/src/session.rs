@@ -1,11 +1,10 @@
 //! Sessions: a device that stays up, with programs in its memory.
 
-use pto_native::stitch::SharedSession;
+use pto_native::stitch::open_session;
 
-use crate::argument::{output, put};
 use crate::device::OpaqueDevice;
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::error::{answer, answer_to};
+use crate::handle;
 
 /// A device that stays up. Opened by `pto_session_open`, closed by `pto_session_close`.
 #[derive(Debug)]
@@ -49,50 +48,43 @@ pub struct Counters {
 ///
 /// # Safety
 /// `session` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_session_open(
     device: *mut OpaqueDevice,
     on_chip_bytes: u64,
     session: *mut *mut OpaqueSession,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(session, "session") }?;
-        let opened = SharedSession::open(handle::take_device(device)?, on_chip_bytes)?;
-        put(place, handle::open(Object::Session(opened)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(session, "session", || {
+            let opened = open_session(handle::take_device(device)?, on_chip_bytes)?;
+            Ok(handle::open(opened))
+        })
+    }
 }
 
 /// Waits for what was submitted, and closes a session. Streams that are open keep the device.
 ///
 /// Fails with INVALID_HANDLE, or with the first failure that nobody was told of; the session is closed then as well. Thread safety: any thread.
-// SAFETY: as for `pto_session_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_session_close(session: *mut OpaqueSession) -> i32 {
-    answer(|| match handle::close(session, "session")? {
-        Object::Session(session) => session.synchronize(),
-        _ => Ok(()),
-    })
+    answer(|| Ok(handle::close(session)?.session().synchronize()?))
 }
 
 /// Waits for everything that was submitted to any stream. Runs of a stream that overlaps are submitted by `pto_program_stream_flush`.
 ///
 /// Fails with INVALID_HANDLE, or with the failure of a command. Thread safety: any thread.
-// SAFETY: as for `pto_session_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_session_synchronize(session: *const OpaqueSession) -> i32 {
-    answer(|| handle::session(session)?.synchronize())
+    answer(|| Ok(handle::get(session)?.session().synchronize()?))
 }
 
 /// Drops what has not begun, forgets failures, and makes streams that have stopped take programs again.
 ///
 /// Fails with INVALID_HANDLE, SESSION. Thread safety: any thread.
-// SAFETY: as for `pto_session_open`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_session_reset(session: *const OpaqueSession) -> i32 {
-    answer(|| handle::session(session)?.reset())
+    answer(|| Ok(handle::get(session)?.session().reset()?))
 }
 
 /// Reads the counters.
@@ -101,31 +93,29 @@ pub extern "C" fn pto_session_reset(session: *const OpaqueSession) -> i32 {
 ///
 /// # Safety
 /// `counters` is null or writable.
-// SAFETY: as for `pto_session_open`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_session_counters(
     session: *const OpaqueSession,
     counters: *mut Counters,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(counters, "counters") }?;
-        let found = handle::session(session)?.counters();
-        let value = Counters {
-            copied_to_device_bytes: found.traffic.to_device_bytes,
-            copied_to_host_bytes: found.traffic.to_host_bytes,
-            copied_on_device_bytes: found.traffic.on_device_bytes,
-            filled_bytes: found.traffic.filled_bytes,
-            converted_bytes: found.converted_bytes,
-            conversions: found.conversions,
-            bounced_bytes: found.bounced_bytes,
-            allocations: found.allocations,
-            pool_hits: found.pool_hits,
-            runs: found.runs,
-            binding_hits: found.binding_hits,
-            launches: found.launches,
-        };
-        put(place, value);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(counters, "counters", || {
+            let found = handle::get(session)?.counters();
+            Ok(Counters {
+                copied_to_device_bytes: found.traffic.to_device_bytes,
+                copied_to_host_bytes: found.traffic.to_host_bytes,
+                copied_on_device_bytes: found.traffic.on_device_bytes,
+                filled_bytes: found.traffic.filled_bytes,
+                converted_bytes: found.converted_bytes,
+                conversions: found.conversions,
+                bounced_bytes: found.bounced_bytes,
+                allocations: found.allocations,
+                pool_hits: found.pool_hits,
+                runs: found.runs,
+                binding_hits: found.binding_hits,
+                launches: found.launches,
+            })
+        })
+    }
 }

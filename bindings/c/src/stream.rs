@@ -8,9 +8,9 @@ use pto_native::Failure;
 use pto_native::foreign::range::{RangeOfTasks, StreamVariation};
 use pto_native::foreign::{Build, Finder, range, stream};
 
-use crate::argument::{output, put, put_if_wanted};
+use crate::argument::put_if_wanted;
 use crate::builder::{self, OpaqueBuilder};
-use crate::error::answer;
+use crate::error::{answer, answer_to};
 
 /// The builder of the thread, by its handle.
 struct Registered;
@@ -49,7 +49,6 @@ fn on<R: PartialOrd + From<i8>>(
 /// # Safety
 /// `task` is null, or has as many bytes as its `struct_size` says; `args` and `after` are null, or have as many entries;
 /// `number` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_submit(
     builder: *const OpaqueBuilder,
@@ -79,7 +78,6 @@ pub unsafe extern "C" fn pto_builder_submit(
 /// # Safety
 /// `tasks` is null, or has as many bytes as its `struct_size` says; its pointers are null, or hold what the counts say; `first` is null or
 /// writable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_submit_range(
     builder: *const OpaqueBuilder,
@@ -104,7 +102,6 @@ pub unsafe extern "C" fn pto_builder_submit_range(
 ///
 /// # Safety
 /// As `pto_builder_submit`; `variations` is null, or has as many entries, each of which has as many words as it says.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_submit_tensor_range(
     builder: *const OpaqueBuilder,
@@ -144,7 +141,6 @@ pub unsafe extern "C" fn pto_builder_submit_tensor_range(
 ///
 /// # Safety
 /// As `pto_builder_submit`.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_add_tensor_task(
     builder: *const OpaqueBuilder,
@@ -155,16 +151,15 @@ pub unsafe extern "C" fn pto_builder_add_tensor_task(
     after_count: u32,
     number: *mut i64,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
-        let place = unsafe { output(number, "number") }?;
-        // SAFETY: as above.
         let added = on(builder, |runtime| unsafe {
             stream::add::<Registered>(runtime, task, args, arg_count, after, after_count)
         })?;
-        put(place, added);
-        Ok(())
-    })
+        Ok(added)
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(number, "number", body) }
 }
 
 /// Opens a scope; `mode` is PTO_DEPENDENCY_MODE_*. The tensors that are allocated in it end with it.
@@ -174,7 +169,6 @@ pub unsafe extern "C" fn pto_builder_add_tensor_task(
 ///
 /// # Safety
 /// `scope` is null or writable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_open_scope(
     builder: *const OpaqueBuilder,
@@ -193,7 +187,6 @@ pub unsafe extern "C" fn pto_builder_open_scope(
 ///
 /// # Safety
 /// `scope` is null or readable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_close_scope(
     builder: *const OpaqueBuilder,
@@ -211,7 +204,6 @@ pub unsafe extern "C" fn pto_builder_close_scope(
 ///
 /// # Safety
 /// `shape` is null or has `rank` extents; `tensor` is null or writable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_alloc_tensor(
     builder: *const OpaqueBuilder,
@@ -233,7 +225,6 @@ pub unsafe extern "C" fn pto_builder_alloc_tensor(
 ///
 /// # Safety
 /// `tensor` is null or readable; `index` is null or has `rank` numbers; `word` is null or writable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_get(
     builder: *const OpaqueBuilder,
@@ -253,7 +244,6 @@ pub unsafe extern "C" fn pto_builder_get(
 ///
 /// # Safety
 /// `tensor` is null or readable; `index` is null or has `rank` numbers.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_set(
     builder: *const OpaqueBuilder,
@@ -276,7 +266,6 @@ pub unsafe extern "C" fn pto_builder_set(
 ///
 /// # Safety
 /// `shapes` is null or has `count` tensors; `bound` is null or writable for as many.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_begin_recording(
     builder: *const OpaqueBuilder,
@@ -297,7 +286,6 @@ pub unsafe extern "C" fn pto_builder_begin_recording(
 ///
 /// # Safety
 /// `recording` is null or writable.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_end_recording(
     builder: *const OpaqueBuilder,
@@ -315,7 +303,6 @@ pub unsafe extern "C" fn pto_builder_end_recording(
 ///
 /// # Safety
 /// `recording` is null or readable; `tensors` and `scalars` are null or have as many entries.
-// SAFETY: as for `pto_builder_submit`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_builder_replay(
     builder: *const OpaqueBuilder,

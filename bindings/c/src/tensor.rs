@@ -3,10 +3,11 @@
 use std::ffi::{c_char, c_void};
 
 use pto_host::workloads::tile::DType;
+use pto_native::stitch::{SharedTensor, element_type};
 
-use crate::argument::{bytes_to_fill, invalid, output, put, text, values};
-use crate::error::answer;
-use crate::handle::{self, Object};
+use crate::argument::{bytes_to_fill, invalid, text, values};
+use crate::error::{answer, answer_to};
+use crate::handle;
 use crate::program_stream::OpaqueProgramStream;
 
 /// A tensor on the device. Each handle is let go once, by `pto_tensor_release`; with its last handle the tensor's memory goes to the next tensor
@@ -74,13 +75,6 @@ pub(crate) fn described(
     }
 }
 
-fn element_type(name: &str) -> Result<DType, pto_native::Failure> {
-    DType::from_name(name).ok_or_else(|| {
-        let known: Vec<_> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
-        invalid(format!("'{name}' is no element type; there are {}", known.join(", ")))
-    })
-}
-
 /// Copies a tensor of the host to the device, and converts it there if the layout asks for that. `elements` stand side by side, the last
 /// dimension the innermost one; the call has copied them when it returns. `layout`: a text, such as that of `pto_loaded_program_layout`.
 ///
@@ -90,7 +84,6 @@ fn element_type(name: &str) -> Result<DType, pto_native::Failure> {
 /// # Safety
 /// `element` and `layout` are null or C strings; `shape` is null or readable for `rank` words; `elements` is null or readable for
 /// `bytes` bytes; `tensor` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_to_device(
     stream: *const OpaqueProgramStream,
@@ -102,7 +95,7 @@ pub unsafe extern "C" fn pto_tensor_to_device(
     layout: *const c_char,
     tensor: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let dtype = element_type(unsafe { text(element, "element") }?)?;
         // SAFETY: as above.
@@ -111,12 +104,12 @@ pub unsafe extern "C" fn pto_tensor_to_device(
         let elements = unsafe { values(elements.cast::<u8>(), bytes, "elements") }?;
         // SAFETY: as above.
         let layout = unsafe { text(layout, "layout") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(tensor, "tensor") }?;
-        let made = handle::stream(stream)?.to_device((dtype, shape), elements.to_vec(), layout)?;
-        put(place, handle::open(Object::Tensor(made)));
-        Ok(())
-    })
+        let stream = handle::get(stream)?;
+        let made = SharedTensor::to_device(&stream, (dtype, shape), elements.to_vec(), layout)?;
+        Ok(handle::open(made))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(tensor, "tensor", body) }
 }
 
 /// Makes a tensor of zeros on the device.
@@ -125,7 +118,6 @@ pub unsafe extern "C" fn pto_tensor_to_device(
 ///
 /// # Safety
 /// As `pto_tensor_to_device`.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_zeros(
     stream: *const OpaqueProgramStream,
@@ -135,19 +127,18 @@ pub unsafe extern "C" fn pto_tensor_zeros(
     layout: *const c_char,
     tensor: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let dtype = element_type(unsafe { text(element, "element") }?)?;
         // SAFETY: as above.
         let shape = unsafe { values(shape, rank.into(), "shape") }?;
         // SAFETY: as above.
         let layout = unsafe { text(layout, "layout") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(tensor, "tensor") }?;
-        let made = handle::stream(stream)?.zeros((dtype, shape), layout)?;
-        put(place, handle::open(Object::Tensor(made)));
-        Ok(())
-    })
+        let made = SharedTensor::zeros(&*handle::get(stream)?, (dtype, shape), layout)?;
+        Ok(handle::open(made))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(tensor, "tensor", body) }
 }
 
 /// Waits for a tensor, and copies its elements to the host, side by side; tiles and strides are converted on the device first.
@@ -157,7 +148,6 @@ pub unsafe extern "C" fn pto_tensor_zeros(
 ///
 /// # Safety
 /// `elements` is null or writable for `bytes` bytes.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_to_host(
     stream: *const OpaqueProgramStream,
@@ -166,14 +156,16 @@ pub unsafe extern "C" fn pto_tensor_to_host(
     bytes: u64,
 ) -> i32 {
     answer(|| {
-        let (stream, tensor) = (handle::stream(stream)?, handle::tensor(tensor)?);
+        let (stream, tensor) = (handle::get(stream)?, handle::get(tensor)?);
         // SAFETY: the caller vouches for the pointer.
         let to = unsafe { bytes_to_fill(elements, bytes, "elements") }?;
-        let wanted = tensor.shape()?.iter().product::<u64>() * tensor.dtype()?.bytes() as u64;
+        let wanted = tensor.look(|tensor| {
+            tensor.shape().iter().product::<u64>() * tensor.dtype().bytes() as u64
+        })?;
         if wanted != bytes {
             return Err(invalid(format!("bytes is {bytes}, and the elements take {wanted}")));
         }
-        to.copy_from_slice(stream.to_host(&tensor)?.bytes());
+        to.copy_from_slice(tensor.to_host(&stream)?.bytes());
         Ok(())
     })
 }
@@ -184,7 +176,6 @@ pub unsafe extern "C" fn pto_tensor_to_host(
 ///
 /// # Safety
 /// `layout` is null or a C string; `converted` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_to_layout(
     stream: *const OpaqueProgramStream,
@@ -192,15 +183,14 @@ pub unsafe extern "C" fn pto_tensor_to_layout(
     layout: *const c_char,
     converted: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let layout = unsafe { text(layout, "layout") }?;
-        // SAFETY: as above.
-        let place = unsafe { output(converted, "converted") }?;
-        let made = handle::stream(stream)?.to_layout(&handle::tensor(tensor)?, layout)?;
-        put(place, handle::open(Object::Tensor(made)));
-        Ok(())
-    })
+        let made = handle::get(tensor)?.to_layout(&*handle::get(stream)?, layout)?;
+        Ok(handle::open(made))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(converted, "converted", body) }
 }
 
 /// A new tensor with the elements of another one, converted to another element type.
@@ -209,7 +199,6 @@ pub unsafe extern "C" fn pto_tensor_to_layout(
 ///
 /// # Safety
 /// `element` is null or a C string; `converted` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_to_element(
     stream: *const OpaqueProgramStream,
@@ -217,15 +206,14 @@ pub unsafe extern "C" fn pto_tensor_to_element(
     element: *const c_char,
     converted: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
+    let body = || {
         // SAFETY: the caller vouches for the pointers, here and below.
         let dtype = element_type(unsafe { text(element, "element") }?)?;
-        // SAFETY: as above.
-        let place = unsafe { output(converted, "converted") }?;
-        let made = handle::stream(stream)?.to_dtype(&*handle::tensor(tensor)?, dtype)?;
-        put(place, handle::open(Object::Tensor(made)));
-        Ok(())
-    })
+        let made = handle::get(tensor)?.to_dtype(&*handle::get(stream)?, dtype)?;
+        Ok(handle::open(made))
+    };
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(converted, "converted", body) }
 }
 
 /// Takes a tensor over from another stream of the session: `stream` waits for what `from` was asked so far. The old handles are of no use any
@@ -235,7 +223,6 @@ pub unsafe extern "C" fn pto_tensor_to_element(
 ///
 /// # Safety
 /// `taken` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_take_over(
     stream: *const OpaqueProgramStream,
@@ -243,14 +230,14 @@ pub unsafe extern "C" fn pto_tensor_take_over(
     from: *const OpaqueProgramStream,
     taken: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(taken, "taken") }?;
-        let (stream, from) = (handle::stream(stream)?, handle::stream(from)?);
-        let made = stream.take_over(&*handle::tensor(tensor)?, &from)?;
-        put(place, handle::open(Object::Tensor(made)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(taken, "taken", || {
+            let (stream, from) = (handle::get(stream)?, handle::get(from)?);
+            let made = handle::get(tensor)?.hand_over(&from, &stream)?;
+            Ok(handle::open(made))
+        })
+    }
 }
 
 /// Says what a tensor is.
@@ -259,20 +246,20 @@ pub unsafe extern "C" fn pto_tensor_take_over(
 ///
 /// # Safety
 /// `description` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_describe(
     tensor: *const OpaqueTensor,
     description: *mut TensorDescription,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(description, "description") }?;
-        let tensor = handle::tensor(tensor)?;
-        let (dtype, shape) = (tensor.dtype()?, tensor.shape()?);
-        put(place, described(("", ""), (dtype, &shape), &tensor.layout()?, tensor.bytes()?));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(description, "description", || {
+            handle::get(tensor)?.look(|tensor| {
+                let layout = tensor.layout().to_string();
+                described(("", ""), (tensor.dtype(), tensor.shape()), &layout, tensor.bytes())
+            })
+        })
+    }
 }
 
 /// Where the first byte of a tensor is, for kernels that are launched on it.
@@ -281,15 +268,12 @@ pub unsafe extern "C" fn pto_tensor_describe(
 ///
 /// # Safety
 /// `address` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_address(tensor: *const OpaqueTensor, address: *mut u64) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(address, "address") }?;
-        put(place, handle::tensor(tensor)?.address()?);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(address, "address", || handle::get(tensor)?.look(|tensor| tensor.address().0))
+    }
 }
 
 /// A further handle of the same tensor.
@@ -298,25 +282,19 @@ pub unsafe extern "C" fn pto_tensor_address(tensor: *const OpaqueTensor, address
 ///
 /// # Safety
 /// `other` is null or writable.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_tensor_share(
     tensor: *const OpaqueTensor,
     other: *mut *mut OpaqueTensor,
 ) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(other, "other") }?;
-        put(place, handle::open(Object::Tensor(handle::tensor(tensor)?)));
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe { answer_to(other, "other", || Ok(handle::open(handle::get(tensor)?))) }
 }
 
 /// Lets a handle of a tensor go, also that of a tensor which was given to a run.
 ///
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
-// SAFETY: as for `pto_tensor_to_device`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_tensor_release(tensor: *mut OpaqueTensor) -> i32 {
-    answer(|| handle::close(tensor, "tensor").map(drop))
+    answer(|| handle::close(tensor))
 }

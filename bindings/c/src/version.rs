@@ -5,8 +5,7 @@ use std::ffi::{CStr, c_char};
 use pto_host::abi::layout::LAYOUT_HASH;
 use pto_host::abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
-use crate::argument::{output, put};
-use crate::error::answer;
+use crate::error::answer_to;
 
 /// Versions of the library.
 #[repr(C)]
@@ -39,28 +38,26 @@ const TEXT: &CStr =
 ///
 /// # Safety
 /// `versions` is null or writable.
-// SAFETY: the name is that of the interface, and no other function here has it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pto_versions(versions: *mut Versions) -> i32 {
-    answer(|| {
-        // SAFETY: the caller vouches for the pointer.
-        let place = unsafe { output(versions, "versions") }?;
-        let value = Versions {
-            interface: PTO_INTERFACE_VERSION,
-            abi_major: ABI_MAJOR.into(),
-            abi_minor: ABI_MINOR.into(),
-            reserved: 0,
-            layout_hash: LAYOUT_HASH,
-        };
-        put(place, value);
-        Ok(())
-    })
+    // SAFETY: the caller vouches for the pointer.
+    unsafe {
+        answer_to(versions, "versions", || {
+            let value = Versions {
+                interface: PTO_INTERFACE_VERSION,
+                abi_major: ABI_MAJOR.into(),
+                abi_minor: ABI_MINOR.into(),
+                reserved: 0,
+                layout_hash: LAYOUT_HASH,
+            };
+            Ok(value)
+        })
+    }
 }
 
 /// The release, such as "0.1.0".
 ///
 /// Thread safety: any thread. The text is valid for ever.
-// SAFETY: as for `pto_versions`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_release() -> *const c_char {
     TEXT.as_ptr()

@@ -19,7 +19,7 @@ use crate::failure::{Failure, FailureKind};
 
 /// A device for use from any thread. Calls that need it whole wait for a run of another thread to end.
 pub struct SharedDevice {
-    pub(crate) device: Mutex<Device>,
+    device: Mutex<Device>,
     memory: DeviceMemory,
     call_refusal: CallRefusal,
     builders: Builders,
@@ -206,6 +206,28 @@ impl SharedDevice {
             Some(failure) => Failure { message: format!("{failure}\n{error}"), ..failure },
             None => error.into(),
         }
+    }
+}
+
+/// The device alone, for a session.
+impl SharedDevice {
+    /// The device; the owner is given back where somebody else uses the device.
+    ///
+    /// # Errors
+    /// The owner: a call of another thread, or an object that stands on the device.
+    pub fn into_device(self: Arc<Self>) -> Result<Device, Arc<Self>> {
+        let only = |owner: Self| owner.device.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Arc::try_unwrap(self).map(only)
+    }
+
+    /// What to say where [`into_device`](Self::into_device) gives the owner back.
+    #[must_use]
+    pub fn in_use(&self) -> Failure {
+        let message = format!(
+            "a session needs {} for itself, and another call or object uses it; end that first",
+            self.name
+        );
+        Failure::new(FailureKind::BUSY, message)
     }
 }
 

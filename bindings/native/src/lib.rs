@@ -8,7 +8,7 @@
 //! builders.rs       builder programs that are registered and removed while the device is open
 //! draft.rs          a graph that is collected without a borrow of the device
 //! device.rs         a device for use from any thread
-//! stitch/           sessions, programs and tensors, with reference counts
+//! stitch/           what sessions and programs of the host need in other languages: tensors that calls take, names
 //! field/            class Runtime of include/runtime.h: orchestrations, AICPU builder plugins, copy-back
 //! guard.rs          calls of foreign code that return an error if the code raises a signal
 //! raw_access.rs     programs that follow addresses of the device as pointers

@@ -9,7 +9,7 @@ use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{Hosting, Kernel, RunControl, VirtDeviceOptions, Work};
 use pto_native::kernels::{self, KERNEL_SYMBOL, KernelSource};
-use pto_native::stitch::SharedSession;
+use pto_native::stitch::open_session;
 use pto_native::{Builders, Failure, FailureKind, SharedDevice, checked};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -301,7 +301,7 @@ impl Device {
             raised(&failure)
         })?;
         drop(held);
-        let session = py.detach(|| SharedSession::open(device, on_chip_bytes));
+        let session = py.detach(|| open_session(device, on_chip_bytes));
         Ok(Session::new(session.map_err(raised_from)?))
     }
 

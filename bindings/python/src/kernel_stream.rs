@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_host::session::HostBuffer as Buffer;
+use pto_host::abi::{FuncId, GmAddr};
+use pto_host::session::{
+    Event as StreamEvent, HostBuffer as Buffer, Notify as Flag, SessionError, Stream, Submitted,
+};
 use pto_native::Failure;
-use pto_native::stitch::{SharedEvent, SharedKernelStream, SharedNotify, SharedRecording};
+use pto_native::stitch::{TensorRecording, element_type, reduction, value_test};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -19,11 +22,11 @@ use crate::running::{unlocked, until_done};
 
 /// A stream of a session that launches kernels.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct KernelStream(pub(crate) Held<Arc<SharedKernelStream>>);
+pub(crate) struct KernelStream(pub(crate) Held<Arc<Stream>>);
 
 /// An event of a session.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Event(pub(crate) Held<Arc<SharedEvent>>);
+pub(crate) struct Event(pub(crate) Held<StreamEvent>);
 
 #[pymethods]
 impl Event {
@@ -40,20 +43,20 @@ impl Event {
 
 /// A flag on the device: one stream raises it, and one waits for it and lowers it.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Notify(pub(crate) Held<Arc<SharedNotify>>);
+pub(crate) struct Notify(pub(crate) Held<Flag>);
 
 #[pymethods]
 impl Notify {
     /// Where its word is on the device: 1 means raised. A kernel may raise it as well.
     #[getter]
     fn address(&self) -> PyResult<u64> {
-        Ok(self.0.get()?.address())
+        Ok(self.0.get()?.address().0)
     }
 }
 
 /// What was captured of kernel streams.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Recording(Held<Arc<SharedRecording>>);
+pub(crate) struct Recording(Held<TensorRecording>);
 
 /// Bytes of the host, for copies of kernel streams. They are read and written when a copy's turn comes, of a recording in each launch.
 #[pyclass(frozen, module = "pto_runtime")]
@@ -98,17 +101,17 @@ impl HostBuffer {
 }
 
 /// An argument that is no tensor.
-fn number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    value.extract().map_err(|_| {
+fn number(value: &Bound<'_, PyAny>) -> PyResult<GmAddr> {
+    value.extract().map(GmAddr).map_err(|_| {
         invalid(format!("an argument is a tensor, or an integer of 64 bits, and not {value}"))
     })
 }
 
 impl KernelStream {
     /// The word of an argument: an integer, or a tensor, whose address it is. While the stream is captured, the recording will hold the tensor.
-    fn word(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    fn word(&self, value: &Bound<'_, PyAny>) -> PyResult<GmAddr> {
         match value.cast::<Tensor>() {
-            Ok(tensor) => self.0.get()?.address_of(tensor.get().shared()?).map_err(raised_from),
+            Ok(tensor) => tensor.get().shared()?.address_for(self.0.get()?).map_err(raised_from),
             Err(_) => number(value),
         }
     }
@@ -116,16 +119,25 @@ impl KernelStream {
     /// The word of an argument of a kernel, which may be a float.
     fn kernel_word(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
         match value.cast::<Tensor>() {
-            Ok(_) => self.word(value),
+            Ok(_) => self.word(value).map(|address| address.0),
             Err(_) => value.extract().map(|Word(word)| word),
         }
     }
 
-    /// Asks the stream for something that may wait for room in its ring.
-    fn ask<R: Send>(
+    /// Submits a command, which may wait for room in the ring.
+    fn submit(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&SharedKernelStream) -> Result<R, Failure> + Send,
+        call: impl FnOnce(&Stream) -> Result<Submitted, SessionError> + Send,
+    ) -> PyResult<()> {
+        self.ask(py, call).map(drop)
+    }
+
+    /// Asks the stream for something while other threads have the GIL.
+    fn ask<R: Send, E: Into<Failure> + Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&Stream) -> Result<R, E> + Send,
     ) -> PyResult<R> {
         let stream = self.0.get()?;
         unlocked(py, || call(stream))
@@ -146,7 +158,10 @@ impl KernelStream {
     ) -> PyResult<()> {
         let args: Vec<u64> =
             args.iter().map(|arg| self.kernel_word(arg)).collect::<PyResult<_>>()?;
-        self.ask(py, |stream| stream.launch(func_id, blocks, &args))
+        let func_id = u16::try_from(func_id).map(FuncId).map_err(|_| {
+            invalid(format!("there is no func id {func_id}; the largest one is {}", u16::MAX))
+        })?;
+        self.submit(py, |stream| stream.launch_blocks(func_id, blocks, &args))
     }
 
     /// Copies a `HostBuffer` to a tensor, or to an address.
@@ -157,7 +172,7 @@ impl KernelStream {
         buffer: &HostBuffer,
     ) -> PyResult<()> {
         let to = self.word(to)?;
-        self.ask(py, |stream| stream.copy_to_device(to, buffer.0.clone()))
+        self.submit(py, |stream| stream.copy_to_device(to, buffer.0.clone()))
     }
 
     /// Copies from a tensor, or from an address, to a `HostBuffer`.
@@ -168,7 +183,7 @@ impl KernelStream {
         buffer: &HostBuffer,
     ) -> PyResult<()> {
         let from = self.word(from_)?;
-        self.ask(py, |stream| stream.copy_from_device(from, &buffer.0))
+        self.submit(py, |stream| stream.copy_from_device(from, &buffer.0))
     }
 
     /// Copies bytes on the device.
@@ -180,13 +195,13 @@ impl KernelStream {
         nbytes: u64,
     ) -> PyResult<()> {
         let (from, to) = (self.word(from_)?, self.word(to)?);
-        self.ask(py, |stream| stream.copy_on_device(from, to, nbytes))
+        self.submit(py, |stream| stream.copy_on_device(from, to, nbytes))
     }
 
     /// Fills bytes of the device.
     fn fill(&self, py: Python<'_>, to: &Bound<'_, PyAny>, byte: u8, nbytes: u64) -> PyResult<()> {
         let to = self.word(to)?;
-        self.ask(py, |stream| stream.fill(to, byte, nbytes))
+        self.submit(py, |stream| stream.fill(to, byte, nbytes))
     }
 
     /// Reduces bytes of the device into others: `how` is "sum", "max" or "min", `dtype` an element type such as "f32".
@@ -199,8 +214,10 @@ impl KernelStream {
         to: &Bound<'_, PyAny>,
         nbytes: u64,
     ) -> PyResult<()> {
-        let places = (self.word(from_)?, self.word(to)?);
-        self.ask(py, |stream| stream.reduce((how, dtype), places, nbytes))
+        let (from, to) = (self.word(from_)?, self.word(to)?);
+        let how = reduction(how).and_then(|how| Ok((how, element_type(dtype)?)));
+        let how = how.map_err(raised_from)?;
+        self.submit(py, |stream| stream.reduce(how, from, to, nbytes))
     }
 
     /// Calls a function on a thread of the session; the stream waits for its return. Each launch of a recording calls it. What it raises fails the command.
@@ -211,13 +228,13 @@ impl KernelStream {
                 std::panic::resume_unwind(Box::new(why));
             }
         };
-        self.ask(py, |stream| stream.call(call))
+        self.submit(py, |stream| stream.call_each(call))
     }
 
     /// Writes a word of 64 bits of the device.
     fn write_value(&self, py: Python<'_>, at: &Bound<'_, PyAny>, value: u64) -> PyResult<()> {
         let at = self.word(at)?;
-        self.ask(py, |stream| stream.write_value(at, value))
+        self.submit(py, |stream| stream.write_value(at, value))
     }
 
     /// Waits until a word of 64 bits of the device is as `test` says: "equal", "at least" (both with a sign), "and" (a bit in common) or "nor" (some bit is set in neither).
@@ -230,60 +247,60 @@ impl KernelStream {
         test: &str,
     ) -> PyResult<()> {
         let at = self.word(at)?;
-        self.ask(py, |stream| stream.wait_value(at, test, value))
+        let test = value_test(test).map_err(raised_from)?;
+        self.submit(py, |stream| stream.wait_value(at, test, value))
     }
 
     /// Raises a flag.
     fn notify(&self, py: Python<'_>, notify: &Notify) -> PyResult<()> {
         let notify = notify.0.get()?;
-        self.ask(py, |stream| stream.notify(notify))
+        self.submit(py, |stream| stream.notify(notify))
     }
 
     /// Waits until a flag is raised, and lowers it.
     fn wait_notify(&self, py: Python<'_>, notify: &Notify) -> PyResult<()> {
         let notify = notify.0.get()?;
-        self.ask(py, |stream| stream.wait_notify(notify))
+        self.submit(py, |stream| stream.wait_notify(notify))
     }
 
     /// Resets an event when everything before it is over.
     fn reset(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
         let event = event.0.get()?;
-        self.ask(py, |stream| stream.reset(event))
+        self.submit(py, |stream| stream.reset(event))
     }
 
     /// Whether everything is over that was asked. It waits for nothing, and tells no failure.
     fn query(&self, py: Python<'_>) -> PyResult<bool> {
-        self.ask(py, SharedKernelStream::query)
+        self.ask(py, Stream::query)
     }
 
     /// Drops the commands that have not begun. Who waits for the stream is told so.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, |stream| {
-            stream.abort();
-            Ok(())
-        })
+        let stream = self.0.get()?;
+        py.detach(|| stream.abort());
+        Ok(())
     }
 
     /// Records an event when everything before it is over.
     fn record(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
         let event = event.0.get()?;
-        self.ask(py, |stream| stream.record(event))
+        self.submit(py, |stream| stream.record(event))
     }
 
     /// Waits for the last record of an event. A stream that waits for an event of a capture takes part in the capture.
     fn wait(&self, py: Python<'_>, event: &Event) -> PyResult<()> {
         let event = event.0.get()?;
-        self.ask(py, |stream| stream.wait(event))
+        self.submit(py, |stream| stream.wait(event))
     }
 
     /// From here on, what the stream is asked is written down and not done.
     fn begin_capture(&self, py: Python<'_>) -> PyResult<()> {
-        self.ask(py, SharedKernelStream::begin_capture)
+        self.ask(py, Stream::begin_capture)
     }
 
     /// Ends the capture: what was asked meanwhile, on this stream and on those that joined by events. The recording holds the tensors that were named.
     fn end_capture(&self, py: Python<'_>) -> PyResult<Recording> {
-        Ok(Recording(Held::new(self.ask(py, SharedKernelStream::end_capture)?)))
+        Ok(Recording(Held::new(self.ask(py, TensorRecording::end)?)))
     }
 
     /// Launches a recording: as one command if it consists of launches, and as one command after the other otherwise. `bindings` are pairs: what was an argument while the stream was captured, and what stands in its place now. Hold the
@@ -305,7 +322,7 @@ impl KernelStream {
         };
         let bindings: Vec<_> = bindings.iter().map(pair).collect::<PyResult<_>>()?;
         let recording = recording.0.get()?;
-        self.ask(py, |stream| stream.launch_recording(recording, &bindings))
+        self.ask(py, |stream| recording.launch(stream, &bindings))
     }
 
     /// Waits until everything is over that was asked, at most for `timeout` seconds.
@@ -319,7 +336,7 @@ impl KernelStream {
 
     fn __repr__(&self) -> String {
         match self.0.get() {
-            Ok(stream) => format!("<KernelStream {stream:?}>"),
+            Ok(stream) => format!("<KernelStream {}>", stream.id()),
             Err(_) => "<KernelStream of another process>".to_owned(),
         }
     }

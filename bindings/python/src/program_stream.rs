@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pto_host::stitch::{ProgramStream as Stream, Tensor as DeviceTensor};
 use pto_host::workloads::tile::DType;
-use pto_native::Failure;
-use pto_native::stitch::{Number, Request, SharedStream, SharedTensor};
+
+use pto_native::stitch::{Number, Request, SharedTensor};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyDict, PyTuple};
 
@@ -24,29 +25,29 @@ pub(crate) struct Tensor(Held<Arc<SharedTensor>>);
 impl Tensor {
     #[getter]
     fn dtype(&self) -> PyResult<&'static str> {
-        Ok(self.0.get()?.dtype().map_err(raised_from)?.name())
+        self.look(|tensor| tensor.dtype().name())
     }
 
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.get()?.shape().map_err(raised_from)?)
+        PyTuple::new(py, self.look(|tensor| tensor.shape().to_vec())?)
     }
 
     #[getter]
     fn layout(&self) -> PyResult<String> {
-        self.0.get()?.layout().map_err(raised_from)
+        self.look(|tensor| tensor.layout().to_string())
     }
 
     /// Bytes that it takes on the device.
     #[getter]
     fn nbytes(&self) -> PyResult<u64> {
-        self.0.get()?.bytes().map_err(raised_from)
+        self.look(DeviceTensor::bytes)
     }
 
     /// Whether it should be on the chip, and found no room there.
     #[getter]
     fn is_bounced(&self) -> PyResult<bool> {
-        self.0.get()?.is_bounced().map_err(raised_from)
+        self.look(DeviceTensor::is_bounced)
     }
 
     /// Whether it is there: no run was given it.
@@ -57,17 +58,17 @@ impl Tensor {
 
     fn __repr__(&self) -> String {
         let Ok(tensor) = self.0.get() else { return "<Tensor of another process>".to_owned() };
-        let told = || -> Result<String, Failure> {
-            let (dtype, shape) = (tensor.dtype()?, tensor.shape()?);
-            Ok(format!("<Tensor {dtype}{shape:?} ({})>", tensor.layout()?))
-        };
-        told().unwrap_or_else(|gone| format!("<Tensor: {gone}>"))
+        let described = tensor.look(|tensor| {
+            let (dtype, shape) = (tensor.dtype(), tensor.shape());
+            format!("<Tensor {dtype}{shape:?} ({})>", tensor.layout())
+        });
+        described.unwrap_or_else(|gone| format!("<Tensor: {gone}>"))
     }
 }
 
 /// A stream of a session that runs programs.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct ProgramStream(pub(crate) Held<Arc<SharedStream>>);
+pub(crate) struct ProgramStream(pub(crate) Held<Arc<Stream>>);
 
 /// The element type of an array, or the one that is asked for and takes as many bytes.
 fn dtype_of(array: &Bound<'_, PyAny>, asked: Option<&str>) -> PyResult<DType> {
@@ -158,7 +159,7 @@ impl ProgramStream {
         }
         let (stream, program) = (self.0.get()?, program.0.get()?);
         // The request may be the last to hold a tensor: it goes without the GIL as well.
-        let ran = unlocked(py, move || stream.run(program, &request))?;
+        let ran = unlocked(py, move || SharedTensor::run(stream, program, &request))?;
         let outputs = PyDict::new(py);
         for (name, tensor) in ran {
             outputs.set_item(name, Bound::new(py, Tensor::new(tensor))?)?;
@@ -179,7 +180,8 @@ impl ProgramStream {
         let elements = Bytes::of(array)?.copied()?;
         let shape: Vec<u64> = array.getattr("shape")?.extract()?;
         let dtype = dtype_of(array, dtype)?;
-        let made = unlocked(py, || stream.to_device((dtype, &shape), elements, layout))?;
+        let made =
+            unlocked(py, || SharedTensor::to_device(stream, (dtype, &shape), elements, layout))?;
         Ok(Tensor::new(made))
     }
 
@@ -193,14 +195,14 @@ impl ProgramStream {
         layout: &str,
     ) -> PyResult<Tensor> {
         let (stream, dtype) = (self.0.get()?, named(dtype)?);
-        Ok(Tensor::new(unlocked(py, || stream.zeros((dtype, &shape), layout))?))
+        Ok(Tensor::new(unlocked(py, || SharedTensor::zeros(stream, (dtype, &shape), layout))?))
     }
 
     /// Waits for a tensor, and gives its elements as a new array; bf16 as uint16.
     fn to_host<'py>(&self, py: Python<'py>, tensor: &Tensor) -> PyResult<Bound<'py, PyAny>> {
         self.await_end(py, None)?;
         let (stream, tensor) = (self.0.get()?, tensor.0.get()?);
-        let read = unlocked(py, || stream.to_host(tensor))?;
+        let read = unlocked(py, || tensor.to_host(stream))?;
         let elements = PyByteArray::new(py, read.bytes());
         let numpy = py.import("numpy")?;
         let flat = numpy.call_method1("frombuffer", (elements, numpy_name(read.dtype())))?;
@@ -210,19 +212,19 @@ impl ProgramStream {
     /// The tensor in a layout: the same one where it has the layout, otherwise a new one that is converted on the device.
     fn to_layout(&self, py: Python<'_>, tensor: &Tensor, layout: &str) -> PyResult<Tensor> {
         let (stream, tensor) = (self.0.get()?, tensor.0.get()?);
-        Ok(Tensor::new(unlocked(py, || stream.to_layout(tensor, layout))?))
+        Ok(Tensor::new(unlocked(py, || tensor.to_layout(stream, layout))?))
     }
 
     /// A new tensor of another element type.
     fn to_dtype(&self, py: Python<'_>, tensor: &Tensor, dtype: &str) -> PyResult<Tensor> {
         let (stream, tensor, dtype) = (self.0.get()?, tensor.0.get()?, named(dtype)?);
-        Ok(Tensor::new(unlocked(py, || stream.to_dtype(tensor, dtype))?))
+        Ok(Tensor::new(unlocked(py, || tensor.to_dtype(stream, dtype))?))
     }
 
     /// Takes a tensor over from another stream: this one waits for what the other one was asked so far.
     fn take_over(&self, py: Python<'_>, tensor: &Tensor, source: &Self) -> PyResult<Tensor> {
         let (stream, tensor, source) = (self.0.get()?, tensor.0.get()?, source.0.get()?);
-        Ok(Tensor::new(unlocked(py, || stream.take_over(tensor, source))?))
+        Ok(Tensor::new(unlocked(py, || tensor.hand_over(source, stream))?))
     }
 
     /// Submits the runs that wait for others to share their launch.
@@ -247,7 +249,7 @@ impl ProgramStream {
 
     fn __repr__(&self) -> String {
         match self.0.get() {
-            Ok(stream) => format!("<ProgramStream {stream:?}>"),
+            Ok(stream) => format!("<ProgramStream {}>", stream.id()),
             Err(_) => "<ProgramStream of another process>".to_owned(),
         }
     }
@@ -262,6 +264,10 @@ impl ProgramStream {
 }
 
 impl Tensor {
+    fn look<R>(&self, look: impl FnOnce(&DeviceTensor) -> R) -> PyResult<R> {
+        self.0.get()?.look(look).map_err(raised_from)
+    }
+
     fn new(tensor: Arc<SharedTensor>) -> Self {
         Self(Held::new(tensor))
     }

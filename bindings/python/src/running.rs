@@ -8,7 +8,7 @@ use pto_host::RunControl;
 use pto_native::Failure;
 use pyo3::prelude::*;
 
-use crate::failure::{raised, raised_from};
+use crate::failure::raised_from;
 
 /// How often the caller's thread looks for signals.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -65,9 +65,9 @@ pub(crate) fn unlocked<R: Send, E: Into<Failure> + Send>(
 }
 
 /// Waits by `wait`; meanwhile other threads have the GIL. `wait` asks now and then whether to go on: an exception of a signal handler ends it, and is raised.
-pub(crate) fn until_done(
+pub(crate) fn until_done<E: Into<Failure> + Send>(
     py: Python<'_>,
-    wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), Failure> + Send,
+    wait: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<(), E> + Send,
 ) -> PyResult<()> {
     let mut interrupted = None;
     let ended = py.detach(|| {
@@ -78,7 +78,7 @@ pub(crate) fn until_done(
     });
     match interrupted {
         Some(error) => Err(error),
-        None => ended.map_err(|failure| raised(&failure)),
+        None => ended.map_err(raised_from),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use pto_native::stitch::SharedSession;
-use pto_native::{Failure, FailureKind};
+use pto_host::stitch::Stitcher;
+use pto_native::{Failure, FailureKind, stitch};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -17,14 +17,14 @@ use crate::running::unlocked;
 
 /// A device that stays up.
 #[pyclass(frozen, module = "pto_runtime")]
-pub(crate) struct Session(Mutex<Option<Held<Arc<SharedSession>>>>);
+pub(crate) struct Session(Mutex<Option<Held<Stitcher>>>);
 
 impl Session {
-    pub(crate) fn new(session: Arc<SharedSession>) -> Self {
+    pub(crate) fn new(session: Stitcher) -> Self {
         Self(Mutex::new(Some(Held::new(session))))
     }
 
-    fn open_one(&self) -> PyResult<Unlocked<Arc<SharedSession>>> {
+    fn open_one(&self) -> PyResult<Unlocked<Stitcher>> {
         let held = locked(&self.0);
         let closed =
             || raised_from(Failure::new(FailureKind::INVALID_HANDLE, "the session is closed"));
@@ -41,32 +41,34 @@ impl Session {
             Ok(program) => program.get().content.clone(),
             Err(_) => read(&program.extract::<PathBuf>()?)?,
         };
-        Ok(LoadedProgram(Held::new(unlocked(py, || session.load(content))?)))
+        Ok(LoadedProgram(Held::new(unlocked(py, || stitch::load(&session, content))?)))
     }
 
     /// Opens a stream in which up to `overlap` programs overlap task by task.
     #[pyo3(signature = (*, overlap = 1))]
     fn stream(&self, py: Python<'_>, overlap: usize) -> PyResult<ProgramStream> {
         let session = self.open_one()?;
-        Ok(ProgramStream(Held::new(unlocked(py, || session.stream(overlap))?)))
+        let stream = unlocked(py, || session.overlapping_stream(overlap))?;
+        Ok(ProgramStream(Held::new(Arc::new(stream))))
     }
 
     /// Opens a stream that launches kernels.
     fn kernel_stream(&self, py: Python<'_>) -> PyResult<KernelStream> {
         let session = self.open_one()?;
-        Ok(KernelStream(Held::new(unlocked(py, || session.kernel_stream())?)))
+        let stream = unlocked(py, || session.session().stream())?;
+        Ok(KernelStream(Held::new(Arc::new(stream))))
     }
 
     /// An event that was never recorded.
     fn event(&self, py: Python<'_>) -> PyResult<Event> {
         let session = self.open_one()?;
-        Ok(Event(Held::new(unlocked(py, || session.event())?)))
+        Ok(Event(Held::new(unlocked(py, || session.session().event())?)))
     }
 
     /// A flag on the device, which is not raised.
     fn notify(&self, py: Python<'_>) -> PyResult<Notify> {
         let session = self.open_one()?;
-        Ok(Notify(Held::new(unlocked(py, || session.notify())?)))
+        Ok(Notify(Held::new(unlocked(py, || session.session().notify())?)))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened, by name.
@@ -82,7 +84,7 @@ impl Session {
     /// Drops what has not begun, forgets failures, and makes streams that have stopped take programs again.
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         let session = self.open_one()?;
-        unlocked(py, || session.reset())
+        unlocked(py, || session.session().reset())
     }
 
     /// Waits for what was submitted, and closes the session. Streams that are held keep the device.
@@ -90,7 +92,7 @@ impl Session {
         let held = locked(&self.0).take();
         let Some(held) = held else { return Ok(()) };
         let session = held.into_inner()?;
-        unlocked(py, move || session.synchronize())
+        unlocked(py, move || session.session().synchronize())
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -113,7 +115,7 @@ impl Session {
 
     fn __repr__(&self) -> String {
         match self.open_one() {
-            Ok(session) => format!("<{:?}>", **session),
+            Ok(session) => format!("<{:?}>", session.session()),
             Err(_) => "<Session, closed>".to_owned(),
         }
     }

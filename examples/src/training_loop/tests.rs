@@ -25,7 +25,7 @@ fn session(hosting: Hosting) -> Session {
 fn trained(
     hosting: Hosting,
     layouts: Layouts,
-    between: impl Fn(&Training<'_>, u64),
+    between: impl Fn(&Training, u64),
 ) -> (Report, Vec<String>) {
     let session = session(hosting);
     let mut training = Training::new(&session, SIZES, layouts).unwrap();
@@ -79,7 +79,7 @@ fn differing_layouts_convert_exactly_the_planned_bytes() {
 
 #[test]
 fn one_copy_more_is_counted_and_fails_the_check() {
-    let copy = |training: &Training<'_>, round: u64| {
+    let copy = |training: &Training, round: u64| {
         if round == 5 {
             let (stream, weights) = training.parts();
             stream.to_host(weights).unwrap();

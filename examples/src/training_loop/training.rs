@@ -32,11 +32,11 @@ pub enum Layouts {
 const ROUNDS_OF_A_LAUNCH: usize = 8;
 
 /// A loop that is on.
-pub struct Training<'s> {
+pub struct Training {
     sizes: Sizes,
     plan: SequencePlan,
-    stitcher: Stitcher<'s>,
-    stream: ProgramStream<'s>,
+    stitcher: Stitcher,
+    stream: ProgramStream,
     programs: [LoadedProgram; 3],
     problem: Problem,
     reference: Reference,
@@ -97,12 +97,12 @@ fn programs(sizes: &Sizes, layouts: Layouts) -> Result<[Program; 3], StitchError
     Ok(programs)
 }
 
-impl<'s> Training<'s> {
+impl Training {
     /// Compiles the programs, and puts data and weights onto the device.
     ///
     /// # Errors
     /// What the device refuses.
-    pub fn new(session: &'s Session, sizes: Sizes, layouts: Layouts) -> Result<Self, StitchError> {
+    pub fn new(session: &Session, sizes: Sizes, layouts: Layouts) -> Result<Self, StitchError> {
         let stitcher = Stitcher::new(session)?;
         let stream = stitcher.overlapping_stream(3 * ROUNDS_OF_A_LAUNCH)?;
         let programs = programs(&sizes, layouts)?;
@@ -150,7 +150,7 @@ impl<'s> Training<'s> {
 
     /// The stream, and the weights as they will be behind everything that was asked so far.
     #[must_use]
-    pub const fn parts(&self) -> (&ProgramStream<'s>, &Tensor) {
+    pub const fn parts(&self) -> (&ProgramStream, &Tensor) {
         (&self.stream, &self.tensors.weights)
     }
 

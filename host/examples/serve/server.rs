@@ -2,7 +2,6 @@
 //! each request, and once an executor (`tokio`) has all of them under way.
 
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Duration;
 
 use pto_host::graph::NoBuilders;
@@ -52,7 +51,7 @@ fn serve(session: &Session, input: &[f32]) -> Result<Vec<f32>, SessionError> {
 
 /// A request in an executor: while it waits, the thread does others.
 async fn serve_async(
-    session: Arc<Session>,
+    session: Session,
     input: Vec<f32>,
 ) -> Result<Vec<f32>, Box<dyn Error + Send + Sync>> {
     let submitted = submit(&session, &input)?;
@@ -67,13 +66,13 @@ pub(crate) fn one_by_one(session: &Session, requests: u16) -> Result<Vec<Vec<f32
 
 /// So many requests, all under way at once.
 pub(crate) fn at_once(
-    session: &Arc<Session>,
+    session: &Session,
     requests: u16,
 ) -> Result<Vec<Vec<f32>>, Box<dyn Error + Send + Sync>> {
     let executor =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     executor.block_on(async {
-        let begin = |request| tokio::spawn(serve_async(Arc::clone(session), input(request)));
+        let begin = |request| tokio::spawn(serve_async(session.clone(), input(request)));
         let under_way: Vec<_> = (0..requests).map(begin).collect();
         let mut results = Vec::new();
         for request in under_way {
@@ -89,8 +88,8 @@ pub(crate) fn input(request: u16) -> Vec<f32> {
 }
 
 /// A session on the simulator.
-pub(crate) fn session() -> Result<Arc<Session>, Box<dyn Error + Send + Sync>> {
+pub(crate) fn session() -> Result<Session, Box<dyn Error + Send + Sync>> {
     let mut device = Device::open_sim(DeviceOptions::default(), NoBuilders)?;
     device.register_library()?;
-    Ok(Arc::new(device.session(SessionOptions::default())?))
+    Ok(device.session(SessionOptions::default())?)
 }

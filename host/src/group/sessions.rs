@@ -29,9 +29,8 @@ pub struct GroupSessions {
 
 /// The session of one member.
 pub struct MemberSession {
+    session: Session,
     /// `None`: it is being closed.
-    session: Option<Session>,
-    /// As above.
     rank: Option<Membership>,
     place: Place,
     communicator: Communicator,
@@ -57,13 +56,13 @@ impl Group {
             let place = rank.place().clone();
             let communicator = rank.communicator(network).of_session();
             let session = device.session(options.clone());
-            let mut session =
+            let session =
                 session.map_err(|source| GroupError::Session { rank: place.rank, source })?;
             let mut words = Vec::new();
             communicator.encode(|word| words.push(word));
             session.enter_group(words);
             rank.engine().into_iter().for_each(|engine| engine.enter_session());
-            Ok(MemberSession { session: Some(session), rank: Some(rank), place, communicator })
+            Ok(MemberSession { session, rank: Some(rank), place, communicator })
         };
         let members = std::mem::take(&mut rest.members).into_iter().map(open);
         let members = members.collect::<Result<Vec<_>, GroupError>>()?;
@@ -107,13 +106,10 @@ impl MemberSession {
         &self.place
     }
 
-    /// The session.
-    ///
-    /// # Panics
-    /// Never: only who closes it takes it out.
+    /// The session. It ends with this value, whoever owns it as well.
     #[must_use]
     pub const fn session(&self) -> &Session {
-        self.session.as_ref().expect("a session that is not closed")
+        &self.session
     }
 
     /// The communicator of all ranks, which makes the transfers of streams and graphs.
@@ -146,7 +142,7 @@ impl MemberSession {
     }
 
     fn close(mut self) -> Option<(Device, Membership)> {
-        let device = self.session.take().and_then(Session::close);
+        let device = self.session.clone().close();
         let rank = self.rank.take()?;
         leave(&rank);
         Some((device?, rank))
@@ -156,7 +152,7 @@ impl MemberSession {
 impl Drop for MemberSession {
     fn drop(&mut self) {
         // The session first: what is under way ends with it.
-        drop(self.session.take());
+        self.session.end();
         self.rank.iter().for_each(leave);
     }
 }

@@ -228,25 +228,24 @@ impl Event {
     /// # Errors
     /// `Stuck`: in a session that is stepped, nobody will complete it.
     pub fn synchronize(&self) -> Result<(), SessionError> {
-        self.wait(None)
+        self.synchronize_within(None)
     }
 
-    /// As [`Event::synchronize`], at most for `limit`.
+    /// As [`Event::synchronize`], at most for `limit`, if there is one.
     ///
     /// # Errors
     /// `EventTimedOut`.
-    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
-        self.wait(Some(limit))
-    }
-
-    fn wait(&self, limit: Option<Duration>) -> Result<(), SessionError> {
+    pub fn synchronize_within(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<(), SessionError> {
         let record = self.0.awaited();
         self.0.driver.expect_soon(|| self.0.has_completed(record));
         let is_done = |state: &mut EventState| {
             self.0.look_at_line(state);
             (state.completed >= record).then_some(())
         };
-        let waited = self.0.driver.wait(&self.0.seat, limit, is_done);
+        let waited = self.0.driver.wait(&self.0.seat, limit.into(), is_done);
         waited.map_err(|unmet| match unmet {
             Unmet::TimedOut(waited) => SessionError::EventTimedOut { event: self.id(), waited },
             Unmet::Stuck(state) => SessionError::Stuck { state },

@@ -19,6 +19,11 @@ impl Notify {
         Ok(Self(Arc::new(DeviceBuffer::zeroed(memory, 1)?)))
     }
 
+    /// Whether it is in this memory.
+    pub(super) fn is_of(&self, memory: &Arc<Memory>) -> bool {
+        self.0.is_of(memory)
+    }
+
     /// Where its word is.
     #[must_use]
     pub fn address(&self) -> GmAddr {

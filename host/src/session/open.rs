@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -35,15 +35,23 @@ use crate::kernel::Kernel;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 
-/// A device that takes commands from streams until the session is closed. It may be shared between threads.
+/// A device that takes commands from streams until the session is closed. A clone is another owner of the same session.
 ///
-/// When it is dropped, commands that have not begun are dropped, and those that have are waited for, unless one of these drops it: a function of a stream.
+/// Streams, and the stitchers of programs, own their session as well. It ends when it is closed ([`Session::close`]), or when its last owner is dropped: then
+/// commands that have not begun are dropped, and those that have are waited for, unless a function of a stream drops that owner.
+#[derive(Clone)]
 pub struct Session {
+    parts: Arc<SessionParts>,
+}
+
+/// What the owners of a session share.
+struct SessionParts {
     shared: Arc<Shared>,
-    device: Arc<Mutex<Device>>,
-    service: Running,
-    /// What programs are told of the group that the device is in, behind their own words; empty: it is in none.
-    group_words: Vec<u64>,
+    /// `None`: the session is closed.
+    device: Mutex<Option<Arc<Mutex<Device>>>>,
+    service: Mutex<Running>,
+    /// What programs are told of the group that the device is in, behind their own words; not set: it is in none.
+    group_words: OnceLock<Vec<u64>>,
 }
 
 /// For those who take memory beside a session; see [`Reclaimer::reclaiming`].
@@ -55,10 +63,15 @@ impl Reclaimer {
     pub(crate) fn reclaiming<T>(&self, take: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
         self.0.reclaiming(take)
     }
+
+    /// Whether it waits for memory of this session.
+    pub(crate) fn is_of(&self, session: &Session) -> bool {
+        Arc::ptr_eq(&self.0, &session.parts.shared)
+    }
 }
 
 /// What steps the service.
-enum Running {
+pub(super) enum Running {
     Thread(Option<JoinHandle<()>>),
     Stepped(Arc<SteppedService>),
 }
@@ -98,7 +111,7 @@ impl Device {
                 Running::Stepped(service)
             }
         };
-        Ok(Session { shared, device, service, group_words: Vec::new() })
+        Ok(Session::of(shared, device, service))
     }
 }
 
@@ -136,10 +149,26 @@ fn refuse(option: &'static str, found: String, allowed: &'static str) -> Session
 
 /// Streams and events.
 impl Session {
+    pub(super) fn of(shared: Arc<Shared>, device: Arc<Mutex<Device>>, service: Running) -> Self {
+        let parts = SessionParts {
+            shared,
+            device: Mutex::new(Some(device)),
+            service: Mutex::new(service),
+            group_words: OnceLock::new(),
+        };
+        Self { parts: Arc::new(parts) }
+    }
+
+    /// Whether both are owners of the same session.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.parts, &other.parts)
+    }
+
     /// What it shares with its streams and its service.
     #[cfg(test)]
     pub(super) fn shared(&self) -> &Shared {
-        &self.shared
+        &self.parts.shared
     }
 
     /// Opens a stream with the default options.
@@ -159,8 +188,11 @@ impl Session {
             return Err(refuse("priority", options.priority.to_string(), "0 (first) to 7 (last)"));
         }
         options.check_kernel_budget(self.run_options().task_budget)?;
-        let core = self.shared.open_stream(options)?;
-        Ok(Stream::of(core, Arc::clone(&self.shared)))
+        if self.parts.shared.has_ended() {
+            return Err(SessionError::Ended);
+        }
+        let core = self.parts.shared.open_stream(options)?;
+        Ok(Stream::of(core, Arc::clone(&self.parts.shared), self.clone()))
     }
 
     /// Makes an event.
@@ -168,8 +200,8 @@ impl Session {
     /// # Errors
     /// `Device` with `OutOfMemory`: its line does not fit GM.
     pub fn event(&self) -> Result<Event, SessionError> {
-        let id = EventId(self.shared.next_event());
-        let core = EventCore::new(id, &self.shared.memory, &self.shared.driver)?;
+        let id = EventId(self.parts.shared.next_event());
+        let core = EventCore::new(id, &self.parts.shared.memory, &self.parts.shared.driver)?;
         Ok(Event::of(core))
     }
 
@@ -178,7 +210,7 @@ impl Session {
     /// # Errors
     /// `Device` with `OutOfMemory`: its word does not fit GM.
     pub fn notify(&self) -> Result<Notify, SessionError> {
-        Notify::new(&self.shared.memory)
+        Notify::new(&self.parts.shared.memory)
     }
 
     /// Makes these streams wait for each other: none goes on before all have come to this point.
@@ -189,7 +221,8 @@ impl Session {
     pub fn barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
         self.check_barrier(streams)?;
         // Two barriers of the same streams come to each of them in the same order.
-        let _one_at_a_time = self.shared.barriers.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time =
+            self.parts.shared.barriers.lock().unwrap_or_else(PoisonError::into_inner);
         let barrier = Barrier::of(streams.iter().map(|stream| stream.id()).collect());
         let barrier = Arc::new(barrier);
         for (submitted, stream) in streams.iter().enumerate() {
@@ -202,7 +235,7 @@ impl Session {
     }
 
     fn check_barrier(&self, streams: &[&Stream]) -> Result<(), SessionError> {
-        if let Some(foreign) = streams.iter().find(|stream| !stream.is_of(&self.shared)) {
+        if let Some(foreign) = streams.iter().find(|stream| !stream.is_of(&self.parts.shared)) {
             return Err(SessionError::OtherSession { what: foreign.id().to_string() });
         }
         let mut named = BTreeSet::new();
@@ -222,22 +255,22 @@ impl Session {
     /// `Failed`: the first failure of the stream with the lowest number that has one; the failures of the other streams stay with
     /// them. `Stuck`: in a session that is stepped, the streams cannot go on.
     pub fn synchronize(&self) -> Result<(), SessionError> {
-        self.await_streams(None)
+        self.synchronize_within(None)
     }
 
-    /// As [`Session::synchronize`], at most for `limit`.
+    /// As [`Session::synchronize`], at most for `limit`, if there is one.
     ///
     /// # Errors
     /// Those of [`Session::synchronize`]; `TimedOut`, with the first stream that is not done.
-    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
-        self.await_streams(Some(limit))
-    }
-
-    fn await_streams(&self, limit: Option<Duration>) -> Result<(), SessionError> {
+    pub fn synchronize_within(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<(), SessionError> {
+        let limit = limit.into();
         let start = Instant::now();
-        for stream in self.shared.streams() {
+        for stream in self.parts.shared.streams() {
             let left = limit.map(|limit| limit.saturating_sub(start.elapsed()));
-            super::stream::await_core(&stream, &self.shared.driver, left).map_err(
+            super::stream::await_core(&stream, &self.parts.shared.driver, left).map_err(
                 |error| match (error, limit) {
                     (SessionError::TimedOut { stream, state, .. }, Some(waited)) => {
                         SessionError::TimedOut { stream, waited, state }
@@ -260,9 +293,9 @@ impl Session {
             let last = stream.abort();
             (stream, last)
         };
-        let aborted = self.shared.streams().into_iter().map(abort).collect();
-        self.shared.cancel_run();
-        self.shared.touch();
+        let aborted = self.parts.shared.streams().into_iter().map(abort).collect();
+        self.parts.shared.cancel_run();
+        self.parts.shared.touch();
         aborted
     }
 
@@ -273,11 +306,11 @@ impl Session {
     pub fn reset(&self) -> Result<(), SessionError> {
         // Others may go on to submit: this call waits for nothing of that.
         for (stream, last) in self.abort_streams() {
-            super::stream::await_over(&stream, last, &self.shared.driver)?;
+            super::stream::await_over(&stream, last, &self.parts.shared.driver)?;
         }
-        let resets = self.shared.reset();
-        for stream in self.shared.streams() {
-            super::stream::await_reset(&stream, resets, &self.shared.driver)?;
+        let resets = self.parts.shared.reset();
+        for stream in self.parts.shared.streams() {
+            super::stream::await_reset(&stream, resets, &self.parts.shared.driver)?;
         }
         Ok(())
     }
@@ -303,11 +336,11 @@ impl Session {
     /// The device's memory.
     #[must_use]
     pub fn memory(&self) -> DeviceMemory {
-        DeviceMemory::of(Arc::clone(&self.shared.memory))
+        DeviceMemory::of(Arc::clone(&self.parts.shared.memory))
     }
 
     pub(crate) fn reclaimer(&self) -> Reclaimer {
-        Reclaimer(Arc::clone(&self.shared))
+        Reclaimer(Arc::clone(&self.parts.shared))
     }
 
     /// As [`Device::alloc`].
@@ -323,7 +356,7 @@ impl Session {
     /// # Errors
     /// Those of [`Device::upload`].
     pub fn upload<T: Pod>(&self, values: &[T]) -> Result<DeviceBuffer<T>, SessionError> {
-        Ok(DeviceBuffer::upload(&self.shared.memory, values)?)
+        Ok(DeviceBuffer::upload(&self.parts.shared.memory, values)?)
     }
 
     /// As [`Device::zeroed`].
@@ -331,72 +364,81 @@ impl Session {
     /// # Errors
     /// Those of [`Device::zeroed`].
     pub fn zeroed<T: Pod>(&self, len: usize) -> Result<DeviceBuffer<T>, SessionError> {
-        Ok(DeviceBuffer::zeroed(&self.shared.memory, len)?)
+        Ok(DeviceBuffer::zeroed(&self.parts.shared.memory, len)?)
     }
 
     /// As [`Device::register_kernel`]. Waits until the commands that the cores have are over.
     ///
     /// # Errors
-    /// Those of [`Device::register_kernel`].
+    /// Those of [`Device::register_kernel`]; `Ended`.
     pub fn register_kernel(&self, func_id: FuncId, kernel: Kernel) -> Result<(), SessionError> {
-        let _visit = self.shared.visit();
-        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-        device.register_kernel(func_id, kernel)?;
-        self.shared.kernels.read(device.runnable_kernels());
-        Ok(())
+        self.on_device(|device| {
+            device.register_kernel(func_id, kernel)?;
+            self.parts.shared.kernels.read(device.runnable_kernels());
+            Ok(())
+        })?
     }
 
     /// As [`Device::func_id_of`]. Waits until the commands that the cores have are over.
     ///
     /// # Errors
-    /// Those of [`Device::func_id_of`].
+    /// Those of [`Device::func_id_of`]; `Ended`.
     pub fn func_id_of(&self, kernel: Kernel) -> Result<FuncId, SessionError> {
-        let _visit = self.shared.visit();
-        let mut device = self.device.lock().unwrap_or_else(PoisonError::into_inner);
-        let func_id = device.func_id_of(kernel)?;
-        self.shared.kernels.read(device.runnable_kernels());
-        Ok(func_id)
+        self.on_device(|device| {
+            let func_id = device.func_id_of(kernel)?;
+            self.parts.shared.kernels.read(device.runnable_kernels());
+            Ok(func_id)
+        })?
     }
 
     /// Looks at the device, for example to build a graph for it. Waits until the commands that the cores have are over.
-    pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> R {
-        let _visit = self.shared.visit();
-        look(&self.device.lock().unwrap_or_else(PoisonError::into_inner))
+    ///
+    /// # Errors
+    /// `Ended`: the session is closed.
+    pub fn with_device<R>(&self, look: impl FnOnce(&Device) -> R) -> Result<R, SessionError> {
+        self.on_device(|device| look(device))
+    }
+
+    fn on_device<R>(&self, act: impl FnOnce(&mut Device) -> R) -> Result<R, SessionError> {
+        let device = self.parts.device().clone().ok_or(SessionError::Ended)?;
+        let _visit = self.parts.shared.visit();
+        Ok(act(&mut device.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Makes it the session of a rank. Programs that it is given with words of its own making have these behind them.
-    pub(crate) fn enter_group(&mut self, words: Vec<u64>) {
-        self.group_words = words;
+    pub(crate) fn enter_group(&self, words: Vec<u64>) {
+        // A session enters a group once, when it is opened.
+        self.parts.group_words.set(words).unwrap_or_default();
     }
 
     /// What programs are told of the group behind their own words; empty: the device is in none.
     pub(crate) fn group_words(&self) -> &[u64] {
-        &self.group_words
+        self.parts.group_words.get().map_or(&[], Vec::as_slice)
     }
 
     /// How kernels and programs are run, where a command does not say it itself.
     pub(crate) fn run_options(&self) -> &RunOptions {
-        &self.shared.options.run
+        &self.parts.shared.options.run
     }
 
     /// How often the firmware has come up. It returns when it is idle, before a graph or a program runs, and when the time of a run
     /// is limited.
     #[must_use]
     pub fn firmware_starts(&self) -> u64 {
-        self.shared.board.board().news.runs.load(Ordering::Relaxed)
+        self.parts.shared.board.board().news.runs.load(Ordering::Relaxed)
     }
 
     /// Whether the firmware is up just now.
     #[must_use]
     pub fn is_firmware_up(&self) -> bool {
-        self.shared.is_up()
+        self.parts.shared.is_up()
     }
 
     /// Time since the session was opened, on the clock that events have their times from: of this machine, or in virtual time
     /// the sum of the makespans of the runs.
     #[must_use]
     pub fn now(&self) -> Duration {
-        Duration::from_nanos(self.shared.clock.now_ns())
+        Duration::from_nanos(self.parts.shared.clock.now_ns())
     }
 
     /// One turn of a session that is stepped by those who wait, for threads that ask whether something is over, or wait for something else than the
@@ -404,53 +446,69 @@ impl Session {
     /// that have come to their end by that. A session that has a thread needs no turns, and does nothing here; neither does one that another thread
     /// steps just now.
     pub fn step(&self, idle: Duration) -> bool {
-        self.shared.driver.try_step(idle)
+        self.parts.shared.driver.try_step(idle)
     }
 
     /// Names those who may act from outside while somebody waits in a session that is stepped by those who wait. Without them such a wait fails with
     /// `Stuck` as soon as nothing can happen in the session. The first call counts.
     pub fn ask_others(&self, others: &'static dyn Others) {
-        self.shared.driver.outside.set(others);
+        self.parts.shared.driver.outside.set(others);
     }
 
-    /// Waits until everything is over that was submitted before this call, and gives the device back. Streams and events that are left can be dropped; they
-    /// take no commands. Failures that nobody was told of are not told any more. `None`: somebody else has the device, such as a function of a stream that
-    /// calls this.
+    /// Waits until everything is over that was submitted before this call, and gives the device back. Other owners of the session are of no use any more: their
+    /// calls fail with `Ended`. Failures that nobody was told of are not told any more. `None`: another call uses the device, such as a function of a stream
+    /// that calls this, or another owner has closed the session.
     #[must_use = "the device is closed when it is dropped"]
-    pub fn close(mut self) -> Option<Device> {
+    pub fn close(self) -> Option<Device> {
+        let shared = &self.parts.shared;
         let numbered = |stream: Arc<StreamCore>| (stream.commands(), stream);
-        let submitted: Vec<_> = self.shared.streams().into_iter().map(numbered).collect();
+        let submitted: Vec<_> = shared.streams().into_iter().map(numbered).collect();
         for (last, stream) in submitted {
-            super::stream::await_over(&stream, last, &self.shared.driver).unwrap_or_default();
+            super::stream::await_over(&stream, last, &shared.driver).unwrap_or_default();
         }
-        self.end(serving::is_here(self.shared.driver.address()));
-        let device = Arc::clone(&self.device);
-        drop(self);
+        self.parts.end(serving::is_here(shared.driver.address()));
+        let device = self.parts.device().take()?;
         let device = Arc::try_unwrap(device).ok()?;
         Some(device.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ends the session, and waits until everything is over. With `behind` nobody waits here, and the session ends later: so it is where a function of the host
+    /// Ends the session for all of its owners, as the drop of the last one does.
+    pub(crate) fn end(&self) {
+        self.parts.end(serving::is_anywhere());
+    }
+}
+
+impl SessionParts {
+    fn device(&self) -> MutexGuard<'_, Option<Arc<Mutex<Device>>>> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the session, and waits until everything is over. With `later` nobody waits here, and the session ends later: so it is where a function of the host
     /// drops a session. That session may be running a function that drops the session of the first one, and the two would wait for ever.
-    fn end(&mut self, behind: bool) {
+    fn end(&self, later: bool) {
         self.shared.end();
         self.shared.streams().iter().for_each(|stream| {
             stream.abort();
         });
         self.shared.touch();
-        match &mut self.service {
-            Running::Thread(thread) if behind => drop(thread.take()),
+        // The lock is not held while this call waits.
+        let service = {
+            let mut service = self.service.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *service, Running::Thread(None))
+        };
+        match service {
+            Running::Thread(thread) if later => drop(thread),
             // A service that panicked has said so on standard error.
             Running::Thread(thread) => {
-                thread.take().into_iter().for_each(|thread| thread.join().unwrap_or_default());
+                thread.into_iter().for_each(|thread| thread.join().unwrap_or_default());
             }
-            Running::Stepped(service) if behind => service.run_dry_behind(),
+            Running::Stepped(service) if later => service.run_dry_behind(),
             Running::Stepped(service) => service.run_dry(),
         }
     }
 }
 
-impl Drop for Session {
+impl Drop for SessionParts {
     fn drop(&mut self) {
         self.end(serving::is_anywhere());
     }
@@ -458,6 +516,6 @@ impl Drop for Session {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Session with {} streams", self.shared.streams().len())
+        write!(f, "Session with {} streams", self.parts.shared.streams().len())
     }
 }

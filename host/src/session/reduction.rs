@@ -16,7 +16,17 @@ pub enum Reduction {
 
 impl Reduction {
     /// All of them, in the order of their codes.
-    const ALL: [Self; 3] = [Self::Sum, Self::Max, Self::Min];
+    pub const ALL: [Self; 3] = [Self::Sum, Self::Max, Self::Min];
+
+    /// Its name, in small letters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Max => "max",
+            Self::Min => "min",
+        }
+    }
 
     /// Element type and reduction in a word of a command.
     pub(super) const fn word(self, dtype: DType) -> u64 {

@@ -148,6 +148,7 @@ mod tests {
     use super::serve;
     use crate::backend::fake::{Fake, SUCCESS};
     use crate::session::hands::Hands;
+    use crate::session::open::{Running, Session};
     use crate::session::performer::Performer;
     use crate::session::service::Service;
     use crate::session::shared::Shared;
@@ -166,23 +167,25 @@ mod tests {
         Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap())
     }
 
-    fn session() -> (Arc<Shared>, Service) {
+    /// A session whose service is stepped here.
+    fn session() -> (Session, Arc<Shared>, Service) {
         let options = DeviceOptions { gm_bytes: 1 << 22, ..DeviceOptions::default() };
         let device = Device::open_fake(options, Fake::new(|_, _| SUCCESS)).unwrap();
         let shared = Arc::new(Shared::new(&device, SessionOptions::default()).unwrap());
         let device = Arc::new(Mutex::new(device));
-        let performer = Performer { device, shared: Arc::clone(&shared) };
+        let performer = Performer { device: Arc::clone(&device), shared: Arc::clone(&shared) };
         let hands = Hands::crews(&performer).unwrap();
-        (Arc::clone(&shared), Service::new(shared, hands, None))
+        let session = Session::of(Arc::clone(&shared), device, Running::Thread(None));
+        (session, Arc::clone(&shared), Service::new(shared, hands, None))
     }
 
     /// Somebody who resets the session finds a stream that has stopped, and waits for it; the service lets go of it without having
     /// seen the reset.
     #[test]
     fn nobody_waits_for_a_stopped_stream_that_is_gone() {
-        let (shared, mut service) = session();
+        let (session, shared, mut service) = session();
         let core = shared.open_stream(StreamOptions::default()).unwrap();
-        let stream = Stream::of(Arc::clone(&core), Arc::clone(&shared));
+        let stream = Stream::of(Arc::clone(&core), Arc::clone(&shared), session.clone());
         service.step(None);
         let (stream_id, cause) = (core.id, Cause::TimedOut(Duration::ZERO));
         let failure = CommandFailure { stream: stream_id, command: 1, kind: None, cause };
@@ -222,14 +225,14 @@ mod tests {
 
     #[test]
     fn an_idle_service_uses_no_cpu_and_wakes_up() {
-        let (shared, service) = session();
+        let (session, shared, service) = session();
         let of_service = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             serve(&of_service, service);
             cpu_time()
         });
         let core = shared.open_stream(StreamOptions::default()).unwrap();
-        let stream = Stream::of(core, Arc::clone(&shared));
+        let stream = Stream::of(core, Arc::clone(&shared), session);
         let words = shared.memory.alloc(64, crate::allocator::Owner::User).unwrap();
         for value in 0..10 {
             std::thread::sleep(Duration::from_millis(50));

@@ -25,6 +25,7 @@ use super::ids::StreamId;
 use super::kept::{Barrier, Kept};
 use super::mark::StreamMark;
 use super::notify::Notify;
+use super::open::Session;
 use super::options::StreamOptions;
 use super::owned_work::{OwnedWork, RunTicket};
 use super::reduction::Reduction;
@@ -41,16 +42,23 @@ use crate::options::RunOptions;
 /// Arguments that most launches do not exceed.
 const FEW_ARGS: usize = 13;
 
-/// A stream of a session. It may be used from several threads; then their commands come in the order of the calls. When it is
-/// dropped, the commands that were submitted still run.
+/// A stream of a session, which is an owner of that session. It may be used from several threads; then their commands come in the order of the calls. When it is
+/// dropped, the commands that were submitted still run, unless it was the last owner; a capture that was begun on it is over.
 pub struct Stream {
     core: Arc<StreamCore>,
     shared: Arc<Shared>,
+    session: Session,
 }
 
 impl Stream {
-    pub(super) fn of(core: Arc<StreamCore>, shared: Arc<Shared>) -> Self {
-        Self { core, shared }
+    pub(super) fn of(core: Arc<StreamCore>, shared: Arc<Shared>, session: Session) -> Self {
+        Self { core, shared, session }
+    }
+
+    /// Its session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Its number in the session.
@@ -508,16 +516,18 @@ impl Stream {
     /// Raises a flag of the device.
     ///
     /// # Errors
-    /// Those of every call that submits.
+    /// `OtherSession`. Those of every call that submits.
     pub fn notify(&self, notify: &Notify) -> Result<Submitted, SessionError> {
+        self.check_notify(notify)?;
         self.write_value(notify.address(), 1)
     }
 
     /// Waits for a flag of the device, and lowers it. These are two commands; the number of the second one is returned.
     ///
     /// # Errors
-    /// Those of every call that submits.
+    /// `OtherSession`. Those of every call that submits.
     pub fn wait_notify(&self, notify: &Notify) -> Result<Submitted, SessionError> {
+        self.check_notify(notify)?;
         let at = notify.address();
         self.check_word(at)?;
         let wait = [at.0, 1, ValueTest::EQUAL.get().into()];
@@ -704,6 +714,13 @@ impl Stream {
         Err(SessionError::OtherSession { what: event.id().to_string() })
     }
 
+    fn check_notify(&self, notify: &Notify) -> Result<(), SessionError> {
+        if notify.is_of(&self.shared.memory) {
+            return Ok(());
+        }
+        Err(SessionError::OtherSession { what: "the flag".to_owned() })
+    }
+
     pub(super) fn check_range(&self, address: GmAddr, bytes: u64) -> Result<(), SessionError> {
         Ok(self.shared.memory.check_user_range(address, bytes)?)
     }
@@ -762,18 +779,23 @@ impl Stream {
     /// `Failed`: the first command that failed since the last synchronise; the others are over as well. `Aborted`: the stream
     /// was aborted meanwhile. `Stuck`: in a session that is stepped, the stream cannot go on. `Capture`.
     pub fn synchronize(&self) -> Result<(), SessionError> {
-        self.await_commands(None)
+        self.synchronize_within(None)
     }
 
-    /// As [`Stream::synchronize`], at most for `limit`.
+    /// As [`Stream::synchronize`], at most for `limit`, if there is one.
     ///
     /// # Errors
     /// Those of [`Stream::synchronize`]; `TimedOut`, with what the stream does.
-    pub fn synchronize_within(&self, limit: Duration) -> Result<(), SessionError> {
-        self.await_commands(Some(limit))
+    pub fn synchronize_within(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<(), SessionError> {
+        // The lock on submissions is not held while this call waits.
+        drop(self.uncaptured("synchronize")?);
+        await_core(&self.core, &self.shared.driver, limit.into())
     }
 
-    /// As [`Stream::synchronize_within`], or without a limit; now and then `goes_on` is asked, and where it says no, the wait ends.
+    /// As [`Stream::synchronize_within`]; now and then `goes_on` is asked, and where it says no, the wait ends.
     ///
     /// # Errors
     /// Those of [`Stream::synchronize_within`]; `Interrupted`: `goes_on` has said no. What was submitted goes on.
@@ -784,12 +806,6 @@ impl Stream {
     ) -> Result<(), SessionError> {
         drop(self.uncaptured("synchronize")?);
         await_core_while(&self.core, &self.shared.driver, limit, goes_on)
-    }
-
-    fn await_commands(&self, limit: Option<Duration>) -> Result<(), SessionError> {
-        // The lock on submissions is not held while this call waits.
-        drop(self.uncaptured("synchronize")?);
-        await_core(&self.core, &self.shared.driver, limit)
     }
 
     /// Drops the commands that have not begun; those that have go on to their end. Records among the dropped ones count as
@@ -1031,6 +1047,10 @@ fn refuse_launch(func_id: FuncId, is_known: bool, blocks: u32, args: usize) -> S
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        if self.is_captured() {
+            // Refused where the capture was begun on another stream.
+            drop(self.end_capture());
+        }
         self.core.close();
         self.shared.touch();
     }

@@ -27,6 +27,7 @@ use crate::device::Device;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 use crate::session::OwnedWork;
+use crate::session::Session;
 use crate::task_list::{self, ListedTask};
 use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
 
@@ -214,9 +215,7 @@ impl Loaded {
         &self,
         addresses: &[u64],
         (values, neighbours): (WorkloadBindings, Neighbours),
-        with_device: impl FnOnce(
-            &dyn Fn(&Device) -> Result<GraphImage, crate::error::Error>,
-        ) -> Result<GraphImage, crate::error::Error>,
+        session: &Session,
     ) -> Result<Arc<Bound>, StitchError> {
         let words = match self.program.body() {
             Body::Plan(compiled) => self.plan_words(compiled, addresses, values)?,
@@ -246,8 +245,9 @@ impl Loaded {
                 if joined.is_some() {
                     Bound::Listed { part: None, tasks: joined, is_fine: false }
                 } else {
-                    let image = |device: &Device| graph(device, (tasks, funcs), addresses);
-                    Bound::Graph(Arc::new(with_device(&image)?))
+                    let image =
+                        session.with_device(|device| graph(device, (tasks, funcs), addresses))?;
+                    Bound::Graph(Arc::new(image?))
                 }
             }
             (Code::Plan { plan, kernels, scratch }, Body::Plan(_)) => {

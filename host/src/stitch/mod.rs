@@ -21,7 +21,6 @@ mod conversion;
 mod counters;
 mod error;
 mod grain;
-mod held;
 mod host_tensor;
 mod inputs;
 mod joined;

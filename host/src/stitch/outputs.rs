@@ -31,3 +31,12 @@ impl Outputs {
         self.tensors.iter().map(|(name, _)| name.as_str()).collect()
     }
 }
+
+impl IntoIterator for Outputs {
+    type Item = (String, Tensor);
+    type IntoIter = std::vec::IntoIter<(String, Tensor)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.tensors.into_iter()
+    }
+}

@@ -8,16 +8,15 @@ use pto_abi::GmAddr;
 use pto_workload::program::{Program, Role, TensorDescription};
 
 use super::error::StitchError;
-use super::held::Held;
 use super::loaded::{Bound, Loaded, LoadedProgram, Neighbours};
 use super::stream::launch_options;
 use crate::buffer::DeviceBuffer;
-use crate::session::Stream;
+use crate::session::{Session, Stream};
 use crate::workload::WorkloadBindings;
 
 /// A program in the memory of a device, with memory for its temporaries.
-pub struct PlacedProgram<'s> {
-    session: Held<'s>,
+pub struct PlacedProgram {
+    session: Session,
     loaded: Arc<Loaded>,
     /// By the number of the tensor. One set serves all runs, since a run has the cores for itself.
     temporaries: Vec<Option<DeviceBuffer<u8>>>,
@@ -29,8 +28,8 @@ pub struct PlacedRun {
     bound: Arc<Bound>,
 }
 
-impl<'s> PlacedProgram<'s> {
-    pub(super) fn new(session: Held<'s>, program: LoadedProgram) -> Result<Self, StitchError> {
+impl PlacedProgram {
+    pub(super) fn new(session: Session, program: LoadedProgram) -> Result<Self, StitchError> {
         let loaded = program.0;
         let memory = loaded.shared.memory.shared();
         let room = |tensor: &TensorDescription| {
@@ -67,7 +66,7 @@ impl<'s> PlacedProgram<'s> {
         let addresses = self.addresses(addresses)?;
         let session = &self.session;
         let values = (values, Neighbours::None);
-        let bound = self.loaded.bind(&addresses, values, |image| session.with_device(image))?;
+        let bound = self.loaded.bind(&addresses, values, session)?;
         for (tensor, address) in self.program().tensors().iter().zip(&addresses) {
             if tensor.begins_with_zeros {
                 stream.fill(GmAddr(*address), 0, tensor.bytes())?;

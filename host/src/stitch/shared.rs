@@ -61,7 +61,7 @@ pub(super) struct Block {
 impl Shared {
     pub(super) fn new(session: &Session, on_chip_bytes: u64) -> Result<Arc<Self>, SessionError> {
         let cores: u32 = session
-            .with_device(|device| CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum());
+            .with_device(|device| CoreKind::ALL.iter().map(|kind| device.cores(*kind)).sum())?;
         let block = match on_chip_bytes {
             0 => None,
             bytes => Some(session.alloc(bytes)?),
@@ -72,17 +72,19 @@ impl Shared {
             memory: session.memory(),
             counts: Counts::default(),
             cores: usize::try_from(cores).unwrap_or(usize::MAX),
-            grain: session.with_device(Grain::new),
+            grain: session.with_device(Grain::new)?,
             pool: Mutex::default(),
             on_chip: Mutex::new(region),
             reclaimer: session.reclaimer(),
             on_chip_block: block,
             on_chip_bytes,
-            on_chip_mark: marked
-                .and_then(|region| session.with_device(|device| device.mark_on_chip(region))),
-            on_chip_costs: session.with_device(|device| device.on_chip_costs()),
-            expands_plans: session.with_device(Device::expands_plans),
-            gate: session.with_device(gate),
+            on_chip_mark: match marked {
+                Some(region) => session.with_device(|device| device.mark_on_chip(region))?,
+                None => None,
+            },
+            on_chip_costs: session.with_device(|device| device.on_chip_costs())?,
+            expands_plans: session.with_device(Device::expands_plans)?,
+            gate: session.with_device(gate)?,
             group_words: session.group_words().to_vec(),
         }))
     }
@@ -225,6 +227,10 @@ impl Block {
     /// From here on it belongs to another stream, which waits for the one that it belonged to.
     pub(super) const fn hand_over(&mut self, stream: StreamId) {
         self.stream = stream;
+    }
+
+    pub(super) fn is_of_session(&self, session: &Session) -> bool {
+        self.shared.reclaimer.is_of(session)
     }
 
     pub(super) fn is_of(&self, shared: &Arc<Shared>) -> bool {

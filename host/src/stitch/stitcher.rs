@@ -8,7 +8,6 @@ use pto_workload::program::{Body, NativeKernels, Program, TensorDescription};
 use super::conversion::Conversions;
 use super::counters::Counters;
 use super::error::StitchError;
-use super::held::Held;
 use super::loaded::LoadedProgram;
 use super::of_recording::{self, Setting};
 use super::placed::PlacedProgram;
@@ -25,42 +24,38 @@ pub struct StitchOptions {
 }
 
 /// Loads programs onto the device of a session, and opens streams that run them.
-pub struct Stitcher<'s> {
-    session: Held<'s>,
+///
+/// The stitcher, its streams and its placed programs own the session, as a clone of [`Session`] does.
+#[derive(Clone)]
+pub struct Stitcher {
+    session: Session,
     shared: Arc<Shared>,
     conversions: Arc<Conversions>,
 }
 
-impl Stitcher<'static> {
-    /// A stitcher that shares the session with others: its streams keep the session open. Interfaces of other languages need it.
-    ///
-    /// # Errors
-    /// Those of [`with_options`](Self::with_options).
-    pub fn shared(session: Arc<Session>, options: StitchOptions) -> Result<Self, StitchError> {
-        Self::of(Held::Shared(session), options)
-    }
-}
-
-impl<'s> Stitcher<'s> {
+impl Stitcher {
     /// A stitcher without a fast region.
     ///
     /// # Errors
     /// Those of [`with_options`](Self::with_options).
-    pub fn new(session: &'s Session) -> Result<Self, StitchError> {
+    pub fn new(session: &Session) -> Result<Self, StitchError> {
         Self::with_options(session, StitchOptions::default())
     }
 
     /// A stitcher.
     ///
     /// # Errors
-    /// The device has no room for the fast region.
-    pub fn with_options(session: &'s Session, options: StitchOptions) -> Result<Self, StitchError> {
-        Self::of(Held::Lent(session), options)
+    /// The device has no room for the fast region; the session is closed.
+    pub fn with_options(session: &Session, options: StitchOptions) -> Result<Self, StitchError> {
+        let shared = Shared::new(session, options.on_chip_bytes)?;
+        let conversions = Arc::new(Conversions::new(&shared));
+        Ok(Self { session: session.clone(), shared, conversions })
     }
 
-    fn of(session: Held<'s>, options: StitchOptions) -> Result<Self, StitchError> {
-        let shared = Shared::new(&session, options.on_chip_bytes)?;
-        Ok(Self { session, conversions: Arc::new(Conversions::new(&shared)), shared })
+    /// The session.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Puts a program and its constants into the memory of the device.
@@ -101,8 +96,9 @@ impl<'s> Stitcher<'s> {
         let Some((task, shape)) = shapes.find_map(|(task, shape)| Some((task, shape?))) else {
             return Ok(());
         };
-        let (builds, device) =
-            self.session.with_device(|device| (device.expands_plans(), device.name().to_owned()));
+        let (builds, device) = self
+            .session
+            .with_device(|device| (device.expands_plans(), device.name().to_owned()))?;
         if builds {
             return Ok(());
         }
@@ -113,7 +109,7 @@ impl<'s> Stitcher<'s> {
     fn check_builder(&self, program: &Program) -> Result<(), StitchError> {
         let Body::Builder(reference) = program.body() else { return Ok(()) };
         let (known, device) =
-            self.session.with_device(|device| (device.builders(), device.name().to_owned()));
+            self.session.with_device(|device| (device.builders(), device.name().to_owned()))?;
         if known.contains(&reference.name) {
             return Ok(());
         }
@@ -157,7 +153,7 @@ impl<'s> Stitcher<'s> {
         tensors: &[(TensorDescription, GmAddr)],
         native: Option<NativeKernels>,
     ) -> Result<Program, StitchError> {
-        let registered = self.session.with_device(|device| device.describe().kernels);
+        let registered = self.session.with_device(|device| device.describe().kernels)?;
         let memory = self.session.memory();
         let first = memory.address().0;
         let memory = first..first.saturating_add(memory.size().0);
@@ -169,7 +165,7 @@ impl<'s> Stitcher<'s> {
     ///
     /// # Errors
     /// Those of [`load`](Self::load); the device has no room for its temporaries.
-    pub fn place(&self, program: Program) -> Result<PlacedProgram<'s>, StitchError> {
+    pub fn place(&self, program: Program) -> Result<PlacedProgram, StitchError> {
         self.place_with(program, Vec::new())
     }
 
@@ -181,7 +177,7 @@ impl<'s> Stitcher<'s> {
         &self,
         program: Program,
         native: Vec<Kernel>,
-    ) -> Result<PlacedProgram<'s>, StitchError> {
+    ) -> Result<PlacedProgram, StitchError> {
         PlacedProgram::new(self.session.clone(), self.load_with(program, native)?)
     }
 
@@ -189,7 +185,7 @@ impl<'s> Stitcher<'s> {
     ///
     /// # Errors
     /// Those of [`Session::stream`].
-    pub fn stream(&self) -> Result<ProgramStream<'s>, StitchError> {
+    pub fn stream(&self) -> Result<ProgramStream, StitchError> {
         self.overlapping_stream(1)
     }
 
@@ -199,17 +195,11 @@ impl<'s> Stitcher<'s> {
     ///
     /// # Errors
     /// Those of [`Session::stream`].
-    pub fn overlapping_stream(&self, programs: usize) -> Result<ProgramStream<'s>, StitchError> {
+    pub fn overlapping_stream(&self, programs: usize) -> Result<ProgramStream, StitchError> {
         // Behind a failed program nothing computes on what it left.
         let options = StreamOptions { on_failure: OnFailure::Stop, ..StreamOptions::default() };
         let stream = self.session.stream_with(options)?;
-        Ok(ProgramStream::new(
-            self.session.clone(),
-            stream,
-            &self.shared,
-            &self.conversions,
-            programs,
-        ))
+        Ok(ProgramStream::new(stream, &self.shared, &self.conversions, programs))
     }
 
     /// What was copied, converted, bounced and allocated since the device was opened.

@@ -17,7 +17,6 @@ use pto_workload::tile::element::bits_as;
 
 use super::conversion::{Conversions, SOURCE, TARGET};
 use super::error::{StitchError, role_text};
-use super::held::Held;
 use super::host_tensor::HostTensor;
 use super::inputs::{Given, Inputs};
 use super::joined;
@@ -32,9 +31,8 @@ use crate::session::{HostBuffer, RunTicket, Session, SessionError, Stream, Strea
 use crate::task_list::ListedTask;
 use crate::workload::{ArrayBinding, for_plans};
 
-/// A stream that runs programs. When it is dropped, what was asked of it is still submitted.
-pub struct ProgramStream<'s> {
-    session: Held<'s>,
+/// A stream that runs programs, and owns its session. When it is dropped, what was asked of it is still submitted.
+pub struct ProgramStream {
     stream: Stream,
     shared: Arc<Shared>,
     conversions: Arc<Conversions>,
@@ -78,9 +76,8 @@ impl Part<'_> {
     }
 }
 
-impl<'s> ProgramStream<'s> {
+impl ProgramStream {
     pub(super) fn new(
-        session: Held<'s>,
         stream: Stream,
         shared: &Arc<Shared>,
         conversions: &Arc<Conversions>,
@@ -88,13 +85,18 @@ impl<'s> ProgramStream<'s> {
     ) -> Self {
         shared.open(stream.id());
         Self {
-            session,
             stream,
             shared: Arc::clone(shared),
             conversions: Arc::clone(conversions),
             overlap: overlap.clamp(1, shared.most_parts()),
             state: Mutex::default(),
         }
+    }
+
+    /// Its session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        self.stream.session()
     }
 
     /// Its number in the session.
@@ -122,9 +124,8 @@ impl<'s> ProgramStream<'s> {
         }
         let parts = self.parts(loaded, tensors)?;
         let addresses: Vec<_> = parts.iter().map(Part::address).collect();
-        let session = &self.session;
         let shared = (values, self.neighbours());
-        let bound = loaded.bind(&addresses, shared, |image| session.with_device(image))?;
+        let bound = loaded.bind(&addresses, shared, self.session())?;
         self.fill_zeros(loaded, &parts)?;
         self.count_bounces(&parts);
         if !arrays.is_empty() {
@@ -354,7 +355,7 @@ impl<'s> ProgramStream<'s> {
         }
         let words: Option<Vec<_>> = parts.iter().map(|part| part.orch_args().copied()).collect();
         let words = words.expect("programs whose parts have no words share no launch: `belongs`");
-        let options = launch_options(&self.session, &words);
+        let options = launch_options(self.session(), &words);
         Ok(self.stream.run_with(self.shared.launch(&words), options)?)
     }
 
@@ -374,7 +375,7 @@ impl<'s> ProgramStream<'s> {
             kept[at..].rotate_left(1);
             return Ok(Arc::clone(&kept[last].1));
         }
-        let image = self.session.with_device(|device| joined::image(device, graphs))?;
+        let image = self.session().with_device(|device| joined::image(device, graphs))??;
         let image = Arc::new(image);
         if kept.len() == KEPT_JOINED {
             kept.remove(0);
@@ -395,20 +396,22 @@ impl<'s> ProgramStream<'s> {
     /// # Errors
     /// The fault of a program that failed, in the words of its workload; those of [`Stream::synchronize`].
     pub fn synchronize(&self) -> Result<(), StitchError> {
-        self.flush()?;
-        self.told(self.stream.synchronize())
+        self.synchronize_within(None)
     }
 
-    /// As [`synchronize`](Self::synchronize), at most for `limit`.
+    /// As [`synchronize`](Self::synchronize), at most for `limit`, if there is one.
     ///
     /// # Errors
     /// Those of [`synchronize`](Self::synchronize); `TimedOut` in `Session`: what was asked goes on, and can be waited for again.
-    pub fn synchronize_within(&self, limit: Duration) -> Result<(), StitchError> {
+    pub fn synchronize_within(
+        &self,
+        limit: impl Into<Option<Duration>>,
+    ) -> Result<(), StitchError> {
         self.flush()?;
         self.told(self.stream.synchronize_within(limit))
     }
 
-    /// As [`synchronize_within`](Self::synchronize_within), or without a limit; now and then `goes_on` is asked, and where it says no, the wait ends.
+    /// As [`synchronize_within`](Self::synchronize_within); now and then `goes_on` is asked, and where it says no, the wait ends.
     ///
     /// # Errors
     /// Those of [`synchronize_within`](Self::synchronize_within); `Interrupted` in `Session`.
@@ -463,7 +466,7 @@ pub(super) fn launch_options(session: &Session, parts: &[[u64; orch::COUNT]]) ->
 }
 
 /// Tensors of a stream.
-impl ProgramStream<'_> {
+impl ProgramStream {
     /// Copies a tensor of the host to the device, and converts it there if the layout asks for that.
     ///
     /// # Errors
@@ -574,9 +577,8 @@ impl ProgramStream<'_> {
             self.stream.fill_elements(address, form.dtype, padding, target.bytes())?;
         }
         let addresses = [tensor.address().0, target.address().0];
-        let session = &self.session;
         let values = (crate::workload::WorkloadBindings::new(), self.neighbours());
-        let bound = program.0.bind(&addresses, values, |image| session.with_device(image))?;
+        let bound = program.0.bind(&addresses, values, self.session())?;
         self.submit(&program.0, bound)?;
         Ok(target)
     }
@@ -588,7 +590,7 @@ impl ProgramStream<'_> {
     pub fn take_over(
         &self,
         mut tensor: Tensor,
-        from: &ProgramStream<'_>,
+        from: &ProgramStream,
     ) -> Result<Tensor, StitchError> {
         from.check_own(&tensor, "to take over")?;
         if !tensor.block.is_of(&self.shared) {
@@ -596,7 +598,7 @@ impl ProgramStream<'_> {
         }
         from.flush()?;
         self.flush()?;
-        let event = self.session.event()?;
+        let event = self.session().event()?;
         from.stream.record(&event)?;
         self.stream.wait(&event)?;
         tensor.block.hand_over(self.id());
@@ -651,7 +653,7 @@ fn missing(program: &str, tensor: &TensorDescription, role: Role) -> StitchError
     StitchError::Missing { program: program.to_owned(), tensor: tensor.name.clone(), how }
 }
 
-impl Drop for ProgramStream<'_> {
+impl Drop for ProgramStream {
     fn drop(&mut self) {
         if let Err(error) = self.flush() {
             log::warn!("runs of a stream that was dropped are not submitted: {error}");

@@ -7,7 +7,7 @@ use pto_workload::program::{Layout, Place};
 use pto_workload::tile::DType;
 
 use super::shared::Block;
-use crate::session::StreamId;
+use crate::session::{Session, StreamId};
 
 /// What a tensor is beside its memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +88,12 @@ impl Tensor {
     #[must_use]
     pub const fn stream(&self) -> StreamId {
         self.block.stream()
+    }
+
+    /// Whether it is one of this session.
+    #[must_use]
+    pub fn is_of(&self, session: &Session) -> bool {
+        self.block.is_of_session(session)
     }
 
     /// Whether it should be on the chip, and is in the memory of the device because there was no room.

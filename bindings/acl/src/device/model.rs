@@ -26,7 +26,7 @@ const SIZE_STEP: u64 = 64;
 /// A loaded model.
 pub(crate) struct Model {
     pub(crate) open: Arc<Open>,
-    placed: PlacedProgram<'static>,
+    placed: PlacedProgram,
     /// Where runs go that the caller waits for.
     lane: Lane,
     /// The sizes and symbols that the program has bound.

@@ -8,7 +8,7 @@ use pto_host::abi::limits::MAX_FUNC_ID;
 use pto_host::abi::{CoreKind, FuncId, GmAddr};
 use pto_host::fw::{FlashDevice, Store, StoreError};
 use pto_host::session::{Drive, Others};
-use pto_host::stitch::{StitchOptions, Stitcher};
+use pto_host::stitch::Stitcher;
 use pto_host::virtual_time::{KernelCosts, VirtualOptions};
 use pto_host::{
     Device, DeviceOptions, Hosting, Kernel, LIBRARY, Placement, Session, SessionOptions,
@@ -35,8 +35,8 @@ const HOST_FUNCTIONS: usize = 128;
 /// An open device.
 pub(crate) struct Open {
     pub(crate) index: i32,
-    pub(crate) session: Arc<Session>,
-    stitcher: OnceLock<Stitcher<'static>>,
+    pub(crate) session: Session,
+    stitcher: OnceLock<Stitcher>,
     /// When the clock of its session was 0, on the clock of the host.
     pub(crate) opened_ns: u64,
     start: usize,
@@ -70,7 +70,7 @@ impl Open {
         let cores = [device.cores(CoreKind::AIC), device.cores(CoreKind::AIV)];
         let start = usize::try_from(device.gm_address().0).unwrap_or(0);
         let flashed = device.flashed_kernels().into_iter().map(|(_, kernel)| kernel).collect();
-        let session = Arc::new(device.session(session)?);
+        let session = device.session(session)?;
         session.ask_others(others);
         let age = u64::try_from(session.now().as_nanos()).unwrap_or(0);
         Ok(Arc::new(Self {
@@ -169,11 +169,11 @@ impl Open {
     }
 
     /// What loads models onto the device.
-    pub(crate) fn stitcher(&self) -> Answer<&Stitcher<'static>> {
+    pub(crate) fn stitcher(&self) -> Answer<&Stitcher> {
         if let Some(stitcher) = self.stitcher.get() {
             return Ok(stitcher);
         }
-        let stitcher = Stitcher::shared(Arc::clone(&self.session), StitchOptions::default())?;
+        let stitcher = Stitcher::new(&self.session)?;
         Ok(self.stitcher.get_or_init(|| stitcher))
     }
 

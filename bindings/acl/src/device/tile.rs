@@ -197,12 +197,7 @@ impl TileFunction {
     }
 
     /// The program of such a launch in the memory of the device.
-    fn placed(
-        &self,
-        open: &Open,
-        blocks: u32,
-        words: &[u64],
-    ) -> Answer<Arc<PlacedProgram<'static>>> {
+    fn placed(&self, open: &Open, blocks: u32, words: &[u64]) -> Answer<Arc<PlacedProgram>> {
         let constants: Vec<u64> =
             self.operands(words).filter_map(|operand| operand.constant()).collect();
         let key = Key { device: open.index, function: self.handle, blocks, constants };
@@ -268,7 +263,7 @@ struct Key {
     constants: Vec<u64>,
 }
 
-type Placed = VecDeque<(Key, Arc<PlacedProgram<'static>>)>;
+type Placed = VecDeque<(Key, Arc<PlacedProgram>)>;
 
 /// The programs of launches, the oldest first.
 static PLACED: Mutex<Placed> = Mutex::new(VecDeque::new());

@@ -1,30 +1,30 @@
-//! Programs and stitching for other languages: handles with reference counts in the place of borrows.
+//! Sessions and programs of the host for languages without lifetimes, which use its own streams, events and programs. Here is what those languages need
+//! besides: tensors that calls take while others name them, and what texts name.
 //!
 //! ```text
-//! SharedDevice --into_session--> SharedSession --load--> LoadedProgram      session.rs
-//!                                     |--stream--> SharedStream              stream.rs
-//!                                                     run(program, Request) -> SharedTensors      request.rs
-//!                     |--kernel_stream--> SharedKernelStream             kernel_stream.rs
-//!                                     launch, capture -> SharedRecording
-//! SharedTensor: here, or gone, and then it says to which call                tensor.rs
-//! choices.rs: a program with roles and layouts as texts     tasks.rs: a program of tasks     failure.rs: what went wrong
+//! session.rs: opens a session and its stitcher, loads programs with their native kernels
+//! SharedTensor: here, or gone, and then it says to which call         tensor.rs
+//!     Request: what a run is asked, with shared tensors by name       request.rs
+//!     TensorRecording: what was captured, with its tensors            recording.rs
+//! choices.rs: a program with roles and layouts as texts     tasks.rs: a program of tasks     names.rs: element types and others by their names
+//! failure.rs: what went wrong
 //! ```
 //! A tensor is lent to a run by its role: an input is read, an updated tensor is changed in place, an output is written into. What is *given* is
 //! gone when the run has been submitted. A run that is refused takes nothing.
 
 mod choices;
 mod failure;
-mod kernel_stream;
+mod names;
+mod recording;
 mod request;
 mod session;
-mod stream;
 mod tasks;
 mod tensor;
 
 pub use choices::Choices;
-pub use kernel_stream::{SharedEvent, SharedKernelStream, SharedNotify, SharedRecording};
+pub use names::{element_type, reduction, value_test};
+pub use recording::TensorRecording;
 pub use request::{Number, Request};
-pub use session::SharedSession;
-pub use stream::SharedStream;
+pub use session::{load, open_session};
 pub use tasks::{DescribedTensor, program_of_tasks, with_objects};
 pub use tensor::SharedTensor;

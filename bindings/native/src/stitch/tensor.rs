@@ -4,21 +4,22 @@
 //! Here --a run or a take-over takes it--> Gone(which call), for good
 //! ```
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use pto_host::Session;
-use pto_host::session::SessionError;
-use pto_host::stitch::Tensor;
+use pto_host::abi::GmAddr;
+use pto_host::session::{SessionError, Stream};
+use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Tensor};
+use pto_host::workloads::program::Layout;
 use pto_host::workloads::tile::DType;
 
+use super::request::Request;
 use crate::failure::{Failure, FailureKind};
 
-/// A tensor on the device.
+/// A tensor on the device that may have several owners, and that calls may take.
 #[derive(Debug)]
 pub struct SharedTensor {
     state: RwLock<State>,
-    address: u64,
-    session: Weak<Session>,
+    address: GmAddr,
 }
 
 /// Whether the tensor is there.
@@ -65,26 +66,27 @@ fn gone(what: &str, call: &str) -> Failure {
 }
 
 impl SharedTensor {
-    pub(super) fn new(tensor: Tensor, session: &Weak<Session>) -> Arc<Self> {
-        let (address, session) = (tensor.address().0, Weak::clone(session));
-        Arc::new(Self { state: RwLock::new(State::Here(tensor)), address, session })
+    fn new(tensor: Tensor) -> Arc<Self> {
+        let address = tensor.address();
+        Arc::new(Self { state: RwLock::new(State::Here(tensor)), address })
     }
 
     /// Where its first byte is, or was when a call took the tensor.
     #[must_use]
-    pub const fn first_byte(&self) -> u64 {
+    pub const fn first_byte(&self) -> GmAddr {
         self.address
     }
 
-    /// That it is one of this session.
+    /// Where its first byte is, for a command of a stream. While the stream is captured, the recording will hold the tensor.
     ///
     /// # Errors
-    /// `OTHER_SESSION`.
-    pub(super) fn check_session(&self, session: &Arc<Session>) -> Result<(), Failure> {
-        if self.session.as_ptr() == Arc::as_ptr(session) {
-            return Ok(());
+    /// `OTHER_SESSION`, `TENSOR_MOVED`.
+    pub fn address_for(self: &Arc<Self>, stream: &Stream) -> Result<GmAddr, Failure> {
+        if !self.look(|tensor| tensor.is_of(stream.session()))? {
+            return Err(SessionError::OtherSession { what: "the tensor".to_owned() }.into());
         }
-        Err(SessionError::OtherSession { what: "the tensor".to_owned() }.into())
+        stream.hold(self);
+        Ok(self.address)
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
@@ -95,56 +97,12 @@ impl SharedTensor {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look<R>(&self, look: impl FnOnce(&Tensor) -> R) -> Result<R, Failure> {
-        Ok(look(self.read().tensor("the tensor")?))
-    }
-
-    /// The element type.
+    /// Looks at the tensor.
     ///
     /// # Errors
     /// `TENSOR_MOVED`.
-    pub fn dtype(&self) -> Result<DType, Failure> {
-        self.look(Tensor::dtype)
-    }
-
-    /// Where its first byte is.
-    ///
-    /// # Errors
-    /// `TENSOR_MOVED`.
-    pub fn address(&self) -> Result<u64, Failure> {
-        self.look(|tensor| tensor.address().0)
-    }
-
-    /// The extents.
-    ///
-    /// # Errors
-    /// `TENSOR_MOVED`.
-    pub fn shape(&self) -> Result<Vec<u64>, Failure> {
-        self.look(|tensor| tensor.shape().to_vec())
-    }
-
-    /// The layout, as a text.
-    ///
-    /// # Errors
-    /// `TENSOR_MOVED`.
-    pub fn layout(&self) -> Result<String, Failure> {
-        self.look(|tensor| tensor.layout().to_string())
-    }
-
-    /// Bytes that it takes on the device.
-    ///
-    /// # Errors
-    /// `TENSOR_MOVED`.
-    pub fn bytes(&self) -> Result<u64, Failure> {
-        self.look(Tensor::bytes)
-    }
-
-    /// Whether it should be on the chip, and found no room there.
-    ///
-    /// # Errors
-    /// `TENSOR_MOVED`.
-    pub fn is_bounced(&self) -> Result<bool, Failure> {
-        self.look(Tensor::is_bounced)
+    pub fn look<R>(&self, look: impl FnOnce(&Tensor) -> R) -> Result<R, Failure> {
+        Ok(look(self.read().tensor(WHAT)?))
     }
 
     /// Whether the tensor is there: no call has taken it.
@@ -152,4 +110,124 @@ impl SharedTensor {
     pub fn is_here(&self) -> bool {
         matches!(&*self.read(), State::Here(_))
     }
+
+    /// Copies elements of the host to the device.
+    ///
+    /// # Errors
+    /// Those of [`HostTensor::new`] and [`ProgramStream::to_device`]; the text is no layout.
+    pub fn to_device(
+        stream: &ProgramStream,
+        (dtype, shape): (DType, &[u64]),
+        elements: Vec<u8>,
+        layout: &str,
+    ) -> Result<Arc<Self>, Failure> {
+        let layout = parsed(layout, dtype, shape)?;
+        let tensor = HostTensor::new(dtype, shape, elements)?;
+        Ok(Self::new(stream.to_device(&tensor, &layout)?))
+    }
+
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::zeros`]; the text is no layout.
+    pub fn zeros(
+        stream: &ProgramStream,
+        (dtype, shape): (DType, &[u64]),
+        layout: &str,
+    ) -> Result<Arc<Self>, Failure> {
+        let layout = parsed(layout, dtype, shape)?;
+        Ok(Self::new(stream.zeros(dtype, shape, &layout)?))
+    }
+
+    /// Waits for the tensor and copies its elements to the host, row-major.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::to_host`]; `TENSOR_MOVED`.
+    pub fn to_host(&self, stream: &ProgramStream) -> Result<HostTensor, Failure> {
+        Ok(stream.to_host(self.read().tensor(WHAT)?)?)
+    }
+
+    /// The tensor in a layout: the same one where it has the layout, otherwise a new one.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::converted`]; `TENSOR_MOVED`; the text is no layout.
+    pub fn to_layout(
+        self: &Arc<Self>,
+        stream: &ProgramStream,
+        layout: &str,
+    ) -> Result<Arc<Self>, Failure> {
+        let state = self.read();
+        let found = state.tensor(WHAT)?;
+        let layout = parsed(layout, found.dtype(), found.shape())?;
+        if found.has_layout(&layout) {
+            return Ok(Arc::clone(self));
+        }
+        Ok(Self::new(stream.converted(found, &layout)?))
+    }
+
+    /// A new tensor of another element type.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::to_dtype`]; `TENSOR_MOVED`.
+    pub fn to_dtype(&self, stream: &ProgramStream, dtype: DType) -> Result<Arc<Self>, Failure> {
+        Ok(Self::new(stream.to_dtype(self.read().tensor(WHAT)?, dtype)?))
+    }
+
+    /// Hands the tensor over from one stream to another, which waits for what the first one was asked so far.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::take_over`]; `TENSOR_MOVED`.
+    pub fn hand_over(
+        &self,
+        from: &ProgramStream,
+        to: &ProgramStream,
+    ) -> Result<Arc<Self>, Failure> {
+        let mut state = self.write();
+        let owner = state.tensor(WHAT)?.stream();
+        if owner != from.id() {
+            let message = format!("the tensor belongs to {owner}, and not to {}", from.id());
+            return Err(Failure::new(FailureKind::OTHER_STREAM, message));
+        }
+        let taken = state.take(WHAT, &to.id().to_string())?;
+        Ok(Self::new(to.take_over(taken, from)?))
+    }
+
+    /// Runs a program, and returns at once: the outputs by name, which may be given to the next run, and the tensors that were given and
+    /// that the program updates.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::run`]; `TENSOR_MOVED`. Then nothing ran, and nothing was taken.
+    pub fn run(
+        stream: &ProgramStream,
+        program: &LoadedProgram,
+        request: &Request,
+    ) -> Result<Vec<(String, Arc<Self>)>, Failure> {
+        let described = program.program();
+        let mut uses = request.locked(described)?;
+        let mut inputs = Inputs::new();
+        for one in &mut uses {
+            inputs = one.lend(described, inputs)?;
+        }
+        let outputs = stream.run(program, request.numbered(described, inputs)?)?;
+        drop(uses);
+        let mut results: Vec<_> =
+            outputs.into_iter().map(|(name, tensor)| (name, Self::new(tensor))).collect();
+        let call = format!("program {}", described.name());
+        for (name, tensor, is_updated) in request.given(described) {
+            // The same tensor may be given under two names.
+            let taken = tensor.write().take(name, &call);
+            if let (Ok(taken), true) = (taken, is_updated) {
+                results.push((name.to_owned(), Self::new(taken)));
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// What a call names that has one tensor.
+const WHAT: &str = "the tensor";
+
+fn parsed(layout: &str, dtype: DType, shape: &[u64]) -> Result<Layout, Failure> {
+    Layout::parse(layout, dtype, shape)
+        .map_err(|what| Failure::new(FailureKind::INVALID_ARGUMENT, what))
 }

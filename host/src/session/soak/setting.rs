@@ -59,7 +59,7 @@ impl Setting {
         self.session.synchronize()?;
         drop(self.session.stream()?);
         self.session.reset()?;
-        Ok(self.session.with_device(|device| device.describe().gm_free_bytes))
+        Ok(self.session.with_device(|device| device.describe().gm_free_bytes)?)
     }
 }
 

@@ -88,7 +88,7 @@ impl<'s> Program<'s> {
         is_injected: bool,
     ) -> Result<Self, SessionError> {
         let choices = [OnFailure::Continue, OnFailure::Stop, OnFailure::StopAll];
-        let is_virtual = session.with_device(Device::has_virtual_clock);
+        let is_virtual = session.with_device(Device::has_virtual_clock)?;
         let options = [(); STREAMS].map(|()| StreamOptions {
             wait_budget: (random.below(2) == 0).then_some(WAIT_BUDGET),
             on_failure: choices[random.below(choices.len())],
@@ -200,7 +200,7 @@ impl<'s> Program<'s> {
     }
 
     fn spin(&mut self, at: usize) -> Result<Submitted, SessionError> {
-        if !self.session.with_device(Device::has_virtual_clock) {
+        if !self.session.with_device(Device::has_virtual_clock)? {
             return self.streams[at].launch(func::EMPTY_AIV, &[]);
         }
         self.may_fault = true;

@@ -29,7 +29,7 @@ fn troubles_in_every_order() {
     for seed in 0..40 {
         let drive = Some(Drive::Stepped { seed });
         let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
-        let free = || session.with_device(|device| device.describe().gm_free_bytes);
+        let free = || session.with_device(|device| device.describe().gm_free_bytes).unwrap();
         let mut before = 0;
         for program in 0..A_SESSION {
             let done = soak::troubled(&session, seed << 32 | program);

@@ -194,13 +194,15 @@ fn every_kind_of_command_is_captured() {
                 called.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let image = session.with_device(|device| {
-            HostGraph::build(device, &[], |graph| {
-                let args = [z_at.0, z_at.0, z_at.0, 64];
-                graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &[])?;
-                Ok(())
+        let image = session
+            .with_device(|device| {
+                HostGraph::build(device, &[], |graph| {
+                    let args = [z_at.0, z_at.0, z_at.0, 64];
+                    graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &args), &[])?;
+                    Ok(())
+                })
             })
-        });
+            .unwrap();
         let (image, sum) = (image.unwrap(), (Reduction::Sum, DType::F32));
         // z = 2 * (x + y + 2), where x comes from the host, and y is filled with 3.
         one.begin_capture().unwrap();

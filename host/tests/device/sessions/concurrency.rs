@@ -212,40 +212,54 @@ fn a_barrier_takes_each_stream_of_its_session_once() {
 }
 
 #[test]
-fn a_function_may_drop_the_session_that_calls_it() {
+fn a_function_may_close_the_session_that_calls_it() {
     for drive in [None, Some(Drive::Stepped { seed: 3 })] {
         let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
         let stream = session.stream().unwrap();
-        let (give, given) = mpsc::channel::<Session>();
         let (tell, told) = mpsc::channel();
-        stream
-            .call(move || {
-                drop(given.recv());
-                tell.send(()).unwrap();
-            })
-            .unwrap();
+        stream.call(move || tell.send(session.close().is_some()).unwrap()).unwrap();
         if drive.is_some() {
-            give.send(session).unwrap();
-            // Whoever waits makes the turns, and the session goes in the midst of one.
+            // Whoever waits makes the turns, and the session ends in the midst of one.
             stream.synchronize_within(LONG).unwrap_or_default();
-        } else {
-            give.send(session).unwrap();
         }
-        told.recv_timeout(LONG).unwrap();
+        assert!(!told.recv_timeout(LONG).unwrap(), "the function has no device to give back");
         assert!(matches!(stream.call(|| ()), Err(SessionError::Ended)));
     }
 }
 
-/// Each of two sessions has a function that drops the other one.
+/// A stream is an owner of its session, and with the last owner the session goes, also from a function that it calls.
+#[test]
+fn a_function_may_drop_the_last_owner_of_the_session_that_calls_it() {
+    for drive in [None, Some(Drive::Stepped { seed: 3 })] {
+        let session = device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
+        let (stream, event) = (session.stream().unwrap(), session.event().unwrap());
+        drop(session);
+        let (give, given) = mpsc::channel::<Stream>();
+        let (tell, told) = mpsc::channel();
+        let drops = move || {
+            drop(given.recv());
+            tell.send(()).unwrap();
+        };
+        stream.call(drops).expect("the stream keeps the session open");
+        stream.record(&event).unwrap();
+        give.send(stream).unwrap();
+        event.synchronize_within(LONG).unwrap_or_default();
+        told.recv_timeout(LONG).unwrap();
+        assert!(event.is_complete() && event.time().is_none(), "its record was skipped");
+    }
+}
+
+/// Each of two sessions has a function that drops the last owner of the other one.
 #[test]
 fn functions_may_drop_the_session_of_each_other() {
     for drive in [None, Some(Drive::Stepped { seed: 3 })] {
         let open = || device(pool()).session(SessionOptions { drive, ..options() }).unwrap();
         let [one, other] = [open(), open()];
         let streams = [one.stream().unwrap(), other.stream().unwrap()];
-        let together = Arc::new(Barrier::new(2));
+        let events = [one.event().unwrap(), other.event().unwrap()];
+        let together = Arc::new(Barrier::new(3));
         let (tell, told) = mpsc::channel();
-        for (stream, dropped) in streams.iter().zip([other, one]) {
+        for ((stream, event), dropped) in streams.iter().zip(&events).zip([other, one]) {
             let (together, tell) = (Arc::clone(&together), tell.clone());
             let drops = move || {
                 together.wait();
@@ -253,11 +267,14 @@ fn functions_may_drop_the_session_of_each_other() {
                 tell.send(()).unwrap();
             };
             stream.call(drops).unwrap();
+            stream.record(event).unwrap();
         }
-        for stream in streams {
+        drop(streams);
+        for event in events {
             // In a stepped session, whoever waits makes the turns.
-            std::thread::spawn(move || stream.synchronize_within(LONG).unwrap_or_default());
+            std::thread::spawn(move || event.synchronize_within(LONG).unwrap_or_default());
         }
+        together.wait();
         for _ in 0..2 {
             told.recv_timeout(LONG).expect("neither function waits for the other one");
         }
@@ -367,7 +384,12 @@ fn nobody_waits_for_a_session_that_has_ended() {
                 (scope.spawn(|| never.synchronize()), scope.spawn(|| waiting.synchronize()))
             });
             let (give, given) = mpsc::channel::<Session>();
-            caller.call(move || drop(given.recv())).unwrap();
+            let ends = move || {
+                let session = given.recv().unwrap();
+                session.abort();
+                drop(session.close());
+            };
+            caller.call(ends).unwrap();
             give.send(session).unwrap();
             caller.synchronize_within(LONG).unwrap_or_default();
             let told = waiting.synchronize_within(LONG);
@@ -407,7 +429,7 @@ fn what_is_submitted_while_a_session_ends_is_over_or_refused() {
             }
             together.wait();
             std::thread::sleep(Duration::from_micros(50 * round));
-            drop(session);
+            drop(session.close());
         });
     }
 }

@@ -158,12 +158,14 @@ fn a_kernel_has_the_time_of_its_stream() {
         failed("a recording", number);
         patient.launch_recording(&recording, &[]).unwrap();
         patient.synchronize_within(LONG).expect("the budget is the stream's, not the recording's");
-        let graph = session.with_device(|device| {
-            HostGraph::build(device, &[], |graph| {
-                graph.submit(TaskSpec::new(func::SPIN_AIV, CoreKind::AIV, &long), &[])?;
-                Ok(())
+        let graph = session
+            .with_device(|device| {
+                HostGraph::build(device, &[], |graph| {
+                    graph.submit(TaskSpec::new(func::SPIN_AIV, CoreKind::AIV, &long), &[])?;
+                    Ok(())
+                })
             })
-        });
+            .unwrap();
         stream.run(Arc::new(graph.unwrap())).unwrap();
         failed("a run", Submitted::Command(stream.completed() + 1));
         stream.launch(func::EMPTY_AIV, &[]).unwrap();

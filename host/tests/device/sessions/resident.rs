@@ -43,12 +43,14 @@ fn a_session_has_as_many_schedulers_as_clusters() {
                 assert_eq!(stream.completed(), 1, "{way}");
                 // Nobody feeds a graph, so that it needs one instance less.
                 let kind = if aiv > 0 { CoreKind::AIV } else { CoreKind::AIC };
-                let image = session.with_device(|device| {
-                    HostGraph::build(device, &[], |graph| {
-                        graph.submit(TaskSpec::new(kernel, kind, &[]), &[])?;
-                        Ok(())
+                let image = session
+                    .with_device(|device| {
+                        HostGraph::build(device, &[], |graph| {
+                            graph.submit(TaskSpec::new(kernel, kind, &[]), &[])?;
+                            Ok(())
+                        })
                     })
-                });
+                    .unwrap();
                 let ticket = stream.run(image.unwrap()).unwrap();
                 let ended = stream.synchronize_within(LONG);
                 assert!(ended.is_ok(), "{way}, a graph: {ended:?}");
@@ -149,7 +151,7 @@ fn a_firmware_that_sleeps_returns_when_it_is_asked_to() {
         launch_some(&session, 1);
         std::thread::sleep(10 * options().linger);
         let start = Instant::now();
-        session.with_device(|device| drop(device.describe()));
+        session.with_device(|device| drop(device.describe())).unwrap();
         drop(session);
         start.elapsed()
     });
@@ -243,7 +245,7 @@ fn a_visitor_does_not_wait_until_the_session_is_idle() {
             }
         });
         for _ in 0..20 {
-            let kernels = session.with_device(|device| device.describe().kernels.len());
+            let kernels = session.with_device(|device| device.describe().kernels.len()).unwrap();
             assert!(kernels > 0);
         }
         stop.store(true, Ordering::Relaxed);
@@ -273,7 +275,7 @@ fn a_long_session_needs_no_more_memory_than_a_short_one() {
         }
         session.synchronize_within(Duration::from_secs(600)).unwrap();
     };
-    let free = || session.with_device(|device| device.describe().gm_free_bytes);
+    let free = || session.with_device(|device| device.describe().gm_free_bytes).unwrap();
     some(20_000);
     let (gm_before, before) = (free(), resident_bytes());
     some(commands);

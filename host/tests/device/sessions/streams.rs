@@ -74,12 +74,17 @@ fn a_graph_is_a_command_with_a_report() {
         let sum = session.zeroed::<f32>(64).unwrap();
         let one = session.upload(&[1.0_f32; 64]).unwrap();
         let args = [sum.address().0, one.address().0, sum.address().0, 64];
-        let image = session.with_device(|device| {
-            HostGraph::build(device, &[], |graph| {
-                graph.submit(TaskSpec::new(func::ADD, pto_host::abi::CoreKind::AIV, &args), &[])?;
-                Ok(())
+        let image = session
+            .with_device(|device| {
+                HostGraph::build(device, &[], |graph| {
+                    graph.submit(
+                        TaskSpec::new(func::ADD, pto_host::abi::CoreKind::AIV, &args),
+                        &[],
+                    )?;
+                    Ok(())
+                })
             })
-        });
+            .unwrap();
         let image = Arc::new(image.unwrap());
         let stream = session.stream().unwrap();
         stream.launch(func::ADD, &args).unwrap();

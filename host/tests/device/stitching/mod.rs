@@ -91,7 +91,7 @@ fn matrix(rows: u16, cols: u16) -> HostTensor {
     HostTensor::of_f32(&[rows.into(), cols.into()], &numbers(rows * cols)).unwrap()
 }
 
-fn values(stream: &ProgramStream<'_>, tensor: &Tensor) -> Vec<f32> {
+fn values(stream: &ProgramStream, tensor: &Tensor) -> Vec<f32> {
     stream.to_host(tensor).unwrap().to_f32().unwrap()
 }
 
@@ -416,7 +416,7 @@ fn both_arrays_of_a_sparse_axis_are_tensors_of_the_stream() {
     }
 }
 
-fn refused(stream: &ProgramStream<'_>, program: &LoadedProgram, inputs: Inputs<'_>) -> String {
+fn refused(stream: &ProgramStream, program: &LoadedProgram, inputs: Inputs<'_>) -> String {
     stream.run(program, inputs).map(|_| ()).unwrap_err().to_string()
 }
 

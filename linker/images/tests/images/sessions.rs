@@ -78,12 +78,14 @@ fn a_session_is_a_series_of_launches() {
     for _ in 0..3 {
         adds.launch_recording(&recording, &[]).unwrap();
     }
-    let graph = session.with_device(|device| {
-        HostGraph::build(device, &[], |graph| {
-            graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &[from, to, to, 64]), &[])?;
-            Ok(())
+    let graph = session
+        .with_device(|device| {
+            HostGraph::build(device, &[], |graph| {
+                graph.submit(TaskSpec::new(func::ADD, CoreKind::AIV, &[from, to, to, 64]), &[])?;
+                Ok(())
+            })
         })
-    });
+        .unwrap();
     adds.run(Arc::new(graph.unwrap())).unwrap();
     adds.launch(func::ADD, &[from, to, to, 64]).unwrap();
     done(&session);

@@ -57,7 +57,8 @@ fn run(session: &Session, commands: u64) -> Result<u64, SessionError> {
 /// Free bytes of the device, once they are `enough`, or after a second. The session lets go of what was dropped when the firmware returns, a moment after the last
 /// command: two looks that find the same say nothing. What is leaked stays missing.
 fn free_bytes(session: &Session, enough: u64) -> u64 {
-    let free = || session.with_device(|device: &Device| device.describe().gm_free_bytes);
+    let describe = |device: &Device| device.describe().gm_free_bytes;
+    let free = || session.with_device(describe).expect("nobody closes the session meanwhile");
     let mut found = free();
     for _ in 0..LOOKS {
         if found >= enough {

@@ -229,7 +229,7 @@ fn run_on(
 
 /// What the program has to be given, on the device, in its layouts.
 fn tensors(
-    stream: &ProgramStream<'_>,
+    stream: &ProgramStream,
     args: &ProgramRunArgs,
     (program, given): (&LoadedProgram, &[(String, FileTensor)]),
 ) -> Result<Vec<(String, Role, Tensor)>, Failure> {
@@ -247,7 +247,7 @@ fn tensors(
 
 /// The arrays of the program's axes that were given, on the device. The run tells of those that are missing.
 fn arrays(
-    stream: &ProgramStream<'_>,
+    stream: &ProgramStream,
     (program, given): (&Program, &[(String, FileTensor)]),
 ) -> Result<Vec<(String, Tensor)>, Failure> {
     let given = given.iter().filter(|(name, _)| program.arrays().contains(name));

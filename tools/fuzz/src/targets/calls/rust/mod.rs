@@ -524,7 +524,7 @@ impl World {
             let memory = Some(of.common.block()).filter(|_| choices.byte().is_multiple_of(2));
             let graph =
                 of.session.with_device(|device| graph_of(device, tasks, memory, &mut random));
-            graph.map(|graph| self.graphs.put(graph));
+            graph.ok().flatten().map(|graph| self.graphs.put(graph));
             return;
         }
         let Some(graph) = self.graphs.any(choices) else { return };

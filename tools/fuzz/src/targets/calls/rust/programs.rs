@@ -168,7 +168,7 @@ fn run_program(
 }
 
 fn tensor_for(
-    stream: &ProgramStream<'_>,
+    stream: &ProgramStream,
     one: &TensorDescription,
     random: &mut Mutator,
 ) -> Result<Tensor, StitchError> {
@@ -209,6 +209,7 @@ fn graph_of_file(
     submission.place(&places);
     session
         .with_device(|device| HostGraph::build(device, &[], |graph| submission.build(graph)).ok())
+        .ok()?
 }
 
 /// Devices that run graphs with transfers together: some of them wait for what never comes, or name memory that is not there.
