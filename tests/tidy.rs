@@ -7,7 +7,9 @@ use cargo_metadata::{CargoOpt, DependencyKind, MetadataCommand, NodeDep, Package
 use pto_tests::tidy::arrows::{self, Arrow, Use};
 use pto_tests::tidy::dependencies::{self, Dependency};
 use pto_tests::tidy::source::{files, root};
-use pto_tests::tidy::{Finding, circles, features, links, partners, python, recipes, rooms, rules};
+use pto_tests::tidy::{
+    Finding, circles, decisions, features, links, partners, python, recipes, rooms, rules,
+};
 
 fn assert_tidy(findings: &[Finding]) {
     let lines: Vec<_> = findings.iter().map(|finding| format!("  {finding}")).collect();
@@ -47,6 +49,22 @@ fn every_link_in_the_documentation_leads_somewhere() {
     let findings: Vec<_> = pages.iter().flat_map(|page| links::broken(page, exists)).collect();
     assert_tidy(&findings);
     let findings: Vec<_> = pages.iter().flat_map(links::unreplaced).collect();
+    assert_tidy(&findings);
+}
+
+#[test]
+fn every_decision_binds_code_that_exists() {
+    let root = root();
+    let exists = |path: &str| root.join(path).exists();
+    let pages = files(&root, "md");
+    let pages: Vec<_> = pages.iter().filter(|page| decisions::is_page(&page.path)).collect();
+    assert!(pages.len() > 30, "the decisions were not found: {} pages", pages.len());
+    let mut findings: Vec<_> =
+        pages.iter().flat_map(|page| decisions::incomplete(page, exists)).collect();
+    for extension in ["rs", "toml"] {
+        let sources = files(&root, extension);
+        findings.extend(sources.iter().flat_map(|source| decisions::unknown(source, exists)));
+    }
     assert_tidy(&findings);
 }
 

@@ -1,5 +1,5 @@
 //! What comes from others: which licences we take, which crates we do not, and that one version of each does
-//! (decision 0098).
+//! (docs/decisions/source-layout.md).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,11 +3,12 @@
 //! [`source`] reads the tree and tells code from comments, [`rules`] judges one file, [`arrows`] judges the
 //! dependencies between crates, [`dependencies`] what comes from others, [`rooms`] where crates stand, [`circles`] the
 //! dependencies between the files of one crate, [`python`] those between modules of Python, [`partners`] the partners of orderings,
-//! [`features`] with which features a crate is compiled, [`links`] judges documentation.
+//! [`features`] with which features a crate is compiled, [`links`] and [`decisions`] judge documentation.
 
 pub mod arrows;
 mod cfg;
 pub mod circles;
+pub mod decisions;
 pub mod dependencies;
 pub mod features;
 pub mod links;

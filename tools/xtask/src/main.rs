@@ -18,7 +18,7 @@
 //! fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
 //! fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
 //! miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
-//! generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
+//! generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
 //! generate --check   fails when they are stale
 //! docs               builds the pages of docs/ as a book, and the documentation of the interface beside it
 //! stand-in           builds libraries that stand in for CANN, with an emulated device behind them, for --device a2a3
@@ -77,7 +77,7 @@ usage: cargo xtask <command>
   fuzz TARGET        lets libFuzzer look for input that breaks TARGET; `--seconds N` for how long, 60 without
   fuzz calls DOOR    makes calls of the interface DOOR (rust, c, cpp) by seeds; `--seed N` for the first one, `--calls N` for how many
   miri               runs unit tests of abi, graph, aicpu-fw, aicore-kernels and host under miri; needs a nightly compiler
-  generate           writes docs/abi.md, the headers below bindings and docs/acl-functions.md
+  generate           writes docs/abi.md, the index of decisions, the headers below bindings and docs/acl-functions.md
   generate --check   fails when they are stale
   docs               builds the pages of docs/ as a book, and the documentation of the interface beside it, into
                      target/book; installs mdBook with cargo where it is missing

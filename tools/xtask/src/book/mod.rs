@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo::cargo;
+use crate::generate::decisions;
 
 /// The release of mdBook that the book is tried with.
 const MDBOOK: &str = "0.5.4";
@@ -54,8 +55,8 @@ const PARTS: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-const DECISIONS: &str =
-    "# Decisions\n\nEach page states one decision, its alternative, and the number that decided.\n";
+const MEASUREMENTS: &str = "# Measurements\n\n\
+    Figures that decisions are based on, with the commands that printed them, on the day that a row names.\n";
 
 const INTERFACE: &str = "# The interface of the crates\n\n\
     What programs call is documented in the source; these are the pages that rustdoc makes of it.\n\n\
@@ -94,10 +95,14 @@ fn summary(docs: &Path) -> Result<String, String> {
         }
     }
     text += "- [The interface of the crates](interface.md)\n- [Changes](CHANGELOG.md)\n";
-    text += "\n# Why it is so\n\n- [Decisions](decisions.md)\n";
-    for page in names(&docs.join("decisions"))? {
-        let path = docs.join("decisions").join(&page);
-        text += &format!("  - [{}](decisions/{page})\n", title_of(&path)?);
+    text += "\n# Why it is so\n\n- [Decisions](decisions/index.md)\n";
+    for page in decisions::pages(docs.parent().unwrap_or(docs))? {
+        text += &format!("  - [{}](decisions/{})\n", page.title, page.file);
+    }
+    text += "- [Measurements](measurements.md)\n";
+    for page in names(&docs.join("measurements"))? {
+        let path = docs.join("measurements").join(&page);
+        text += &format!("  - [{}](measurements/{page})\n", title_of(&path)?);
     }
     for page in names(docs)? {
         if !text.contains(&format!("({page})")) {
@@ -137,7 +142,7 @@ fn write_source(root: &Path, source: &Path) -> Result<(), String> {
         let text = fs::read_to_string(root.join(name)).map_err(failed)?;
         write(name, &text.replace("](docs/", "]("))?;
     }
-    write("decisions.md", DECISIONS)?;
+    write("measurements.md", MEASUREMENTS)?;
     write("interface.md", INTERFACE)?;
     links::bring_files(root, &pages)?;
     write("SUMMARY.md", &summary(&root.join("docs"))?)?;
@@ -195,7 +200,7 @@ mod tests {
     fn every_page_is_in_the_book_and_every_chapter_is_a_page() {
         let docs = crate::root::root().join("docs");
         let summary = summary(&docs).unwrap();
-        assert!(summary.contains("(decisions/0001-fanout-count.md)"), "{summary}");
+        assert!(summary.contains("(decisions/fan-out.md)"), "{summary}");
         for (_, page) in PARTS.iter().flat_map(|(_, pages)| *pages) {
             assert!(docs.join(page).is_file(), "{page} is no page of docs/");
         }

@@ -1,9 +1,10 @@
-//! Files made from the tables of `pto_abi` and from the manifests, so that they cannot differ from them.
+//! Files made from the tables of `pto_abi`, from the manifests and from the pages of decisions, so that they cannot differ from them.
 
 mod abi_docs;
 mod acl;
 mod c_header;
 mod constants;
+pub(crate) mod decisions;
 mod field_docs;
 mod model;
 mod structure;
@@ -23,6 +24,7 @@ fn files(root: &Path) -> Result<Vec<Generated>, String> {
         ("docs/abi.md", abi_docs::render(&model)),
         ("bindings/include/pto_abi.h", c_header::render(&model)),
         ("docs/pictures/structure.svg", structure::render(&crate::root::root())?),
+        ("docs/decisions/index.md", decisions::render(&crate::root::root())?),
     ];
     files.extend(acl::files(&crate::root::root())?);
     Ok(files)
