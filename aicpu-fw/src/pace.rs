@@ -2,9 +2,9 @@
 //! For machines on which a look costs as much as a hundred instructions (`Platform::POLLS_COST`); others
 //! compute nothing of this.
 //!
-//! The estimate of a kernel is the time after which half of its tasks have finished. The first look at a task comes
-//! then. If it is in vain the estimate grows by 1/16, if not it shrinks by 1/16: the median, without a bias from
-//! looks that come late, without a multiplication, and it follows a kernel that changes. Further looks come after
+//! The estimate of a kernel is the time after which most of its tasks have finished. The first look at a task comes
+//! then. If it is in vain the estimate grows by 1/16, if not it shrinks by 1/64, so that four of five first looks find an end
+//! (docs/decisions/polling.md). Late looks do not bias it, it takes no multiplication, and it follows a kernel that changes. Further looks come after
 //! 1/8 of the estimate each; no look is ever more than [`LOOK_WITHIN_NS`] away.
 //!
 

@@ -12,7 +12,7 @@ pub enum Hosting {
     /// One OS thread per AICPU instance and per core: faithful concurrency.
     Threads,
     /// A few OS threads step everything: the fastest way to run a graph here. Where neither events nor times of kernels
-    /// are recorded, short kernels run where they are rung: then few cores do nearly everything (docs/decisions/0046).
+    /// are recorded, short kernels run where they are rung: then few cores do nearly everything (docs/decisions/pool.md).
     Pool {
         /// How many; at most [`MAX_OS_THREADS`](crate::MAX_OS_THREADS).
         os_threads: NonZeroUsize,
@@ -22,7 +22,7 @@ pub enum Hosting {
 }
 
 impl Default for Hosting {
-    /// A pool with one OS thread per CPU (docs/decisions/0004: measured against `threads`).
+    /// A pool with one OS thread per CPU (docs/decisions/pool.md).
     fn default() -> Self {
         Self::Pool { os_threads: default_pool_threads() }
     }

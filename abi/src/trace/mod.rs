@@ -127,7 +127,7 @@ shared_struct! {
 /// Events that a line of a cache holds.
 const EVENTS_A_LINE: u64 = 64 / size_of::<TraceEvent>() as u64;
 /// How far before an event is written its line is asked for, in lines: events of a long run fit no cache. Of 2, 4 and 8 lines of an instance's ring
-/// the best in a model of the rings (decision 0356).
+/// the best in a model of the rings (docs/decisions/trace-rings.md).
 const LINES_AHEAD: u64 = 8;
 /// The same of a core: its ring is written so seldom that a line is there in time, and of all cores together more lines would fill the first cache.
 const LINES_AHEAD_OF_A_CORE: u64 = 2;

@@ -12,7 +12,7 @@
 //!
 //! **The gate.** One task at a time gathers cores. A pledged core is neither free nor busy: it waits for the others, and
 //! no task but the one at the gate ever holds a core that it does not use. So the task gets its cores: each of them is
-//! pledged to it, or free, or runs a kernel that ends without anybody's help (decision 0029). Until its first core is pledged a
+//! pledged to it, or free, or runs a kernel that ends without anybody's help (docs/decisions/block-shapes.md). Until its first core is pledged a
 //! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
 //! long as the longest kernel under way.
 

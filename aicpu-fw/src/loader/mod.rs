@@ -5,7 +5,7 @@
 //! again:  open (header), which is that of what stands -> for each task: its counts   -> start
 //! start:  outstanding, ready queues, build_done: the schedulers, who have waited for it, begin
 //! ```
-//! Schedulers wait until all of it stands (decision 0044). So nobody else touches a line meanwhile, nothing is atomic by more
+//! Schedulers wait until all of it stands (docs/decisions/graph-images.md). So nobody else touches a line meanwhile, nothing is atomic by more
 //! than its type, and a wrong image ends the run before a task has run. An edge is counted where it is read, so that the
 //! fanin of its consumer and the fanout of its producer cannot differ.
 

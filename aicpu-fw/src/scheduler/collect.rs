@@ -16,7 +16,7 @@ use crate::mutant::{self, Mutant};
 use crate::platform::{CoreStatus, Platform};
 
 /// Ends that one pass takes before what is ready by them is dispatched, where looks cost something: they share a turn and a barrier. Device
-/// METG(50 %) of `tb_stencil_1d` is 4.5 us with 1, 4.1 with 2, 3.9 with 3 and with 4 (decision 0344).
+/// METG(50 %) of `tb_stencil_1d` is 4.5 us with 1, 4.1 with 2, 3.9 with 3 and with 4 (docs/decisions/polling.md).
 const ENDS_A_PASS: u32 = 3;
 
 /// What a step has moved so far.

@@ -1,4 +1,4 @@
-//! The cores that one scheduler has pledged to the task at the gate, whose blocks start at once (decision 0029).
+//! The cores that one scheduler has pledged to the task at the gate, whose blocks start at once (docs/decisions/block-shapes.md).
 //!
 //! ```text
 //! pledge --> .. --> pledge of the last block, here or at a sibling --> take_pledge until none is left: all start

@@ -1,5 +1,5 @@
 //! Which of the tasks that wait at one priority gets cores next: the one that became ready first, whatever its kind
-//! (decision 0065).
+//! (docs/decisions/priorities.md).
 //!
 //! Tasks with a block shape are numbered as they are posted, and remember how far the ready queues of plain tasks were then. So
 //! any two that want the same cores can be compared, and plain tasks pay nothing.

@@ -3,7 +3,7 @@
 use pto_abi::chain::MAX_CHAIN_KERNELS;
 
 /// Work beside which a dispatch costs little. On the profile a2a3 a dispatch costs 2 to 3 us of a builder, a scheduler and a core
-/// (docs/decisions/0220).
+/// (docs/decisions/plan-expansion.md).
 pub(super) const ENOUGH_NS: u64 = 20_000;
 
 /// What a core needs from one kernel of a chain to the next, there.

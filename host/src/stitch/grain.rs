@@ -8,7 +8,7 @@ use pto_abi::CoreKind;
 use crate::device::Device;
 use crate::task_list::ListedTask;
 
-// What the device needs, in the profile `a2a3` (decision 0299).
+// What the device needs, in the profile `a2a3` (docs/decisions/stitching.md).
 /// For adding a task of a list.
 const ADDING_NS: u64 = 570;
 /// For a task on its core, beside its kernel.

@@ -20,7 +20,7 @@ const MEDIUM_KERNELS_A_LOOK: u32 = 32;
 /// What the words of a core take beside a kernel that is timed.
 const OWN_WORDS_NS: u64 = 25;
 /// Trips of a line that a kernel takes at least before a thread that runs it leaves the schedulers to another one. Passing them on costs less than that; but a chain of kernels of
-/// 2.5 us then takes 1.3 times as long as with one thread, with 24 trips of 80 ns, and as long with 8 us (decision 0355).
+/// 2.5 us then takes 1.3 times as long as with one thread, with 24 trips of 80 ns, and as long with 8 us (docs/measurements/pool.md).
 const TRIPS_OF_A_LONG_KERNEL: u64 = 80;
 /// A shorter or longer trip counts as one of these: lines of several loans travel together.
 const TRIPS_NS: [u64; 2] = [40, 250];

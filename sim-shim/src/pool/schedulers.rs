@@ -2,7 +2,7 @@
 //!
 //! One OS thread holds them at a time, so that nothing of what schedulers share is atomic ([`Exclusive`], by type), and
 //! no line of theirs travels between processors: a task that is scheduled by two threads costs more than one that is
-//! scheduled by one (decision 0038). The others run cores.
+//! scheduled by one (docs/decisions/pool.md). The others run cores.
 
 use std::sync::Arc;
 
