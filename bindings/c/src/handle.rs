@@ -58,12 +58,12 @@ opaque! {
 }
 
 /// The object of a live handle.
-enum Entry {
+enum HandleEntry {
     Data(&'static str, Box<dyn Any + Send>),
     Live(&'static str, OfProcess<Box<dyn Any + Send>>),
 }
 
-impl Entry {
+impl HandleEntry {
     fn of<H: Opaque>(object: H::Object) -> Self {
         match H::IS_DATA {
             true => Self::Data(H::KIND, Box::new(object)),
@@ -94,21 +94,22 @@ impl Entry {
 
 struct Table {
     next: u64,
-    live: BTreeMap<u64, Entry>,
+    live: BTreeMap<u64, HandleEntry>,
 }
 
 impl Table {
     /// The object of a handle, if it is of this type.
     fn get<H: Opaque>(&self, number: u64) -> Result<&H::Object, Failure> {
         let entry = self.live.get(&number);
-        let object = entry.map(Entry::get).transpose()?.and_then(<dyn Any + Send>::downcast_ref);
+        let object =
+            entry.map(HandleEntry::get).transpose()?.and_then(<dyn Any + Send>::downcast_ref);
         object.ok_or_else(|| self.wrong::<H>(number))
     }
 
     /// Takes the object of a handle away, if it is of this type.
     fn take<H: Opaque>(&mut self, number: u64) -> Result<H::Object, Failure> {
         self.get::<H>(number)?;
-        let object = self.live.remove(&number).map(Entry::into_object).transpose()?;
+        let object = self.live.remove(&number).map(HandleEntry::into_object).transpose()?;
         let object = object.and_then(|object| object.downcast().ok());
         object.map(|object| *object).ok_or_else(|| self.wrong::<H>(number))
     }
@@ -164,7 +165,7 @@ pub(crate) fn open<H: Opaque>(object: H::Object) -> *mut H {
     let mut table = table();
     let number = table.next;
     table.next += 16;
-    table.live.insert(number, Entry::of::<H>(object));
+    table.live.insert(number, HandleEntry::of::<H>(object));
     std::ptr::without_provenance_mut(usize::try_from(number).unwrap_or(0))
 }
 
@@ -188,7 +189,7 @@ pub(crate) fn take_device(handle: *mut OpaqueDevice) -> Result<Device, Failure> 
     let mut table = table();
     table.take::<OpaqueDevice>(number)?.into_device().map_err(|owner| {
         let failure = owner.in_use();
-        table.live.insert(number, Entry::of::<OpaqueDevice>(owner));
+        table.live.insert(number, HandleEntry::of::<OpaqueDevice>(owner));
         failure
     })
 }

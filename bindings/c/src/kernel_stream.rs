@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_host::abi::{FuncId, GmAddr};
+use pto_host::abi::GmAddr;
 use pto_host::session::{HostBuffer, ValueTest};
-use pto_native::stitch::{TensorRecording, element_type, reduction, value_test};
+use pto_native::stitch::{self, TensorRecording, element_type, reduction, value_test};
 use pto_native::{Failure, FailureKind};
 
-use crate::argument::{bytes_to_fill, invalid, text, values};
+use crate::argument::{bytes_to_fill, text, values};
 use crate::error::{answer, answer_to};
 use crate::handle;
 use crate::session::OpaqueSession;
@@ -85,10 +85,7 @@ pub unsafe extern "C" fn pto_kernel_stream_launch(
     answer(|| {
         // SAFETY: the caller vouches for the pointer.
         let args = unsafe { values(args, arg_count.into(), "args") }?;
-        let func_id = u16::try_from(func_id).map_err(|_| {
-            invalid(format!("there is no func id {func_id}; the largest one is {}", u16::MAX))
-        })?;
-        Ok(handle::get(stream)?.launch_blocks(FuncId(func_id), blocks, args)?)
+        Ok(handle::get(stream)?.launch_blocks(stitch::func_id(func_id)?, blocks, args)?)
     })
 }
 
@@ -344,7 +341,10 @@ pub unsafe extern "C" fn pto_kernel_stream_query(
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_kernel_stream_abort(stream: *const OpaqueKernelStream) -> i32 {
-    answer(|| Ok(handle::get(stream)?.abort()))
+    answer(|| {
+        handle::get(stream)?.abort();
+        Ok(())
+    })
 }
 
 /// From here on, what the stream is asked is written down and not done.

@@ -70,5 +70,8 @@ pub extern "C" fn pto_program_stream_synchronize(
 /// Fails with INVALID_HANDLE. Thread safety: any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn pto_program_stream_abort(stream: *const OpaqueProgramStream) -> i32 {
-    answer(|| Ok(handle::get(stream)?.abort()))
+    answer(|| {
+        handle::get(stream)?.abort();
+        Ok(())
+    })
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pto_host::abi::{FuncId, GmAddr};
+use pto_host::abi::GmAddr;
 use pto_host::session::{
     Event as StreamEvent, HostBuffer as Buffer, Notify as Flag, SessionError, Stream, Submitted,
 };
 use pto_native::Failure;
-use pto_native::stitch::{TensorRecording, element_type, reduction, value_test};
+use pto_native::stitch::{self, TensorRecording, element_type, reduction, value_test};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -158,9 +158,7 @@ impl KernelStream {
     ) -> PyResult<()> {
         let args: Vec<u64> =
             args.iter().map(|arg| self.kernel_word(arg)).collect::<PyResult<_>>()?;
-        let func_id = u16::try_from(func_id).map(FuncId).map_err(|_| {
-            invalid(format!("there is no func id {func_id}; the largest one is {}", u16::MAX))
-        })?;
+        let func_id = stitch::func_id(func_id).map_err(raised_from)?;
         self.submit(py, |stream| stream.launch_blocks(func_id, blocks, &args))
     }
 

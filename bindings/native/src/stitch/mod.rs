@@ -22,7 +22,7 @@ mod tasks;
 mod tensor;
 
 pub use choices::Choices;
-pub use names::{element_type, reduction, value_test};
+pub use names::{element_type, func_id, reduction, value_test};
 pub use recording::TensorRecording;
 pub use request::{Number, Request};
 pub use session::{load, open_session};

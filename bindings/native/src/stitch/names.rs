@@ -1,5 +1,6 @@
-//! What texts name: element types, reductions, tests of words.
+//! What texts and numbers name: element types, reductions, tests of words, func ids.
 
+use pto_host::abi::FuncId;
 use pto_host::session::{Reduction, ValueTest};
 use pto_host::workloads::tile::DType;
 
@@ -27,6 +28,17 @@ pub fn reduction(name: &str) -> Result<Reduction, Failure> {
 /// As [`element_type`].
 pub fn value_test(name: &str) -> Result<ValueTest, Failure> {
     named("test of a value", name, ValueTest::ALL.iter().map(|one| (one.name(), *one)))
+}
+
+/// The func id with this number.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`: there is none.
+pub fn func_id(number: u32) -> Result<FuncId, Failure> {
+    u16::try_from(number).map(FuncId).map_err(|_| {
+        let message = format!("there is no func id {number}; the largest one is {}", u16::MAX);
+        Failure::new(FailureKind::INVALID_ARGUMENT, message)
+    })
 }
 
 fn named<T>(
