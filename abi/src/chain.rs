@@ -16,6 +16,8 @@
 //! Links that take turns are a group, of which each turn runs one kernel of each link: `a b a b a b` are two links that run three
 //! times each. Invariants: a chain has at least one link, a link runs at least once, and the links of a group equally often; no link has more
 //! than [`MAX_CHAIN_ARGS`] arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
+//!
+//! Why it is so: `docs/decisions/chains.md`.
 
 use crate::block::BlockContext;
 use crate::ids::GmAddr;

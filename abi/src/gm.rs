@@ -3,6 +3,8 @@
 //! Bytes are copied word by word with atomic accesses, so that two agents may copy the same bytes at once: what is read then is a mixture, and nothing
 //! worse. Single values are read and written by volatile accesses. Live words are seen as references to structs made of atomics only. Nothing is ever seen
 //! as a reference to plain data. The unsafe blocks of this crate stand here, but for the list of those structs (`live.rs`).
+//!
+//! Why it is so: `docs/decisions/shared-memory.md`.
 
 use bytemuck::Pod;
 

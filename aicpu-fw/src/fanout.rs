@@ -11,6 +11,8 @@
 //! They differ in how `commit` and `close` exclude each other: [`Locked`] by the producer's own lock,
 //! [`LockFree`] because count and `CLOSED` are one word. There is one builder, so only `close` can come
 //! between its load and its exchange.
+//!
+//! Why it is so: `docs/decisions/fan-out.md`.
 
 use pto_abi::sync::{Ordering, Sharing};
 use pto_abi::task::{CHUNK_CONSUMERS, CLOSED, EdgeChunk, INLINE_CONSUMERS, NO_CHUNK, Task};

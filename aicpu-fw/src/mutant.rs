@@ -3,6 +3,8 @@
 //!
 //! `RUSTFLAGS='--cfg pto_mutants' cargo test -p pto-aicpu-fw --test firmware mutants` (a step of `cargo xtask test`, in a
 //! target folder of its own).
+//!
+//! Why it is so: `docs/decisions/testing.md`.
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,6 +6,8 @@
 //! ```
 //! It cannot overflow: it has a slot for every task of the run, and a task is in it at most once. Therefore a
 //! push needs no check and never retries. A popper that loses the exchange retries, because another one won.
+//!
+//! Why it is so: `docs/decisions/ready-queue.md`.
 
 use pto_abi::ready::QueueEnds;
 use pto_abi::sync::{AtomicU64, Ordering, Sharing};

@@ -1,5 +1,7 @@
 //! The words that builder and schedulers share, as typed views. Made from an arena, or by tests from
 //! ordinary memory.
+//!
+//! Why it is so: `docs/decisions/termination.md`.
 
 use pto_abi::runtime::{FaultLine, InstanceLine, Progress};
 use pto_abi::stream::BlockLine;

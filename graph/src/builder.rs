@@ -3,6 +3,8 @@
 //!
 //! What a builder answers beside this to whoever runs programs in other languages is
 //! [`HostedBuilder`](crate::HostedBuilder).
+//!
+//! Why it is so: `docs/decisions/submission.md`.
 
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::fault::Fault;

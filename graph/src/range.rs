@@ -17,6 +17,8 @@
 //! assert_eq!([0, 1, 7].map(|point| waits[0].of(point).len()), [2, 3, 2]);
 //! ```
 //! Invariant: a range that [`check`](TaskRange::check) accepts has an id for each task, and each list of producers has an end for each task.
+//!
+//! Why it is so: `docs/decisions/ranges.md`.
 
 use pto_abi::chain::MAX_CHAIN_ARGS;
 use pto_abi::{Fault, TaskId};

@@ -4,6 +4,8 @@
 //! blocks start at and span multiples of 64 bytes. A block is taken from the smallest free block that
 //! holds it (the lowest among equals), so that every operation is O(log n): address-ordered first fit
 //! would have to walk the free blocks.
+//!
+//! Why it is so: `docs/decisions/device-memory.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

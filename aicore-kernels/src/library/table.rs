@@ -18,6 +18,8 @@
 //!
 //! Extents are expressions over the words of the same row. `In`, `Out` and `InOut` also say what a task with tensors
 //! waits for.
+//!
+//! Why it is so: `docs/decisions/kernel-calls.md`.
 
 /// Hands the rows to the macro that is named in the brackets, behind what follows them.
 #[doc(hidden)]

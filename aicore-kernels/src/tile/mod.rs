@@ -11,6 +11,8 @@
 //!
 //! No floating-point result depends on the target: sums have a fixed order, products of `f32` are exact in the `f64` that they
 //! are added in, and transcendental functions are polynomials of ours.
+//!
+//! Why it is so: `docs/decisions/tile-machine.md`.
 
 pub(crate) mod arithmetic;
 pub mod bytes;

@@ -10,6 +10,8 @@
 //! ```
 //! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream stands in GM (the
 //! board of the session), so that it can return at any time with nothing on its way, and come up again.
+//!
+//! Why it is so: `docs/decisions/resident-firmware.md`.
 
 mod active;
 mod launches;

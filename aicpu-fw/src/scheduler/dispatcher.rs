@@ -8,6 +8,8 @@
 //! - A core whose bit is in `staged` was given something since the last commit. It gets no second dispatch before that.
 //! - What is staged for a core replaces what was staged ahead for it.
 //! - The pace of a core is that of the dispatch that it runs, not of the one that is pending behind it.
+//!
+//! Why it is so: `docs/decisions/dispatch.md`.
 
 use core::hash::{Hash, Hasher};
 

@@ -29,6 +29,8 @@
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
 //! - `outstanding` falls only after the consumers of the completed tasks have been released.
+//!
+//! Why it is so: `docs/decisions/scheduler-parts.md`.
 
 mod ahead;
 mod at_once;

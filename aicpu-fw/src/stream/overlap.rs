@@ -15,6 +15,8 @@
 //! Cost: views that were cut, stepped and transposed out of one tensor take some dozen steps. Strides that are no
 //! multiples of each other can take more; beyond [`MAX_STEPS`] the answer is [`Undecided`], which refuses the task
 //! with a fault. There is no guess on either side.
+//!
+//! Why it is so: `docs/decisions/tensor-map.md`.
 
 use super::region::{Dim, Region, Rows, rows_meet};
 use pto_abi::limits::MAX_RANK;

@@ -4,6 +4,8 @@
 //! watermark has completed. An id is a slot and a generation; the generation grows by one each time round the window, from
 //! the first one of the run. Ids of one run are all different, up to 2^32 times round, and an
 //! id of an earlier run is known as such unless a run goes round very often (`first_generation`).
+//!
+//! Why it is so: `docs/decisions/slot-reuse.md`.
 
 use core::hash::{Hash, Hasher};
 

@@ -1,5 +1,7 @@
 //! The registry of handles. A handle is a number that was never given out before, dressed as a pointer: what was
 //! closed, was never opened, or is of another kind is recognised, and is never followed.
+//!
+//! Why it is so: `docs/decisions/c-interface.md`.
 
 use std::any::Any;
 use std::cell::Cell;

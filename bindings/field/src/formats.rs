@@ -2,6 +2,8 @@
 //! Those about time are in `timed_formats.rs`.
 //!
 //! Numbers of 64 bits stand as texts where the field writes them so. What we do not measure is left out, and never zero.
+//!
+//! Why it is so: `docs/decisions/simpler-reports.md`.
 
 use std::fmt::Write as _;
 

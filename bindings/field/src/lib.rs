@@ -14,6 +14,8 @@
 //!              watch.rs (which kernels wait for nothing that can come)
 //! listed.rs    a run on the emulated machine
 //! ```
+//!
+//! Why it is so: `docs/decisions/simpler-programs.md`.
 
 mod build;
 mod call;

@@ -4,6 +4,8 @@
 //! them one after the other on one thread, where the first one would wait for ever. So each gets a thread of its own. A kernel that comes is kept
 //! until the last one of its group comes: the caller of the last one runs them all, and the task completes behind all of them. No kernel of a group
 //! begins before every one has its thread, because a kernel without the others would wait for ever.
+//!
+//! Why it is so: `docs/decisions/simpler-waiting-kernels.md`.
 
 use std::collections::HashMap;
 use std::io;

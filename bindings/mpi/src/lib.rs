@@ -5,6 +5,8 @@
 //! table   the functions that a plug-in offers
 //! plugin  what links MPI: a shared object for each MPI, which `cargo xtask mpi` builds (feature `plugin`)
 //! ```
+//!
+//! Why it is so: `docs/decisions/mpi.md`.
 
 #[cfg(feature = "plugin")]
 mod plugin;

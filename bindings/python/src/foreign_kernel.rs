@@ -3,6 +3,8 @@
 //! ```text
 //! core --words--> pto_wsp_entry (compiled beside the body) --pto_wsp_call, which is call--> body(KernelTaskDesc, nothing)
 //! ```
+//!
+//! Why it is so: `docs/decisions/pto-wsp.md`.
 
 use std::ffi::c_void;
 

@@ -13,6 +13,8 @@
 //! group.rs  Group, devices with ranks      group_program.rs  the program that they run
 //! ```
 //! The part of the package that is written in Python is in `pto_runtime/`.
+//!
+//! Why it is so: `docs/decisions/python.md`.
 
 mod array;
 mod callbacks;

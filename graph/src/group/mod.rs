@@ -11,6 +11,8 @@
 //!
 //! Where to look: [`transfer`] the words of a transfer; [`words`] what the host tells a program of its group; `communicator.rs` and
 //! `calls.rs` the calls; `collective/` the collectives, `choice.rs` which algorithm is taken.
+//!
+//! Why it is so: `docs/decisions/transfers.md`.
 
 mod calls;
 mod choice;

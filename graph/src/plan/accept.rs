@@ -7,6 +7,8 @@
 //!   its tensor has the kernel's element type.
 //!
 //! Sizes are not known yet: whether an index is in its tensor is seen when it is reached.
+//!
+//! Why it is so: `docs/decisions/plans.md`.
 
 use pto_abi::fault::Fault;
 use pto_abi::ids::{FuncId, GmAddr};

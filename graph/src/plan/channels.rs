@@ -7,6 +7,8 @@
 //! Time is the one of the `v9` clock, so that the order of tokens is the same in every run. What a device waits for are [`Mark`]s: tasks.
 //! Invariants: a token is in exactly one channel, from its send until it is taken; a channel has as many places as it is deep (of depth
 //! 0: as there are processes, each of which waits with its token); sends are admitted in the order in which they were begun.
+//!
+//! Why it is so: `docs/decisions/pipelines.md`.
 
 use pto_abi::ids::TaskId;
 

@@ -11,6 +11,8 @@
 //! ```
 //! Invariant: `completed` grows, and a record that its stream skips (after an abort or a stop) counts as complete, so that nobody
 //! waits for ever.
+//!
+//! Why it is so: `docs/decisions/session-waits.md`.
 
 use std::collections::VecDeque;
 use std::fmt;

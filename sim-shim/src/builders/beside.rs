@@ -190,6 +190,11 @@ impl<'p> Part<'p> {
         }
     }
 
+    /// Whether a recording is being made, whose tasks have no gate.
+    fn records(&self) -> bool {
+        self.order.as_ref().is_some_and(|order| order.is_recording)
+    }
+
     /// The gate in front of what is hidden; `None`: the program has no tensors.
     fn gate(&mut self) -> Result<Option<TaskId>, Fault> {
         let Some(order) = &mut self.order else { return Ok(None) };
@@ -369,10 +374,8 @@ impl StreamBuilder for Part<'_> {
     fn stream_op(&mut self, op: StreamOp<'_>) -> Result<OpResult, Fault> {
         match op {
             // The edges of a gate are derived: it has to stand in front of a scope that derives none.
-            StreamOp::OpenScope(mode) if mode != DependencyMode::DERIVED => {
-                if !self.order.as_ref().is_some_and(|order| order.is_recording) {
-                    self.gate()?;
-                }
+            StreamOp::OpenScope(mode) if mode != DependencyMode::DERIVED && !self.records() => {
+                self.gate()?;
             }
             StreamOp::Get(view, _) | StreamOp::Set(view, ..) => self.wait_for(view)?,
             StreamOp::EndRecording => {

@@ -5,6 +5,8 @@
 //! Checked here, on every run: each task is published, dispatched, started, finished and completed once and in
 //! that order (*exactly once*); a task is dispatched only when all producers that it has edges from were
 //! completed before (*edge order*).
+//!
+//! Why it is so: `docs/decisions/virtual-time-costs.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -10,6 +10,8 @@
 //!
 //! Invariants: the end of a task is known from when its kernel has ended; a task that has not ended has edges of its own to its
 //! consumers, along which the ledger carries its path.
+//!
+//! Why it is so: `docs/decisions/bounds.md`.
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,8 @@
 //! alternative, that alternative, and from there on the first alternative of each. Where the machine says in which state
 //! it is, no path goes on from a state that another one went on from: what comes there is part of that one. How many orders
 //! there are is counted all the same: each state knows how many go on from it.
+//!
+//! Why it is so: `docs/decisions/state-search.md`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

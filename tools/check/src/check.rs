@@ -1,4 +1,6 @@
 //! The check itself: takes a program apart, lets the builder derive its edges, and looks at all of it.
+//!
+//! Why it is so: `docs/decisions/program-check.md`.
 
 use std::borrow::Cow;
 

@@ -2,6 +2,8 @@
 //!
 //! [`check`] asks, [`check_form`] also for a name of the right form, [`check_folder`] for a folder, [`write()`] writes, [`form_of`] says
 //! what a file's name asks for.
+//!
+//! Why it is so: `docs/decisions/command-line.md`.
 
 use std::fs::File;
 use std::io::{BufWriter, Error, ErrorKind, Result as IoResult};

@@ -6,6 +6,8 @@
 //! sources    for build scripts of images: builders and kernels in C and C++ become objects that an image can hold (with the compilers of program.rs)
 //! ```
 //! Each line has a feature, but for the last one: a build script needs nothing of the host, and `xtask` only the tools.
+//!
+//! Why it is so: `docs/decisions/image-builds.md`.
 
 #[cfg(feature = "images")]
 mod images;

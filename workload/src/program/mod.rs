@@ -7,6 +7,8 @@
 //! What a file may hold, and how readers of other versions treat it: `format.rs`. What a tensor has to be: [`TensorDescription`]
 //! and [`Layout`]. A file proves nothing: reading checks the frame, the seal, every number, the plan, the kernels and that
 //! all of them fit each other.
+//!
+//! Why it is so: `docs/decisions/program-files.md`.
 
 mod block_shape;
 mod builder;

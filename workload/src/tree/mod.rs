@@ -8,6 +8,8 @@
 //! - Every view has at most two free dimensions, and its tile fits the tensor wherever indices are known.
 //! - A pipeline is the whole tree; each of its channels has a process that sends and one that consumes. Of its processes on several ranks, each
 //!   reads what its own rank writes, or what tokens bring along.
+//!
+//! Why it is so: `docs/decisions/workload-semantics.md`.
 
 mod axis;
 mod check;

@@ -5,6 +5,8 @@
 //!                                                                                  |
 //!                                              tasks/replay.rs: they become tasks of the run, as often as wanted
 //! ```
+//!
+//! Why it is so: `docs/decisions/recordings.md`.
 
 pub(super) mod bindings;
 mod draft;

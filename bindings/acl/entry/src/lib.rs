@@ -6,6 +6,8 @@
 //!                               -> the vendor's library    a real one, whose names are looked up in its own files first
 //! ```
 //! Beside the vendor's library it keeps the errors of the calls that it refuses itself. It does nothing else: it has no handles, no device, and no thread-local variables. A plug-in calls nothing in it.
+//!
+//! Why it is so: `docs/decisions/cann-layers.md`.
 
 mod checks;
 mod entries;

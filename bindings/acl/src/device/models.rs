@@ -1,4 +1,6 @@
 //! Models as calls of the program use them: read, loaded onto the current device, run.
+//!
+//! Why it is so: `docs/decisions/cann-behaviour.md`.
 
 use std::sync::Arc;
 

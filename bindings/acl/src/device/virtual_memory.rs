@@ -1,4 +1,6 @@
 //! Virtual memory: addresses are reserved, physical memory is allocated, and one is mapped at the other.
+//!
+//! Why it is so: `docs/decisions/cann-memory.md`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

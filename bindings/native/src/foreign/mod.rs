@@ -10,6 +10,8 @@
 //! A platform implements [`Finder`], which finds the build that a call belongs to: by the calling thread on a host, in a table
 //! on a device. This crate checks every value that foreign code passes. It checks pointers for null and alignment only, and trusts
 //! the author of the code that they are valid.
+//!
+//! Why it is so: `docs/decisions/foreign-builders.md`.
 
 pub mod alias;
 pub mod build;

@@ -11,6 +11,8 @@
 //! A tensor of a collective is divided into a part for each rank: of n elements rank r of s has those from n r / s to n (r + 1) / s.
 //! Every step is in tiles, each with transfers and kernels of its own, so that the next step of a tile starts while other tiles
 //! are on their way.
+//!
+//! Why it is so: `docs/decisions/collectives.md`.
 
 mod all;
 mod call;

@@ -1,4 +1,6 @@
 //! A graph itself, without a run: as SVG (a layered layout), as an interactive page, as Graphviz DOT, as JSON.
+//!
+//! Why it is so: `docs/decisions/timelines.md`.
 
 mod layout;
 mod page;

@@ -11,6 +11,8 @@
 //! whose next event is earliest. It may go on up to the *horizon*: the earliest event of the others, plus the shortest time in which
 //! a transfer has an effect elsewhere. A transfer that it starts meanwhile brings the horizon nearer: whoever gets it can answer. So no
 //! effect comes too late, and the same seeds give the same run.
+//!
+//! Why it is so: `docs/decisions/groups-in-virtual-time.md`.
 
 mod carrier;
 mod contributions;

@@ -7,6 +7,8 @@
 //! ```
 //! The tables of a plug-in use this module. Its libraries avoid thread-local variables, which old versions of the C library fail to
 //! set up on AArch64; so crates for the same purpose that keep state in each thread do not fit.
+//!
+//! Why it is so: `docs/decisions/cann-calls.md`.
 
 mod generation;
 mod slot;
