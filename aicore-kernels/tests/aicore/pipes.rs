@@ -68,7 +68,7 @@ impl PipeModel {
         let end = start + bytes;
         if space > 0 {
             self.used[space as usize] = self.used[space as usize].max(end);
-            if end > room || start % 32 != 0 {
+            if end > room || !start.is_multiple_of(32) {
                 self.errors.push(format!(
                     "line {line}: bytes {start:#x} to {end:#x} of {name}, which has {room}"
                 ));

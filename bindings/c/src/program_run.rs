@@ -111,7 +111,7 @@ pub unsafe extern "C" fn pto_program_run(
         for (number, name) in names.iter().enumerate() {
             let place = results.iter().position(|(known, _)| known == name);
             let opened = place.map(|place| results.swap_remove(place).1);
-            let opened = opened.map(|tensor| handle::open(tensor));
+            let opened = opened.map(handle::open);
             // SAFETY: within the outputs, which are as many as the names.
             let output = unsafe { outputs.add(number) };
             // SAFETY: the caller says that it is writable, and nobody here looks at it any more.
