@@ -6,23 +6,10 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use pto_host::session::{Event, Notify, Stream};
-use pto_host::stitch::{LoadedProgram, ProgramStream, Stitcher};
-use pto_host::workloads::program::Program;
-use pto_host::{Device, OfProcess, RunControl};
-use pto_native::stitch::{SharedTensor, TensorRecording};
-use pto_native::{Failure, FailureKind, GraphDraft, SharedDevice};
-
-use crate::device::OpaqueDevice;
-use crate::graph::OpaqueGraph;
-use crate::kernel_stream::{OpaqueEvent, OpaqueKernelStream, OpaqueNotify, OpaqueRecording};
-use crate::options::OpaqueControl;
-use crate::program::{OpaqueLoadedProgram, OpaqueProgram};
-use crate::program_stream::OpaqueProgramStream;
-use crate::session::OpaqueSession;
-use crate::tensor::OpaqueTensor;
+use pto_host::OfProcess;
+use pto_native::{Failure, FailureKind};
 
 /// What handles of a type in C stand for.
 pub(crate) trait Opaque {
@@ -32,31 +19,6 @@ pub(crate) trait Opaque {
     const KIND: &'static str;
     /// Whether it is memory alone, which a child of `fork` has as well. Behind others there are threads, or memory of a device.
     const IS_DATA: bool;
-}
-
-macro_rules! opaque {
-    ($($handle:ty => $object:ty, $kind:literal, is_data: $is_data:literal;)+) => {$(
-        impl Opaque for $handle {
-            type Object = $object;
-            const KIND: &'static str = $kind;
-            const IS_DATA: bool = $is_data;
-        }
-    )+};
-}
-
-opaque! {
-    OpaqueDevice => Arc<SharedDevice>, "device", is_data: false;
-    OpaqueGraph => Arc<Mutex<GraphDraft>>, "graph", is_data: true;
-    OpaqueControl => RunControl, "run control", is_data: true;
-    OpaqueSession => Stitcher, "session", is_data: false;
-    OpaqueProgramStream => Arc<ProgramStream>, "program stream", is_data: false;
-    OpaqueKernelStream => Arc<Stream>, "kernel stream", is_data: false;
-    OpaqueEvent => Event, "event", is_data: false;
-    OpaqueNotify => Notify, "notify", is_data: false;
-    OpaqueRecording => Arc<TensorRecording>, "recording", is_data: false;
-    OpaqueProgram => Arc<Mutex<Program>>, "program", is_data: true;
-    OpaqueLoadedProgram => LoadedProgram, "loaded program", is_data: false;
-    OpaqueTensor => Arc<SharedTensor>, "tensor", is_data: false;
 }
 
 /// The object of a live handle.
@@ -181,17 +143,19 @@ pub(crate) fn get<H: Opaque>(handle: *const H) -> Result<H::Object, Failure> {
     table().get::<H>(handle.addr() as u64).cloned()
 }
 
-/// Takes the device of a handle away from everybody, and closes the handle.
+/// Takes the object of a handle away from everybody by `take`, and closes the handle.
 ///
 /// # Errors
-/// `BUSY`: another call uses the device; the handle stays open then.
-pub(crate) fn take_device(handle: *mut OpaqueDevice) -> Result<Device, Failure> {
+/// What `take` says of an object that others use, which it gives back; the handle stays open then.
+pub(crate) fn take<H: Opaque, R>(
+    handle: *mut H,
+    take: impl FnOnce(H::Object) -> Result<R, (H::Object, Failure)>,
+) -> Result<R, Failure> {
     let number = handle.addr() as u64;
     // Held to the end: no call finds the handle closed while it is only tried.
     let mut table = table();
-    table.take::<OpaqueDevice>(number)?.into_device().map_err(|owner| {
-        let failure = owner.in_use();
-        table.live.insert(number, HandleEntry::of::<OpaqueDevice>(owner));
+    take(table.take::<H>(number)?).map_err(|(object, failure)| {
+        table.live.insert(number, HandleEntry::of::<H>(object));
         failure
     })
 }

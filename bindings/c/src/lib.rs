@@ -17,6 +17,7 @@ pub mod device;
 pub mod error;
 pub mod graph;
 mod handle;
+mod handle_kinds;
 pub mod image;
 pub mod kernel;
 pub mod kernel_stream;

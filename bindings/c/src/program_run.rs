@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use pto_native::stitch::{Number, Request, SharedTensor};
+use pto_native::stitch::{Number, Request};
 
 use crate::argument::{invalid, text, values};
 use crate::error::answer;
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn pto_program_run(
         let name_of = |one: &ProgramOutput| unsafe { text(one.name, "outputs.name") };
         let names: Vec<&str> = asked.iter().map(name_of).collect::<Result<_, _>>()?;
         request.check_outputs(program.program(), &names)?;
-        let mut results = SharedTensor::run(&stream, &program, &request)?;
+        let mut results = request.run(&stream, &program)?;
         for (number, name) in names.iter().enumerate() {
             let place = results.iter().position(|(known, _)| known == name);
             let opened = place.map(|place| results.swap_remove(place).1);

@@ -57,7 +57,7 @@ pub unsafe extern "C" fn pto_session_open(
     // SAFETY: the caller vouches for the pointer.
     unsafe {
         answer_to(session, "session", || {
-            let opened = open_session(handle::take_device(device)?, on_chip_bytes)?;
+            let opened = open_session(take_device(device)?, on_chip_bytes)?;
             Ok(handle::open(opened))
         })
     }
@@ -118,4 +118,17 @@ pub unsafe extern "C" fn pto_session_counters(
             })
         })
     }
+}
+
+/// Takes the device of a handle away from everybody, and closes the handle.
+///
+/// # Errors
+/// `BUSY`: another call uses the device; the handle stays open then.
+fn take_device(handle: *mut OpaqueDevice) -> Result<pto_host::Device, pto_native::Failure> {
+    handle::take(handle, |device| {
+        device.into_device().map_err(|device| {
+            let failure = device.in_use();
+            (device, failure)
+        })
+    })
 }

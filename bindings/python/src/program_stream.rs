@@ -159,7 +159,7 @@ impl ProgramStream {
         }
         let (stream, program) = (self.0.get()?, program.0.get()?);
         // The request may be the last to hold a tensor: it goes without the GIL as well.
-        let ran = unlocked(py, move || SharedTensor::run(stream, program, &request))?;
+        let ran = unlocked(py, move || request.run(stream, program))?;
         let outputs = PyDict::new(py);
         for (name, tensor) in ran {
             outputs.set_item(name, Bound::new(py, Tensor::new(tensor))?)?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
@@ -20,6 +19,7 @@ use super::notify::Notify;
 use super::options::{Drive, LAST_PRIORITY, SessionOptions, StreamOptions};
 use super::others::Others;
 use super::owned_work::OwnedWork;
+use super::owner::{Running, Session, SessionParts};
 use super::performer::Performer;
 use super::running::{SteppedService, serve};
 use super::service::Service;
@@ -35,25 +35,6 @@ use crate::kernel::Kernel;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 
-/// A device that takes commands from streams until the session is closed. A clone is another owner of the same session.
-///
-/// Streams, and the stitchers of programs, own their session as well. It ends when it is closed ([`Session::close`]), or when its last owner is dropped: then
-/// commands that have not begun are dropped, and those that have are waited for, unless a function of a stream drops that owner.
-#[derive(Clone)]
-pub struct Session {
-    parts: Arc<SessionParts>,
-}
-
-/// What the owners of a session share.
-struct SessionParts {
-    shared: Arc<Shared>,
-    /// `None`: the session is closed.
-    device: Mutex<Option<Arc<Mutex<Device>>>>,
-    service: Mutex<Running>,
-    /// What programs are told of the group that the device is in, behind their own words; not set: it is in none.
-    group_words: OnceLock<Vec<u64>>,
-}
-
 /// For those who take memory beside a session; see [`Reclaimer::reclaiming`].
 #[derive(Clone)]
 pub(crate) struct Reclaimer(Arc<Shared>);
@@ -68,12 +49,6 @@ impl Reclaimer {
     pub(crate) fn is_of(&self, session: &Session) -> bool {
         Arc::ptr_eq(&self.0, &session.parts.shared)
     }
-}
-
-/// What steps the service.
-pub(super) enum Running {
-    Thread(Option<JoinHandle<()>>),
-    Stepped(Arc<SteppedService>),
 }
 
 impl Device {

@@ -148,7 +148,7 @@ mod tests {
     use super::serve;
     use crate::backend::fake::{Fake, SUCCESS};
     use crate::session::hands::Hands;
-    use crate::session::open::{Running, Session};
+    use crate::session::owner::{Running, Session};
     use crate::session::performer::Performer;
     use crate::session::service::Service;
     use crate::session::shared::Shared;

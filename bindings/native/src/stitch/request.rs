@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, RwLockReadGuard, RwLockWriteGuard};
 
-use pto_host::stitch::{Inputs, Tensor};
+use pto_host::stitch::{Inputs, LoadedProgram, ProgramStream, Tensor};
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 
@@ -73,8 +73,39 @@ impl Request {
         }
     }
 
+    /// Runs a program, and returns at once: the outputs by name, which may be given to the next run, and the tensors that were given and
+    /// that the program updates.
+    ///
+    /// # Errors
+    /// Those of [`ProgramStream::run`]; `TENSOR_MOVED`. Then nothing ran, and nothing was taken.
+    pub fn run(
+        &self,
+        stream: &ProgramStream,
+        program: &LoadedProgram,
+    ) -> Result<Vec<(String, Arc<SharedTensor>)>, Failure> {
+        let described = program.program();
+        let mut uses = self.locked(described)?;
+        let mut inputs = Inputs::new();
+        for one in &mut uses {
+            inputs = one.lend(described, inputs)?;
+        }
+        let outputs = stream.run(program, self.numbered(described, inputs)?)?;
+        drop(uses);
+        let mut results: Vec<_> =
+            outputs.into_iter().map(|(name, tensor)| (name, SharedTensor::new(tensor))).collect();
+        let call = format!("program {}", described.name());
+        for (name, tensor, is_updated) in self.given(described) {
+            // The same tensor may be given under two names.
+            let taken = tensor.write().take(name, &call);
+            if let (Ok(taken), true) = (taken, is_updated) {
+                results.push((name.to_owned(), SharedTensor::new(taken)));
+            }
+        }
+        Ok(results)
+    }
+
     /// The tensors that are gone behind the run: name, tensor, whether the program updates it.
-    pub(super) fn given<'r>(
+    fn given<'r>(
         &'r self,
         program: &'r Program,
     ) -> impl Iterator<Item = (&'r str, &'r Arc<SharedTensor>, bool)> {
@@ -84,7 +115,7 @@ impl Request {
     }
 
     /// The tensors of the run, each locked as the program uses it.
-    pub(super) fn locked<'r>(&'r self, program: &Program) -> Result<Vec<Use<'r>>, Failure> {
+    fn locked<'r>(&'r self, program: &Program) -> Result<Vec<Use<'r>>, Failure> {
         let mut uses: Vec<Use<'r>> = Vec::with_capacity(self.tensors.len());
         // In the order of their addresses, so that two threads do not wait for each other.
         let mut ordered: Vec<_> = self.tensors.iter().collect();
@@ -107,11 +138,7 @@ impl Request {
     }
 
     /// The numbers of the run, as the program uses each.
-    pub(super) fn numbered<'t>(
-        &self,
-        program: &Program,
-        inputs: Inputs<'t>,
-    ) -> Result<Inputs<'t>, Failure> {
+    fn numbered<'t>(&self, program: &Program, inputs: Inputs<'t>) -> Result<Inputs<'t>, Failure> {
         let of_plan = program.symbols();
         let mut inputs = inputs;
         for (name, number) in &self.numbers {

@@ -8,11 +8,10 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pto_host::abi::GmAddr;
 use pto_host::session::{SessionError, Stream};
-use pto_host::stitch::{HostTensor, Inputs, LoadedProgram, ProgramStream, Tensor};
+use pto_host::stitch::{HostTensor, ProgramStream, Tensor};
 use pto_host::workloads::program::Layout;
 use pto_host::workloads::tile::DType;
 
-use super::request::Request;
 use crate::failure::{Failure, FailureKind};
 
 /// A tensor on the device that may have several owners, and that calls may take.
@@ -66,7 +65,7 @@ fn gone(what: &str, call: &str) -> Failure {
 }
 
 impl SharedTensor {
-    fn new(tensor: Tensor) -> Arc<Self> {
+    pub(super) fn new(tensor: Tensor) -> Arc<Self> {
         let address = tensor.address();
         Arc::new(Self { state: RwLock::new(State::Here(tensor)), address })
     }
@@ -190,37 +189,6 @@ impl SharedTensor {
         }
         let taken = state.take(WHAT, &to.id().to_string())?;
         Ok(Self::new(to.take_over(taken, from)?))
-    }
-
-    /// Runs a program, and returns at once: the outputs by name, which may be given to the next run, and the tensors that were given and
-    /// that the program updates.
-    ///
-    /// # Errors
-    /// Those of [`ProgramStream::run`]; `TENSOR_MOVED`. Then nothing ran, and nothing was taken.
-    pub fn run(
-        stream: &ProgramStream,
-        program: &LoadedProgram,
-        request: &Request,
-    ) -> Result<Vec<(String, Arc<Self>)>, Failure> {
-        let described = program.program();
-        let mut uses = request.locked(described)?;
-        let mut inputs = Inputs::new();
-        for one in &mut uses {
-            inputs = one.lend(described, inputs)?;
-        }
-        let outputs = stream.run(program, request.numbered(described, inputs)?)?;
-        drop(uses);
-        let mut results: Vec<_> =
-            outputs.into_iter().map(|(name, tensor)| (name, Self::new(tensor))).collect();
-        let call = format!("program {}", described.name());
-        for (name, tensor, is_updated) in request.given(described) {
-            // The same tensor may be given under two names.
-            let taken = tensor.write().take(name, &call);
-            if let (Ok(taken), true) = (taken, is_updated) {
-                results.push((name.to_owned(), Self::new(taken)));
-            }
-        }
-        Ok(results)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::buffer::DeviceBuffer;
 use crate::session::choice::Seeded;
 use crate::session::error::SessionError;
 use crate::session::host_buffer::HostBuffer;
-use crate::session::open::Session;
+use crate::session::owner::Session;
 use crate::session::reduction::Reduction;
 use crate::session::stream::Stream;
 use crate::session::submitted::Submitted;

@@ -21,7 +21,7 @@ use outcome::{Outcome, Wrong, mixed, require};
 use setting::Setting;
 
 use super::choice::Seeded;
-use crate::session::open::Session;
+use crate::session::owner::Session;
 use pto_sim_shim::virtual_time::campaign::in_turns;
 
 /// How much more a session may have in use after a program than after the one before: it keeps buffers for the next streams.
