@@ -86,11 +86,12 @@ impl Places {
         if let Some(here) = self.find(there, bytes.max(1)) {
             return Ok(here);
         }
-        let pages = usize::try_from(bytes).unwrap_or(usize::MAX) / PAGE + 1;
+        // Up to a page is in front of the first boundary, and up to another one in front of the address in its page.
+        let pages = usize::try_from(bytes).unwrap_or(usize::MAX).div_ceil(PAGE).saturating_add(2);
         let mut held: Vec<[u8; PAGE]> = Vec::new();
-        held.try_reserve_exact(pages + 1)
+        held.try_reserve_exact(pages)
             .map_err(|_| format!("there is no memory for {bytes} bytes at {there:#x}"))?;
-        held.resize(pages + 1, [0; PAGE]);
+        held.resize(pages, [0; PAGE]);
         let start = held.as_mut_ptr().expose_provenance();
         // Within its page the address is as it was.
         let offset = usize::try_from(there).unwrap_or(0) % PAGE;
@@ -113,7 +114,22 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::{PAGE, Places};
+
+    /// Wherever the memory begins, and wherever in its page the address was.
+    #[test]
+    fn memory_of_the_host_has_all_its_bytes() {
+        let mut places = Places::default();
+        for number in 0..512_u64 {
+            let (there, bytes) = ((1 << 40) + number * 0x10_0000 + number * 8, 6144 + number % 3);
+            let here = usize::try_from(places.address(there, bytes).unwrap()).unwrap();
+            let held = places.held.last().unwrap();
+            let first = held.as_ptr().addr();
+            let end = first + held.len() * PAGE;
+            assert!(first <= here && here + usize::try_from(bytes).unwrap() <= end, "{there:#x}");
+            assert_eq!(here % PAGE, usize::try_from(there).unwrap() % PAGE);
+        }
+    }
 
     #[test]
     fn words_within_a_block_move_with_it() {
