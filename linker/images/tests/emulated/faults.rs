@@ -216,7 +216,7 @@ const OWNER: &str = "PTO_TEST_OWNER";
 fn nothing_is_left_of_an_owner_that_is_killed() {
     use std::io::{BufRead, BufReader};
     let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "owner_that_is_killed", "--nocapture"])
+        .args(["--exact", "faults::owner_that_is_killed", "--nocapture"])
         .env(OWNER, "1")
         .stdout(Stdio::piped())
         .spawn()
