@@ -52,8 +52,9 @@ ENDS = {
         entered, go_on = threading.Event(), threading.Event()
         stream.call(lambda: (entered.set(), go_on.wait()))
         main = threading.main_thread().ident
-        threading.Thread(target=lambda: (entered.wait(), time.sleep(0.2), signal.pthread_kill(main, signal.SIGINT))).start()
         try:
+            # Within: on a busy machine the signal may come before the wait.
+            threading.Thread(target=lambda: (entered.wait(), time.sleep(0.2), signal.pthread_kill(main, signal.SIGINT))).start()
             stream.synchronize()
             sys.exit("it was not interrupted")
         except KeyboardInterrupt:
