@@ -82,7 +82,7 @@ impl BuilderCheck {
     }
 }
 
-/// Which task of a builder program was refused, and why: for those who make its calls for it, while the run goes on.
+/// Why a task of a builder program was refused. It can be read while the run goes on.
 #[derive(Clone)]
 pub struct CallRefusal(pub(crate) Arc<BuilderCheck>);
 
@@ -131,8 +131,13 @@ struct CheckedGraph<'g> {
 }
 
 impl CheckedGraph<'_> {
+    /// Tasks so far, by which an error names the next one.
+    fn count(&mut self) -> &mut u64 {
+        if self.calls.open.is_some() { &mut self.recorded } else { &mut self.added }
+    }
+
     fn submit_checked(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
-        let number = if self.calls.open.is_some() { self.recorded } else { self.added };
+        let number = *self.count();
         let (checked, tasks) = match &submission.desc {
             TaskDesc::Kernel(task) => (self.calls.task(number, task), 1),
             TaskDesc::Tensors(task) => (self.calls.tensor_task(number, task), 1),
@@ -156,9 +161,7 @@ impl CheckedGraph<'_> {
         }
         let submitted = self.graph.submit_desc(submission)?;
         if submitted.is_some() {
-            let count =
-                if self.calls.open.is_some() { &mut self.recorded } else { &mut self.added };
-            *count += u64::from(tasks);
+            *self.count() += u64::from(tasks);
         }
         Ok(submitted)
     }

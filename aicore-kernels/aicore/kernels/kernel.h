@@ -100,6 +100,16 @@ PTO_AICORE PTO_INLINE Global matrix(PTO_GM float *at, int64_t rows, int64_t cols
     return Global(at, Shape(rows, cols), Stride(row_stride, col_stride));
 }
 
+/* A matrix in GM: element (row, col) is at `at[row * ld + col * col_stride]`. */
+struct View {
+    PTO_GM float *at;
+    int64_t ld;
+    int64_t col_stride = 1;
+    PTO_AICORE PTO_INLINE Global part(int64_t row, int64_t col, int64_t rows, int64_t cols) const {
+        return matrix(at + row * ld + col * col_stride, rows, cols, ld, col_stride);
+    }
+};
+
 } // namespace kernel
 
 #endif

@@ -3,7 +3,7 @@
 /* The sums are added to a copy of `d`, by the stores that add. */
 PTO_KERNEL(args) {
     const int64_t m = args.size(4), n = args.size(5);
-    const kernel::Operand d{args.gm(2), args.size(9)}, c{args.gm(3), args.size(10)};
+    const kernel::View d{args.gm(2), args.size(9)}, c{args.gm(3), args.size(10)};
     if (c.at != d.at) {
         kernel::copy(m, n, d, c);
         set_flag(PIPE_MTE3, PIPE_FIX, EVENT_ID1);

@@ -17,18 +17,8 @@ using Right = pto::TileRight<float, DEPTH, SIDE, pto::DYNAMIC, pto::DYNAMIC>;
 using Acc = pto::TileAcc<float, SIDE, SIDE, pto::DYNAMIC, pto::DYNAMIC>;
 constexpr uint64_t OPERAND_BYTES = SIDE * DEPTH * 4;
 
-/* An operand or a result: element (row, col) is at `at[row * row_stride + col * col_stride]`. */
-struct Operand {
-    PTO_GM float *at;
-    int64_t row_stride;
-    int64_t col_stride = 1;
-    PTO_AICORE PTO_INLINE Global part(int64_t row, int64_t col, int64_t rows, int64_t cols) const {
-        return matrix(at + row * row_stride + col * col_stride, rows, cols, row_stride, col_stride);
-    }
-};
-
 /* The sum over tiles of k for one tile of the result, in L0C. */
-PTO_AICORE PTO_INLINE void sum_tile(Acc &sums, Operand a, Operand b, int64_t row, int64_t col, int64_t k) {
+PTO_AICORE PTO_INLINE void sum_tile(Acc &sums, View a, View b, int64_t row, int64_t col, int64_t k) {
     int buffer = 0;
     for (int64_t at = 0; at < k; at += DEPTH) {
         const int64_t deep = least<int64_t>(k - at, DEPTH);
@@ -63,11 +53,11 @@ PTO_AICORE PTO_INLINE void sum_tile(Acc &sums, Operand a, Operand b, int64_t row
 }
 
 /* `c = a @ b`, or `c += a @ b`: the sum is made first, and added then. */
-template <pto::AtomicType ATOMIC> PTO_AICORE PTO_INLINE void product(int64_t m, int64_t n, int64_t k, Operand a, Operand b, Operand c) {
+template <pto::AtomicType ATOMIC> PTO_AICORE PTO_INLINE void product(int64_t m, int64_t n, int64_t k, View a, View b, View c) {
     if (k == 0) {
         for (int64_t row = 0; ATOMIC == pto::AtomicType::AtomicNone && row < m; ++row) {
             for (int64_t col = 0; col < n; ++col) {
-                store(c.at, row * c.row_stride + col * c.col_stride, 0.0f);
+                store(c.at, row * c.ld + col * c.col_stride, 0.0f);
             }
         }
         return;
@@ -95,15 +85,15 @@ template <pto::AtomicType ATOMIC> PTO_AICORE PTO_INLINE void product(int64_t m, 
     wait_flag(PIPE_M, PIPE_MTE1, EVENT_ID1);
     wait_flag(PIPE_FIX, PIPE_M, EVENT_ID0);
 }
-PTO_AICORE PTO_INLINE void product(int64_t m, int64_t n, int64_t k, Operand a, Operand b, Operand c) {
+PTO_AICORE PTO_INLINE void product(int64_t m, int64_t n, int64_t k, View a, View b, View c) {
     product<pto::AtomicType::AtomicNone>(m, n, k, a, b, c);
 }
-PTO_AICORE PTO_INLINE void product_plus(int64_t m, int64_t n, int64_t k, Operand a, Operand b, Operand c) {
+PTO_AICORE PTO_INLINE void product_plus(int64_t m, int64_t n, int64_t k, View a, View b, View c) {
     product<pto::AtomicType::AtomicAdd>(m, n, k, a, b, c);
 }
 
 /* A copy of a cube core, through L1. */
-PTO_AICORE PTO_INLINE void copy(int64_t rows, int64_t cols, Operand from, Operand to) {
+PTO_AICORE PTO_INLINE void copy(int64_t rows, int64_t cols, View from, View to) {
     for (int64_t row = 0; row < rows; row += SIDE) {
         for (int64_t col = 0; col < cols; col += DEPTH) {
             MatA tile(least<int64_t>(rows - row, SIDE), least<int64_t>(cols - col, DEPTH));

@@ -97,6 +97,20 @@ PTO_AICORE PTO_INLINE void rotate(int64_t rows, int64_t dim, View x, PTO_GM floa
     }
 }
 
+/* One element for each row: `within` takes a tile to a column, `across` a column of each tile to the result, from `first` on. */
+template <typename Within, typename Across>
+PTO_AICORE PTO_INLINE void reduce_rows(Args args, float first, Within within, Across across) {
+    const int64_t rows = args.size(2);
+    for (int64_t row = 0; row < rows; row += ROWS) {
+        const Block8 block(row, rows);
+        Column total;
+        assign(total, 0, block.rows);
+        reduce(total, block, args.size(3), {args.gm(0), args.size(4)}, first, within, across);
+        pto::TSTORE(column_of(args.gm(1), block), total);
+        step();
+    }
+}
+
 } // namespace kernel
 
 #endif

@@ -25,16 +25,6 @@ using Column = pto::Tile<pto::TileType::Vec, float, ROWS, 8, pto::BLayout::RowMa
 constexpr int ROW_BYTES = COLS * 4;
 using Row = pto::Tile<pto::TileType::Vec, float, 1, COLS, pto::BLayout::RowMajor, pto::DYNAMIC, pto::DYNAMIC>;
 
-/* A matrix in GM of a loop. */
-struct View {
-    PTO_GM float *at;
-    int64_t ld;
-    int64_t col_stride = 1;
-    PTO_AICORE PTO_INLINE Global part(int64_t row, int64_t col, int64_t rows, int64_t cols) const {
-        return matrix(at + row * ld + col * col_stride, rows, cols, ld, col_stride);
-    }
-};
-
 PTO_AICORE PTO_INLINE event_t event_of(int buffer) { return buffer == 0 ? EVENT_ID0 : EVENT_ID1; }
 
 /* Sets the flags of free buffers before a loop, and waits for them after it. */

@@ -1,29 +1,18 @@
 //! Programs in C against the headers and the library: the conformance suite, the pattern of a real backend, how processes end.
 
+#[path = "support/commands.rs"]
+mod commands;
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use commands::{output, run};
 use pto_host::timeline::{Analysis, Edge, Task, Trace};
 use pto_host::workloads::program::{Program, Role, TensorDescription};
 use pto_host::workloads::tree::Workload;
 use support::{compiler, here, library_folder, start};
-
-fn output(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| {
-        panic!("{command:?} cannot be started ({error}): install gcc and g++ (Debian: g++)")
-    })
-}
-
-fn run(command: &mut Command) -> String {
-    let output = output(command);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
-    said
-}
 
 /// Compiles C sources below `tests/c` to a program.
 fn build(sources: &[&str], to: &Path) {

@@ -2,29 +2,20 @@
 //!
 //! Needs QEMU and a compiler for AArch64; both are brought where they are missing (see `pto_image_build`).
 
+#[path = "support/commands.rs"]
+mod commands;
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use commands::{output, run};
 use pto_host::fw::{FlashDevice, Image, Store};
 use pto_host::workloads::program::Program;
 use pto_host::workloads::tree::Workload;
 use pto_image_build::{Profile, Request, packages};
 
 use support::{compiler, here, library_folder};
-
-fn output(command: &mut Command) -> Output {
-    command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"))
-}
-
-fn run(command: &mut Command) -> String {
-    let output = output(command);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{said}\n{errors}", output.status);
-    said
-}
 
 /// Compiles sources to a program that is linked with the library.
 fn build(sources: &[PathBuf], to: &Path) {
