@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use commands::{output, run};
 use pto_host::timeline::{Analysis, Edge, Task, Trace};
