@@ -12,7 +12,7 @@
 //! Where to look: `submission.rs` what every submission is; `builder.rs` and `stream.rs` the two interfaces; `stream_op.rs` what a stream does beside submissions; [`call`] calls of kernels that are checked; `task.rs`, `tensor_task.rs`, `chain.rs`, `link.rs`, `template.rs` and `range.rs` what is submitted;
 //! [`signature`] what kernels expect, and the check of calls;
 //! [`group`] transfers and collectives between devices; `tensor.rs` views; `block_shape.rs`, `predicate.rs`, `scope.rs`, `recording.rs` what else a streaming program may
-//! ask for; [`task_list`] graphs as words in the memory of a device; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
+//! ask for; [`task_list`] graphs as words in the memory of a device; [`owned`] (feature `alloc`) tasks that own what they name; `set.rs` programs by name; `submitted.rs` (feature `alloc`) a graph as a host or a test keeps it; `hosted.rs` and `foreign.rs` what programs in C need.
 //!
 //! The bytes that builders write are those of `pto_abi`; nothing here knows a platform, and nothing that runs on a device allocates.
 #![no_std]
@@ -35,6 +35,8 @@ mod forward;
 pub mod group;
 mod hosted;
 mod link;
+#[cfg(feature = "alloc")]
+pub mod owned;
 pub mod plan;
 mod predicate;
 mod range;

@@ -6,12 +6,13 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::fmt;
 
 use pto_abi::fault::Fault;
 use pto_abi::gm::GmWindow;
-use pto_abi::ids::{GmAddr, TaskId};
+use pto_abi::ids::{FuncId, GmAddr, TaskId};
 use pto_abi::image::{ImageParts, ImageTask};
-use pto_abi::kinds::GraphFlags;
+use pto_abi::kinds::{CoreKind, GraphFlags};
 use pto_abi::limits::MAX_ARGS;
 
 use crate::builder::{EdgeOutcome, GraphBuilder, link_and_publish};
@@ -87,6 +88,7 @@ impl GraphParts {
 }
 
 /// A builder that keeps what is submitted to it, and checks what an image cannot hold.
+#[derive(Clone)]
 pub struct SubmittedGraph<'a> {
     orch_args: &'a [u64],
     gm: Option<GmWindow<'a>>,
@@ -123,6 +125,83 @@ impl<'a> SubmittedGraph<'a> {
         (flags, self.parts)
     }
 
+    /// How many tasks it has so far.
+    #[must_use]
+    pub fn task_count(&self) -> usize {
+        self.parts.tasks.len()
+    }
+
+    /// A task as it was submitted, by its number.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`.
+    pub fn spec(&self, number: u32) -> Result<TaskSpec<'_>, Fault> {
+        let task = self.parts.tasks.get(number as usize).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let first = task.first_arg as usize;
+        let args = self.parts.args.get(first..first + usize::from(task.arg_count));
+        Ok(TaskSpec {
+            func_id: FuncId(task.func_id),
+            kind: CoreKind::try_from(task.kind).map_err(|_| Fault::BUILD_UNKNOWN_KIND)?,
+            args: args.unwrap_or(&[]),
+            kernel: GmAddr(task.kernel),
+        })
+    }
+
+    /// The edges so far, as producer and consumer, in the order in which they were added.
+    #[must_use]
+    pub fn edges(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.parts.producers.iter().copied().zip(self.consumers.iter().copied())
+    }
+
+    /// Gives a task another kernel and other arguments. Its edges stay.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`, `BUILD_TOO_MANY_ARGS`, `BUILD_PAYLOADS_FULL`; the task is as before.
+    pub fn replace(&mut self, number: u32, task: &TaskSpec<'_>) -> Result<(), Fault> {
+        let old = self.parts.tasks.get(number as usize).ok_or(Fault::BUILD_UNKNOWN_TASK)?;
+        let (first, count) = (old.first_arg as usize, usize::from(old.arg_count));
+        let room = first..first + task.args.len();
+        let mut new = if task.args.len() <= count {
+            ImageTask { first_arg: old.first_arg, ..image_task(task, first)? }
+        } else {
+            image_task(task, self.parts.args.len())?
+        };
+        (new.first_edge, new.edge_count) = (old.first_edge, old.edge_count);
+        match self.parts.args.get_mut(room).filter(|_| task.args.len() <= count) {
+            Some(room) => room.copy_from_slice(task.args),
+            None => self.parts.args.extend_from_slice(task.args),
+        }
+        if let Some(old) = self.parts.tasks.get_mut(number as usize) {
+            *old = new;
+        }
+        Ok(())
+    }
+
+    /// Submits its tasks to another builder, then its edges, and publishes the tasks.
+    ///
+    /// # Errors
+    /// Those of the builder.
+    pub fn submit_to<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), Fault> {
+        let mut ids = Vec::with_capacity(self.parts.tasks.len());
+        for number in (0..).take(self.parts.tasks.len()) {
+            ids.push(graph.add_task(self.spec(number)?)?);
+        }
+        for (producer, consumer) in self.edges() {
+            // `add_edge` has bounded both.
+            graph.add_edge(ids[producer as usize], ids[consumer as usize])?;
+        }
+        ids.into_iter().try_for_each(|id| graph.publish(id))
+    }
+
+    /// The id of a task, by its number.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`.
+    pub fn id(&self, number: u32) -> Result<TaskId, Fault> {
+        let id = TaskId { slot: number, generation: GENERATION };
+        self.index(id).map(|_| id)
+    }
+
     /// The bytes of the graph's image.
     #[must_use]
     pub fn into_image(self) -> Vec<u8> {
@@ -139,21 +218,32 @@ impl<'a> SubmittedGraph<'a> {
     /// Adds a task.
     fn push(&mut self, task: &TaskSpec<'_>) -> Result<TaskId, Fault> {
         let slot = u32::try_from(self.parts.tasks.len()).map_err(|_| Fault::BUILD_TASKS_FULL)?;
-        let first_arg = self.parts.args.len();
-        let arg_count =
-            u8::try_from(task.args.len()).ok().filter(|args| usize::from(*args) <= MAX_ARGS);
-        self.parts.tasks.push(ImageTask {
-            kernel: task.kernel.0,
-            first_arg: u32::try_from(first_arg).map_err(|_| Fault::BUILD_PAYLOADS_FULL)?,
-            first_edge: 0,
-            edge_count: 0,
-            func_id: task.func_id.0,
-            arg_count: arg_count.ok_or(Fault::BUILD_TOO_MANY_ARGS)?,
-            kind: task.kind.get(),
-        });
+        self.parts.tasks.push(image_task(task, self.parts.args.len())?);
         self.parts.args.extend_from_slice(task.args);
         Ok(TaskId { slot, generation: GENERATION })
     }
+}
+
+impl fmt::Debug for SubmittedGraph<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tasks, edges) = (self.parts.tasks.len(), self.parts.producers.len());
+        write!(f, "SubmittedGraph of {tasks} tasks and {edges} edges")
+    }
+}
+
+/// A task as an image has it, whose arguments begin at this word; without edges.
+fn image_task(task: &TaskSpec<'_>, first_arg: usize) -> Result<ImageTask, Fault> {
+    let arg_count =
+        u8::try_from(task.args.len()).ok().filter(|args| usize::from(*args) <= MAX_ARGS);
+    Ok(ImageTask {
+        kernel: task.kernel.0,
+        first_arg: u32::try_from(first_arg).map_err(|_| Fault::BUILD_PAYLOADS_FULL)?,
+        first_edge: 0,
+        edge_count: 0,
+        func_id: task.func_id.0,
+        arg_count: arg_count.ok_or(Fault::BUILD_TOO_MANY_ARGS)?,
+        kind: task.kind.get(),
+    })
 }
 
 impl GraphBuilder for SubmittedGraph<'_> {

@@ -60,7 +60,7 @@ pub struct RawView<'a> {
 }
 
 /// A strided part of a tensor, usable within the scope `'s` (`'static`: memory that is not of the heap).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'s> {
     base: GmAddr,
     bytes: u64,

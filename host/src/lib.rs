@@ -92,7 +92,6 @@ mod shared_object;
 mod soak_timeline;
 pub mod stitch;
 mod stream_report;
-mod task_list;
 pub mod timeline;
 mod trace;
 mod trace_options;

@@ -12,18 +12,17 @@
 
 use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr, TaskId};
+use pto_graph::owned::{OwnedArg, OwnedBlockShape};
 use pto_graph::plan::BUILDER;
 use pto_graph::plan::layout::orch;
-use pto_graph::task_list::MAX_VIEWS;
+use pto_graph::task_list::{ListedTask, MAX_VIEWS, in_order, words};
 use pto_graph::{
-    Arg, EdgeOutcome, ElementType, GraphBuilder, HeapTag, OpResult, ScopeId, StartMode,
-    StreamBuilder, StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, TensorView,
-    link_and_publish,
+    Arg, EdgeOutcome, ElementType, GraphBuilder, HeapTag, OpResult, ScopeId, StreamBuilder,
+    StreamOp, Submission, TaskDesc, TaskSpec, TensorTask, TensorView, link_and_publish,
 };
 
 use crate::device_memory::DeviceMemory;
 use crate::options::Work;
-use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView, in_order, words};
 
 /// Of the ids of tasks: a program is listed once.
 const GENERATION: u32 = 1;
@@ -111,13 +110,13 @@ impl<'r> ListBuilder<'r> {
     /// Whether a task that has not run uses memory of this tensor; `writes_only`: whether one writes it.
     fn is_used(&self, view: &TensorView<'_>, writes_only: bool) -> bool {
         let (first, end) = (view.base().0, view.base().0.saturating_add(view.tensor_bytes()));
-        let uses = |(held, writes): (&ListedView, bool)| {
+        let uses = |(used, writes): (&TensorView<'_>, bool)| {
             (writes || !writes_only)
-                && held.base.0 < end
-                && first < held.base.0.saturating_add(held.bytes)
+                && used.base().0 < end
+                && first < used.base().0.saturating_add(used.tensor_bytes())
         };
-        let views = self.tasks.iter().flat_map(|task| &task.args).filter_map(ListedArg::view);
-        views.into_iter().any(uses)
+        let args = self.tasks.iter().flat_map(|task| &task.args);
+        args.filter_map(OwnedArg::dependency).any(uses)
     }
 
     /// The number of a task in the list that has not run; `None`: it has completed.
@@ -151,7 +150,7 @@ impl<'r> ListBuilder<'r> {
         if task.args.len() > MAX_ARGS {
             return Err(Fault::BUILD_TOO_MANY_ARGS);
         }
-        let args = task.args.iter().map(|word| ListedArg::Word(*word)).collect();
+        let args = task.args.iter().map(|word| OwnedArg::Scalar(*word)).collect();
         self.list(ListedTask { args, ..ListedTask::new(task.func_id, task.kind) })
     }
 
@@ -166,41 +165,25 @@ impl<'r> ListBuilder<'r> {
             self.run_all()?;
         }
         let args = task.args.iter().map(|arg| match arg {
-            Arg::Scalar(word) => Ok(ListedArg::Word(*word)),
+            Arg::Scalar(word) => Ok(OwnedArg::Scalar(*word)),
             Arg::BoundScalar(_) => Err(Fault::STREAM_NOT_RECORDING),
             Arg::In(view) | Arg::Out(view) | Arg::InOut(view) | Arg::NoDep(view) if is_alone => {
-                Ok(ListedArg::Word(view.address().0))
+                Ok(OwnedArg::Scalar(view.address().0))
             }
-            Arg::NoDep(view) => Ok(ListedArg::Word(view.address().0)),
-            Arg::In(view) => Ok(ListedArg::In(listed_view(view))),
-            Arg::Out(view) => Ok(ListedArg::Out(listed_view(view))),
-            Arg::InOut(view) => Ok(ListedArg::InOut(listed_view(view))),
+            Arg::NoDep(view) => Ok(OwnedArg::Scalar(view.address().0)),
+            Arg::In(view) => Ok(OwnedArg::In(view.detach())),
+            Arg::Out(view) => Ok(OwnedArg::Out(view.detach())),
+            Arg::InOut(view) => Ok(OwnedArg::InOut(view.detach())),
         });
         let args = args.collect::<Result<_, _>>()?;
-        let shape = &task.block_shape;
         let mut producers = Vec::new();
         for id in task.after {
             producers.extend(self.listed(*id)?.filter(|number| !producers.contains(number)));
         }
-        let when = shape.when().map(|predicate| ListedCondition {
-            element: one_element(predicate.element()),
-            comparison: predicate.comparison(),
-            value: predicate.value(),
-        });
-        let listed = ListedTask {
-            args,
-            producers,
-            mix: shape.vectors().to_vec(),
-            blocks: shape.blocks(),
-            start: if shape.start() == StartMode::SYNC {
-                StartMode::SYNC
-            } else {
-                StartMode::SPREAD
-            },
-            priority: shape.priority(),
-            when,
-            ..ListedTask::new(task.func_id, task.kind)
-        };
+        let block_shape =
+            OwnedBlockShape::of(&task.block_shape, |func_id| func_id, |element| element.detach());
+        let (kernel, kind) = (task.func_id, task.kind);
+        let listed = ListedTask { kernel, kind, args, producers, block_shape };
         let id = self.list(listed)?;
         if is_alone {
             self.run_all()?;
@@ -215,25 +198,6 @@ impl Drop for ListBuilder<'_> {
         let all: Vec<_> = open.chain(&self.ended).copied().collect();
         self.free(&all);
     }
-}
-
-fn listed_view(view: &TensorView<'_>) -> ListedView {
-    let (base, bytes, element, offset) =
-        (view.base(), view.tensor_bytes(), view.element(), view.offset());
-    let (mut shape, mut strides) = (view.shape().to_vec(), view.strides().to_vec());
-    if strides.len() == 1 && strides != [1] {
-        // The words of one dimension have no distance.
-        shape.push(1);
-        strides.push(1);
-    }
-    ListedView { base, bytes, element, offset, shape, strides }
-}
-
-/// The first element of a view, which is its only one.
-fn one_element(view: &TensorView<'_>) -> ListedView {
-    let (base, bytes, element, offset) =
-        (view.base(), view.tensor_bytes(), view.element(), view.offset());
-    ListedView { base, bytes, element, offset, shape: vec![1], strides: vec![1] }
 }
 
 /// The bytes from the first element of a view to behind its last one.

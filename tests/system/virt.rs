@@ -19,8 +19,8 @@ use pto_host::session::HostBuffer;
 use pto_host::stitch::{self, HostTensor, Stitcher};
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    Body, BuilderReference, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape,
-    Program, Role, TensorDescription,
+    BlockShape, Body, BuilderReference, GraphArgument, GraphTask, Layout, OwnedPredicate, Program,
+    Role, TensorDescription, TensorElement,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{
@@ -361,15 +361,13 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
             .chain([GraphArgument::Word(8 * 16)])
             .collect(),
         producers: vec![],
-        block_shape: OwnedBlockShape {
-            when: Some(GraphCondition {
-                tensor: 0,
-                offset: 4,
-                element: ElementType::F32,
+        block_shape: BlockShape {
+            when: Some(OwnedPredicate {
+                element: TensorElement { tensor: 0, offset: 4, element: ElementType::F32 },
                 comparison: Comparison::EQUAL,
                 value: value.to_bits().into(),
             }),
-            ..OwnedBlockShape::default()
+            ..BlockShape::default()
         },
     };
     let together = GraphTask {
@@ -377,10 +375,10 @@ fn tasks_of_program_files_have_shapes_on_the_image() {
         kind: CoreKind::AIC,
         args: vec![],
         producers: vec![],
-        block_shape: OwnedBlockShape {
+        block_shape: BlockShape {
             mix: vec!["empty_aiv".to_owned()],
             blocks: 3,
-            ..OwnedBlockShape::default()
+            ..BlockShape::default()
         },
     };
     // The second element is 1 when it runs. The last task does not run.
@@ -430,7 +428,7 @@ fn doubled(kernel: &str) -> Program {
             .chain([GraphArgument::Word(16)])
             .collect(),
         producers: vec![],
-        block_shape: OwnedBlockShape::default(),
+        block_shape: BlockShape::plain(),
     };
     let tensors = [("X", Role::Input), ("Y", Role::Output)];
     let tensors = tensors.map(|(name, role)| tensor(&[8, 16], name, role)).to_vec();

@@ -106,7 +106,7 @@ pub unsafe extern "C" fn pto_graph_size(
 ) -> i32 {
     answer(|| {
         let (task_count, edge_count) =
-            on(graph, |graph| Ok((graph.tasks().len(), graph.edges().len())))?;
+            on(graph, |graph| Ok((graph.graph().task_count(), graph.graph().edges().len())))?;
         for (place, count, name) in [(tasks, task_count, "tasks"), (edges, edge_count, "edges")] {
             // SAFETY: the caller vouches for the pointer.
             unsafe { put_if_wanted(place, name, count as u64) }?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::PoisonError;
 
 use pto_host::abi::CoreKind;
-use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape};
+use pto_host::workloads::program::{BlockShape, GraphArgument, GraphTask};
 use pto_native::Failure;
 use pto_native::stitch::{DescribedTensor, program_of_tasks, with_objects};
 
@@ -146,7 +146,7 @@ unsafe fn of_task(number: usize, task: &ProgramTask) -> Result<GraphTask, Failur
         kind,
         args: args.iter().map(argument).collect::<Result<_, _>>()?,
         producers: after.iter().map(|number| *number as usize).collect(),
-        block_shape: OwnedBlockShape::default(),
+        block_shape: BlockShape::plain(),
     })
 }
 

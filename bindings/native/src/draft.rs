@@ -1,35 +1,24 @@
-//! A graph that another language builds: tasks and edges, without a borrow of the device. It becomes
-//! a `HostGraph` when it is finished.
+//! A graph that another language builds, without a borrow of the device. It becomes a `HostGraph` when it is finished.
 
 use pto_host::abi::limits::{MAX_ARGS, MAX_FUNC_ID, MAX_TASKS};
-use pto_host::abi::{CoreKind, Fault, FuncId, GmAddr};
-use pto_host::graph::{BuildError, GraphBuilder, TaskSpec};
+use pto_host::abi::{CoreKind, Fault, FuncId};
+use pto_host::graph::{GraphBuilder, SubmittedGraph, TaskSpec};
 use pto_host::{Device, Error, GraphImage, HostGraph};
 
 use crate::failure::Failure;
 
-/// A task as it was written down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DraftTask {
-    /// Which kernel.
-    pub func_id: FuncId,
-    /// Which cores it runs on.
-    pub kind: CoreKind,
-    /// The kernel's code; null: as registered.
-    pub kernel: GmAddr,
-    first_arg: usize,
-    arg_count: usize,
+/// A graph under construction, and the names of its tasks.
+#[derive(Clone, Debug)]
+pub struct GraphDraft {
+    graph: SubmittedGraph<'static>,
+    /// By the numbers of tasks; shorter where the last ones have no name.
+    names: Vec<String>,
 }
 
-/// A graph as it was written down.
-#[derive(Clone, Debug, Default)]
-pub struct GraphDraft {
-    tasks: Vec<DraftTask>,
-    args: Vec<u64>,
-    /// Producer and consumer.
-    edges: Vec<(u32, u32)>,
-    /// What tasks are called, by their id; shorter where the last ones have no name.
-    names: Vec<String>,
+impl Default for GraphDraft {
+    fn default() -> Self {
+        Self { graph: SubmittedGraph::new(&[]), names: Vec::new() }
+    }
 }
 
 /// Numbers as other languages have them, checked.
@@ -51,26 +40,18 @@ pub fn checked(func_id: i64, core_type: i64) -> Result<(FuncId, CoreKind), Failu
 }
 
 impl GraphDraft {
-    /// Writes a task down; its id counts from 0.
+    /// Adds a task; its id counts from 0.
     ///
     /// # Errors
     /// `BUILD_TOO_MANY_ARGS`, `BUILD_TASKS_FULL`.
     pub fn add_task(&mut self, task: TaskSpec<'_>) -> Result<u32, Failure> {
-        let id = self.tasks.len();
-        if task.args.len() > MAX_ARGS {
-            let given = task.args.len();
-            let message = format!("task {id} has {given} arguments, and the limit is {MAX_ARGS}");
-            return Err(Failure::of_fault(Fault::BUILD_TOO_MANY_ARGS, message));
-        }
+        let id = self.graph.task_count();
         let number = u32::try_from(id).ok().filter(|id| *id < MAX_TASKS);
         let number = number.ok_or_else(|| {
             let message = format!("a graph has {MAX_TASKS} tasks at most");
             Failure::of_fault(Fault::BUILD_TASKS_FULL, message)
         })?;
-        let TaskSpec { func_id, kind, args, kernel } = task;
-        let (first_arg, arg_count) = (self.args.len(), args.len());
-        self.args.extend_from_slice(args);
-        self.tasks.push(DraftTask { func_id, kind, kernel, first_arg, arg_count });
+        self.graph.add_task(task).map_err(|fault| refused(fault, id, &task))?;
         Ok(number)
     }
 
@@ -84,8 +65,12 @@ impl GraphDraft {
             let message = format!("an edge leads from task {from} to itself");
             return Err(Failure::of_fault(Fault::BUILD_SELF_EDGE, message));
         }
-        self.edges.push((from, to));
-        Ok(())
+        let refused = |fault| {
+            Failure::of_fault(fault, format!("the edge from task {from} to task {to} was refused"))
+        };
+        let (producer, consumer) =
+            (self.graph.id(from).map_err(refused)?, self.graph.id(to).map_err(refused)?);
+        self.graph.add_edge(producer, consumer).map(drop).map_err(refused)
     }
 
     /// The id, if there is such a task.
@@ -93,14 +78,15 @@ impl GraphDraft {
     /// # Errors
     /// `BUILD_UNKNOWN_TASK`.
     pub fn number(&self, task: i64) -> Result<u32, Failure> {
-        let known = usize::try_from(task).is_ok_and(|task| task < self.tasks.len());
+        let count = self.graph.task_count();
+        let known = usize::try_from(task).is_ok_and(|task| task < count);
         u32::try_from(task).ok().filter(|_| known).ok_or_else(|| {
-            let message = format!("task {task} was named, and the graph has {}", self.tasks.len());
+            let message = format!("task {task} was named, and the graph has {count}");
             Failure::of_fault(Fault::BUILD_UNKNOWN_TASK, message)
         })
     }
 
-    /// Says what a task is called in timelines.
+    /// Gives a task a name for timelines.
     pub fn name_task(&mut self, id: u32, name: String) {
         let at = id as usize;
         if self.names.len() <= at {
@@ -109,50 +95,24 @@ impl GraphDraft {
         self.names[at] = name;
     }
 
-    /// What the tasks are called, in the order of their ids.
+    /// The names of the tasks, in the order of their ids.
     #[must_use]
     pub fn task_names(&self) -> &[String] {
         &self.names
     }
 
-    /// The tasks.
+    /// Its tasks, arguments and edges.
     #[must_use]
-    pub fn tasks(&self) -> &[DraftTask] {
-        &self.tasks
+    pub const fn graph(&self) -> &SubmittedGraph<'static> {
+        &self.graph
     }
 
-    /// The edges: producer and consumer.
-    #[must_use]
-    pub fn edges(&self) -> &[(u32, u32)] {
-        &self.edges
-    }
-
-    /// The arguments of one of its tasks.
-    #[must_use]
-    pub fn args(&self, task: &DraftTask) -> &[u64] {
-        self.args.get(task.first_arg..task.first_arg + task.arg_count).unwrap_or(&[])
-    }
-
-    /// The task as a builder would add it.
-    #[must_use]
-    pub fn spec(&self, task: &DraftTask) -> TaskSpec<'_> {
-        let DraftTask { func_id, kind, kernel, .. } = *task;
-        TaskSpec { func_id, kind, args: self.args(task), kernel }
-    }
-
-    /// Other values for a task that is there.
-    pub fn replace(&mut self, id: u32, task: TaskSpec<'_>) {
-        let Some(held) = self.tasks.get_mut(id as usize) else { return };
-        if task.args.len() > held.arg_count {
-            held.first_arg = self.args.len();
-            self.args.extend_from_slice(task.args);
-        } else if let Some(place) =
-            self.args.get_mut(held.first_arg..held.first_arg + task.args.len())
-        {
-            place.copy_from_slice(task.args);
-        }
-        (held.func_id, held.kind, held.kernel) = (task.func_id, task.kind, task.kernel);
-        held.arg_count = task.args.len();
+    /// Gives a task another kernel and other arguments.
+    ///
+    /// # Errors
+    /// `BUILD_UNKNOWN_TASK`, `BUILD_TOO_MANY_ARGS`.
+    pub fn replace(&mut self, id: u32, task: TaskSpec<'_>) -> Result<(), Failure> {
+        self.graph.replace(id, &task).map_err(|fault| refused(fault, id as usize, &task))
     }
 
     /// The image of the graph, for `device`.
@@ -160,23 +120,21 @@ impl GraphDraft {
     /// # Errors
     /// `Build`: a kernel is missing, or the device has no core of a kind. `Cycle`.
     pub fn finish(&self, device: &Device) -> Result<GraphImage, Error> {
-        HostGraph::build(device, &[], |graph| self.replay(graph))
+        HostGraph::build(device, &[], |graph| Ok(self.graph.submit_to(graph)?))
     }
+}
 
-    fn replay<G: GraphBuilder>(&self, graph: &mut G) -> Result<(), BuildError> {
-        let mut ids = Vec::with_capacity(self.tasks.len());
-        for task in &self.tasks {
-            ids.push(graph.add_task(self.spec(task))?);
+/// Why task `id` cannot be in a graph.
+fn refused(fault: Fault, id: usize, task: &TaskSpec<'_>) -> Failure {
+    let given = task.args.len();
+    let message = match fault {
+        Fault::BUILD_TOO_MANY_ARGS => {
+            format!("task {id} has {given} arguments, and the limit is {MAX_ARGS}")
         }
-        for &(producer, consumer) in &self.edges {
-            // `add_edge` has bounded both.
-            graph.add_edge(ids[producer as usize], ids[consumer as usize])?;
-        }
-        for id in ids {
-            graph.publish(id)?;
-        }
-        Ok(())
-    }
+        Fault::BUILD_UNKNOWN_TASK => format!("task {id} was named, and the graph has no such task"),
+        _ => format!("task {id} with {given} arguments has no room in the graph"),
+    };
+    Failure::of_fault(fault, message)
 }
 
 #[cfg(test)]
@@ -210,9 +168,9 @@ mod tests {
         let mut draft = GraphDraft::default();
         let id = draft.add_task(TaskSpec::new(FuncId(1), CoreKind::AIV, &[1, 2])).unwrap();
         for args in [&[7][..], &[8, 9, 10]] {
-            draft.replace(id, TaskSpec::new(FuncId(2), CoreKind::AIC, args));
-            let task = &draft.tasks()[0];
-            assert_eq!((draft.args(task), task.kind), (args, CoreKind::AIC));
+            draft.replace(id, TaskSpec::new(FuncId(2), CoreKind::AIC, args)).unwrap();
+            let task = draft.graph().spec(0).unwrap();
+            assert_eq!((task.args, task.kind), (args, CoreKind::AIC));
         }
     }
 }

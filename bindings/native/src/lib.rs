@@ -54,7 +54,7 @@ pub use builders::{Builders, Program};
 #[cfg(feature = "devices")]
 pub use device::{SharedDevice, building, open_device, open_virt, streaming};
 #[cfg(feature = "devices")]
-pub use draft::{DraftTask, GraphDraft, checked};
+pub use draft::{GraphDraft, checked};
 #[cfg(feature = "kernels")]
 pub use failure::{Failure, FailureKind, HOST_CODES};
 #[cfg(feature = "devices")]

@@ -195,7 +195,7 @@ impl Graph {
             after_each.iter().flatten().map(|producers| producers.all().to_vec()).collect();
         let count = count_of(count, &args, after_each.is_some().then_some(each.len()))?;
         let mut draft = self.draft();
-        let first = draft.tasks().len();
+        let first = draft.graph().task_count();
         let fits = first.checked_add(count).is_some_and(|end| end <= MAX_TASKS as usize);
         if !fits || args.len() > MAX_ARGS {
             let (fault, what) = match fits {
@@ -234,17 +234,17 @@ impl Graph {
 
     #[getter]
     fn task_count(&self) -> usize {
-        self.draft().tasks().len()
+        self.draft().graph().task_count()
     }
 
     #[getter]
     fn edge_count(&self) -> usize {
-        self.draft().edges().len()
+        self.draft().graph().edges().len()
     }
 
     fn __repr__(&self) -> String {
         let draft = self.draft();
-        let (tasks, edges) = (draft.tasks().len(), draft.edges().len());
+        let (tasks, edges) = (draft.graph().task_count(), draft.graph().edges().len());
         format!(
             "<Graph of {} and {}>",
             Counted(tasks as u64, "task"),

@@ -8,7 +8,7 @@ use pto_host::abi::CoreKind;
 use pto_host::abi::numbers::Counted;
 use pto_host::stitch::LoadedProgram as Loaded;
 use pto_host::whole_file::write_whole;
-use pto_host::workloads::program::{GraphArgument, GraphTask, OwnedBlockShape, Program as Content};
+use pto_host::workloads::program::{BlockShape, GraphArgument, GraphTask, Program as Content};
 use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
 use pto_native::{Failure, FailureKind};
 use pyo3::prelude::*;
@@ -70,7 +70,7 @@ fn of_task((kernel, kind, args, producers): TaskParts) -> PyResult<GraphTask> {
         None => GraphArgument::Word(value),
     });
     let args = args.collect();
-    Ok(GraphTask { kernel, kind, args, producers, block_shape: OwnedBlockShape::default() })
+    Ok(GraphTask { kernel, kind, args, producers, block_shape: BlockShape::plain() })
 }
 
 #[pymethods]

@@ -4,9 +4,9 @@
 //! longer than loading them. Where the cores are done with the tasks before the device has added them, nothing is gained by sharing, and the graph has a launch of its own.
 
 use pto_abi::CoreKind;
+use pto_graph::task_list::ListedTask;
 
 use crate::device::Device;
-use crate::task_list::ListedTask;
 
 // What the device needs, in the profile `a2a3` (docs/decisions/stitching.md).
 /// For adding a task of a list.
@@ -44,8 +44,8 @@ impl Grain {
     fn cores_ns(&self, tasks: &[ListedTask]) -> Option<u64> {
         let (mut sums, mut longest) = ([0_u64; CoreKind::COUNT], 0);
         for task in tasks {
-            let words: Vec<_> = task.args.iter().map(crate::task_list::ListedArg::word).collect();
-            let takes = self.costs.expected(task.func.0, &words).saturating_add(AROUND_NS);
+            let words: Vec<_> = task.args.iter().map(pto_graph::owned::OwnedArg::word).collect();
+            let takes = self.costs.expected(task.kernel.0, &words).saturating_add(AROUND_NS);
             let sum = sums.get_mut(task.kind.index())?;
             *sum = sum.saturating_add(takes);
             longest = longest.max(takes);

@@ -10,13 +10,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pto_abi::TaskId;
-use pto_graph::{GraphBuilder, TaskSpec};
+use pto_graph::owned::OwnedArg;
+use pto_graph::task_list::ListedTask;
+use pto_graph::{GraphBuilder, TaskSpec, TensorView};
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
-use crate::task_list::{ListedArg, ListedTask, ListedView};
 
 /// The image of these graphs, one behind the other.
 pub(super) fn image(device: &Device, graphs: &[&[ListedTask]]) -> Result<GraphImage, Error> {
@@ -24,9 +25,9 @@ pub(super) fn image(device: &Device, graphs: &[&[ListedTask]]) -> Result<GraphIm
     HostGraph::build(device, &[], |graph| {
         let mut ids: Vec<TaskId> = Vec::with_capacity(producers.len());
         for (task, producers) in graphs.iter().copied().flatten().zip(&producers) {
-            let args: Vec<_> = task.args.iter().map(ListedArg::word).collect();
+            let args: Vec<_> = task.args.iter().map(OwnedArg::word).collect();
             let after: Vec<_> = producers.iter().map(|producer| ids[*producer]).collect();
-            ids.push(graph.submit(TaskSpec::new(task.func, task.kind, &args), &after)?);
+            ids.push(graph.submit(TaskSpec::new(task.kernel, task.kind, &args), &after)?);
         }
         Ok(())
     })
@@ -41,7 +42,7 @@ fn producers(graphs: &[&[ListedTask]]) -> Vec<BTreeSet<usize>> {
         for (task, number) in tasks.iter().zip(first..) {
             let own = task.producers.iter().map(|producer| first + producer);
             let mut producers: BTreeSet<_> = own.collect();
-            for (view, writes) in task.args.iter().filter_map(ListedArg::view) {
+            for (view, writes) in task.args.iter().filter_map(OwnedArg::dependency) {
                 let entry = Use { bytes: Bytes::of(view), graph, task: number, writes };
                 uses.add(entry, &mut producers);
             }
@@ -107,14 +108,14 @@ struct Bytes {
 
 impl Bytes {
     /// Those of a view of one or two dimensions; of others all between the first and the last one.
-    fn of(view: &ListedView) -> Self {
-        let size = view.element.bytes();
-        let low = view.base.0 + view.offset * size;
-        let extents = view.shape.iter().zip(&view.strides);
+    fn of(view: &TensorView<'_>) -> Self {
+        let size = view.element().bytes();
+        let low = view.address().0;
+        let extents = view.shape().iter().zip(view.strides());
         let last: u64 =
             extents.map(|(extent, stride)| u64::from(*extent).saturating_sub(1) * stride).sum();
         let high = low + (last + 1) * size;
-        match (view.shape.as_slice(), view.strides.as_slice()) {
+        match (view.shape(), view.strides()) {
             ([rows, cols], [stride, 1]) if *rows > 1 && u64::from(*cols) < *stride => {
                 Self { low, high, run: u64::from(*cols) * size, stride: stride * size }
             }
@@ -164,29 +165,24 @@ mod tests {
     use std::collections::BTreeSet;
 
     use pto_abi::{CoreKind, FuncId, GmAddr};
-    use pto_graph::ElementType;
+    use pto_graph::owned::OwnedArg;
+    use pto_graph::task_list::ListedTask;
+    use pto_graph::{ElementType, RawView, TensorView};
 
     use super::{Bytes, producers};
-    use crate::task_list::{ListedArg, ListedTask, ListedView};
 
-    fn tile(offset: u64, [rows, cols]: [u32; 2], stride: u64) -> ListedView {
-        let (base, bytes, element) = (GmAddr(0x1000), 1 << 20, ElementType::F32);
-        ListedView {
-            base,
-            bytes,
-            element,
-            offset,
-            shape: vec![rows, cols],
-            strides: vec![stride, 1],
-        }
+    fn tile(offset: u64, shape: [u32; 2], stride: u64) -> TensorView<'static> {
+        let (base, bytes, element) = (GmAddr(0x1000), 1 << 20, ElementType::F32.get());
+        let (shape, strides) = (&shape, &[stride, 1]);
+        TensorView::alleged(&RawView { base, bytes, element, offset, shape, strides })
     }
 
     /// Its bytes, one by one.
-    fn all(view: &ListedView) -> BTreeSet<u64> {
-        let rows = u64::from(view.shape[0]);
+    fn all(view: &TensorView<'_>) -> BTreeSet<u64> {
+        let rows = u64::from(view.shape()[0]);
         let row = |row| {
-            let first = 0x1000 + 4 * (view.offset + row * view.strides[0]);
-            first..first + 4 * u64::from(view.shape[1])
+            let first = 0x1000 + 4 * (view.offset() + row * view.strides()[0]);
+            first..first + 4 * u64::from(view.shape()[1])
         };
         (0..rows).flat_map(row).collect()
     }
@@ -215,7 +211,7 @@ mod tests {
         assert!(Bytes::of(&one).meets(&Bytes::of(&other)));
     }
 
-    fn task(args: Vec<ListedArg>, producers: &[usize]) -> ListedTask {
+    fn task(args: Vec<OwnedArg<TensorView<'static>>>, producers: &[usize]) -> ListedTask {
         let producers = producers.to_vec();
         ListedTask { args, producers, ..ListedTask::new(FuncId(0), CoreKind::AIV) }
     }
@@ -223,16 +219,16 @@ mod tests {
     #[test]
     fn tasks_wait_for_tasks_of_earlier_graphs_that_use_their_bytes() {
         let row = |number: u64| tile(number * 8, [1, 8], 8);
-        let reads = |number| ListedArg::In(row(number));
-        let writes = |number| ListedArg::Out(row(number));
+        let reads = |number| OwnedArg::In(row(number));
+        let writes = |number| OwnedArg::Out(row(number));
         let first = [
             task(vec![writes(0)], &[]),
             task(vec![writes(1)], &[0]),
             task(vec![reads(1), writes(1)], &[]),
         ];
         let second = [
-            task(vec![reads(0), reads(0), ListedArg::Word(7), writes(2)], &[]),
-            task(vec![reads(2), ListedArg::InOut(row(1))], &[0]),
+            task(vec![reads(0), reads(0), OwnedArg::Scalar(7), writes(2)], &[]),
+            task(vec![reads(2), OwnedArg::InOut(row(1))], &[0]),
         ];
         let third = [task(vec![reads(1), writes(0)], &[])];
         let found = producers(&[&first, &second, &third]);

@@ -12,11 +12,10 @@ use std::collections::BTreeMap;
 
 use pto_abi::{FuncId, GmAddr};
 use pto_aicore_kernels::library::{self, Access, LibraryKernel};
-use pto_graph::task_list::MAX_VIEWS;
-use pto_graph::{Comparison, ElementType};
-use pto_workload::program::{GraphArgument, GraphTask, Program, Role};
-
-use crate::task_list::{ListedArg, ListedCondition, ListedTask, ListedView};
+use pto_graph::owned::{OwnedArg, OwnedBlockShape, OwnedPredicate};
+use pto_graph::task_list::{ListedTask, MAX_VIEWS};
+use pto_graph::{Comparison, ElementType, RawView, TensorView};
+use pto_workload::program::{GraphArgument, GraphTask, Program, Role, TensorElement};
 
 /// Bytes of an element of the library's kernels.
 const ELEMENT: u64 = 4;
@@ -45,7 +44,7 @@ impl Listing<'_> {
     }
 
     /// The arguments of a task as words and views; `None`: nobody says what it touches.
-    fn views(&self, task: &GraphTask) -> Option<Vec<ListedArg>> {
+    fn views(&self, task: &GraphTask) -> Option<Vec<OwnedArg<TensorView<'static>>>> {
         let kernel = self.of_library(task)?;
         let words = self.words(task);
         let args: Option<Vec<_>> =
@@ -53,13 +52,13 @@ impl Listing<'_> {
         let args = args?;
         let mut written = Vec::new();
         for (arg, given) in task.args.iter().zip(&args) {
-            if let (GraphArgument::Tensor { tensor, .. }, ListedArg::Out(_) | ListedArg::InOut(_)) =
+            if let (GraphArgument::Tensor { tensor, .. }, OwnedArg::Out(_) | OwnedArg::InOut(_)) =
                 (arg, given)
             {
                 written.push(*tensor);
             }
         }
-        let views = args.iter().filter(|arg| !matches!(arg, ListedArg::Word(_))).count();
+        let views = args.iter().filter(|arg| !matches!(arg, OwnedArg::Scalar(_))).count();
         let count = written.len();
         written.sort_unstable();
         written.dedup();
@@ -82,17 +81,17 @@ impl Listing<'_> {
         (task, kernel): (&GraphTask, &LibraryKernel),
         words: &[u64],
         at: usize,
-    ) -> Option<ListedArg> {
+    ) -> Option<OwnedArg<TensorView<'static>>> {
         let word = words[at];
         let GraphArgument::Tensor { tensor, offset } = task.args[at] else {
             // A word where a tensor should be: nobody knows whose memory that is.
             let is_word = kernel.addresses.get(at).is_none_or(|is_address| !is_address);
-            return is_word.then_some(ListedArg::Word(word));
+            return is_word.then_some(OwnedArg::Scalar(word));
         };
         let footprint = (kernel.footprint)(words, 1, at)?;
         let [rows, cols, ld] = footprint.extents?.matrix();
         if rows == 0 || cols == 0 {
-            return Some(ListedArg::Word(word));
+            return Some(OwnedArg::Scalar(word));
         }
         let bytes = self.program.tensors()[tensor].bytes();
         let reach = (rows - 1).checked_mul(ld)?.checked_add(cols)?.checked_mul(ELEMENT)?;
@@ -101,17 +100,18 @@ impl Listing<'_> {
             return None;
         }
         let [rows, cols] = [u32::try_from(rows).ok()?, u32::try_from(cols).ok()?];
-        let (shape, strides) = match rows {
-            1 => (vec![cols], vec![1]),
-            _ => (vec![rows, cols], vec![ld, 1]),
+        let (shape, strides): (&[u32], &[u64]) = match rows {
+            1 => (&[cols], &[1]),
+            _ => (&[rows, cols], &[ld, 1]),
         };
         let base = GmAddr(self.addresses[tensor]);
-        let (element, offset) = (ElementType::F32, offset / ELEMENT);
-        let view = ListedView { base, bytes, element, offset, shape, strides };
+        let (element, offset) = (ElementType::F32.get(), offset / ELEMENT);
+        let raw = RawView { base, bytes, element, offset, shape, strides };
+        let view = TensorView::alleged(&raw);
         Some(match footprint.access {
-            Access::In => ListedArg::In(view),
-            Access::Out => ListedArg::Out(view),
-            Access::InOut => ListedArg::InOut(view),
+            Access::In => OwnedArg::In(view),
+            Access::Out => OwnedArg::Out(view),
+            Access::InOut => OwnedArg::InOut(view),
         })
     }
 
@@ -123,28 +123,22 @@ impl Listing<'_> {
     fn listed(
         &self,
         (task, funcs): (&GraphTask, &[FuncId]),
-        args: Vec<ListedArg>,
+        args: Vec<OwnedArg<TensorView<'static>>>,
         producers: Vec<usize>,
     ) -> ListedTask {
         let shape = &task.block_shape;
         let when = shape.when.map(|when| {
+            let of = when.element;
             // By its own address where it is no element of the tensor, so that the runtime refuses it.
-            let own = GmAddr(self.addresses[when.tensor].wrapping_add(when.offset));
-            let tensor = self.tensor(when.tensor);
-            let element = ListedView::element(tensor, when.element, when.offset)
-                .unwrap_or_else(|| ListedView::whole(own, when.element.bytes()));
-            ListedCondition { element, comparison: when.comparison, value: when.value }
+            let own = GmAddr(self.addresses[of.tensor].wrapping_add(of.offset));
+            let element = element_at(self.tensor(of.tensor), of)
+                .unwrap_or_else(|| TensorView::all_bytes(own, of.element.bytes()));
+            OwnedPredicate { element, comparison: when.comparison, value: when.value }
         });
-        ListedTask {
-            args,
-            producers,
-            mix: funcs[1..].to_vec(),
-            blocks: shape.blocks,
-            start: shape.start,
-            priority: shape.priority,
-            when,
-            ..ListedTask::new(funcs[0], task.kind)
-        }
+        let OwnedBlockShape { blocks, start, priority, .. } = *shape;
+        let mix = funcs[1..].to_vec();
+        let block_shape = OwnedBlockShape { mix, blocks, start, priority, when };
+        ListedTask { kernel: funcs[0], kind: task.kind, args, producers, block_shape }
     }
 
     fn tensor(&self, number: usize) -> (GmAddr, u64) {
@@ -166,24 +160,21 @@ impl Listing<'_> {
         };
         let gate = |tensor: usize, producers: Vec<usize>| {
             let (base, bytes) = self.tensor(tensor);
-            let view = ListedView::whole(base, bytes);
+            let view = TensorView::all_bytes(base, bytes);
             let arg = match self.program.tensors()[tensor].role {
-                Role::Input | Role::Constant => ListedArg::In(view),
-                _ => ListedArg::InOut(view),
+                Role::Input | Role::Constant => OwnedArg::In(view),
+                _ => OwnedArg::InOut(view),
             };
-            ListedTask {
-                args: vec![arg],
-                producers,
-                when: Some(never(at)),
-                ..ListedTask::new(firsts[0], first.kind)
-            }
+            let block_shape = OwnedBlockShape { when: Some(never(at)), ..OwnedBlockShape::plain() };
+            let (kernel, kind, args) = (firsts[0], first.kind, vec![arg]);
+            ListedTask { kernel, kind, args, producers, block_shape }
         };
         let order: Vec<_> = users.keys().copied().collect();
         let gates = order.len();
         let place = |tensor: &usize| order.binary_search(tensor).unwrap_or(0);
         let mut listed: Vec<_> = order.iter().map(|tensor| gate(*tensor, Vec::new())).collect();
         for ((task, funcs), tensors) in self.tasks.iter().zip(self.funcs).zip(&used) {
-            let words = self.words(task).into_iter().map(ListedArg::Word).collect();
+            let words = self.words(task).into_iter().map(OwnedArg::Scalar).collect();
             let own = task.producers.iter().map(|producer| gates + producer);
             let producers = tensors.iter().map(place).chain(own).collect();
             listed.push(self.listed((task, funcs), words, producers));
@@ -196,13 +187,15 @@ impl Listing<'_> {
 }
 
 /// The arguments, with words in the place of views that were read before: the runtime need not look for their writers twice.
-fn without_doubles(mut args: Vec<ListedArg>) -> Vec<ListedArg> {
+fn without_doubles(
+    mut args: Vec<OwnedArg<TensorView<'static>>>,
+) -> Vec<OwnedArg<TensorView<'static>>> {
     for at in 1..args.len() {
         let (before, rest) = args.split_at_mut(at);
-        if let ListedArg::In(view) = &rest[0]
-            && before.iter().any(|other| matches!(other, ListedArg::In(other) if other == view))
+        if let OwnedArg::In(view) = &rest[0]
+            && before.iter().any(|other| matches!(other, OwnedArg::In(other) if other == view))
         {
-            rest[0] = ListedArg::Word(view.address());
+            rest[0] = OwnedArg::Scalar(view.address().0);
         }
     }
     args
@@ -214,7 +207,8 @@ fn tensors_of(task: &GraphTask) -> Vec<usize> {
         GraphArgument::Tensor { tensor, .. } => Some(*tensor),
         GraphArgument::Word(_) => None,
     });
-    let mut tensors: Vec<_> = args.chain(task.block_shape.when.map(|when| when.tensor)).collect();
+    let mut tensors: Vec<_> =
+        args.chain(task.block_shape.when.map(|when| when.element.tensor)).collect();
     tensors.sort_unstable();
     tensors.dedup();
     tensors
@@ -229,13 +223,16 @@ pub(super) fn words_of(args: &[GraphArgument], addresses: &[u64]) -> Vec<u64> {
     args.iter().map(word).collect()
 }
 
-/// What is never so: the number of tasks of the list that stands at `at` is no such number.
-fn never(at: GmAddr) -> ListedCondition {
-    let (element, bytes) = (ElementType::U64, ElementType::U64.bytes());
-    let (shape, strides) = (vec![1], vec![1]);
-    ListedCondition {
-        element: ListedView { base: at, bytes, element, offset: 0, shape, strides },
-        comparison: Comparison::EQUAL,
-        value: u64::MAX,
-    }
+/// An element of the tensor at this address, of so many bytes. `None`: no element begins at that byte.
+fn element_at((base, bytes): (GmAddr, u64), at: TensorElement) -> Option<TensorView<'static>> {
+    let size = at.element.bytes();
+    let (element, offset) = (at.element.get(), at.offset / size);
+    let raw = RawView { base, bytes, element, offset, shape: &[1], strides: &[1] };
+    at.offset.is_multiple_of(size).then(|| TensorView::alleged(&raw))
+}
+
+/// A predicate that is always false: the first word of the list at `at`, which is the number of its tasks, is never so large.
+fn never(at: GmAddr) -> OwnedPredicate<TensorView<'static>> {
+    let element = TensorView::dense(at, ElementType::U64, &[1]);
+    OwnedPredicate { element, comparison: Comparison::EQUAL, value: u64::MAX }
 }

@@ -12,6 +12,7 @@ use pto_aicore_kernels::library;
 use pto_graph::plan::epitaph;
 use pto_graph::plan::layout::{binding, orch};
 use pto_graph::plan::task::scratch;
+use pto_graph::task_list::{self, ListedTask};
 use pto_graph::{BuildError, GraphBuilder, TaskSpec};
 use pto_workload::plan::{Compiled, RunFault};
 use pto_workload::program::{
@@ -28,7 +29,6 @@ use crate::host_graph::HostGraph;
 use crate::image::GraphImage;
 use crate::session::OwnedWork;
 use crate::session::Session;
-use crate::task_list::{self, ListedTask};
 use crate::workload::{BindingError, TensorBinding, WorkloadBindings};
 
 /// Bindings of a program that are kept.
@@ -189,10 +189,11 @@ fn kernels(
     tasks: &[GraphTask],
     native: &[(String, CoreKind, FuncId)],
 ) -> Result<Vec<Vec<FuncId>>, StitchError> {
-    let of_kernel = |(kernel, of_kind): (&str, CoreKind)| {
+    let of_kernel = |(kernel, of_kind): (&String, CoreKind)| {
         if program.native().is_some_and(|own| own.kernel(kernel).is_some()) {
-            let is_kernel =
-                |(name, kind, _): &&(String, CoreKind, FuncId)| *name == kernel && *kind == of_kind;
+            let is_kernel = |(name, kind, _): &&(String, CoreKind, FuncId)| {
+                *name == *kernel && *kind == of_kind
+            };
             let found = native.iter().find(is_kernel).map(|(_, _, func_id)| *func_id);
             return found.ok_or_else(|| StitchError::Native {
                 program: program.name().to_owned(),

@@ -11,7 +11,7 @@ use std::ops::Range;
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicore_kernels::library::{self, LibraryKernel};
 use pto_workload::program::{
-    Body, GraphArgument, GraphTask, NativeKernels, OwnedBlockShape, Program, TensorDescription,
+    BlockShape, Body, GraphArgument, GraphTask, NativeKernels, Program, TensorDescription,
 };
 
 use super::error::StitchError;
@@ -61,7 +61,7 @@ pub(super) fn program(
             kind,
             args: args.collect::<Result<_, _>>().map_err(told)?,
             producers: task.after.clone(),
-            block_shape: OwnedBlockShape::default(),
+            block_shape: BlockShape::plain(),
         })
     };
     if let Some((task, kind)) = recording.first_command() {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use pto_abi::GmAddr;
-use pto_workload::program::{Body, NativeKernels, Program, TensorDescription};
+use pto_workload::program::{
+    Body, NativeKernels, Program, TensorDescription, describe_block_shape,
+};
 
 use super::conversion::Conversions;
 use super::counters::Counters;
@@ -91,8 +93,10 @@ impl Stitcher {
     /// Refuses tasks that only the streaming runtime runs where the firmware has no builder that adds them.
     fn check_block_shapes(&self, program: &Program) -> Result<(), StitchError> {
         let Body::Graph(tasks) = program.body() else { return Ok(()) };
-        let mut shapes =
-            tasks.iter().map(|task| task.block_shape.told(program.tensors())).enumerate();
+        let mut shapes = tasks
+            .iter()
+            .map(|task| describe_block_shape(&task.block_shape, program.tensors()))
+            .enumerate();
         let Some((task, shape)) = shapes.find_map(|(task, shape)| Some((task, shape?))) else {
             return Ok(());
         };
@@ -212,7 +216,7 @@ impl Stitcher {
 #[cfg(test)]
 mod tests {
     use pto_abi::CoreKind;
-    use pto_workload::program::{Body, GraphTask, OwnedBlockShape, Program};
+    use pto_workload::program::{BlockShape, Body, GraphTask, Program};
 
     use super::Stitcher;
     use crate::backend::fake::{Fake, SUCCESS};
@@ -235,7 +239,7 @@ mod tests {
                 kind: CoreKind::AIV,
                 args: vec![],
                 producers: vec![],
-                block_shape: OwnedBlockShape { blocks, ..OwnedBlockShape::default() },
+                block_shape: BlockShape { blocks, ..BlockShape::default() },
             };
             stitcher.load(Program::new("shaped", Body::Graph(vec![task]), vec![]).unwrap())
         };

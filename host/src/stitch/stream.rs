@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use pto_abi::stream::StreamCapacities;
 use pto_graph::plan::layout::orch;
+use pto_graph::task_list::ListedTask;
 use pto_workload::program::{Format, Layout, Place, Role, TensorDescription};
 use pto_workload::tile::DType;
 use pto_workload::tile::element::bits_as;
@@ -28,7 +29,6 @@ use crate::image::GraphImage;
 use crate::options::RunOptions;
 use crate::report::RunReport;
 use crate::session::{HostBuffer, RunTicket, Session, SessionError, Stream, StreamId};
-use crate::task_list::ListedTask;
 use crate::workload::{ArrayBinding, for_plans};
 
 /// A stream that runs programs, and owns its session. When it is dropped, what was asked of it is still submitted.

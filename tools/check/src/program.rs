@@ -10,7 +10,9 @@ use pto_abi::chain::Turns;
 use pto_abi::limits::MAX_RANK;
 use pto_abi::{CoreKind, GmAddr, RuntimeVariant};
 pub use pto_graph::Publish;
-use pto_graph::{Comparison, DependencyMode, ElementType, Priority, StartMode};
+pub use pto_graph::owned::Use;
+use pto_graph::owned::{self, OwnedArg, OwnedPredicate};
+use pto_graph::{DependencyMode, ElementType};
 
 /// A program as it was submitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -314,79 +316,10 @@ impl BytePlace {
 }
 
 /// An argument.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Argument {
-    /// Read.
-    In(View),
-    /// Overwritten.
-    Out(View),
-    /// Read and written.
-    InOut(View),
-    /// An address from which no edges are derived; what the task does there.
-    NoDep(View, Use),
-    /// A word.
-    Scalar(u64),
-    /// The word that a replay binds in this place.
-    BoundScalar(u32),
-}
-
-/// What a task does with an argument from which no edges are derived.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Use {
-    /// It does not say: taken for a read, because a write beside it is wrong whatever it does.
-    #[default]
-    Unknown,
-    /// It reads.
-    Read,
-    /// It writes.
-    Write,
-    /// It touches nothing: the address is all that it wants.
-    None,
-}
-
-impl Argument {
-    /// The view, and how people call what is done with it; `None`: a word.
-    #[must_use]
-    pub const fn view(&self) -> Option<(&View, &'static str)> {
-        match self {
-            Self::In(view) => Some((view, "in")),
-            Self::Out(view) => Some((view, "out")),
-            Self::InOut(view) => Some((view, "inout")),
-            Self::NoDep(view, _) => Some((view, "nodep")),
-            Self::Scalar(_) | Self::BoundScalar(_) => None,
-        }
-    }
-}
+pub type Argument = OwnedArg<View>;
 
 /// What a task is beyond one kernel on one core.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnedBlockShape {
-    /// Kernels on vector cores of the same cluster.
-    pub mix: Vec<u16>,
-    /// Blocks.
-    pub blocks: u32,
-    /// How the blocks start.
-    pub start: StartMode,
-    /// Which of several ready tasks goes first.
-    pub priority: Priority,
-    /// What it depends on whether the task runs.
-    pub when: Option<Condition>,
-}
+pub type OwnedBlockShape = owned::OwnedBlockShape<u16, View>;
 
-impl Default for OwnedBlockShape {
-    fn default() -> Self {
-        let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
-        Self { mix: Vec::new(), blocks: 1, start, priority, when: None }
-    }
-}
-
-/// One element, compared with a value when the task becomes ready.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
-    /// The element, as a view of its own.
-    pub element: View,
-    /// How it is compared.
-    pub comparison: Comparison,
-    /// With what; it stands in the low bits.
-    pub value: u64,
-}
+/// One element, as a view of its own, compared with a value when the task becomes ready.
+pub type Condition = OwnedPredicate<View>;

@@ -14,8 +14,8 @@ use pto_graph::{
 };
 
 use crate::program::{
-    Action, Argument, ChainLink, Condition, OwnedBlockShape, Place, Program, Step, Task, Tensor,
-    Use, View, row_major,
+    Action, Argument, ChainLink, OwnedBlockShape, Place, Program, Step, Task, Tensor, Use, View,
+    row_major,
 };
 
 /// Notes what goes through it.
@@ -125,18 +125,7 @@ impl<'a, G: GraphBuilder> Recorder<'a, G> {
     }
 
     fn shape(&mut self, shape: &BlockShape<'_>) -> OwnedBlockShape {
-        let condition = |recorder: &mut Self, when: &Predicate<'_>| Condition {
-            element: recorder.view(when.element()),
-            comparison: when.comparison(),
-            value: when.value(),
-        };
-        OwnedBlockShape {
-            mix: shape.vectors().iter().map(|func_id| func_id.0).collect(),
-            blocks: shape.blocks(),
-            start: shape.start(),
-            priority: shape.priority(),
-            when: shape.when().map(|when| condition(self, when)),
-        }
+        OwnedBlockShape::of(shape, |func_id| func_id.0, |element| self.view(element))
     }
 
     /// Notes a task with tensors that was accepted as `id`.

@@ -182,7 +182,7 @@ impl<'p> Flat<'p> {
         let named = |id: &u32| names.tasks.get(id).copied().unwrap_or(*id);
         let links = task.links.iter().map(|link| self.link(link, names));
         let when = task.block_shape.when.as_ref().map(|when| {
-            Ok::<_, String>(Condition { element: self.view(&when.element, names)?, ..when.clone() })
+            Ok::<_, String>(Condition { element: self.view(&when.element, names)?, ..*when })
         });
         let block_shape = OwnedBlockShape { when: when.transpose()?, ..task.block_shape.clone() };
         Ok(Task {

@@ -3,105 +3,79 @@
 
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_BLOCKS;
+use pto_graph::owned::{OwnedBlockShape, OwnedPredicate};
 use pto_graph::{Comparison, ElementType, Priority, StartMode};
 
 use super::bytes::{Reader, Writer};
 use super::description::TensorDescription;
 use super::error::ProgramError;
 
-/// What a task is beyond one kernel on one core.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OwnedBlockShape {
-    /// The names of kernels that run on vector cores of the same cluster.
-    pub mix: Vec<String>,
-    /// How many blocks.
-    pub blocks: u32,
-    /// How they start.
-    pub start: StartMode,
-    /// Which of several ready tasks goes first.
-    pub priority: Priority,
-    /// What it depends on whether the task runs.
-    pub when: Option<GraphCondition>,
-}
-
-/// An element of a tensor, compared with a value when the task becomes ready.
+/// An element of a tensor of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GraphCondition {
+pub struct TensorElement {
     /// The number of the tensor.
     pub tensor: usize,
     /// The first byte of the element.
     pub offset: u64,
     /// Its type.
     pub element: ElementType,
-    /// How it is compared.
-    pub comparison: Comparison,
-    /// With what, in the low bits.
-    pub value: u64,
 }
 
-impl Default for OwnedBlockShape {
-    fn default() -> Self {
-        let (start, priority) = (StartMode::SPREAD, Priority::NORMAL);
-        Self { mix: Vec::new(), blocks: 1, start, priority, when: None }
+/// What a task of a program is beyond one kernel on one core; kernels have names.
+pub type BlockShape = OwnedBlockShape<String, TensorElement>;
+
+/// What is wrong with the block shape of a task; `None`: nothing.
+pub(super) fn defect(
+    shape: &BlockShape,
+    kind: CoreKind,
+    tensors: &[TensorDescription],
+) -> Option<String> {
+    let most = if kind == CoreKind::AIC { 2 } else { 1 };
+    if shape.mix.len() > most {
+        let found = shape.mix.len();
+        return Some(format!(
+            "has {found} kernels on vector cores beside its own, and {most} are the limit"
+        ));
     }
+    if !(1..=MAX_BLOCKS).contains(&shape.blocks) {
+        return Some(format!("has {} blocks, and it can have 1 to {MAX_BLOCKS}", shape.blocks));
+    }
+    let TensorElement { tensor, offset, element } = shape.when?.element;
+    let bytes = element.bytes();
+    let Some(of) = tensors.get(tensor) else {
+        return Some(format!("has a predicate on tensor {tensor} of {}", tensors.len()));
+    };
+    let ends = offset.checked_add(bytes).filter(|end| *end <= of.bytes());
+    (ends.is_none() || !offset.is_multiple_of(bytes)).then(|| {
+        format!(
+            "has a predicate on an element of {bytes} bytes at byte {offset} of tensor {}, which has {}",
+            of.name,
+            of.bytes()
+        )
+    })
 }
 
-impl OwnedBlockShape {
-    /// Whether it is one kernel on one core.
-    #[must_use]
-    pub fn is_plain(&self) -> bool {
-        *self == Self::default()
-    }
-
-    pub(super) fn defect(&self, kind: CoreKind, tensors: &[TensorDescription]) -> Option<String> {
-        let most = if kind == CoreKind::AIC { 2 } else { 1 };
-        if self.mix.len() > most {
-            let found = self.mix.len();
-            return Some(format!(
-                "has {found} kernels on vector cores beside its own, and {most} are the limit"
-            ));
-        }
-        if !(1..=MAX_BLOCKS).contains(&self.blocks) {
-            return Some(format!("has {} blocks, and it can have 1 to {MAX_BLOCKS}", self.blocks));
-        }
-        let when = self.when?;
-        let bytes = when.element.bytes();
-        let Some(of) = tensors.get(when.tensor) else {
-            return Some(format!("has a predicate on tensor {} of {}", when.tensor, tensors.len()));
-        };
-        let ends = when.offset.checked_add(bytes).filter(|end| *end <= of.bytes());
-        (ends.is_none() || !when.offset.is_multiple_of(bytes)).then(|| {
-            format!(
-                "has a predicate on an element of {bytes} bytes at byte {} of tensor {}, which has {}",
-                when.offset,
-                of.name,
-                of.bytes()
-            )
-        })
-    }
-
-    /// In words; the predicate's tensor has the name that it has among `tensors`. `None`: it is one kernel on one core.
-    #[must_use]
-    pub fn told(&self, tensors: &[TensorDescription]) -> Option<String> {
-        let Self { mix, blocks, start, priority, when } = self;
-        let mix = (!mix.is_empty()).then(|| format!("mix with {}", mix.join(" and ")));
-        let blocks = (*blocks != 1).then(|| format!("{blocks} blocks"));
-        let start = (*start != StartMode::SPREAD).then(|| format!("start {start}"));
-        let priority = (*priority != Priority::NORMAL).then(|| format!("priority {priority}"));
-        let when = when.map(|when| {
-            let name = tensors.get(when.tensor).map_or("?", |of| of.name.as_str());
-            let GraphCondition { offset, element, comparison, value, .. } = when;
-            format!("when the {element} at byte {offset} of {name} {comparison} {value:#x}")
-        });
-        let parts: Vec<_> = [mix, blocks, start, priority, when].into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
-    }
+/// A block shape as text; the predicate's tensor has the name that it has among `tensors`. `None`: it is one kernel on one core.
+#[must_use]
+pub fn describe_block_shape(shape: &BlockShape, tensors: &[TensorDescription]) -> Option<String> {
+    let OwnedBlockShape { mix, blocks, start, priority, when } = shape;
+    let mix = (!mix.is_empty()).then(|| format!("mix with {}", mix.join(" and ")));
+    let blocks = (*blocks != 1).then(|| format!("{blocks} blocks"));
+    let start = (*start != StartMode::SPREAD).then(|| format!("start {start}"));
+    let priority = (*priority != Priority::NORMAL).then(|| format!("priority {priority}"));
+    let when = when.map(|OwnedPredicate { element: at, comparison, value }| {
+        let name = tensors.get(at.tensor).map_or("?", |of| of.name.as_str());
+        let TensorElement { offset, element, .. } = at;
+        format!("when the {element} at byte {offset} of {name} {comparison} {value:#x}")
+    });
+    let parts: Vec<_> = [mix, blocks, start, priority, when].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 const SECTION: &str = "shapes";
 
 /// The section of all tasks of a graph; `None`: every task is one kernel on one core.
-pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s OwnedBlockShape>) -> Option<Vec<u8>> {
+pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s BlockShape>) -> Option<Vec<u8>> {
     let shaped: Vec<_> = shapes.enumerate().filter(|(_, shape)| !shape.is_plain()).collect();
     let mut writer = Writer::default();
     writer.count(shaped.len());
@@ -114,9 +88,9 @@ pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s OwnedBlockShape>) -> Op
         writer.byte(shape.priority.get());
         writer.byte(shape.when.is_some().into());
         if let Some(when) = &shape.when {
-            writer.count(when.tensor);
-            writer.number(when.offset);
-            writer.byte(when.element.get());
+            writer.count(when.element.tensor);
+            writer.number(when.element.offset);
+            writer.byte(when.element.element.get());
             writer.byte(when.comparison.get());
             writer.number(when.value);
         }
@@ -125,10 +99,7 @@ pub(super) fn write<'s>(shapes: impl Iterator<Item = &'s OwnedBlockShape>) -> Op
 }
 
 /// Gives the tasks of a graph the shapes of the section.
-pub(super) fn read(
-    content: &[u8],
-    shapes: &mut [&mut OwnedBlockShape],
-) -> Result<(), ProgramError> {
+pub(super) fn read(content: &[u8], shapes: &mut [&mut BlockShape]) -> Result<(), ProgramError> {
     let mut reader = Reader::new(SECTION, content);
     let count = reader.count()?;
     if count == 0 {
@@ -151,7 +122,7 @@ pub(super) fn read(
     reader.end()
 }
 
-fn shape(reader: &mut Reader<'_>) -> Result<OwnedBlockShape, ProgramError> {
+fn shape(reader: &mut Reader<'_>) -> Result<BlockShape, ProgramError> {
     let mix = (0..reader.count()?).map(|_| reader.name()).collect::<Result<_, _>>()?;
     let blocks = u32::try_from(reader.number()?);
     let blocks = blocks.map_err(|_| reader.error("a number of blocks beyond 32 bits"))?;
@@ -162,7 +133,7 @@ fn shape(reader: &mut Reader<'_>) -> Result<OwnedBlockShape, ProgramError> {
     Ok(OwnedBlockShape { mix, blocks, start, priority, when })
 }
 
-fn condition(reader: &mut Reader<'_>) -> Result<GraphCondition, ProgramError> {
+fn condition(reader: &mut Reader<'_>) -> Result<OwnedPredicate<TensorElement>, ProgramError> {
     let tensor = usize::try_from(reader.number()?).unwrap_or(usize::MAX);
     let offset = reader.number()?;
     let code = reader.byte()?;
@@ -171,5 +142,6 @@ fn condition(reader: &mut Reader<'_>) -> Result<GraphCondition, ProgramError> {
     let code = reader.byte()?;
     let comparison = Comparison::try_from(code);
     let comparison = comparison.map_err(|_| reader.error(format!("a comparison {code}")))?;
-    Ok(GraphCondition { tensor, offset, element, comparison, value: reader.number()? })
+    let element = TensorElement { tensor, offset, element };
+    Ok(OwnedPredicate { element, comparison, value: reader.number()? })
 }

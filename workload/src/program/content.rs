@@ -114,7 +114,7 @@ impl Program {
                 self.body.name()
             ));
         };
-        let differs = |(name, kind): &(&str, CoreKind)| {
+        let differs = |(name, kind): &(&String, CoreKind)| {
             native.kernel(name).is_some_and(|kernel| kernel.kind != *kind)
         };
         match tasks.iter().flat_map(GraphTask::kernels).find(differs) {

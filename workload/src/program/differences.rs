@@ -1,5 +1,6 @@
 //! The differences between two programs.
 
+use super::block_shape::describe_block_shape;
 use super::content::{Body, Program};
 use super::description::TensorDescription;
 
@@ -104,7 +105,7 @@ fn task_count(program: &Program) -> usize {
 /// What a task is beyond one kernel on one core; `None`: nothing.
 fn shape(program: &Program, number: usize) -> Option<String> {
     let Body::Graph(tasks) = program.body() else { return None };
-    tasks.get(number)?.block_shape.told(program.tensors())
+    describe_block_shape(&tasks.get(number)?.block_shape, program.tensors())
 }
 
 fn kernel_names(program: &Program) -> Vec<String> {

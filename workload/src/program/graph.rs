@@ -5,9 +5,10 @@ use std::fmt;
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_aicore_kernels::library;
+use pto_graph::owned::OwnedTask;
 use pto_graph::signature::{Arguments, Place};
 
-use super::block_shape::OwnedBlockShape;
+use super::block_shape::{self, TensorElement};
 use super::bytes::{Reader, Writer};
 use super::description::TensorDescription;
 use super::error::ProgramError;
@@ -50,28 +51,9 @@ impl GraphArgument {
     }
 }
 
-/// A task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphTask {
-    /// The name of the kernel, native or of the library. Names stay the same between versions of the library, and numbers may not.
-    pub kernel: String,
-    /// The cores that it runs on.
-    pub kind: CoreKind,
-    /// Its arguments.
-    pub args: Vec<GraphArgument>,
-    /// The tasks that it waits for; each stands in front of it.
-    pub producers: Vec<usize>,
-    /// What it is beyond one kernel on one core.
-    pub block_shape: OwnedBlockShape,
-}
-
-impl GraphTask {
-    /// Its kernels with the cores that they run on, its own one first.
-    pub fn kernels(&self) -> impl Iterator<Item = (&str, CoreKind)> {
-        let mix = self.block_shape.mix.iter().map(|name| (name.as_str(), CoreKind::AIV));
-        std::iter::once((self.kernel.as_str(), self.kind)).chain(mix)
-    }
-}
+/// A task of a program. Its kernels have names, native ones or those of the library: names stay the same between versions of the library, and numbers
+/// may not. Each task follows its producers.
+pub type GraphTask = OwnedTask<String, GraphArgument, TensorElement>;
 
 const KINDS: &[CoreKind] = CoreKind::ALL;
 
@@ -90,13 +72,13 @@ fn task_defect(task: &GraphTask, number: usize, tensors: &[TensorDescription]) -
     if let Some(later) = task.producers.iter().find(|producer| **producer >= number) {
         return Some(format!("waits for task {later}, which does not stand in front of it"));
     }
-    if let Some(what) = task.block_shape.defect(task.kind, tensors) {
+    if let Some(what) = block_shape::defect(&task.block_shape, task.kind, tensors) {
         return Some(what);
     }
     if let Some(what) = task.args.iter().find_map(|arg| arg.defect(tensors)) {
         return Some(what);
     }
-    task.kernels().find_map(|called| call_defect(task, called, tensors))
+    task.kernels().find_map(|(kernel, kind)| call_defect(task, (kernel, kind), tensors))
 }
 
 /// What is wrong with the call of a kernel of the library; a kernel of another name is a native one.
@@ -205,7 +187,7 @@ fn task(reader: &mut Reader<'_>) -> Result<GraphTask, ProgramError> {
         Ok(usize::try_from(reader.number()?).unwrap_or(usize::MAX))
     };
     let producers = (0..reader.count()?).map(|_| producer(reader)).collect::<Result<_, _>>()?;
-    Ok(GraphTask { kernel, kind, args, producers, block_shape: OwnedBlockShape::default() })
+    Ok(GraphTask { args, producers, ..GraphTask::new(kernel, kind) })
 }
 
 fn argument(reader: &mut Reader<'_>) -> Result<GraphArgument, ProgramError> {

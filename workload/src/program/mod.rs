@@ -29,7 +29,7 @@ mod roles;
 mod version;
 mod write;
 
-pub use block_shape::{GraphCondition, OwnedBlockShape};
+pub use block_shape::{BlockShape, TensorElement, describe_block_shape};
 pub use builder::BuilderReference;
 pub use content::{ANY_TARGET, Body, Program};
 pub use description::{Role, TensorDescription};
@@ -40,4 +40,5 @@ pub use graph::{GraphArgument, GraphTask};
 pub use layout::{Format, Layout, Place, dense_strides};
 pub use native::{NativeKernel, NativeKernels, NativeObject};
 pub use needs::Needs;
+pub use pto_graph::owned::OwnedPredicate;
 pub use version::{MAGIC, MAJOR, MINOR};

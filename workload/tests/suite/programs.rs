@@ -6,8 +6,8 @@ use pto_graph::{Comparison, ElementType, Priority, StartMode};
 use pto_workload::Workload;
 use pto_workload::plan::compile;
 use pto_workload::program::{
-    Body, Format, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Place,
-    Program, ProgramError, Role, TensorDescription, differences, seal,
+    BlockShape, Body, Format, GraphArgument, GraphTask, Layout, OwnedPredicate, Place, Program,
+    ProgramError, Role, TensorDescription, TensorElement, differences, seal,
 };
 use pto_workload::tile::DType;
 
@@ -200,7 +200,7 @@ fn a_graph_names_tensors_instead_of_addresses() {
             GraphArgument::Word(16),
         ],
         producers: producers.to_vec(),
-        block_shape: OwnedBlockShape::default(),
+        block_shape: BlockShape::plain(),
     };
     let of = |tasks: Vec<GraphTask>| {
         let tensors = vec![tensor("x", Role::Input), tensor("y", Role::Output)];
@@ -234,7 +234,7 @@ fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
     let (a, b, n) = (at(0, 0), at(1, 0), GraphArgument::Word);
     let of = |kind, mix: &[&str], args: &[GraphArgument]| {
         let mix = mix.iter().map(|name| (*name).to_owned()).collect();
-        let block_shape = OwnedBlockShape { mix, ..OwnedBlockShape::default() };
+        let block_shape = BlockShape { mix, ..BlockShape::default() };
         let (kernel, args, producers) = ("exp".to_owned(), args.to_vec(), Vec::new());
         let task = GraphTask { kernel, kind, args, producers, block_shape };
         Program::new("calls", Body::Graph(vec![task]), tensors())
@@ -283,7 +283,7 @@ fn a_call_that_a_kernel_of_the_library_cannot_take_is_refused() {
 }
 
 /// A program with a task of every shape; `change` changes the last one.
-fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, ProgramError> {
+fn with_shapes(change: impl FnOnce(&mut BlockShape)) -> Result<Program, ProgramError> {
     let tensor = TensorDescription {
         name: "x".to_owned(),
         role: Role::Updated,
@@ -292,14 +292,12 @@ fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, Pro
         layout: Layout::device(),
         begins_with_zeros: false,
     };
-    let when = GraphCondition {
-        tensor: 0,
-        offset: 60,
-        element: ElementType::F32,
+    let when = OwnedPredicate {
+        element: TensorElement { tensor: 0, offset: 60, element: ElementType::F32 },
         comparison: Comparison::GREATER,
         value: 7,
     };
-    let mut shape = OwnedBlockShape {
+    let mut shape = BlockShape {
         mix: vec!["own".to_owned()],
         blocks: 3,
         start: StartMode::SYNC,
@@ -314,7 +312,7 @@ fn with_shapes(change: impl FnOnce(&mut OwnedBlockShape)) -> Result<Program, Pro
         producers: Vec::new(),
         block_shape: shape,
     };
-    let tasks = vec![task(OwnedBlockShape::default()), task(shape)];
+    let tasks = vec![task(BlockShape::default()), task(shape)];
     Program::new("shapes", Body::Graph(tasks), vec![tensor])
 }
 
@@ -328,14 +326,14 @@ fn shapes_of_tasks_are_kept_and_compared() {
     };
     assert_eq!(tasks(&read), tasks(&program));
     assert_eq!(differences(&program, &read), []);
-    let changes: [fn(&mut OwnedBlockShape); 9] = [
+    let changes: [fn(&mut BlockShape); 9] = [
         |shape| shape.mix.clear(),
         |shape| shape.blocks = 4,
         |shape| shape.start = StartMode::SPREAD,
         |shape| shape.priority = Priority::LOW,
         |shape| shape.when = None,
-        |shape| shape.when.as_mut().unwrap().offset = 56,
-        |shape| shape.when.as_mut().unwrap().element = ElementType::I32,
+        |shape| shape.when.as_mut().unwrap().element.offset = 56,
+        |shape| shape.when.as_mut().unwrap().element.element = ElementType::I32,
         |shape| shape.when.as_mut().unwrap().comparison = Comparison::LESS,
         |shape| shape.when.as_mut().unwrap().value = 8,
     ];
@@ -350,18 +348,18 @@ fn shapes_of_tasks_are_kept_and_compared() {
         read.sections().iter().any(|section| section.name == "shapes")
     };
     assert!(has_section(&program));
-    assert!(!has_section(&with_shapes(|shape| *shape = OwnedBlockShape::default()).unwrap()));
+    assert!(!has_section(&with_shapes(|shape| *shape = BlockShape::default()).unwrap()));
 }
 
 #[test]
 fn shapes_that_no_task_can_have_are_refused() {
-    let refused = |change: fn(&mut OwnedBlockShape)| with_shapes(change).unwrap_err().to_string();
+    let refused = |change: fn(&mut BlockShape)| with_shapes(change).unwrap_err().to_string();
     assert!(refused(|shape| shape.blocks = 0).contains("task 1 (own) has 0 blocks"));
     assert!(refused(|shape| shape.mix.push("own".to_owned())).contains("has 2 kernels"));
-    let tensor = refused(|shape| shape.when.as_mut().unwrap().tensor = 1);
+    let tensor = refused(|shape| shape.when.as_mut().unwrap().element.tensor = 1);
     assert!(tensor.contains("a predicate on tensor 1 of 1"), "{tensor}");
     for offset in [62, 64, u64::MAX] {
-        let changed = with_shapes(|shape| shape.when.as_mut().unwrap().offset = offset);
+        let changed = with_shapes(|shape| shape.when.as_mut().unwrap().element.offset = offset);
         let told = changed.unwrap_err().to_string();
         assert!(told.contains(&format!("at byte {offset} of tensor x, which has 64")), "{told}");
     }

@@ -133,7 +133,7 @@ unsafe extern "C" fn get_task_count(runtime: *const c_void) -> c_int {
         return count;
     }
     // SAFETY: the caller vouches for the object.
-    unsafe { on(runtime, 0, |inner| count_of(inner.draft.tasks().len())) }
+    unsafe { on(runtime, 0, |inner| count_of(inner.draft.graph().task_count())) }
 }
 
 fn count_of(count: usize) -> c_int {

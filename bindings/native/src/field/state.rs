@@ -98,7 +98,7 @@ impl Inner {
         func_id: c_int,
         core_type: c_int,
     ) -> Result<c_int, Failure> {
-        if self.draft.tasks().len() >= MAX_TASKS {
+        if self.draft.graph().task_count() >= MAX_TASKS {
             let message = format!("a Runtime has {MAX_TASKS} tasks at most (RUNTIME_MAX_TASKS)");
             return Err(Failure::of_fault(Fault::BUILD_TASKS_FULL, message));
         }
@@ -126,8 +126,8 @@ impl Inner {
     pub(super) fn view(&mut self, id: c_int) -> Option<*mut TaskView> {
         let number = self.draft.number(id.into()).ok()?;
         if !self.views.contains_key(&number) {
-            let task = &self.draft.tasks()[number as usize];
-            let words = self.draft.args(task);
+            let task = self.draft.graph().spec(number).ok()?;
+            let words = task.args;
             let mut args = [0; MAX_ARGS];
             for (to, word) in args.iter_mut().zip(words) {
                 *to = self.alias.seen(*word);
@@ -175,7 +175,7 @@ impl Inner {
             let args: Vec<_> = args.iter().map(|word| self.alias.device(*word)).collect();
             let args = args.as_slice();
             let kernel = GmAddr(view.function_bin_addr);
-            self.draft.replace(*number, TaskSpec { func_id, kind, args, kernel });
+            self.draft.replace(*number, TaskSpec { func_id, kind, args, kernel })?;
         }
         Ok(())
     }
@@ -190,13 +190,13 @@ impl Inner {
     pub(super) fn describe(&self) -> String {
         let mut text = format!(
             "Runtime: {} tasks, {} edges, {} ready at the start\n",
-            self.draft.tasks().len(),
-            self.draft.edges().len(),
+            self.draft.graph().task_count(),
+            self.draft.graph().edges().len(),
             self.ready().count()
         );
-        for (id, task) in self.draft.tasks().iter().enumerate() {
-            let args: Vec<_> =
-                self.draft.args(task).iter().map(|word| format!("{word:#x}")).collect();
+        let specs = (0..).map_while(|number| self.draft.graph().spec(number).ok());
+        for (id, task) in specs.enumerate() {
+            let args: Vec<_> = task.args.iter().map(|word| format!("{word:#x}")).collect();
             text += &format!(
                 "  task {id}: func {} on {}, args [{}], fanin {}, fanout {:?}\n",
                 task.func_id,

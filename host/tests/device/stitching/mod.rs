@@ -19,8 +19,9 @@ use pto_host::stitch::{
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::Workload;
 use pto_host::workloads::program::{
-    Body, BuilderReference, Format, GraphArgument, GraphCondition, GraphTask, Layout, NativeKernel,
-    NativeKernels, NativeObject, OwnedBlockShape, Place, Program, Role, TensorDescription,
+    BlockShape, Body, BuilderReference, Format, GraphArgument, GraphTask, Layout, NativeKernel,
+    NativeKernels, NativeObject, OwnedPredicate, Place, Program, Role, TensorDescription,
+    TensorElement,
 };
 use pto_host::workloads::tile::DType;
 use pto_host::{Device, DeviceOptions, Error, Hosting, Kernel, func};
@@ -599,7 +600,7 @@ fn tensors_on_the_chip_save_time_for_kernels_of_the_library() {
                 .chain([GraphArgument::Word(elements)])
                 .collect(),
             producers: Vec::new(),
-            block_shape: OwnedBlockShape::default(),
+            block_shape: BlockShape::plain(),
         };
         let program = Program::new("twice", Body::Graph(vec![twice]), tensors.to_vec()).unwrap();
         let program = stitcher.load(program).unwrap();
@@ -645,7 +646,7 @@ fn a_graph_is_a_program_like_any_other() {
             .chain([GraphArgument::Word(512)])
             .collect(),
         producers: producers.to_vec(),
-        block_shape: OwnedBlockShape::default(),
+        block_shape: BlockShape::plain(),
     };
     let tensors =
         vec![tensor("x", Role::Input), tensor("twice", Role::Temporary), tensor("y", Role::Output)];
@@ -1092,7 +1093,7 @@ fn kernels_of_shapes() -> Vec<Kernel> {
     ]
 }
 
-fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: OwnedBlockShape) -> GraphTask {
+fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: BlockShape) -> GraphTask {
     let args = tensors.iter().map(|tensor| GraphArgument::Tensor { tensor: *tensor, offset: 0 });
     GraphTask {
         kernel: kernel.to_owned(),
@@ -1107,7 +1108,7 @@ fn shaped(kernel: &str, kind: CoreKind, tensors: &[usize], shape: OwnedBlockShap
 fn tasks_of_program_files_have_kernels_on_several_cores_and_blocks() {
     for start in [StartMode::SPREAD, StartMode::SYNC] {
         let mix = vec!["vector".to_owned(); 2];
-        let shape = OwnedBlockShape { mix, blocks: 3, start, ..OwnedBlockShape::default() };
+        let shape = BlockShape { mix, blocks: 3, start, ..BlockShape::default() };
         let task = shaped("cube", CoreKind::AIC, &[0, 1, 2], shape);
         let outputs = [("a", Role::Output), ("b", Role::Output), ("c", Role::Output)];
         let program = of_shapes("blocks", vec![task], &outputs);
@@ -1128,7 +1129,7 @@ fn tasks_of_program_files_have_kernels_on_several_cores_and_blocks() {
 #[test]
 fn blocks_of_program_files_that_cannot_start_at_once_are_refused() {
     let run = |start| {
-        let shape = OwnedBlockShape { blocks: 20, start, ..OwnedBlockShape::default() };
+        let shape = BlockShape { blocks: 20, start, ..BlockShape::default() };
         let task = shaped("cube", CoreKind::AIC, &[0, 0, 0], shape);
         let program = of_shapes("many", vec![task], &[("a", Role::Output)]);
         let session = session();
@@ -1145,10 +1146,8 @@ fn blocks_of_program_files_that_cannot_start_at_once_are_refused() {
 
 #[test]
 fn tasks_of_program_files_have_predicates() {
-    let when = |offset, comparison| GraphCondition {
-        tensor: 0,
-        offset,
-        element: ElementType::F32,
+    let when = |offset, comparison| OwnedPredicate {
+        element: TensorElement { tensor: 0, offset, element: ElementType::F32 },
         comparison,
         value: 7.0_f32.to_bits().into(),
     };
@@ -1158,8 +1157,7 @@ fn tasks_of_program_files_have_predicates() {
         (24, Comparison::LESS, true),
         (32, Comparison::LESS, false),
     ] {
-        let shape =
-            OwnedBlockShape { when: Some(when(offset, comparison)), ..OwnedBlockShape::default() };
+        let shape = BlockShape { when: Some(when(offset, comparison)), ..BlockShape::default() };
         let tasks = vec![shaped("cube", CoreKind::AIC, &[1, 1, 1], shape)];
         let program = of_shapes("maybe", tasks, &[("x", Role::Input), ("y", Role::Output)]);
         let session = session();
@@ -1179,7 +1177,7 @@ fn tasks_of_program_files_have_priorities() {
     // The gate, 64 tasks that wait for it, and one more that goes before most of them.
     let mut tasks: Vec<_> = (0..66)
         .map(|number| {
-            let task = shaped("turn", CoreKind::AIV, &[0], OwnedBlockShape::default());
+            let task = shaped("turn", CoreKind::AIV, &[0], BlockShape::default());
             let producers = (0..number.min(1)).collect();
             GraphTask { producers, ..task }
         })

@@ -9,8 +9,8 @@ use pto_host::session::SessionOptions;
 use pto_host::stitch::{HostTensor, Inputs, Stitcher};
 use pto_host::virtual_time::VirtualOptions;
 use pto_host::workloads::program::{
-    Body, BuilderReference, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape,
-    Program, Role, TensorDescription,
+    BlockShape, Body, BuilderReference, GraphArgument, GraphTask, Layout, OwnedPredicate, Program,
+    Role, TensorDescription, TensorElement,
 };
 use pto_host::{Device, DeviceOptions, Hosting, RunOptions, func};
 
@@ -59,7 +59,7 @@ fn doubled(builder: Option<&str>, rows: u64, columns: u64) -> Program {
                         .chain([GraphArgument::Word(8 * columns)])
                         .collect(),
                     producers: vec![],
-                    block_shape: OwnedBlockShape::default(),
+                    block_shape: BlockShape::plain(),
                 })
                 .collect(),
         ),
@@ -163,14 +163,12 @@ fn what_the_runtime_cannot_see_is_kept_in_order() {
 fn conditional() -> Program {
     let program = doubled(None, ROWS, COLUMNS);
     let Body::Graph(tasks) = program.body() else { panic!("it is a graph") };
-    let when = GraphCondition {
-        tensor: 0,
-        offset: 0,
-        element: ElementType::F32,
+    let when = OwnedPredicate {
+        element: TensorElement { tensor: 0, offset: 0, element: ElementType::F32 },
         comparison: Comparison::GREATER_EQUAL,
         value: 0.0_f32.to_bits().into(),
     };
-    let block_shape = OwnedBlockShape { when: Some(when), ..OwnedBlockShape::default() };
+    let block_shape = BlockShape { when: Some(when), ..BlockShape::default() };
     let tasks =
         tasks.iter().map(|task| GraphTask { block_shape: block_shape.clone(), ..task.clone() });
     let body = Body::Graph(tasks.collect());
@@ -266,7 +264,7 @@ fn added(is_builder: bool, halves: usize, (rows, columns, _): Size) -> Program {
                     .then_some(usize::try_from(tile).unwrap())
                     .into_iter()
                     .collect(),
-                block_shape: OwnedBlockShape::default(),
+                block_shape: BlockShape::plain(),
             }
         };
         Body::Graph(

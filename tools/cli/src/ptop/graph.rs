@@ -10,8 +10,8 @@ use pto_check::{
 };
 use pto_host::abi::CoreKind;
 use pto_host::workloads::program::{
-    Body, GraphArgument, GraphCondition, GraphTask, Layout, OwnedBlockShape, Program, Role,
-    TensorDescription,
+    BlockShape, Body, GraphArgument, GraphTask, Layout, OwnedPredicate, Program, Role,
+    TensorDescription, TensorElement,
 };
 use pto_host::workloads::tile::DType;
 
@@ -139,7 +139,7 @@ fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTa
     };
     let (kernel, kind) = (named(task.func, task.kind)?, task.kind);
     let mix = task.block_shape.mix.iter().map(|func| named(*func, CoreKind::AIV));
-    let shape = OwnedBlockShape {
+    let shape = BlockShape {
         mix: mix.collect::<Result<_, _>>()?,
         blocks: task.block_shape.blocks,
         start: task.block_shape.start,
@@ -150,15 +150,11 @@ fn task(task: &Task, producers: Vec<usize>, kernels: &Kernels) -> Result<GraphTa
     Ok(GraphTask { kernel, kind, args, producers, block_shape: shape })
 }
 
-fn condition(when: &Condition) -> GraphCondition {
-    let Condition { element, comparison, value } = when;
-    GraphCondition {
-        tensor: element.tensor,
-        offset: element.offset * element.element.bytes(),
-        element: element.element,
-        comparison: *comparison,
-        value: *value,
-    }
+fn condition(when: &Condition) -> OwnedPredicate<TensorElement> {
+    let OwnedPredicate { element: view, comparison, value } = *when;
+    let (tensor, element) = (view.tensor, view.element);
+    let element = TensorElement { tensor, offset: view.offset * element.bytes(), element };
+    OwnedPredicate { element, comparison, value }
 }
 
 fn argument(task: &Task, arg: &Argument) -> Result<GraphArgument, String> {

@@ -3,6 +3,7 @@
 use pto_host::workloads::plan::SymbolUse;
 use pto_host::workloads::program::{
     Body, GraphTask, Layout, NativeKernel, NativeObject, Program, TensorDescription,
+    describe_block_shape,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +88,10 @@ pub(super) fn operations(program: &Program) -> Vec<(String, usize)> {
 /// What tasks of a graph are beyond one kernel on one core: their numbers, and what it is in words.
 pub(super) fn shapes(program: &Program) -> Vec<(usize, String)> {
     let Body::Graph(tasks) = program.body() else { return Vec::new() };
-    let shapes = tasks.iter().map(|task| task.block_shape.told(program.tensors())).enumerate();
+    let shapes = tasks
+        .iter()
+        .map(|task| describe_block_shape(&task.block_shape, program.tensors()))
+        .enumerate();
     shapes.filter_map(|(number, shape)| Some((number, shape?))).collect()
 }
 

@@ -8,7 +8,7 @@ use pto_graph::{Comparison, Predicate, Priority, StartMode, TensorTask, TensorVi
 use crate::foreign::build::known;
 
 /// What a task is beyond one kernel on one core.
-pub(super) struct OwnedBlockShape {
+pub(super) struct ForeignBlockShape {
     vectors: Vec<FuncId, 2>,
     blocks: u32,
     start: StartMode,
@@ -16,7 +16,7 @@ pub(super) struct OwnedBlockShape {
     predicate: Option<Predicate<'static>>,
 }
 
-impl OwnedBlockShape {
+impl ForeignBlockShape {
     pub(super) fn of(task: &StreamTask) -> Result<Self, Fault> {
         let foreign = |_| Fault::BUILD_FOREIGN_STRUCT;
         let byte = |number: u32| u8::try_from(number).map_err(|_| Fault::BUILD_FOREIGN_STRUCT);

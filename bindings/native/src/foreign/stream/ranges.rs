@@ -9,7 +9,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, GmAddr, TaskId};
 use pto_graph::{ElementType, Publish, TensorRange, TensorTask, TensorView, Variation};
 
-use super::block_shape::OwnedBlockShape;
+use super::block_shape::ForeignBlockShape;
 use super::tasks::{AFTER, NewTensorTask, add_tensor_task, args_of, check_count, stated};
 use crate::foreign::alias::Alias;
 use crate::foreign::build::{Build, Finder, known};
@@ -89,7 +89,7 @@ impl NewRange<'_> {
             // `submit` has seen that they fit.
             let _: Result<(), TaskId> = producers.push(build.id(*producer)?);
         }
-        let shape = OwnedBlockShape::of(task)?;
+        let shape = ForeignBlockShape::of(task)?;
         let task = shape.give(TensorTask::new(func_id, kind, &args).after(&producers));
         let range = TensorRange::new(task).times(self.tasks).varying(self.varies);
         let mut ids = [TaskId::NONE; RANGE_TASKS];

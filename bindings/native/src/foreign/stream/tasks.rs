@@ -6,7 +6,7 @@ use pto_abi::limits::MAX_ARGS;
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Arg, Publish, TensorTask, TensorView};
 
-use super::block_shape::OwnedBlockShape;
+use super::block_shape::ForeignBlockShape;
 use crate::foreign::alias::Alias;
 use crate::foreign::build::{Build, known};
 use crate::foreign::pointers::{value, values};
@@ -123,7 +123,7 @@ pub(super) fn add_tensor_task(
         // `first` has no more than fit.
         let _: Result<(), TaskId> = after.push(build.id(*producer)?);
     }
-    let shape = OwnedBlockShape::of(&of_device(&new.task, alias))?;
+    let shape = ForeignBlockShape::of(&of_device(&new.task, alias))?;
     let task = shape.give(TensorTask::new(func_id, kind, &args).after(&after));
     let id = build.stream()?.add_tensor_task(&task)?;
     let number = build.note(id)?;

@@ -1,6 +1,6 @@
 //! Lists of tasks: graphs as words in the memory of a device, which the streaming runtime adds.
 //!
-//! The host writes a list once for each binding of a program, and [`add`] walks it, with memory that does not depend on its length. A list has
+//! The host writes a list (`write.rs`) once for each binding of a program, and [`add`] walks it, with memory that does not depend on its length. A list has
 //! what an image of a graph has no room for: block shapes, predicates and priorities; and views in the place of addresses, so that edges between a list and
 //! what was submitted before and after it follow from the tensors.
 //!
@@ -14,6 +14,9 @@
 //! view:              base | bytes | offset in elements | extents | strides, if it has several dimensions
 //! ```
 //! Nothing in it is trusted: what does not fit is a fault of the builder.
+
+#[cfg(feature = "alloc")]
+mod write;
 
 use heapless::Vec;
 use pto_abi::fault::Fault;
@@ -29,6 +32,9 @@ use crate::predicate::{Comparison, Predicate};
 use crate::stream::StreamBuilder;
 use crate::tensor::{RawView, TensorView};
 use crate::tensor_task::{Arg, TensorTask};
+
+#[cfg(feature = "alloc")]
+pub use write::{ListedTask, in_order, words};
 
 /// Words in front of the ids.
 pub const HEAD: u32 = 1;
