@@ -21,6 +21,8 @@ class KernelEntry:
     func_id: int
     source: Path
     core_type: str
+    name: str = ""
+    include_dirs: tuple = ()
 
 
 @dataclass
@@ -44,6 +46,15 @@ class KernelConfig:
     block_dim: int
     options: dict
     env: dict = field(default_factory=dict)
+
+    def chip_spec(self):
+        """The program as scene tests declare one."""
+        incores = [
+            {"func_id": one.func_id, "source": str(one.source), "core_type": one.core_type, "name": one.name, "extra_include_dirs": one.include_dirs}
+            for one in self.kernels
+        ]
+        orchestration = {"source": str(self.orchestration.source), "function_name": self.orchestration.function_name}
+        return {"orchestration": orchestration, "incores": incores}
 
     def plugin(self, runtime):
         """The AICPU builder plugin of a runtime; None: the orchestration builds the graph, or embeds one of its own."""
@@ -172,7 +183,10 @@ def _kernels(reader, folder):
         if func_id in seen:
             raise reader.wrong(f"{name}['func_id']", f"{func_id} is that of KERNELS[{seen[func_id]}], too")
         seen[func_id] = index
-        kernels.append(KernelEntry(func_id, reader.source(entry, name, folder), core_type))
+        includes = entry.get("extra_include_dirs", ())
+        if not isinstance(includes, (list, tuple)):
+            raise reader.wrong(f"{name}['extra_include_dirs']", f"is {includes!r}, and must be a list of folders")
+        kernels.append(KernelEntry(func_id, reader.source(entry, name, folder), core_type, str(entry.get("name", "")), tuple(map(str, includes))))
     if not kernels:
         raise reader.wrong("KERNELS", "is empty")
     return kernels
@@ -210,7 +224,8 @@ def load_kernel_config(folder):
         raise ConfigError(f"{path}: ORCHESTRATION is missing")
     config = reader.top("RUNTIME_CONFIG", dict, {})
     # Rounds and threads of March 2026 have no effect.
-    known = {"runtime", "aicpu_thread_num", "block_dim", "runtimes", "options", "rounds", "orch_thread_num"}
+    # Whether the device copies between devices by itself has none either: all memory of the simulator is within reach.
+    known = {"runtime", "aicpu_thread_num", "block_dim", "runtimes", "options", "rounds", "orch_thread_num", "enable_sdma"}
     for key in config:
         if key not in known:
             raise reader.wrong(f"RUNTIME_CONFIG[{key!r}]", f"unknown key {key!r}; there are {', '.join(sorted(known))}")
@@ -225,7 +240,8 @@ def load_kernel_config(folder):
             raise reader.wrong("RUNTIME_CONFIG['runtime']", f"is {name!r}; there are {', '.join(RUNTIMES)}")
     numbers = {}
     for key, default in (("aicpu_thread_num", 4), ("block_dim", 24)):
-        value = config.get(key, default)
+        # Compilers write 0 for the number that the runtime chooses.
+        value = config.get(key, default) or (0 if key == "block_dim" else default)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise reader.wrong(f"RUNTIME_CONFIG[{key!r}]", f"is {value!r}, and must be above zero")
         numbers[key] = value

@@ -23,7 +23,7 @@ from . import scene_args, scene_build
 from .comparison import compare
 from .task_args import Scalar, TaskArgsBuilder, TensorArg
 
-_ERRORS = (RuntimeError, PtoError, ConfigError, CompileError, MismatchError, ValueError, TypeError)
+ERRORS = (RuntimeError, PtoError, ConfigError, CompileError, MismatchError, ValueError, TypeError)
 # Sources that differ by how the words of an entry are made: from a dict, also the sizes of the tensors.
 _LIST = ("-DPTO_FIELD_LIST_WORDS=1",)
 
@@ -59,11 +59,8 @@ class GoldenExample:
         """Compiles the program, once."""
         if self.chip is None:
             config = self.config
-            spec = {
-                "orchestration": {"source": str(config.orchestration.source), "function_name": config.orchestration.function_name},
-                "incores": [{"func_id": one.func_id, "source": str(one.source), "core_type": one.core_type} for one in config.kernels],
-            }
-            self.chip = scene_build.compile_chip(spec, Path(), self.platform, config.runtime, str(config.folder), _LIST if is_list else ())
+            flags = _LIST if is_list else ()
+            self.chip = scene_build.compile_chip(config.chip_spec(), Path(), self.platform, config.runtime, str(config.folder), flags)
         return self.chip
 
     def arguments(self, params):
@@ -125,7 +122,7 @@ def main(given=None):
         os.environ["PTO_ISA_ROOT"] = str(values.pto_isa)
     try:
         example = GoldenExample(values.kernels, values.golden, values.platform)
-    except _ERRORS as error:
+    except ERRORS as error:
         print(error, file=sys.stderr)
         return 2
     failed = 0
@@ -133,7 +130,7 @@ def main(given=None):
         start = time.perf_counter()
         try:
             tasks = example.run(params)
-        except _ERRORS as error:
+        except ERRORS as error:
             failed += 1
             print(f"case {number}: FAILED\n{error}")
         else:

@@ -13,6 +13,7 @@ use pto_host::{Device, DeviceOptions};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
+use crate::compiled_folder;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::kernels::Kernels;
@@ -27,6 +28,9 @@ const TOLD: usize = 20;
 
 /// Checks a program.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    if compiled_folder::is_folder(&args.target) {
+        return compiled_folder::check(args);
+    }
     if let Some(path) = &args.save {
         output_file::check_form(path, "jsonl")?;
     }

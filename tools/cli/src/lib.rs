@@ -12,6 +12,7 @@ mod bench;
 mod campaign;
 mod chart;
 mod check;
+mod compiled_folder;
 mod device;
 mod device_metg;
 mod dump;

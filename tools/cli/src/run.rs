@@ -28,11 +28,17 @@ use crate::request::{check_unique, request, variant_of};
 use crate::round::Round;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
 use crate::target::{Heap, Target};
-use crate::{group, logging, npy, output_file, tensor_folder, timeline, training, virtual_time};
+use crate::{
+    compiled_folder, group, logging, npy, output_file, tensor_folder, timeline, training,
+    virtual_time,
+};
 
 /// Runs an example.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     logging::install(args.log)?;
+    if compiled_folder::is_folder(&args.example) {
+        return compiled_folder::run(args);
+    }
     if let Some(target) = &args.group {
         return group::run::run(args, target);
     }

@@ -6,6 +6,7 @@ mod bad_files;
 mod bad_requests;
 mod budgets;
 mod checks;
+mod compiled_folders;
 mod debian;
 mod dumps;
 mod examples;
