@@ -198,6 +198,7 @@ macro_rules! library {
         mod footprints {
             use crate::library::{Access, Extents, Footprint, elements, up_to};
             use crate::{attention, combine, parts};
+            use pto_graph::plan::task;
             $(
                 pub(super) fn $name(words: &[u64], blocks: u32, at: usize) -> Option<Footprint> {
                     const COUNT: usize = <[&str]>::len(&[$(stringify!($arg)),*]);

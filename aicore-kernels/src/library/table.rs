@@ -78,8 +78,8 @@ macro_rules! kernels {
                     out: Out [attention::update::written(rows, flags), head_dim; out_ld],
                     rows: Size, head_dim: Size, o_ld: Size, out_ld: Size, flags: Size)
                 => { attention::update::update((m_block, l_block, o_new), (m_acc, l_acc, o_acc), out, flags) };
-            13 EMPTY_AIC empty_aic AIC "nothing, on a cube core" () => {};
-            14 EMPTY_AIV empty_aiv AIV "nothing, on a vector core" () => {};
+            13 EMPTY_AIC empty_aic AIC "nothing, on a cube core; takes any arguments" (| words) => { let _ = words; };
+            14 EMPTY_AIV empty_aiv AIV "nothing, on a vector core; takes any arguments" (| words) => { let _ = words; };
             15 DAG_NODE_AIC dag_node_aic AIC "counters[index] += 1, values[index] = fold of the producers' values"
                 (index: Size, seed: Size, values: InOut {up_to(index, 8)}, counters: InOut {up_to(index, 4)},
                     producers: In {elements(n, 4)}, n: Size)
@@ -187,12 +187,12 @@ macro_rules! kernels {
                 => { unsafe { parts::part(cells, salt, group, context, 1) } };
             40 TILE_AIC tile_aic AIC
                 "executes the tile kernel of an expanded plan, on a cube core; behind these words stand its operands"
-                (code: In {elements(code_bytes, 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In {elements(task::code_bytes(code_bytes), 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             41 TILE_AIV tile_aiv AIV
                 "executes the tile kernel of an expanded plan, on a vector core; behind these words stand its operands"
-                (code: In {elements(code_bytes, 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
+                (code: In {elements(task::code_bytes(code_bytes), 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"

@@ -67,7 +67,7 @@ pub fn streaming(options: &RunOptions) -> RunOptions {
 /// # Errors
 /// `WORKERS`, `MAP_GM`.
 pub fn open_device(options: DeviceOptions) -> Result<Device, Failure> {
-    Ok(Device::open_sim_checked(options, Builders::default())?)
+    Ok(Device::open_sim(options, Builders::default())?)
 }
 
 /// Opens the emulated machine with what is flashed to it.
@@ -90,7 +90,7 @@ impl SharedDevice {
     /// `WORKERS`, `MAP_GM`.
     pub fn open_sim(options: DeviceOptions) -> Result<Arc<Self>, Failure> {
         let builders = Builders::default();
-        let device = Device::open_sim_checked(options, builders.clone())?;
+        let device = Device::open_sim(options, builders.clone())?;
         Ok(Self::over(device, builders))
     }
 

@@ -104,27 +104,14 @@ fn after(epoch: u32) -> u32 {
 }
 
 impl Device {
-    /// Opens the simulator `a2a3sim` with `builders` linked into its firmware.
+    /// Opens the simulator `a2a3sim` with `builders` linked into its firmware. Each task that one of them adds is checked before it is added: whether its
+    /// kernel, if it is one of the library, takes the arguments. A run with a task that is refused ends with [`Error::Call`].
     ///
     /// # Errors
     /// `Workers`: no core, or too many. `PoolThreads`: too many OS threads. `InjectionCore`: a fault
     /// for a core that is not there. `MapGm`: the memory cannot be had.
     #[cfg(feature = "sim")]
     pub fn open_sim<B: pto_graph::BuilderSet>(
-        options: DeviceOptions,
-        builders: B,
-    ) -> Result<Self, Error> {
-        let check = Self::sim_check(&options)?;
-        Self::open_sim_any(options, pto_sim_shim::AnyBuilders::of(builders), check)
-    }
-
-    /// As [`open_sim`](Self::open_sim). Each task that one of `builders` adds is checked before it is added: whether its kernel, if it is one of the library,
-    /// takes the arguments. A run with a task that is refused ends with [`Error::Call`].
-    ///
-    /// # Errors
-    /// Those of `open_sim`.
-    #[cfg(feature = "sim")]
-    pub fn open_sim_checked<B: pto_graph::BuilderSet>(
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {
@@ -156,10 +143,14 @@ impl Device {
     /// goes through a table, and no call of a kernel is checked. It is for measurements of such calls. Each set of builders adds most of a minute to the
     /// time of compiling.
     ///
+    /// # Safety
+    /// Each task that one of `builders` adds gives its kernel the words that the kernel takes: where it reads or writes memory, the address of memory of this
+    /// device that is allocated and large enough.
+    ///
     /// # Errors
     /// Those of `open_sim`.
     #[cfg(feature = "sim")]
-    pub fn open_sim_compiled_in<B: pto_graph::BuilderSet>(
+    pub unsafe fn open_sim_compiled_in<B: pto_graph::BuilderSet>(
         options: DeviceOptions,
         builders: B,
     ) -> Result<Self, Error> {

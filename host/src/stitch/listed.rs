@@ -10,7 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use pto_abi::{FuncId, GmAddr};
+use pto_abi::{CoreKind, FuncId, GmAddr};
+use pto_aicore_kernels::func;
 use pto_aicore_kernels::library::{self, Access, LibraryKernel};
 use pto_graph::owned::{OwnedArg, OwnedBlockShape, OwnedPredicate};
 use pto_graph::task_list::{ListedTask, MAX_VIEWS};
@@ -154,9 +155,11 @@ impl Listing<'_> {
                 users.entry(*tensor).or_default().push(number);
             }
         }
-        let (first, firsts) = match (self.tasks.first(), self.funcs.first()) {
-            (Some(first), Some(firsts)) => (first, firsts),
-            _ => return Vec::new(),
+        let Some(first) = self.tasks.first() else { return Vec::new() };
+        // A kind of core that the device has. The kernel takes any arguments.
+        let (kernel, kind) = match first.kind {
+            CoreKind::AIC => (func::EMPTY_AIC, CoreKind::AIC),
+            _ => (func::EMPTY_AIV, CoreKind::AIV),
         };
         let gate = |tensor: usize, producers: Vec<usize>| {
             let (base, bytes) = self.tensor(tensor);
@@ -166,8 +169,7 @@ impl Listing<'_> {
                 _ => OwnedArg::InOut(view),
             };
             let block_shape = OwnedBlockShape { when: Some(never(at)), ..OwnedBlockShape::plain() };
-            let (kernel, kind, args) = (firsts[0], first.kind, vec![arg]);
-            ListedTask { kernel, kind, args, producers, block_shape }
+            ListedTask { kernel, kind, args: vec![arg], producers, block_shape }
         };
         let order: Vec<_> = users.keys().copied().collect();
         let gates = order.len();

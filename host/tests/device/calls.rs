@@ -344,7 +344,7 @@ fn replayed<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 fn device_with_programs() -> Device {
     let hosting = Hosting::Pool { os_threads: NonZeroUsize::MIN };
     let options = DeviceOptions { aic: 4, aiv: 8, gm_bytes: 512 << 20, hosting };
-    let mut device = Device::open_sim_checked(options, Programs).expect("512 MiB");
+    let mut device = Device::open_sim(options, Programs).expect("512 MiB");
     device.register_library().expect("an empty table");
     device
 }

@@ -16,8 +16,8 @@ const CHAINS: u32 = 7;
 /// The kernel of a task, and what runs beside it.
 fn kernels(number: u32) -> (FuncId, CoreKind, &'static [FuncId]) {
     match number % 5 {
-        4 => (func::EMPTY_AIC, CoreKind::AIC, &[func::SPIN_AIV]),
-        2 | 3 => (func::SPIN_AIC, CoreKind::AIC, &[]),
+        4 => (func::EMPTY_AIC, CoreKind::AIC, &[func::EMPTY_AIV]),
+        2 | 3 => (func::EMPTY_AIC, CoreKind::AIC, &[]),
         _ => (func::EMPTY_AIV, CoreKind::AIV, &[]),
     }
 }
@@ -31,7 +31,6 @@ pub(crate) fn chains<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError>
     for number in 0..tasks {
         let (func_id, kind, beside) = kernels(number);
         let own = tensor.slice(0, number % CHAINS, 1);
-        // How long `spin` spins.
         let args = [Arg::Scalar(9), Arg::InOut(&own)];
         let task = TensorTask::new(func_id, kind, &args).mix(beside);
         let after = if number % 100 == 99 { first.as_slice() } else { &[] };
@@ -91,7 +90,7 @@ fn every_task_of_a_long_stream_is_there_once() {
         assert_eq!(trace.parts.len(), 2 * TASKS as usize / 5, "{hosting}");
         for number in [4, 10_004, TASKS - 1] {
             let of_lanes: Vec<_> = parts(number).map(|part| part.run.func_id).collect();
-            assert_eq!(of_lanes, [func::EMPTY_AIC.0, func::SPIN_AIV.0], "{hosting}");
+            assert_eq!(of_lanes, [func::EMPTY_AIC.0, func::EMPTY_AIV.0], "{hosting}");
             assert!(parts(number).all(|part| is_whole(&part.run)), "{hosting}");
         }
         let analysis = Analysis::of(&trace).unwrap();
