@@ -11,7 +11,8 @@
 
 #include "pto_abi.h"
 
-/* The source is compiled once for each kind of core. */
+/* The source is compiled once for each kind of core, and both objects are linked into one program. What they share by name, the linker keeps once, of either
+ * kind: so that all functions here are static. */
 #ifdef __DAV_CUBE__
 constexpr bool IS_CUBE = true;
 #else
@@ -51,24 +52,24 @@ void pto_core_set_flags_base(uint64_t address);
 
 namespace machine {
 
-inline uint32_t block() { return pto_core_block(); }
-inline uint32_t blocks() { return pto_core_blocks(); }
-inline uint32_t sub() { return pto_core_sub(); }
-inline uint32_t subs() { return pto_core_subs(); }
-inline uint32_t doorbell() { return pto_core_doorbell(); }
-inline void status(uint32_t value) { pto_core_status(value); }
-inline uint64_t ticks() { return pto_core_ticks(); }
-inline void fresh(const void *line) { pto_core_fresh(reinterpret_cast<uint64_t>(line)); }
-inline void write_back(const void *line) { pto_core_write_back(reinterpret_cast<uint64_t>(line)); }
-inline void drop_cache() { pto_core_drop_cache(); }
-inline void pipes_idle() { pto_core_pipes_idle(); }
-inline void call(uint64_t code, uint64_t args) { pto_core_call(code, args); }
-inline void flags_base(uint64_t address) { pto_core_set_flags_base(address); }
+static inline uint32_t block() { return pto_core_block(); }
+static inline uint32_t blocks() { return pto_core_blocks(); }
+static inline uint32_t sub() { return pto_core_sub(); }
+static inline uint32_t subs() { return pto_core_subs(); }
+static inline uint32_t doorbell() { return pto_core_doorbell(); }
+static inline void status(uint32_t value) { pto_core_status(value); }
+static inline uint64_t ticks() { return pto_core_ticks(); }
+static inline void fresh(const void *line) { pto_core_fresh(reinterpret_cast<uint64_t>(line)); }
+static inline void write_back(const void *line) { pto_core_write_back(reinterpret_cast<uint64_t>(line)); }
+static inline void drop_cache() { pto_core_drop_cache(); }
+static inline void pipes_idle() { pto_core_pipes_idle(); }
+static inline void call(uint64_t code, uint64_t args) { pto_core_call(code, args); }
+static inline void flags_base(uint64_t address) { pto_core_set_flags_base(address); }
 
-template <typename T> inline T load(const T *from) {
+template <typename T> static inline T load(const T *from) {
     return static_cast<T>(pto_core_load(reinterpret_cast<uint64_t>(from), sizeof(T)));
 }
-template <typename T> inline void store(T *to, T value) {
+template <typename T> static inline void store(T *to, T value) {
     pto_core_store(reinterpret_cast<uint64_t>(to), sizeof(T), value);
 }
 
@@ -85,40 +86,40 @@ template <typename T> inline void store(T *to, T value) {
 
 namespace machine {
 
-PTO_AICORE inline uint32_t block() { return static_cast<uint32_t>(get_block_idx()); }
-PTO_AICORE inline uint32_t blocks() { return static_cast<uint32_t>(get_block_num()); }
-PTO_AICORE inline uint32_t sub() { return static_cast<uint32_t>(get_subblockid()); }
-PTO_AICORE inline uint32_t subs() { return static_cast<uint32_t>(get_subblockdim()); }
+PTO_AICORE static inline uint32_t block() { return static_cast<uint32_t>(get_block_idx()); }
+PTO_AICORE static inline uint32_t blocks() { return static_cast<uint32_t>(get_block_num()); }
+PTO_AICORE static inline uint32_t sub() { return static_cast<uint32_t>(get_subblockid()); }
+PTO_AICORE static inline uint32_t subs() { return static_cast<uint32_t>(get_subblockdim()); }
 
-PTO_AICORE inline uint32_t doorbell() {
+PTO_AICORE static inline uint32_t doorbell() {
     uint64_t value;
     asm volatile("MOV %0, DATA_MAIN_BASE\n" : "=l"(value));
     return static_cast<uint32_t>(value);
 }
 
-PTO_AICORE inline void status(uint32_t value) { set_cond(value); }
-PTO_AICORE inline uint64_t ticks() { return static_cast<uint64_t>(get_sys_cnt()); }
+PTO_AICORE static inline void status(uint32_t value) { set_cond(value); }
+PTO_AICORE static inline uint64_t ticks() { return static_cast<uint64_t>(get_sys_cnt()); }
 
-PTO_AICORE inline void fresh(const PTO_GM void *line) {
+PTO_AICORE static inline void fresh(const PTO_GM void *line) {
     dcci(const_cast<PTO_GM void *>(line), SINGLE_CACHE_LINE);
 }
-PTO_AICORE inline void write_back(const PTO_GM void *line) {
+PTO_AICORE static inline void write_back(const PTO_GM void *line) {
     dcci(const_cast<PTO_GM void *>(line), SINGLE_CACHE_LINE, CACHELINE_OUT);
 }
-PTO_AICORE inline void drop_cache() { dcci(static_cast<PTO_GM void *>(nullptr), ENTIRE_DATA_CACHE); }
-PTO_AICORE inline void pipes_idle() { pipe_barrier(PIPE_ALL); }
+PTO_AICORE static inline void drop_cache() { dcci(static_cast<PTO_GM void *>(nullptr), ENTIRE_DATA_CACHE); }
+PTO_AICORE static inline void pipes_idle() { pipe_barrier(PIPE_ALL); }
 
-PTO_AICORE inline void call(uint64_t code, uint64_t args) {
+PTO_AICORE static inline void call(uint64_t code, uint64_t args) {
     using Kernel = void (*)(PTO_GM int64_t *);
     reinterpret_cast<Kernel>(code)(reinterpret_cast<PTO_GM int64_t *>(args));
 }
 
-PTO_AICORE inline void flags_base(uint64_t address) { set_ffts_base_addr(address); }
+PTO_AICORE static inline void flags_base(uint64_t address) { set_ffts_base_addr(address); }
 
-template <typename T> PTO_AICORE inline T load(const PTO_GM T *from) {
+template <typename T> PTO_AICORE static inline T load(const PTO_GM T *from) {
     return *static_cast<const volatile PTO_GM T *>(from);
 }
-template <typename T> PTO_AICORE inline void store(PTO_GM T *to, T value) {
+template <typename T> PTO_AICORE static inline void store(PTO_GM T *to, T value) {
     *static_cast<volatile PTO_GM T *>(to) = value;
 }
 

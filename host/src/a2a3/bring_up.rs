@@ -250,7 +250,7 @@ pub(crate) fn kernels(port: &Port, blob: &Image) -> Result<Handle, A2a3Error> {
 }
 
 fn register_kernels(port: &Port, blob: &Image) -> Result<Handle, A2a3Error> {
-    let bytes = blob.bytes();
+    let bytes = blob.core_program();
     let binary = DevBinary {
         magic: MAGIC_MIX,
         version: 0,

@@ -7,7 +7,7 @@ use pto_abi::{CoreKind, FuncId, GmAddr};
 
 use crate::allocator::Owner;
 use crate::error::Error;
-use crate::fw::{BlobKernel, FlashDevice, Image, ImageError, KernelBlob};
+use crate::fw::{BlobKernel, FlashDevice, Image, ImageError, KernelBlob, Machine};
 use crate::kernel::Kernel;
 use crate::kernel::KernelCode;
 use crate::memory::Memory;
@@ -94,6 +94,12 @@ pub(crate) fn check_images(
     match (firmware.blob(), blob.blob()) {
         (_, None) => wrong(blob),
         (Some(_), _) => wrong(firmware),
+        // AICPUs are AArch64 processors beside AICores.
+        (None, Some(_))
+            if (firmware.machine, blob.machine) == (Machine::Aarch64, Machine::DavC220) =>
+        {
+            Ok(())
+        }
         (None, Some(_)) if firmware.machine != blob.machine => {
             let (firmware, kernels) = (firmware.machine, blob.machine);
             Err(Error::Image(ImageError::Machines { firmware, kernels }))

@@ -91,6 +91,7 @@ fn entry(machine: Machine, blob: &[u8], index: usize, table_end: u64) -> Option<
     let step = match machine {
         Machine::Aarch64 => 4,
         Machine::X86_64 => 1,
+        Machine::DavC220 => 64,
     };
     let at = size_of::<KernelBlobHeader>() + index * size_of::<KernelBlobEntry>();
     let bytes = blob.get(at..)?.get(..size_of::<KernelBlobEntry>())?;

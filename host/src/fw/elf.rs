@@ -2,7 +2,7 @@
 //! size of the file.
 
 use object::elf::{
-    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, EM_X86_64, ET_DYN, ET_EXEC,
+    ELFCLASS64, ELFDATA2LSB, ELFMAG, ELFOSABI_GNU, EM_AARCH64, EM_NONE, EM_X86_64, ET_DYN, ET_EXEC,
     EV_CURRENT, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, ProgramHeader64, SHF_ALLOC,
     SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_NOTE, SHT_NULL, SectionHeader64,
 };
@@ -165,6 +165,8 @@ fn check_header(header: &Header) -> Result<Machine, ImageError> {
     let machine = match number {
         EM_AARCH64 => Some(Machine::Aarch64),
         EM_X86_64 => Some(Machine::X86_64),
+        // The number of an AICore is the vendor's own: the identity says what the file is for.
+        EM_NONE => Some(Machine::DavC220),
         _ => None,
     };
     if ident.class == ELFCLASS64 && ident.data == ELFDATA2LSB && machine.is_none() {

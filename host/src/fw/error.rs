@@ -56,6 +56,14 @@ pub enum ImageError {
         /// Of the blob.
         kernels: Machine,
     },
+    /// An object of a program for AICores that no core can run.
+    #[error("'{file}': {what}")]
+    AicoreObject {
+        /// The file.
+        file: String,
+        /// Why, and what to do.
+        what: String,
+    },
     /// A field of a header has a value that no image of ours has.
     #[error(
         "{field} is {found:#x}, and must be {expected}: the file is damaged, or no image of ours"

@@ -1,4 +1,4 @@
-//! The identity of an image: the note of a firmware, or the header of a blob of kernels.
+//! The identity of an image: the note of a firmware or of a program for AICores, or the header of a blob of kernels.
 
 use bytemuck::pod_read_unaligned;
 use object::elf::{ET_DYN, ET_EXEC};
@@ -9,6 +9,7 @@ use pto_abi::fw_image::{
 use pto_abi::launch_words::FW_KIND_CANN;
 use std::mem::offset_of;
 
+use super::aicore;
 use super::blob::{self, BlobKernel};
 use super::elf::Elf;
 use crate::fw::error::ImageError;
@@ -36,15 +37,23 @@ pub(crate) fn read(elf: &Elf<'_>) -> Result<Identity, ImageError> {
     match elf.section(FW_NOTE_SECTION) {
         Some((section, note)) => {
             let offset = usize::try_from(section.offset).unwrap_or(usize::MAX);
-            let identity = of_firmware(note, offset)?;
+            let mut identity = of_firmware(note, offset)?;
             check_place(elf, identity.kind)?;
+            if identity.kind == ImageKind::Aicore {
+                identity.kernels = of_blob(elf)?.kernels;
+            } else if elf.machine == Machine::DavC220 {
+                return Err(ImageError::Machine { found: "0".to_owned() });
+            }
             Ok(identity)
         }
         // A program of a development machine is no image, whatever else it lacks.
-        None => of_blob(elf).map_err(|error| match elf.machine {
-            Machine::Aarch64 => error,
-            Machine::X86_64 => ImageError::Machine { found: elf.machine.to_string() },
-        }),
+        None => match elf.machine {
+            Machine::DavC220 => Err(ImageError::Machine { found: "0".to_owned() }),
+            Machine::Aarch64 => of_blob(elf),
+            Machine::X86_64 => {
+                of_blob(elf).map_err(|_| ImageError::Machine { found: elf.machine.to_string() })
+            }
+        },
     }
 }
 
@@ -92,6 +101,7 @@ fn kind_of(kind: [u8; 16]) -> Result<ImageKind, ImageError> {
     match kind {
         FW_KIND_VIRT => Ok(ImageKind::Virt),
         FW_KIND_CANN => Ok(ImageKind::Cann),
+        aicore::KIND => Ok(ImageKind::Aicore),
         other => Err(ImageError::UnknownKind {
             found: other.escape_ascii().to_string().replace("\\x00", ""),
         }),
@@ -142,10 +152,13 @@ fn check_place(elf: &Elf<'_>, kind: ImageKind) -> Result<(), ImageError> {
             let expected = || format!("within {:#x} to {:#x}", room.start(), room.end());
             outside.map_or(Ok(()), |part| Err(field("p_vaddr", part.address, expected())))
         }
-        ImageKind::Cann | ImageKind::Kernels if elf.file_type != ET_DYN => {
+        ImageKind::Cann | ImageKind::Kernels | ImageKind::Aicore if elf.file_type != ET_DYN => {
             Err(field("e_type", elf.file_type.into(), "3: position-independent".into()))
         }
-        ImageKind::Cann | ImageKind::Kernels => Ok(()),
+        ImageKind::Aicore if elf.section(aicore::WORKER_SECTION).is_none() => {
+            Err(damaged("it has no worker"))
+        }
+        ImageKind::Cann | ImageKind::Kernels | ImageKind::Aicore => Ok(()),
     }
 }
 

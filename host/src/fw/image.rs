@@ -6,6 +6,7 @@ use std::path::Path;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::runtime::{ABI_MAJOR, ABI_MINOR};
 
+use super::aicore::WORKER_SECTION;
 use super::blob::{self, BlobKernel, KernelBlob};
 use super::elf::{Elf, Section, Sizes};
 use super::identity;
@@ -141,7 +142,17 @@ impl Image {
     /// Its kernels, as they are copied into GM; `None`: it is not a blob.
     #[must_use]
     pub fn blob(&self) -> Option<KernelBlob> {
-        let elf = Elf::parse(&self.bytes).ok().filter(|_| self.kind == ImageKind::Kernels)?;
+        let is_blob = matches!(self.kind, ImageKind::Kernels | ImageKind::Aicore);
+        let elf = Elf::parse(&self.bytes).ok().filter(|_| is_blob)?;
         Some(KernelBlob { bytes: blob::flat(&elf), kernels: self.kernels.clone() })
+    }
+
+    /// The program that the driver loads on AICores: the worker of an image for AICores. Of a blob of kernels it is the file itself, which the
+    /// stand-in takes for a program, because its cores have a worker loop of their own.
+    #[must_use]
+    pub fn core_program(&self) -> &[u8] {
+        let elf = Elf::parse(&self.bytes).ok();
+        let worker = elf.as_ref().and_then(|elf| elf.section(WORKER_SECTION));
+        worker.map_or(&self.bytes, |(_, program)| program)
     }
 }

@@ -13,6 +13,8 @@ pub enum ImageKind {
     Cann,
     /// A blob of kernels.
     Kernels,
+    /// The program of AICores: the worker, and a blob of kernels.
+    Aicore,
 }
 
 impl ImageKind {
@@ -23,6 +25,7 @@ impl ImageKind {
             Self::Virt => "virt",
             Self::Cann => "cann",
             Self::Kernels => "kernels",
+            Self::Aicore => "aicore",
         }
     }
 
@@ -31,7 +34,7 @@ impl ImageKind {
         match self {
             Self::Virt => "virt (--device virt)",
             Self::Kernels => "virt or a2a3 (--device)",
-            Self::Cann => "a2a3 (--device a2a3)",
+            Self::Cann | Self::Aicore => "a2a3 (--device a2a3)",
         }
     }
 }
@@ -42,6 +45,7 @@ impl fmt::Display for ImageKind {
             Self::Virt => "a firmware image for virt",
             Self::Cann => "a firmware image for the CANN driver stack",
             Self::Kernels => "a blob of kernels",
+            Self::Aicore => "a program for AICores, with kernels",
         })
     }
 }
@@ -54,6 +58,8 @@ pub enum Machine {
     Aarch64,
     /// That of a development machine, on which the stand-in for an Ascend device plays one faster (docs/hardware.md).
     X86_64,
+    /// The AICores of an Ascend 910B or 910C.
+    DavC220,
 }
 
 impl Machine {
@@ -63,6 +69,7 @@ impl Machine {
         match self {
             Self::Aarch64 => "aarch64",
             Self::X86_64 => "x86_64",
+            Self::DavC220 => "dav-c220",
         }
     }
 }
@@ -72,6 +79,7 @@ impl fmt::Display for Machine {
         f.write_str(match self {
             Self::Aarch64 => "AArch64",
             Self::X86_64 => "x86-64",
+            Self::DavC220 => "dav-c220 (AICores of an Ascend 910B or 910C)",
         })
     }
 }
@@ -120,7 +128,7 @@ impl FlashDevice {
         match kind {
             ImageKind::Virt => matches!(self, Self::Virt),
             ImageKind::Kernels => true,
-            ImageKind::Cann => matches!(self, Self::A2a3),
+            ImageKind::Cann | ImageKind::Aicore => matches!(self, Self::A2a3),
         }
     }
 
@@ -129,7 +137,7 @@ impl FlashDevice {
     pub const fn of(kind: ImageKind) -> Self {
         match kind {
             ImageKind::Virt | ImageKind::Kernels => Self::Virt,
-            ImageKind::Cann => Self::A2a3,
+            ImageKind::Cann | ImageKind::Aicore => Self::A2a3,
         }
     }
 }

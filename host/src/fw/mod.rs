@@ -4,10 +4,11 @@
 //! file --inspect--> Image --verify--> (fits this host) --suits--> (fits the device) --flash--> Store
 //!   (elf.rs, identity.rs, seal.rs)    (image.rs)                                              (store.rs, disk.rs)
 //! ```
-//! An image is one of three: firmware for `virt`, firmware for the CANN driver stack, or a blob of kernels
-//! ([`ImageKind`]). A device `virt` needs a firmware and a blob; each flash makes a new [`Generation`] of the
+//! An image is one of four: firmware for `virt`, firmware for the CANN driver stack, a blob of kernels, or a program for AICores, which has such a
+//! blob and the worker loop ([`ImageKind`], `aicore` puts it together). A device `virt` needs a firmware and a blob; each flash makes a new [`Generation`] of the
 //! pair, so that a rollback brings both back.
 
+mod aicore;
 mod blob;
 mod disk;
 mod elf;
@@ -20,6 +21,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 
+pub use aicore::{AicoreKernel, AicoreWorker, pack_aicore, text_bytes};
 pub use blob::{BlobKernel, KernelBlob};
 pub use elf::{Section, Sizes};
 pub use error::{ImageError, StoreError};

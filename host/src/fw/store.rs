@@ -156,7 +156,7 @@ impl Store {
             let io = io_error("writing", &path, OLD_KEPT);
             disk::replace(&path, image.bytes(), self.write).map_err(io)?;
             let slot = match image.kind {
-                ImageKind::Kernels => &mut kernels,
+                ImageKind::Kernels | ImageKind::Aicore => &mut kernels,
                 ImageKind::Virt | ImageKind::Cann => &mut firmware,
             };
             *slot = Some(Entry {

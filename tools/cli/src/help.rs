@@ -53,7 +53,8 @@ short_examples! {
     ACL: "pto acl run -- ./program input.bin", "pto acl replay calls.txt";
     ACL_RUN: "pto acl run --virtual --seed 7 -- ./program input.bin", "pto acl run --fail aclrtMalloc:3:207001 -- ./program", "pto acl run --fail aicore-exception:2 -- ./program", "pto acl run --device virt -- ./program", "pto acl run --record calls.txt -- ./program";
     ACL_REPLAY: "pto acl replay calls.txt", "pto acl replay --virtual --seed 7 --check calls.txt";
-    FW_BUILD: "pto fw build --release";
+    FW_BUILD: "pto fw build --release", "pto fw build --image cann --aicore --pto-isa pto-isa/include --release";
+    FW_SEAL: "pto fw seal target/aicore-dav-c220";
     FW_INSPECT: "pto fw inspect firmware.img";
     FW_FLASH: "pto fw flash firmware.img kernels.img";
     FW_LIST: "pto fw list";

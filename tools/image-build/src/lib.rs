@@ -17,8 +17,10 @@ pub mod sources;
 pub mod toolchain;
 
 #[cfg(feature = "images")]
+pub use images::aicore::{AicoreBuilt, AicoreRequest, CodeSize, build_aicore, seal_aicore};
+#[cfg(feature = "images")]
 pub use images::{
-    BuildError, BuilderSource, Built, KernelSource, Platform, Profile, Request, build,
+    BuildError, BuilderSource, Built, CoreCode, KernelSource, Platform, Profile, Request, build,
 };
 #[cfg(feature = "images")]
 pub use toolchain::{Source, Toolchain, packages, stand_in};

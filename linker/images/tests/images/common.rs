@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSymbol};
 use pto_host::fw::{ImageKind, Machine};
-use pto_image_build::{Built, Platform, Profile, Request, packages, stand_in};
+use pto_image_build::{
+    AicoreBuilt, AicoreRequest, Built, Platform, Profile, Request, build_aicore, packages, stand_in,
+};
 
 const QEMU: &str = packages::QEMU_USER.name;
 /// Where Debian's cross packages have the target's libraries.
@@ -54,7 +56,7 @@ fn build_for(machine: Machine, platform: Platform, folder: Option<&Path>) -> Vec
         platform,
         machine,
         profile: match machine {
-            Machine::Aarch64 => Profile::Release,
+            Machine::Aarch64 | Machine::DavC220 => Profile::Release,
             // No device runs this code, and code for size takes less time to compile.
             Machine::X86_64 => Profile::Small,
         },
@@ -98,10 +100,30 @@ pub(crate) fn default_image(machine: Machine) -> PathBuf {
 pub(crate) fn kernels(machine: Machine) -> PathBuf {
     static BLOBS: OfMachines = [OnceLock::new(), OnceLock::new()];
     let platform = match machine {
-        Machine::Aarch64 => Platform::Virt,
+        Machine::Aarch64 | Machine::DavC220 => Platform::Virt,
         Machine::X86_64 => Platform::Cann,
     };
     of_machine(&BLOBS, machine, || find(build_for(machine, platform, None), ImageKind::Kernels))
+}
+
+/// The program of AICores, with the library's kernels in C++, built for this machine by the compiler that stands in for the vendor's; once.
+pub(crate) fn aicore() -> PathBuf {
+    static IMAGE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let home = target_folder().join("aicore-compiler");
+        stand_in::lay_out_compiler(&home).unwrap_or_else(|why| panic!("{why}"));
+        let request = AicoreRequest {
+            pto_isa: Some(root().join("aicore-kernels/aicore/this_machine")),
+            home: Some(home),
+            folder: Some(target_folder().join("aicore-of-tests")),
+            ..AicoreRequest::default()
+        };
+        match build_aicore(&request, &say).unwrap_or_else(|why| panic!("{why}")) {
+            AicoreBuilt::Image(built, _) => built.path,
+            AicoreBuilt::Tree { looked, .. } => panic!("no compiler in {looked:?}"),
+        }
+    };
+    IMAGE.get_or_init(make).clone()
 }
 
 /// The program that plays the device, of a machine.
@@ -113,8 +135,10 @@ pub(crate) fn loader(machine: Machine) -> PathBuf {
         cargo.current_dir(root());
         let (mut build, program) = match machine {
             Machine::X86_64 => stand_in::native(cargo, &target_folder()),
-            Machine::Aarch64 => stand_in::emulator(cargo, &target_folder(), triple(machine), &say)
-                .unwrap_or_else(|why| panic!("{why}")),
+            Machine::Aarch64 | Machine::DavC220 => {
+                stand_in::emulator(cargo, &target_folder(), triple(machine), &say)
+                    .unwrap_or_else(|why| panic!("{why}"))
+            }
         };
         let output = run(&mut build, BUILD_LIMIT);
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -132,7 +156,7 @@ pub(crate) fn triple(machine: Machine) -> &'static str {
 pub(crate) fn load(machine: Machine, set: &str, image: &Path, limit: Duration) -> String {
     let mut command = match machine {
         Machine::X86_64 => Command::new(loader(machine)),
-        Machine::Aarch64 => {
+        Machine::Aarch64 | Machine::DavC220 => {
             let mut command = Command::new(QEMU);
             command.args(["-L", SYSROOT]).arg(loader(machine));
             command

@@ -19,6 +19,9 @@ pub(crate) enum FwCommand {
     #[command(after_help = help::FW_BUILD)]
     /// Builds the default images, or those of a firmware crate, and seals them with a checksum
     Build(FwBuildArgs),
+    #[command(after_help = help::FW_SEAL)]
+    /// Checks what the vendor's compiler has made of a source tree for AICores, and seals it as an image
+    Seal(FwSealArgs),
     #[command(after_help = help::FW_INSPECT)]
     /// Shows the contents of an image, and whether this host can use it (exit code 1 if it cannot)
     Inspect(FwInspectArgs),
@@ -38,6 +41,7 @@ impl FwCommand {
     pub(crate) const fn json(&self) -> bool {
         match self {
             Self::Build(args) => args.json,
+            Self::Seal(args) => args.json,
             Self::Inspect(args) => args.json,
             Self::Flash(args) => args.json,
             Self::List(args) => args.json,
@@ -78,6 +82,17 @@ pub(crate) struct FwBuildArgs {
     /// A folder of headers for the kernels; may be given several times
     #[arg(long = "kernel-include", value_name = "FOLDER", requires = "kernels")]
     pub(crate) kernel_includes: Vec<PathBuf>,
+    /// Builds the program of AICores, too, for --image cann: the worker and the kernels, with CANN's compiler (`ccec`, below $ASCEND_HOME_PATH). Without
+    /// the compiler it writes the source tree, which builds elsewhere with cmake; `pto fw seal` takes what comes out
+    #[arg(long, conflicts_with_all = ["crate_folder", "tracing"])]
+    pub(crate) aicore: bool,
+    /// The folder of PTO-ISA's headers, with pto/pto-inst.hpp, for --aicore
+    #[arg(long, value_name = "FOLDER", requires = "aicore")]
+    pub(crate) pto_isa: Option<PathBuf>,
+    /// Where --aicore writes the source tree
+    /// [default: aicore-dav-c220 in cargo's target folder]
+    #[arg(long, value_name = "FOLDER", requires = "aicore")]
+    pub(crate) aicore_sources: Option<PathBuf>,
     /// Features of the crate, separated by commas. The default image of virt can leave parts out: `without-streaming`
     /// (tensormap_and_ringbuffer), `without-examples` (their builders), `without-sessions`, `without-locked` (the locked
     /// strategy of fanout)
@@ -126,6 +141,15 @@ pub(crate) enum CompilerSource {
     Rustup,
     /// From Debian's packages, which are kept in $XDG_CACHE_HOME/pto or ~/.cache/pto
     Debian,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FwSealArgs {
+    /// The source tree that `pto fw build --image cann --aicore` has written, with what was built in it
+    pub(crate) folder: PathBuf,
+    /// Answers with one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

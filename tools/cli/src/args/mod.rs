@@ -33,7 +33,7 @@ pub(crate) use comm::{CommArgs, CommBenchArgs, CommCommand, CommScalingArgs};
 pub(crate) use device::DeviceChoice;
 pub(crate) use fw::{
     CompilerSource, FlashTarget, FwArgs, FwBuildArgs, FwCommand, FwFlashArgs, FwInspectArgs,
-    FwListArgs, FwMachine, FwPlatform, FwRollbackArgs,
+    FwListArgs, FwMachine, FwPlatform, FwRollbackArgs, FwSealArgs,
 };
 pub(crate) use migrate::MigrateArgs;
 pub(crate) use ptop::{

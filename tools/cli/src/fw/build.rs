@@ -1,18 +1,20 @@
 //! `pto fw build`: makes images.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use pto_host::fw::{ImageKind, Machine, Tracing};
 use pto_image_build::{
-    BuildError, BuilderSource, Built, KernelSource, Platform, Profile, Request, Source,
+    AicoreBuilt, AicoreRequest, BuildError, BuilderSource, Built, CodeSize, CoreCode, KernelSource,
+    Platform, Profile, Request, Source,
 };
 use serde_json::json;
 
-use crate::args::{CompilerSource, FwBuildArgs, FwMachine, FwPlatform};
+use crate::args::{CompilerSource, FwBuildArgs, FwMachine, FwPlatform, FwSealArgs};
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::output::answer;
-use crate::text::{bytes, table};
+use crate::text::{bytes, grouped, table};
 
 /// Builds, and says what came out.
 pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
@@ -30,6 +32,9 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
             "--machine x86-64 is for images that the stand-in for CANN runs; add --image cann",
         ));
     }
+    if args.aicore && args.image != FwPlatform::Cann {
+        return Err(Failure::usage("--aicore is for an Ascend device: add --image cann"));
+    }
     let kernel = |text: &String| {
         let usage = || {
             Failure::usage(format!(
@@ -38,6 +43,14 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         };
         KernelSource::parse(text).ok_or_else(usage)
     };
+    let kernels: Vec<_> = args.kernels.iter().map(kernel).collect::<Result<_, _>>()?;
+    let aicore = args.aicore.then(|| AicoreRequest {
+        pto_isa: args.pto_isa.clone(),
+        kernels: kernels.clone(),
+        kernel_includes: args.kernel_includes.clone(),
+        home: None,
+        folder: args.aicore_sources.clone(),
+    });
     let request = Request {
         machine,
         platform: match args.image {
@@ -46,8 +59,9 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         },
         crate_folder: args.crate_folder.clone(),
         builders: args.builders.iter().map(|text| BuilderSource::parse(text)).collect(),
-        kernels: args.kernels.iter().map(kernel).collect::<Result<_, _>>()?,
+        kernels: if args.aicore { Vec::new() } else { kernels },
         kernel_includes: args.kernel_includes.clone(),
+        core_code: if args.aicore { CoreCode::Aicore } else { CoreCode::Blob },
         profile: match (args.release, args.small) {
             (_, true) => Profile::Small,
             (true, false) => Profile::Release,
@@ -69,18 +83,99 @@ pub(crate) fn build(args: &FwBuildArgs) -> Result<Exit, Failure> {
         BuildError::Cargo { .. } if has_own_sources => Failure::usage(error),
         error => error.into(),
     })?;
-    let as_json = || -> serde_json::Value {
-        let image = |built: &Built| {
-            json!({
-                "file": built.path.display().to_string(),
-                "kind": built.image.kind.name(),
-                "build_id": built.image.build_id,
-                "bytes": built.image.bytes().len(),
-            })
-        };
-        json!({ "images": built.iter().map(image).collect::<Vec<_>>() })
+    let Some(aicore) = aicore else {
+        return answer(Form::from(args.json), Exit::Pass, || text(&built), || as_json(&built));
     };
-    answer(Form::from(args.json), Exit::Pass, || text(&built), as_json)
+    let of_cores = pto_image_build::build_aicore(&aicore, &say).map_err(of_user)?;
+    say_aicore(built, of_cores, args.json)
+}
+
+/// Seals what was built of a source tree.
+pub(crate) fn seal(args: &FwSealArgs) -> Result<Exit, Failure> {
+    let (image, sizes) = pto_image_build::seal_aicore(&args.folder).map_err(of_user)?;
+    say_aicore(Vec::new(), AicoreBuilt::Image(Box::new(image), sizes), args.json)
+}
+
+/// Sources for AICores are the user's: his kernels, his compiler, his tree.
+fn of_user(error: BuildError) -> Failure {
+    match error {
+        BuildError::Compiler { .. }
+        | BuildError::Image { .. }
+        | BuildError::Kernel(_)
+        | BuildError::Manifest { .. }
+        | BuildError::Occupied(_)
+        | BuildError::PtoIsa { .. } => Failure::usage(error),
+        error => error.into(),
+    }
+}
+
+/// Says what came of the firmware and of the program of AICores.
+fn say_aicore(mut built: Vec<Built>, of_cores: AicoreBuilt, json: bool) -> Result<Exit, Failure> {
+    let (sizes, tree) = match of_cores {
+        AicoreBuilt::Image(image, sizes) => {
+            built.push(*image);
+            (sizes, None)
+        }
+        AicoreBuilt::Tree { folder, looked } => (Vec::new(), Some((folder, looked))),
+    };
+    let as_text = || match &tree {
+        None => format!("{}\n{}", sizes_text(&sizes), text(&built)),
+        Some((folder, looked)) => format!("{}\n{}", tree_text(folder, looked), text(&built)),
+    };
+    let with_aicore = || {
+        let mut value = as_json(&built);
+        let object = |one: &CodeSize| json!({ "name": one.name, "kind": one.kind, "text_bytes": one.text_bytes });
+        let paths = |paths: &[PathBuf]| -> Vec<String> {
+            paths.iter().map(|path| path.display().to_string()).collect()
+        };
+        value["aicore"] = json!({
+            "sources": tree.as_ref().map(|(folder, _)| folder.display().to_string()),
+            "looked_for_compiler": tree.as_ref().map_or_else(Vec::new, |(_, looked)| paths(looked)),
+            "objects": sizes.iter().map(object).collect::<Vec<_>>(),
+        });
+        value
+    };
+    answer(Form::from(json), Exit::Pass, as_text, with_aicore)
+}
+
+fn sizes_text(sizes: &[CodeSize]) -> String {
+    let row = |one: &CodeSize| {
+        vec![
+            one.name.clone(),
+            one.kind.to_owned(),
+            format!("{} bytes of code", grouped(one.text_bytes)),
+        ]
+    };
+    table(&sizes.iter().map(row).collect::<Vec<_>>(), &[2])
+}
+
+fn tree_text(folder: &Path, looked: &[PathBuf]) -> String {
+    let looked = match looked {
+        [] => "ASCEND_HOME_PATH is not set".to_owned(),
+        places => {
+            let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
+            format!("looked for {}", places.join(", "))
+        }
+    };
+    let folder = folder.display();
+    format!(
+        "There is no compiler for AICores here ({looked}): their program was not built.\n\
+         Its sources are in {folder}. Where CANN and PTO-ISA are:\n  \
+         cmake -S {folder} -B build -DPTO_ISA=FOLDER && cmake --build build --parallel\n\
+         Then, here: pto fw seal {folder}\n"
+    )
+}
+
+fn as_json(built: &[Built]) -> serde_json::Value {
+    let image = |built: &Built| {
+        json!({
+            "file": built.path.display().to_string(),
+            "kind": built.image.kind.name(),
+            "build_id": built.image.build_id,
+            "bytes": built.image.bytes().len(),
+        })
+    };
+    json!({ "images": built.iter().map(image).collect::<Vec<_>>() })
 }
 
 /// The default images of the device `virt`, as they are shipped.
@@ -109,7 +204,8 @@ fn text(built: &[Built]) -> String {
     };
     let files = table(&built.iter().map(row).collect::<Vec<_>>(), &[1]);
     let paths: Vec<_> = built.iter().map(|built| built.path.display().to_string()).collect();
-    let device = match built.iter().any(|built| built.image.kind == ImageKind::Cann) {
+    let is_of_cann = |kind| matches!(kind, ImageKind::Cann | ImageKind::Aicore);
+    let device = match built.iter().any(|built| is_of_cann(built.image.kind)) {
         true => "a2a3",
         false => "virt",
     };

@@ -94,8 +94,10 @@ fn images_of(
             "{} has no image: building the default one, and flashing it",
             device.name()
         ));
-        let machine =
-            firmware.as_ref().or(kernels.as_ref()).map_or_else(Machine::default, |one| one.machine);
+        let machine = firmware.as_ref().or(kernels.as_ref());
+        // Beside a program for AICores the firmware is that of AICPUs.
+        let machine = machine.map(|image| image.machine).filter(|one| *one != Machine::DavC220);
+        let machine = machine.unwrap_or_default();
         let mut made: Vec<Image> =
             build(&missing, machine)?.into_iter().map(|built| built.image).collect();
         made.retain(|image| missing.contains(&image.kind));

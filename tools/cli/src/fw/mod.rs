@@ -11,6 +11,7 @@ use crate::errors::{Exit, Failure};
 pub(crate) fn fw(args: &FwArgs) -> Result<Exit, Failure> {
     match &args.command {
         FwCommand::Build(args) => build::build(args),
+        FwCommand::Seal(args) => build::seal(args),
         FwCommand::Inspect(args) => inspect::inspect(args),
         FwCommand::Flash(args) => flashed::flash(args),
         FwCommand::List(args) => flashed::list(args),

@@ -2,6 +2,7 @@
 
 mod a2a3;
 mod acl;
+mod aicore;
 mod bad_files;
 mod bad_requests;
 mod budgets;

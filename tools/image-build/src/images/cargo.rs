@@ -12,7 +12,7 @@ use pto_host::abi::CoreKind;
 use pto_host::fw::{Machine, Tracing};
 
 use super::error::BuildError;
-use super::request::{BuilderSource, KernelSource, Platform, Profile, Request};
+use super::request::{BuilderSource, CoreCode, KernelSource, Platform, Profile, Request};
 
 /// The profiles of firmware images, said in full, so that they hold in any workspace.
 /// Those that are shipped are without debug information, also that of the standard library; symbols stay.
@@ -96,8 +96,9 @@ impl Job {
             is_firmware: true,
             what: IMAGES.to_owned(),
         };
-        // The blob that `virt` has is that of a real device as well.
-        if (request.platform, request.machine) == (Platform::Cann, Machine::Aarch64) {
+        // The blob that `virt` has is that of the stand-in for AArch64 as well.
+        let has_blob = request.machine == Machine::X86_64 && request.core_code == CoreCode::Blob;
+        if request.platform == Platform::Cann && !has_blob {
             return Ok(vec![firmware]);
         }
         let is_field = !request.kernels.is_empty();
@@ -201,7 +202,7 @@ fn named_kernels(value: &serde_json::Value) -> Result<Vec<String>, String> {
 }
 
 /// The folder of the workspace that this program was built from.
-fn sources() -> PathBuf {
+pub(super) fn sources() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
@@ -268,9 +269,9 @@ impl Job {
         };
         // An image for size is built in the folder of one for speed, with which it shares its macros.
         let name = match (self.profile, machine) {
-            (Profile::Release | Profile::Small, Machine::Aarch64) => "firmware",
+            (Profile::Release | Profile::Small, Machine::Aarch64 | Machine::DavC220) => "firmware",
             (Profile::Release | Profile::Small, Machine::X86_64) => "firmware-native",
-            (Profile::Checked, Machine::Aarch64) => "firmware-checked",
+            (Profile::Checked, Machine::Aarch64 | Machine::DavC220) => "firmware-checked",
             (Profile::Checked, Machine::X86_64) => "firmware-native-checked",
         };
         (name, settings, level)

@@ -1,11 +1,12 @@
 //! The errors of building an image.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::toolchain::ToolError;
 use pto_host::fw::ImageError;
 
+use super::aicore::PTO_ISA_HEADER;
 use super::request::Platform;
 
 /// Why there is no image.
@@ -38,6 +39,28 @@ pub enum BuildError {
     /// A kernel in C++ that cannot be.
     #[error("{0}")]
     Kernel(String),
+    /// The headers of PTO-ISA are not there.
+    #[error(
+        "kernels for AICores need the headers of PTO-ISA, and {}: name the folder with {PTO_ISA_HEADER} by --pto-isa",
+        no_headers(.folder.as_deref())
+    )]
+    PtoIsa {
+        /// The folder that was named.
+        folder: Option<PathBuf>,
+    },
+    /// The compiler for AICores, or its linker, refuses a file.
+    #[error("'{file}' cannot be built for AICores: {how}")]
+    Compiler {
+        /// The source, or what was to be linked.
+        file: String,
+        /// What the program says, and how it was called.
+        how: String,
+    },
+    /// A folder for a source tree that has something else in it.
+    #[error(
+        "'{0}' has files in it that are no source tree for AICores: name another folder, or an empty one"
+    )]
+    Occupied(PathBuf),
     /// cargo fails.
     #[error("cargo cannot build {what}: see its messages above ({how})")]
     Cargo {
@@ -72,6 +95,13 @@ pub enum BuildError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+fn no_headers(folder: Option<&Path>) -> String {
+    folder.map_or_else(
+        || "no folder of them was named".to_owned(),
+        |folder| format!("'{}' has none", folder.display()),
+    )
 }
 
 const fn hint(platform: Platform) -> &'static str {

@@ -4,7 +4,9 @@
 //! Request --Toolchain::provide--> rustup's target, or Debian's packages in a cache   toolchain
 //!         --cargo--> ELF files --seal--> Built, in turns                             cargo.rs, turn.rs
 //! ```
+//! The program of AICores takes another compiler: [`aicore`].
 
+pub(crate) mod aicore;
 mod cargo;
 mod error;
 mod request;
@@ -20,7 +22,7 @@ use pto_host::fw::{Image, ImageKind, seal};
 use crate::toolchain::{Toolchain, packages};
 
 pub use error::BuildError;
-pub use request::{BuilderSource, KernelSource, Platform, Profile, Request};
+pub use request::{BuilderSource, CoreCode, KernelSource, Platform, Profile, Request};
 
 /// The func ids of kernels are below: the last one of all is that of tasks without a kernel.
 const FUNC_IDS: usize = MAX_FUNC_ID - 1;
@@ -86,14 +88,22 @@ fn check_builders(request: &Request) -> Result<(), BuildError> {
 }
 
 fn check_kernels(request: &Request) -> Result<(), BuildError> {
-    let kernels = &request.kernels;
-    if kernels.is_empty() {
+    if request.kernels.is_empty() {
         return Ok(());
     }
-    let wrong = |what: String| Err(BuildError::Kernel(what));
     if request.crate_folder.is_some() || request.platform != Platform::Virt {
-        return wrong("kernels in C++ are for the default image of virt".to_owned());
+        return Err(BuildError::Kernel(
+            "kernels in C++ are for the default image of virt, or for AICores (--image cann --aicore)".to_owned(),
+        ));
     }
+    check_kernel_names(&request.kernels)?;
+    packages::CROSS_CXX.need()?;
+    Ok(())
+}
+
+/// Refuses kernels that a blob cannot hold: func ids, names and files.
+fn check_kernel_names(kernels: &[KernelSource]) -> Result<(), BuildError> {
+    let wrong = |what: String| Err(BuildError::Kernel(what));
     for (index, kernel) in kernels.iter().enumerate() {
         let KernelSource { func_id, name, path, function, .. } = kernel;
         if usize::try_from(*func_id).map_or(true, |func_id| func_id >= FUNC_IDS) {
@@ -126,7 +136,6 @@ fn check_kernels(request: &Request) -> Result<(), BuildError> {
             ));
         }
     }
-    packages::CROSS_CXX.need()?;
     Ok(())
 }
 
@@ -149,12 +158,21 @@ fn finish(artifact: &Path, variant: &[String]) -> Result<Built, BuildError> {
     seal(&mut file).map_err(refused)?;
     let extension = extension(variant);
     let path = artifact.with_extension(&extension);
-    // Renamed to its place: somebody may run what stands there.
-    let beside = artifact.with_extension(format!("{extension}.{}.new", std::process::id()));
-    std::fs::write(&beside, &file).map_err(io(&beside))?;
-    std::fs::rename(&beside, &path).map_err(io(&path))?;
+    write_whole(&path, &file)?;
     let image = Image::read(&path).map_err(refused)?;
     Ok(Built { path, image })
+}
+
+/// Writes a file beside its place, and renames it: somebody may run what stands there.
+fn write_whole(path: &Path, file: &[u8]) -> Result<(), BuildError> {
+    let extension = path.extension().unwrap_or_default().to_string_lossy();
+    let beside = path.with_extension(format!("{extension}.{}.new", std::process::id()));
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |source| BuildError::File { path, source }
+    };
+    std::fs::write(&beside, file).map_err(io(&beside))?;
+    std::fs::rename(&beside, path).map_err(io(path))
 }
 
 /// What the name of an image ends with: its variant and `img`. cargo puts what it builds with a feature where it puts what it builds without; an image

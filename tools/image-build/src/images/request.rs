@@ -22,7 +22,8 @@ impl Request {
     pub const fn triple(&self) -> &'static str {
         match (self.platform, self.machine) {
             (Platform::Virt, _) => toolchain::BARE_METAL,
-            (Platform::Cann, Machine::Aarch64) => toolchain::LINUX,
+            // AICPUs are AArch64 processors beside AICores.
+            (Platform::Cann, Machine::Aarch64 | Machine::DavC220) => toolchain::LINUX,
             (Platform::Cann, Machine::X86_64) => toolchain::DEVELOPMENT,
         }
     }
@@ -40,6 +41,16 @@ pub enum Profile {
     Small,
 }
 
+/// Which kernels an image for CANN brings with it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoreCode {
+    /// A blob of the firmware's machine, for the stand-in's cores.
+    #[default]
+    Blob,
+    /// None: the program of AICores is built beside it ([`build_aicore`](super::aicore::build_aicore)).
+    Aicore,
+}
+
 /// What to build.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -55,6 +66,8 @@ pub struct Request {
     pub kernels: Vec<KernelSource>,
     /// Folders of headers for them, beside ours and their own.
     pub kernel_includes: Vec<PathBuf>,
+    /// Which kernels an image for CANN brings with it.
+    pub core_code: CoreCode,
     /// How.
     pub profile: Profile,
     /// Which compiler.

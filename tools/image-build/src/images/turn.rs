@@ -26,6 +26,13 @@ pub(crate) fn take(
     Turn::of_file(target, &format!("{}-{profile}.lock", request.triple()), say)
 }
 
+/// Waits for the turn to write and build the source tree in `folder`.
+pub(crate) fn of_tree(folder: &Path, say: &dyn Fn(&str)) -> Result<Turn, BuildError> {
+    let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    Turn::of_file(above.unwrap_or(Path::new(".")), &format!("{name}.lock"), say)
+}
+
 impl Turn {
     fn of_file(folder: &Path, name: &str, say: &dyn Fn(&str)) -> Result<Self, BuildError> {
         let path = folder.join(name);

@@ -32,6 +32,13 @@ pub const CC: Program =
 /// The C++ compiler of this machine.
 pub const CXX: Program =
     Program { name: "c++", packages: "g++", purpose: "compiles C++ programs", file: "" };
+/// Builds the source tree for AICores where the vendor's compiler is.
+pub const CMAKE: Program = Program {
+    name: "cmake",
+    packages: "cmake make",
+    purpose: "builds the sources for AICores",
+    file: "/usr/bin/make",
+};
 /// Callgrind.
 pub const VALGRIND: Program = Program {
     name: "valgrind",

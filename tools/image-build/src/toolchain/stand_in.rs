@@ -4,6 +4,7 @@
 //! ```text
 //! FOLDER/lib64/libacl_rt.so, libruntime.so, libascend_hal.so -> libpto_cann_stand_in.so
 //! FOLDER/bin/aarch64/pto-cann-emulator, FOLDER/bin/x86_64/pto-cann-emulator
+//! FOLDER/bin/ccec, ld.lld -> tools/cann-device/compiler       stand in for the compiler for AICores
 //! ```
 
 use std::fs;
@@ -18,6 +19,8 @@ use super::{DEVELOPMENT, LINUX, ToolError, packages};
 pub const LIBRARY: &str = "libpto_cann_stand_in.so";
 /// The names of the vendor's.
 pub const NAMES: [&str; 3] = ["libacl_rt.so", "libruntime.so", "libascend_hal.so"];
+/// The vendor's compiler and linker, of which scripts of `tools/cann-device/compiler` take the places.
+pub const COMPILERS: [&str; 2] = ["ccec", "ld.lld"];
 /// The program that plays the device.
 const EMULATOR: &str = "pto-cann-emulator";
 /// The package with both.
@@ -62,7 +65,16 @@ pub fn native(mut cargo: Command, target_folder: &Path) -> (Command, PathBuf) {
     (cargo, target_folder.join("debug").join(EMULATOR))
 }
 
-/// Lays the folder out: links to the library, and to an emulator for each target. What others use at the same time is replaced at once.
+/// Puts links to the compiler that stands in for that of AICores into a folder.
+///
+/// # Errors
+/// A file that is missing, or a folder that cannot be written.
+pub fn lay_out_compiler(folder: &Path) -> std::io::Result<()> {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cann-device/compiler");
+    COMPILERS.iter().try_for_each(|name| link(&scripts.join(name), &folder.join("bin").join(name)))
+}
+
+/// Lays the folder out: links to the library, to an emulator for each target, and to the compiler. What others use at the same time is replaced at once.
 ///
 /// # Errors
 /// A file that is missing, or a folder that cannot be written.
@@ -78,7 +90,7 @@ pub fn lay_out(
         let machine = triple.split('-').next().unwrap_or(triple);
         link(program, &folder.join("bin").join(machine).join(EMULATOR))?;
     }
-    Ok(())
+    lay_out_compiler(folder)
 }
 
 /// Puts a link to a file in place.

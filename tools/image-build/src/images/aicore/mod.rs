@@ -1,0 +1,164 @@
+//! The program of AICores: a source tree, what the vendor's compiler makes of it, and the image.
+//!
+//! ```text
+//! tree.rs      the sources of worker and kernels, CMakeLists.txt, aicore.json
+//! steps.rs     which tool is called for which file, with which flags: for the build here and for CMakeLists.txt
+//! compiler.rs  finds `ccec` and `ld.lld`, and makes the steps
+//! manifest.rs  aicore.json: what the tree is of, and which files an image is made of
+//!
+//! tree --compiler there: steps--> out/*.elf --seal--> DIR/aicore.img
+//!      --no compiler--> the tree as it is; cmake makes the steps elsewhere, and `pto fw seal DIR` the image
+//! ```
+
+mod compiler;
+mod manifest;
+mod steps;
+mod tree;
+
+use std::path::{Path, PathBuf};
+
+use pto_host::abi::limits::MAX_FUNC_ID;
+use pto_host::fw::{AicoreKernel, AicoreWorker, Image, pack_aicore, text_bytes};
+
+use super::error::BuildError;
+use super::request::{KernelSource, Request};
+use super::{Built, cargo, check_kernel_names, turn};
+use compiler::Compiler;
+use manifest::Manifest;
+pub(super) use steps::PTO_ISA_HEADER;
+
+/// What to build of the program of AICores.
+#[derive(Clone, Debug, Default)]
+pub struct AicoreRequest {
+    /// The folder with `pto/pto-inst.hpp`, PTO-ISA's headers. Kernels of the library need it.
+    pub pto_isa: Option<PathBuf>,
+    /// Kernels in C++ instead of those of the library: each a file with a function `kernel_entry`.
+    pub kernels: Vec<KernelSource>,
+    /// Folders of headers for them.
+    pub kernel_includes: Vec<PathBuf>,
+    /// The folder of the compiler; `None`: `$ASCEND_HOME_PATH`.
+    pub home: Option<PathBuf>,
+    /// Where the source tree goes; `None`: `aicore-dav-c220` where cargo puts what it builds.
+    pub folder: Option<PathBuf>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum AicoreBuilt {
+    /// A sealed image, and the bytes of code of each object, the worker's first.
+    Image(Box<Built>, Vec<CodeSize>),
+    /// No compiler was found: the source tree is complete, and is built elsewhere.
+    Tree {
+        /// The folder.
+        folder: PathBuf,
+        /// Where the compiler was looked for.
+        looked: Vec<PathBuf>,
+    },
+}
+
+/// The code of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSize {
+    /// The kernel, or `worker`.
+    pub name: String,
+    /// The kind of core: `aic`, `aiv`, or both for the worker.
+    pub kind: &'static str,
+    /// Bytes in `.text`.
+    pub text_bytes: u64,
+}
+
+/// Writes the source tree, and where the vendor's compiler is, builds it and seals what comes out. Tells `say` what it does.
+///
+/// # Errors
+/// `NoSources`, `Kernel`, `PtoIsa`; `Compiler` with its messages; `Image` for an object that no core can run; `File`.
+pub fn build_aicore(
+    request: &AicoreRequest,
+    say: &dyn Fn(&str),
+) -> Result<AicoreBuilt, BuildError> {
+    check_kernel_names(&request.kernels)?;
+    if let Some(other) = request.kernels.iter().find(|one| one.function != KernelSource::FUNCTION) {
+        return Err(BuildError::Kernel(format!(
+            "'{}': a core begins at kernel_entry, and not at {}: write the kernel with PTO_KERNEL of kernel.h",
+            other.path.display(),
+            other.function
+        )));
+    }
+    let folder = match &request.folder {
+        Some(folder) => folder.clone(),
+        None => cargo::target_folder(&Request::default())?.join("aicore-dav-c220"),
+    };
+    let _turn = turn::of_tree(&folder, say)?;
+    let manifest = tree::write(request, &folder)?;
+    say(&format!("the sources for AICores are in {}", folder.display()));
+    match Compiler::find(request.home.as_deref()) {
+        Err(looked) => Ok(AicoreBuilt::Tree { folder, looked }),
+        Ok(compiler) => {
+            let pto_isa = pto_isa_of(request)?;
+            say(&format!("compiling them with {}", compiler.name()));
+            compiler.make(&folder, &steps::all(&manifest), pto_isa.as_deref())?;
+            let (built, sizes) = seal_aicore(&folder)?;
+            Ok(AicoreBuilt::Image(Box::new(built), sizes))
+        }
+    }
+}
+
+/// The folder of PTO-ISA's headers, whole; `None`: no kernel needs it.
+fn pto_isa_of(request: &AicoreRequest) -> Result<Option<PathBuf>, BuildError> {
+    match &request.pto_isa {
+        None if request.kernels.is_empty() => Err(BuildError::PtoIsa { folder: None }),
+        None => Ok(None),
+        Some(folder) if folder.join(PTO_ISA_HEADER).is_file() => {
+            let io = |source| BuildError::File { path: folder.clone(), source };
+            folder.canonicalize().map(Some).map_err(io)
+        }
+        Some(folder) => Err(BuildError::PtoIsa { folder: Some(folder.clone()) }),
+    }
+}
+
+/// Seals what a build of a source tree has made: checks worker and kernels, and writes `aicore.img` into the tree.
+///
+/// # Errors
+/// `Manifest`: it is no source tree, or one of another release. `File`: a file of the build is missing. `Image`: which object no core can run, and why.
+pub fn seal_aicore(folder: &Path) -> Result<(Built, Vec<CodeSize>), BuildError> {
+    let manifest = Manifest::read(folder)?;
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read(&path).map_err(|source| BuildError::File { path, source })
+    };
+    let worker = read(&manifest.worker)?;
+    let objects =
+        manifest.kernels.iter().map(|kernel| read(&kernel.file)).collect::<Result<Vec<_>, _>>()?;
+    let kernels: Vec<_> = manifest
+        .kernels
+        .iter()
+        .zip(&objects)
+        .map(|(kernel, object)| AicoreKernel {
+            name: &kernel.name,
+            func_id: kernel.func_id,
+            kind: kernel.kind,
+            file: &kernel.file,
+            object,
+        })
+        .collect();
+    let of_worker = AicoreWorker { file: &manifest.worker, object: &worker };
+    let path = folder.join("aicore.img");
+    let refused = |error| BuildError::Image { path: folder.to_path_buf(), error };
+    let file = pack_aicore(&of_worker, &kernels).map_err(refused)?;
+    super::write_whole(&path, &file)?;
+    let image =
+        Image::read(&path).map_err(|error| BuildError::Image { path: path.clone(), error })?;
+    let size = |object: &[u8]| text_bytes(object).unwrap_or(0);
+    let mut sizes =
+        vec![CodeSize { name: "worker".to_owned(), kind: "aic, aiv", text_bytes: size(&worker) }];
+    sizes.extend(manifest.kernels.iter().zip(&objects).map(|(kernel, object)| CodeSize {
+        name: kernel.name.clone(),
+        kind: kernel.kind.name(),
+        text_bytes: size(object),
+    }));
+    Ok((Built { path, image }, sizes))
+}
+
+/// Whether a func id can be that of a kernel.
+fn is_func_id(id: u32) -> bool {
+    usize::try_from(id).is_ok_and(|id| id < MAX_FUNC_ID - 1)
+}
