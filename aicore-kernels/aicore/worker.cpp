@@ -218,8 +218,12 @@ PTO_AICORE void leave(Core &core) {
     machine::status(PTO_STATUS_EXITED);
 }
 
-/* Before the core is in service: answers a greeting that it has not answered. */
+/* Before the core is in service: answers a greeting that it has not answered. The doorbell is 0 from the launch on until AICPU has opened the window, and
+ * the core writes no status before that. A greeting may be older than the launch: then AICPU rings again. */
 PTO_AICORE Step wait_for_greeting(Core &core) {
+    if (machine::doorbell() == 0) {
+        return IDLE;
+    }
     fresh(&core.lines->scheduler);
     const uint32_t epoch = load(&core.lines->scheduler.aicpu_ready);
     if (epoch == core.answered) {

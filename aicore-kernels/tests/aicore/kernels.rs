@@ -8,7 +8,8 @@ use std::process::Command;
 
 use pto_aicore_kernels::library::{Extents, LIBRARY, LibraryKernel};
 
-use super::pipes::{PIPE_CALLS, PipeCalls, PipeModel, watch};
+use super::costs::assert_golden;
+use super::pipes::{PIPE_CALLS, PipeCalls, PipeModel, SPACES, watch};
 
 /// Kernels whose sums are in another order, and the largest error that this may make.
 const IN_ANOTHER_ORDER: &[(&str, f32)] = &[
@@ -257,20 +258,25 @@ fn check(folder: &Path, kernel: &LibraryKernel, out: &Path) -> Result<Vec<PipeMo
 #[test]
 fn kernels_leave_the_same_bytes_and_their_pipes_are_in_order() {
     let out = tempfile::tempdir().expect("a folder");
-    let mut wrong = Vec::new();
+    let (mut wrong, mut rows) = (Vec::new(), String::new());
     for kernel in LIBRARY.iter().filter(|kernel| !NOT_IN_CPP.contains(&kernel.name)) {
         match check(&sources(), kernel, out.path()) {
             Err(why) => wrong.push(why),
             Ok(pipes) => {
-                let used = pipes.iter().flat_map(|pipes| &pipes.used[1..]).max().unwrap_or(&0);
-                println!(
-                    "{}: {} instructions, {used} bytes of a local memory",
-                    kernel.name, pipes[0].instructions
-                );
+                rows.push_str(&format!("{}: {}\n", kernel.name, takes(&pipes)));
             }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_golden("kernels.txt", &rows);
+}
+
+/// Instructions on tiles of the first call, and the most bytes of each local memory.
+fn takes(calls: &[PipeModel]) -> String {
+    let most = |space: usize| calls.iter().map(|pipes| pipes.used[space]).max().unwrap_or(0);
+    let memories = SPACES.iter().enumerate().skip(1).filter(|(space, _)| most(*space) > 0);
+    let memories = memories.map(|(space, (name, _))| format!(", {name} {} bytes", most(space)));
+    format!("{} instructions{}", calls[0].instructions, memories.collect::<String>())
 }
 
 /// Statements that order pipes, and a kernel that runs each: taken out, alone and with the statement that answers it, the model finds it.

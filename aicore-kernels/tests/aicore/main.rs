@@ -1,7 +1,7 @@
 //! The worker loop in C++ beside the one in Rust: both are given the same dispatches, and the same is seen of both: every status, every call with
 //! its arguments, every line that they leave in GM.
 //!
-//! The cache of the core is modelled ([`model`]): a core sees old bytes until it makes a line fresh, loses what it does not write back, and writes
+//! The cache of the core is modelled ([`model`], [`cache`]): a core sees old bytes until it makes a line fresh, loses what it does not write back, and writes
 //! whole lines. The kernels in C++ are compared with those in Rust ([`kernels`]), on a model of the core's pipes ([`pipes`]). Every access of the loop is taken out once ([`mutants`]), and each time the comparison fails.
 
 #![expect(
@@ -9,6 +9,9 @@
     reason = "addresses and small numbers of these tests fit"
 )]
 
+#[path = "../../../tools/cann-device/src/emulator/cache.rs"]
+mod cache;
+mod costs;
 mod dialect;
 mod kernels;
 mod library;

@@ -1,7 +1,6 @@
 //! One core with its registers and a cache that nobody keeps coherent, and the AICPU that gives it work.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::handshake::{
@@ -9,9 +8,10 @@ use pto_abi::handshake::{
 };
 use pto_abi::sync::Ordering;
 
+use super::cache::{Cache, LINE, Line, line_of};
+use super::costs::Counts;
 use super::script::{Act, Script, Seen, Task};
 
-const LINE: u64 = 64;
 /// What a worker and its calls take of the stack at most.
 const STACK_BYTES: u64 = 1 << 16;
 /// Looks at nothing new after which a loop is stuck.
@@ -66,6 +66,10 @@ impl Gm {
         unsafe { at.write(byte) }
     }
 
+    fn line(&self, address: u64) -> Line {
+        std::array::from_fn(|at| self.read(address + at as u64))
+    }
+
     pub(crate) fn word(&self, address: u64) -> u64 {
         u64::from_le_bytes(std::array::from_fn(|at| self.read(address + at as u64)))
     }
@@ -91,12 +95,16 @@ pub(crate) struct Model {
     idle: u32,
     looks: u32,
     rung: u32,
+    /// Whether AICPU has rung since the launch of the core.
+    is_open: bool,
     last_id: u32,
     status: u32,
     ticks: u64,
     pipes_busy: bool,
-    cache: BTreeMap<u64, [u8; 64]>,
+    cache: Cache,
     pub(crate) seen: Vec<Seen>,
+    /// The operations of the loop, by their names.
+    pub(crate) counts: Counts,
 }
 
 impl Model {
@@ -105,7 +113,7 @@ impl Model {
         let gm = Gm::new();
         // An earlier launch has left its lines in the cache: what stands in GM was written since.
         let lines = (gm.start()..gm.end()).step_by(LINE as usize);
-        let cache = lines.map(|line| (line, [0; 64])).collect();
+        let cache = Cache::of(lines.map(|line| (line, [0; 64])));
         let handshake = gm.handshake(number);
         handshake.reset();
         handshake.scheduler.aicpu_ready.store(40, Ordering::Relaxed);
@@ -120,12 +128,14 @@ impl Model {
             looks: 0,
             // What a launch leaves in the doorbell of a core that AICPU has not greeted.
             rung: 0,
+            is_open: false,
             last_id: DOORBELL_IDLE,
             status: 0,
             ticks: 0,
             pipes_busy: false,
             cache,
             seen: Vec::new(),
+            counts: Counts::new(),
         }
     }
 
@@ -172,8 +182,11 @@ impl Model {
         match act {
             Act::Greet(epoch) => {
                 (self.rung, self.last_id) = (DOORBELL_IDLE, DOORBELL_IDLE);
+                self.is_open = true;
                 lines.greet(*epoch);
             }
+            Act::Launched => (self.rung, self.is_open) = (0, false),
+            Act::RingsAgain => (self.rung, self.is_open) = (DOORBELL_IDLE, true),
             Act::Answered(epoch) => {
                 return lines.answer(*epoch).is_some() && self.status == STATUS_IDLE;
             }
@@ -216,6 +229,7 @@ impl Model {
 
     pub(crate) fn set_status(&mut self, status: u32) {
         assert!(!self.pipes_busy, "status {status:#x} before the pipes of a kernel are idle");
+        assert!(self.is_open, "status {status:#x} before AICPU has opened the window");
         self.status = status;
         self.seen.push(Seen::Status(status));
     }
@@ -249,13 +263,6 @@ impl Model {
 
     // ---- the cache ----
 
-    fn cached(&mut self, line: u64) -> &mut [u8; 64] {
-        let gm = &self.gm;
-        self.cache
-            .entry(line)
-            .or_insert_with(|| std::array::from_fn(|at| gm.read(line + at as u64)))
-    }
-
     pub(crate) fn load(&mut self, address: u64, bytes: u64) -> u64 {
         if !self.gm.has(address) {
             // The words of a chain's kernel are on the worker's stack, which is this thread's.
@@ -265,10 +272,8 @@ impl Model {
         }
         let is_greeting =
             address == std::ptr::from_ref(&self.lines().scheduler).expose_provenance() as u64;
-        let line = self.cached(address & !(LINE - 1));
-        let at = (address % LINE) as usize;
-        let value =
-            (at..at + bytes as usize).rev().fold(0, |value, at| value << 8 | u64::from(line[at]));
+        let gm = &self.gm;
+        let value = self.cache.load(address, bytes, |line| gm.line(line));
         if is_greeting {
             self.aicpu();
         }
@@ -277,18 +282,17 @@ impl Model {
 
     pub(crate) fn store(&mut self, address: u64, bytes: u64, value: u64) {
         assert!(self.gm.has(address), "a store outside of GM: {address:#x}");
-        let line = self.cached(address & !(LINE - 1));
-        let at = (address % LINE) as usize;
-        line[at..at + bytes as usize].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+        let gm = &self.gm;
+        self.cache.store(address, bytes, value, |line| gm.line(line));
     }
 
     pub(crate) fn fresh(&mut self, address: u64) {
-        self.cache.remove(&(address & !(LINE - 1)));
+        self.cache.fresh(address);
     }
 
     pub(crate) fn write_back(&mut self, address: u64) {
-        let line = address & !(LINE - 1);
-        if let Some(bytes) = self.cache.remove(&line) {
+        let line = line_of(address);
+        if let Some(bytes) = self.cache.write_back(line) {
             (line..).zip(bytes).for_each(|(at, byte)| self.gm.write(at, byte));
         }
         if line == self.line_address() {
@@ -298,7 +302,7 @@ impl Model {
     }
 
     pub(crate) fn drop_cache(&mut self) {
-        self.cache.clear();
+        self.cache.drop_all();
     }
 }
 
@@ -319,6 +323,13 @@ pub(crate) fn with_model(model: Model, place: [u32; 4], work: impl FnOnce()) -> 
 
 fn with<R>(work: impl FnOnce(&mut Model) -> R) -> R {
     MODEL.with(|held| work(held.borrow_mut().as_mut().expect("a worker runs with a model")))
+}
+
+fn counted<R>(what: &'static str, work: impl FnOnce(&mut Model) -> R) -> R {
+    with(|model| {
+        *model.counts.entry(what).or_default() += 1;
+        work(model)
+    })
 }
 
 fn place(index: usize) -> u32 {
@@ -347,15 +358,15 @@ calls! {
     blocks() -> u32 { place(1) }
     sub() -> u32 { place(2) }
     subs() -> u32 { place(3) }
-    doorbell() -> u32 { with(Model::doorbell) }
-    status(value: u32) -> () { with(|model| model.set_status(value)) }
-    ticks() -> u64 { with(Model::tick) }
-    load(address: u64, bytes: u32) -> u64 { with(|model| model.load(address, bytes.into())) }
-    store(address: u64, bytes: u32, value: u64) -> () { with(|model| model.store(address, bytes.into(), value)) }
-    fresh(address: u64) -> () { with(|model| model.fresh(address)) }
-    write_back(address: u64) -> () { with(|model| model.write_back(address)) }
-    drop_cache() -> () { with(Model::drop_cache) }
-    pipes_idle() -> () { with(Model::pipes_idle) }
+    doorbell() -> u32 { counted("doorbell", Model::doorbell) }
+    status(value: u32) -> () { counted("status", |model| model.set_status(value)) }
+    ticks() -> u64 { counted("ticks", Model::tick) }
+    load(address: u64, bytes: u32) -> u64 { counted("load", |model| model.load(address, bytes.into())) }
+    store(address: u64, bytes: u32, value: u64) -> () { counted("store", |model| model.store(address, bytes.into(), value)) }
+    fresh(address: u64) -> () { counted("fresh", |model| model.fresh(address)) }
+    write_back(address: u64) -> () { counted("write_back", |model| model.write_back(address)) }
+    drop_cache() -> () { counted("drop_cache", Model::drop_cache) }
+    pipes_idle() -> () { counted("pipes_idle", Model::pipes_idle) }
     call(code: u64, args: u64) -> () { with(|model| model.call(code, args, |model, address| model.load(address, 8))) }
     set_flags_base(address: u64) -> () { with(|model| model.seen.push(Seen::FlagsBase(address))) }
 }

@@ -63,6 +63,14 @@ fn a_loop_without_one_of_its_accesses_is_found() {
 }
 
 #[test]
+fn a_loop_that_does_not_wait_for_the_window_is_found() {
+    let check = "machine::doorbell() == 0";
+    assert!(WORKER.contains(check), "the source was not understood");
+    let mutant = WORKER.replace(check, "false");
+    assert_all_found(vec![("without the look at the window".to_owned(), mutant)], 1);
+}
+
+#[test]
 fn a_loop_with_two_accesses_exchanged_is_found() {
     let lines: Vec<&str> = WORKER.lines().collect();
     let accesses = accesses();

@@ -12,7 +12,7 @@ const NAMES: [&str; 8] = ["S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"];
 const VECTOR: usize = 1;
 const ALL: usize = 7;
 /// As `pto_space`: names, and how many bytes each local memory has.
-const SPACES: [(&str, u64); 6] = [
+pub(crate) const SPACES: [(&str, u64); 6] = [
     ("GM", u64::MAX),
     ("UB", 192 << 10),
     ("L1", 512 << 10),

@@ -10,6 +10,7 @@ use pto_abi::handshake::{
 };
 use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
+use super::costs::Counts;
 use super::library::Library;
 use super::model::{CALLS, Model, relaxed, with_model};
 
@@ -24,6 +25,10 @@ pub(crate) enum Task {
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     Greet(u32),
+    /// The launch of the core sets its doorbell to 0, after AICPU has greeted it.
+    Launched,
+    /// AICPU, which waits for an answer, rings again.
+    RingsAgain,
     /// Waits for the answer to this greeting.
     Answered(u32),
     /// Stages one or two tasks, and rings the last one.
@@ -83,8 +88,13 @@ fn chain(place: u64, links: &[Vec<u64>]) -> Task {
     Task::Chain { place, words }
 }
 
+/// A chain of one link.
+pub(crate) fn single_chain(link: &[u64]) -> Task {
+    chain(16, &[link.to_vec()])
+}
+
 /// Kernels read the block context behind their arguments as well.
-fn link(args: &[u64], variations: &[u64], columns: &[u64], times: u32) -> Vec<u64> {
+pub(crate) fn link(args: &[u64], variations: &[u64], columns: &[u64], times: u32) -> Vec<u64> {
     let head = shape(7, args.len() as u8, variations.len() as u8, times);
     [&[code(args.len() as u64 + 1), head], args, variations, columns].concat()
 }
@@ -190,6 +200,19 @@ pub(crate) fn scripts() -> Vec<Script> {
         ),
         script("an exit without work", vec![one(kernel(0, &[source, target]))]),
         Script {
+            name: "a greeting that is older than the launch",
+            acts: vec![
+                Act::Greet(41),
+                Act::Launched,
+                Act::Idle(5),
+                Act::RingsAgain,
+                Act::Answered(41),
+                one(kernel(0, &[source, target])),
+                Act::Finished,
+                Act::Exit,
+            ],
+        },
+        Script {
             name: "a second greeting of the same epoch is answered already",
             acts: vec![
                 Act::Greet(41),
@@ -229,6 +252,14 @@ pub(crate) fn in_cpp(
     }
 }
 
+/// The operations of the loop in C++, counted.
+pub(crate) fn in_cpp_counted(script: &Script, is_cube: bool, library: &Library) -> Counts {
+    let (place, number) = place(is_cube);
+    let model = Model::new(script.clone(), number);
+    let words = model.launch_words();
+    with_model(model, place, || library.run(&CALLS, FLAGS_BASE, words)).counts
+}
+
 /// What is seen of the loop in Rust.
 pub(crate) fn in_rust(script: &Script, is_cube: bool) -> Vec<Seen> {
     let (_, number) = place(is_cube);
@@ -262,6 +293,9 @@ impl WorkerPort for Core {
     fn command(&mut self) -> Command {
         let lines = self.model.lines();
         let Some(expected) = self.expected else {
+            if self.model.doorbell() == 0 {
+                return Command::Wait;
+            }
             // As the one in C++, which looks before AICPU goes on.
             let (epoch, answered) =
                 (relaxed(&lines.scheduler.aicpu_ready), relaxed(&lines.worker.aicore_done));

@@ -16,12 +16,13 @@ use pto_aicore_kernels::worker::{self, WorkerPort, WorkerStep};
 
 use crate::memory::CoreRegisters;
 
-const FAST_PATH_OPEN: u32 = 0xE;
+/// `FAST_PATH_ENABLE`: what AICPU writes reaches the core.
+pub(crate) const FAST_PATH_OPEN: u32 = 0xE;
 /// After so many looks at its doorbell that found nothing, a core rests before each further look. The processors that play a device are few,
 /// and a core that only looks takes their time from the firmware.
-const LOOKS: u32 = 16;
+pub(crate) const LOOKS: u32 = 16;
 /// How long it rests.
-const REST: Duration = Duration::from_micros(50);
+pub(crate) const REST: Duration = Duration::from_micros(50);
 
 /// What a core does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

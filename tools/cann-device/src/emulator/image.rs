@@ -40,13 +40,16 @@ pub(crate) fn open(path: &str) -> Result<*mut c_void, String> {
 
 /// An entry of a loaded library.
 pub(crate) fn entry(handle: *mut c_void, name: &CStr) -> Result<Entry, String> {
-    // SAFETY: the handle is that of a loaded library, the name a C string.
-    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
-    if symbol.is_null() {
-        return Err(last_error());
-    }
+    let symbol = symbol(handle, name)?;
     // SAFETY: the symbol of this name is a function of this type in every image.
     Ok(unsafe { std::mem::transmute::<*mut c_void, Entry>(symbol) })
+}
+
+/// The address of a function of a loaded library.
+pub(crate) fn symbol(handle: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
+    // SAFETY: the handle is that of a loaded library, the name a C string.
+    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    if symbol.is_null() { Err(last_error()) } else { Ok(symbol) }
 }
 
 fn last_error() -> String {

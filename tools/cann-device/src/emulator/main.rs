@@ -11,12 +11,14 @@
 //! A program of the image's machine: for an AArch64 image `qemu-aarch64 -L /usr/aarch64-linux-gnu pto-cann-emulator ..` on another one.
 //! It exits with 0 when every scenario passes, and prints a line for each.
 //!
-//! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`device`] arena, launch words, launch,
+//! [`image`] dlopen, [`memory`] GM and register window, [`core`] one core, [`aicore`] one that runs the worker in C++, [`device`] arena, launch words, launch,
 //! [`examples`] those of `pto run`, [`serve`] orders of another
 //! process, [`graphs`] patterns and their reference, [`scenarios`], [`faults`].
 
 #![expect(clippy::cast_possible_truncation, reason = "the graphs here are far below the limits")]
 
+mod aicore;
+mod cache;
 mod core;
 mod device;
 mod examples;

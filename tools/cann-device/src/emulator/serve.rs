@@ -5,7 +5,7 @@
 //! serve FILE BYTES GM REGISTERS FOLDER             maps FILE at GM, control registers at REGISTERS, and says `ready`
 //! bootstrap ID ARGS                                plays libaicpu_extend_kernels.so
 //! aicpu ID FILE FUNCTION INSTANCES ARGS            enters FUNCTION of FOLDER/FILE on so many threads
-//! aicore ID BLOCKS ARGS                            starts the cores of the launch words in the arguments
+//! aicore ID BLOCKS ARGS [WORKER]                   starts the cores of the launch words in the arguments; they run the worker in FOLDER/WORKER
 //! ```
 //! Each order is answered by `done ID CODE` when it has ended. The process ends with its input.
 
@@ -21,6 +21,7 @@ use pto_abi::launch_words::{Architecture, CorePosition, LaunchPlan, LaunchWords}
 use pto_abi::sync::Ordering;
 use pto_abi::{CoreKind, GmAddr, GmWindow, bootstrap};
 
+use crate::aicore::{Aicore, Program};
 use crate::core::{Conduct, Core, Watch};
 use crate::device::call;
 use crate::image::{Entry, entry, open};
@@ -37,6 +38,7 @@ struct Machine {
     registers: Registers,
     folder: PathBuf,
     entries: Mutex<HashMap<(String, String), Entry>>,
+    programs: Mutex<HashMap<String, Program>>,
 }
 
 /// Serves orders until the input ends.
@@ -46,6 +48,7 @@ pub(crate) fn serve([file, bytes, gm, registers, folder]: [&str; 5]) -> Result<(
         registers: Registers::map_at(Architecture::A2A3, number(registers)?),
         folder: folder.into(),
         entries: Mutex::default(),
+        programs: Mutex::default(),
     });
     println!("ready");
     for line in std::io::stdin().lock().lines() {
@@ -85,7 +88,8 @@ impl Machine {
             ["aicpu", id, file, function, instances, args] => {
                 (id, self.aicpu(file, function, instances, args))
             }
-            ["aicore", id, blocks, args] => (id, self.aicore(blocks, args)),
+            ["aicore", id, blocks, args] => (id, self.aicore(blocks, args, None)),
+            ["aicore", id, blocks, args, worker] => (id, self.aicore(blocks, args, Some(worker))),
             _ => ("0", Err(format!("no order: {line}"))),
         };
         let code = result.unwrap_or_else(|why| {
@@ -145,7 +149,9 @@ impl Machine {
     }
 
     /// Starts a thread for each core of the launch words, and waits until all have left.
-    fn aicore(&self, blocks: &str, args: &str) -> Result<i32, String> {
+    fn aicore(&self, blocks: &str, args: &str, worker: Option<&str>) -> Result<i32, String> {
+        let program = worker.map(|file| self.program(file)).transpose()?;
+        let flags_base: u64 = self.read(number(args)?)?;
         let words: u64 = self.read(number(args)? + 8)?;
         let plan: LaunchPlan = self.read(words)?;
         if u64::from(plan.core_count) != 3 * number(blocks)? {
@@ -156,7 +162,8 @@ impl Machine {
         }
         let arena = Arena::new(self.gm, plan.arena_address, plan.arena_bytes).ok_or("no arena")?;
         let watch: Arc<Watch> = Arc::default();
-        let mut cores = Vec::new();
+        let clusters = number(blocks)? as u32;
+        let mut threads = Vec::new();
         for worker in 0..plan.core_count {
             let at = words + offset_of!(LaunchWords, cores) as u64 + 4 * u64::from(worker);
             let position: CorePosition = self.read(at)?;
@@ -165,13 +172,34 @@ impl Machine {
             registers.cond.store(0, Ordering::Relaxed);
             let lines = &arena.workers()[worker as usize];
             let (conduct, expected, watch) = (Conduct::Good, None, Arc::clone(&watch));
-            cores.push(Core { lines, registers, worker, kind, conduct, watch, expected });
+            let Some(program) = program else {
+                let core = Core { lines, registers, worker, kind, conduct, watch, expected };
+                threads.push(std::thread::spawn(move || core.serve()));
+                continue;
+            };
+            // A launch leaves zero in the doorbell.
+            registers.data_main_base.store(0, Ordering::Relaxed);
+            let place = match worker.checked_sub(clusters) {
+                None => [worker, clusters, 0, 1],
+                Some(vector) => [vector / 2, clusters, vector % 2, 2],
+            };
+            let core = Aicore { kind, place, registers, gm: self.gm, watch };
+            threads.push(std::thread::spawn(move || program.run(core, flags_base, words)));
         }
-        let threads: Vec<_> =
-            cores.into_iter().map(|core| std::thread::spawn(move || core.serve())).collect();
         threads.into_iter().try_for_each(|core| core.join().map_err(|_| "a core panicked"))?;
         let is_broken = watch.violations.load(Ordering::Relaxed) != 0;
         Ok(if is_broken { BROKEN_PROTOCOL } else { 0 })
+    }
+
+    /// The worker in this file of the folder, loaded once.
+    fn program(&self, file: &str) -> Result<Program, String> {
+        let mut programs = self.programs.lock().map_err(|error| error.to_string())?;
+        if let Some(program) = programs.get(file) {
+            return Ok(*program);
+        }
+        let program = Program::load(&self.folder.join(file).to_string_lossy())?;
+        programs.insert(file.to_owned(), program);
+        Ok(program)
     }
 
     fn read<T: bytemuck::Pod>(&self, address: u64) -> Result<T, String> {

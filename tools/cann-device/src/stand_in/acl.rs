@@ -122,7 +122,7 @@ exports! {
     }
 
     fn aclrtGetSocName() -> *const c_char {
-        c"PtoStandIn".as_ptr()
+        crate::die::processor().as_ptr()
     }
 
     fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) -> Code {

@@ -112,6 +112,15 @@ impl Emulator {
         Ok(Self { child, orders, folder, code })
     }
 
+    /// Puts a file into its folder.
+    pub(crate) fn keep(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let path = self.folder.join(name);
+        if path.is_file() {
+            return Ok(());
+        }
+        fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// Gives an order.
     pub(crate) fn order(&mut self, line: &str) -> Option<()> {
         writeln!(self.orders, "{line}").ok()

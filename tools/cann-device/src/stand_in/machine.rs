@@ -88,6 +88,15 @@ impl Stream {
     }
 }
 
+/// A registered AICore binary.
+#[derive(Clone)]
+pub(crate) struct CoreProgram {
+    /// Whose code it is.
+    pub(crate) code: ElfCode,
+    /// The file, if it has a worker: the cores run it. Otherwise they have a worker of their own, for a blob of kernels.
+    pub(crate) worker: Option<Vec<u8>>,
+}
+
 /// Everything.
 #[derive(Default)]
 pub(crate) struct Machine {
@@ -100,8 +109,8 @@ pub(crate) struct Machine {
     /// Loaded binaries: their functions by name, each with its library.
     pub(crate) binaries: BTreeMap<u64, BTreeMap<String, (String, String)>>,
     pub(crate) functions: BTreeMap<u64, (u64, String, String)>,
-    /// AICore binaries, which nothing takes back: whose code each is.
-    pub(crate) registered: BTreeMap<u64, ElfCode>,
+    /// AICore binaries, which nothing takes back.
+    pub(crate) registered: BTreeMap<u64, CoreProgram>,
     pub(crate) is_poisoned: bool,
     pub(crate) op_timeout_s: u32,
     pub(crate) faults: Faults,

@@ -8,7 +8,7 @@ use crate::acl::{BAD_HANDLE, CANNOT_SET_UP, exports, give, give_handle, number, 
 use crate::checks::{BAD_ARGUMENT, Expected, Refusal, bytes_at, half, refuse, word};
 use crate::emulator::Code as ElfCode;
 use crate::json;
-use crate::machine::{Engine, Held, Operation};
+use crate::machine::{CoreProgram, Engine, Held, Operation};
 
 const NOT_FOUND: Code = 507_027;
 const OUT_OF_MEMORY: Code = 207_001;
@@ -19,6 +19,8 @@ const BOOTSTRAP_BYTES: usize = 304;
 const DEVICE_ARGS_BYTES: usize = 160;
 const SO_NAME: &[u8] = b"libaicpu_extend_kernels.so\0";
 const KERNEL_NAME: &[u8] = b"DynTileFwkKernelServerInit\0";
+/// The entries of a worker for both kinds of cores, by which a program is told from a blob of kernels.
+const WORKER_ENTRIES: [&[u8]; 2] = [b"pto_worker_0_mix_aic\0", b"pto_worker_0_mix_aiv\0"];
 /// AICore code for both kinds of cores.
 const MAGIC_MIX: u32 = 0x4355_4245;
 
@@ -163,11 +165,15 @@ exports! {
             let head = bytes_at("the code", pointer_in(&described, 8), ElfCode::HEAD)?;
             let code = ElfCode::of(&head).filter(|_| word(&described, 16) >= 64);
             let Some(code) = code else { return refuse("the code is no ELF file of a machine that is known") };
+            let file = bytes_at("the code", pointer_in(&described, 8), word(&described, 16) as usize)?;
+            let has = |entry: &[u8]| file.windows(entry.len()).any(|bytes| bytes == entry);
+            let has_worker = WORKER_ENTRIES.iter().all(|entry| has(entry));
+            let worker = has_worker.then_some(file);
             if !machine.registered.is_empty() {
                 return Err((OUT_OF_MEMORY, "a second binary in one process, which nothing takes back".to_owned()));
             }
             let made = machine.handle();
-            machine.registered.insert(made, code);
+            machine.registered.insert(made, CoreProgram { code, worker });
             give_handle(handle, made)
         })
     }
@@ -177,9 +183,17 @@ exports! {
         configuration: *const c_void
     ) -> Code {
         on_device("rtKernelLaunchWithHandleV2", |machine| {
-            let code = machine.registered.get(&number(handle)).copied();
-            let code = code.ok_or_else(|| (BAD_HANDLE, "no AICore binary".to_owned()))?;
-            machine.power_up(code).map_err(|why| (BAD_ARGUMENT, format!("the kernels: {why}")))?;
+            let program = machine.registered.get(&number(handle)).cloned();
+            let program = program.ok_or_else(|| (BAD_HANDLE, "no AICore binary".to_owned()))?;
+            machine.power_up(program.code).map_err(|why| (BAD_ARGUMENT, format!("the kernels: {why}")))?;
+            let worker = match (&machine.emulator, &program.worker) {
+                (Some(emulator), Some(file)) => {
+                    let name = format!("worker-{}.so", number(handle));
+                    emulator.keep(&name, file).map_err(|why| (CANNOT_SET_UP, why))?;
+                    format!(" {name}")
+                }
+                _ => String::new(),
+            };
             if tiling != 0 || !unused.is_null() || blocks == 0 || blocks > crate::die::clusters() {
                 return refuse(format!("tiling {tiling}, {blocks} blocks"));
             }
@@ -191,7 +205,7 @@ exports! {
             let expected = Expected::new("the arguments", 16).holds(0, &C2C_ADDRESS.to_le_bytes());
             expected.free(8, 8).check(&args)?;
             let at = keep(machine, &args)?;
-            let order = ("aicore", format!("{blocks} {at}"));
+            let order = ("aicore", format!("{blocks} {at}{worker}"));
             submit(machine, stream, Operation::new(Engine::Aicore, order, at))
         })
     }

@@ -4,6 +4,7 @@
 //! AICPU                                             AICore
 //! greet:  FAST_PATH_ENABLE = open,
 //!         DATA_MAIN_BASE = idle, aicpu_ready (GM) -> COND = idle, then kind, core_id, aicore_done (GM)
+//!         (idle again until the answer: the launch of a core sets DATA_MAIN_BASE to 0)
 //! stage:  kernel, args, task into SchedulerLine::dispatches[id & 1] (GM)
 //! commit: dsb st, DATA_MAIN_BASE = id ------------> reads the line, runs the kernel
 //!         (the next one may be rung while the core is busy: it goes on by itself)
@@ -139,7 +140,11 @@ impl<'a> Platform for RegisterPlatform<'a> {
 
     fn answer(&mut self, core: usize, epoch: u32) -> Option<(u32, u32)> {
         let core = self.cores.get_mut(core)?;
-        let answer = core.lines.answer(epoch)?;
+        let Some(answer) = core.lines.answer(epoch) else {
+            // The launch of a core sets its doorbell to 0, and may come after the greeting.
+            core.registers.ring(DOORBELL_IDLE);
+            return None;
+        };
         let status = core.registers.status();
         // A core in service goes on with its ids. Anything else than these two is not the answer of a core
         // that has come up, and the wait for it is bounded.

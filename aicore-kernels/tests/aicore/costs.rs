@@ -1,0 +1,69 @@
+//! What the loop makes a core do, counted: for each event, how often each register, the cache and its lines are touched. And what each kernel of the
+//! library takes: instructions on tiles, and bytes of the local memories. Both are compared with files, which `PTO_BLESS=1` writes again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{env, fs};
+
+use super::library::{Library, WORKER};
+use super::script::{Act, Script, Task, in_cpp_counted, link, single_chain};
+
+/// Operations by their names.
+pub(crate) type Counts = BTreeMap<&'static str, u64>;
+
+/// Compares a table with the file of this name.
+pub(crate) fn assert_golden(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aicore/goldens").join(name);
+    if env::var_os("PTO_BLESS").is_some() {
+        fs::create_dir_all(path.parent().expect("it has one")).expect("writable");
+        fs::write(&path, text).expect("writable");
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    assert!(golden == text, "{name} says\n{golden}\nand this build does\n{text}");
+}
+
+/// A kernel without arguments, so that only the loop loads words.
+fn kernel() -> Task {
+    Task::Kernel { code: 0x10_0000, place: 0, args: Vec::new() }
+}
+
+fn chain(kernels: u32) -> Task {
+    // The kernel of a chain reads its block: words that stand on the stack.
+    single_chain(&link(&[], &[], &[], kernels))
+}
+
+/// The operations of a run of these tasks, one after another.
+fn counts(library: &Library, looks: u32, tasks: &[Task]) -> Counts {
+    let work = tasks.iter().flat_map(|task| [Act::Dispatch(vec![task.clone()]), Act::Finished]);
+    let begin = [Act::Greet(41), Act::Answered(41), Act::Idle(looks)];
+    let acts = begin.into_iter().chain(work).chain([Act::Exit]).collect();
+    in_cpp_counted(&Script { name: "counted", acts }, false, library)
+}
+
+/// How many more operations the second run has.
+fn more(fewer: &Counts, all: &Counts, times: u64) -> String {
+    let one = |(name, count): (&&str, &u64)| {
+        let each = (count - fewer.get(*name).unwrap_or(&0)) / times;
+        (each > 0).then(|| format!("{name} {each}"))
+    };
+    all.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn the_operations_of_the_loop_are_counted() {
+    let library = Library::build(WORKER, false).expect("the worker compiles");
+    let of = |looks: u32, tasks: &[Task]| counts(&library, looks, tasks);
+    let none = of(1, &[]);
+    let rows = [
+        ("greeting and exit", more(&Counts::new(), &none, 1)),
+        ("a look that finds nothing", more(&none, &of(11, &[]), 10)),
+        ("a dispatch of a kernel", more(&of(1, &[kernel()]), &of(1, &[kernel(), kernel()]), 1)),
+        (
+            "a dispatch of a chain of one kernel",
+            more(&of(1, &[chain(1)]), &of(1, &[chain(1), chain(1)]), 1),
+        ),
+        ("each further kernel of a chain", more(&of(1, &[chain(1)]), &of(1, &[chain(6)]), 5)),
+    ];
+    let text: String = rows.iter().map(|(what, did)| format!("{what}: {did}\n")).collect();
+    assert_golden("operations.txt", &text);
+}
