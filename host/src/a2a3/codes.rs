@@ -60,6 +60,22 @@ pub(crate) fn remedy(code: i32) -> &'static str {
     row(code).map_or(LOOK, |row| row.2)
 }
 
+/// What `code` may mean when a launch ends with it: what to look at, beside the last that is known of each core.
+pub(crate) const fn of_launch(code: i32) -> Option<&'static str> {
+    match code {
+        507_014 => Some(
+            "A core did not leave its loop in time: a kernel that does not end, or an exit signal that did not come because an AICPU has ended. Look at the cores that are in service",
+        ),
+        507_015 => Some(
+            "A core took an exception: a kernel was given an address outside of GM or a size that is wrong, it is code for the other kind of core, or its object had a relocation left (`pto fw seal` refuses those). Look at the kernels that were given last",
+        ),
+        507_018 => Some(
+            "An AICPU took an exception, or its library was not found: look for the firmware's file on the device (docs/hardware.md). Where the cores were greeted, the firmware had begun",
+        ),
+        _ => None,
+    }
+}
+
 /// Whether only a reset by force helps: the codes of the device itself.
 pub(crate) const fn is_of_device(code: i32) -> bool {
     matches!(code, 507_000..=507_006 | 507_009..=507_999 | 107_020 | 107_022 | 107_023)

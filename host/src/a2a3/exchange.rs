@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use pto_abi::arena::Arena;
+use pto_abi::handshake::Handshake;
 use pto_abi::runtime::{Region, Runtime, region};
 use pto_abi::stream::StreamHeader;
 use pto_abi::{CoreKind, GmWindow};
@@ -50,6 +51,12 @@ pub(super) fn fault() -> Range<u64> {
 /// The counters of progress.
 pub(super) fn progress() -> Range<u64> {
     offset_of!(Runtime, progress) as u64..offset_of!(Runtime, fault) as u64
+}
+
+/// The lines of the first cores.
+pub(super) fn cores(count: usize) -> Range<u64> {
+    let start = offset_of!(Runtime, workers);
+    start as u64..(start + count * size_of::<Handshake>()).min(size_of::<Runtime>()) as u64
 }
 
 /// What both sides write.

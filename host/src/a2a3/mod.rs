@@ -8,7 +8,7 @@
 //! exchange.rs    which parts of an arena are copied
 //! cores.rs       which cores, and where their registers are
 //! bring_up.rs    image and kernels reach the device     recovery.rs  reset by force, and the probe
-//! run.rs         one launch
+//! run.rs         one launch                            last_known.rs   the cores, after one that failed
 //! ```
 //! The backend that drives it is `crate::backend::a2a3`.
 //!
@@ -22,6 +22,7 @@ pub(crate) mod cores;
 pub(crate) mod dma;
 pub(crate) mod error;
 mod exchange;
+pub(crate) mod last_known;
 mod layouts;
 mod libraries;
 pub(crate) mod library;

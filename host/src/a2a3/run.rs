@@ -36,7 +36,7 @@ const SYNC_TIMEOUT: i32 = 507_046;
 /// Looks at a stream: the first pause, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_micros(20);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// How often the progress of a run is fetched.
+/// How often the progress of a run is fetched, and the lines of its cores.
 const PROGRESS_EVERY: Duration = Duration::from_millis(20);
 
 const QUERY: &str = "aclrtStreamQuery";
@@ -77,6 +77,11 @@ impl Ready<'_> {
         let cores = self.port.stream("making the AICores' stream")?;
         let landed = self.launch_and_wait(arena, cores, limits);
         if landed.is_err() {
+            // What is known of the cores is for the report; most devices refuse the copy.
+            let lines = vec![exchange::cores(self.cores.positions().len())];
+            if let Err(error) = exchange::fetch(self.port, &window, lines) {
+                log::debug!("the lines of the cores stay as they were copied last: {error}");
+            }
             // The stream goes with the reset.
             return landed.and(Ok(0));
         }
@@ -234,7 +239,8 @@ impl Watch<'_> {
         }
         if self.fetched.elapsed() >= PROGRESS_EVERY {
             self.fetched = Instant::now();
-            return exchange::fetch(self.ready.port, &window, vec![exchange::progress()]);
+            let cores = exchange::cores(self.ready.cores.positions().len());
+            return exchange::fetch(self.ready.port, &window, vec![exchange::progress(), cores]);
         }
         Ok(())
     }

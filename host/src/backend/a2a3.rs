@@ -23,6 +23,7 @@ use crate::a2a3::codes;
 use crate::a2a3::cores::Cores;
 use crate::a2a3::dma::Dma;
 use crate::a2a3::error::A2a3Error;
+use crate::a2a3::last_known;
 use crate::a2a3::library::home_of;
 use crate::a2a3::limits::USUAL_RUN;
 use crate::a2a3::port::Port;
@@ -30,15 +31,17 @@ use crate::a2a3::run::Ready;
 use crate::allocator::Owner;
 use crate::backend::{Backend, Landing};
 use crate::error::Error;
-use crate::fw::{FlashDevice, Image, Tracing};
+use crate::fw::{FlashDevice, Image, ImageKind, Machine, Tracing};
 use crate::gm::Gm;
 use crate::kernel::Kernel;
 use crate::memory::Memory;
 
 /// The device's name.
 pub(crate) const NAME: &str = "a2a3";
-/// The name of the processor that the stand-in plays. Its cores run AArch64 code; those of a real one do not.
+/// The name of the processor that the stand-in plays. Its cores run code of AArch64 or of a development machine; those of a real one do not.
 const STAND_IN: &str = "PtoStandIn";
+/// How the names of the processors begin whose AICores run code for dav-c220: an Ascend 910B, an Ascend 910C.
+const C220: [&str; 2] = ["Ascend910B", "Ascend910_93"];
 
 /// Which device, and what is taken of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +109,7 @@ impl A2a3 {
         firmware: &Image,
         blob: &Image,
     ) -> Result<(Self, [u32; 2]), Error> {
-        check_processor(port)?;
+        check_processor(port, blob)?;
         let gm = provide_memory(port, options.gm_bytes)?;
         let dma: Arc<dyn Dma> = Arc::<Port>::clone(port);
         let memory = Arc::new(Memory::of(Gm::remote(options.gm_bytes, gm, dma)?));
@@ -184,6 +187,16 @@ impl A2a3 {
         }
     }
 
+    /// What is known of the cores when a launch has failed.
+    fn tell_of_cores(&mut self, arena: &Arena<'_>, error: &A2a3Error) {
+        let hint = error.code().and_then(codes::of_launch);
+        let (Some(hint), Ok(standing)) = (hint, &self.standing) else { return };
+        self.post_mortem.push(format!("{hint}."));
+        let clusters = standing.cores.clusters.len();
+        let kernel_at = |address| self.kernels.name_at(address);
+        self.post_mortem.extend(last_known::sentences(arena, clusters, &kernel_at));
+    }
+
     fn again(&self) -> Result<Standing, Error> {
         let gm = provide_memory(&self.port, self.options.gm_bytes)?;
         if gm != self.memory.gm().address() {
@@ -245,16 +258,31 @@ fn provide_memory(port: &Port, bytes: u64) -> Result<GmAddr, A2a3Error> {
     Ok(gm)
 }
 
-/// Blobs hold AArch64 code, which a real AICore cannot run.
-fn check_processor(port: &Port) -> Result<(), A2a3Error> {
+/// Refuses code that the device's cores cannot run: of a real processor they run the program that the vendor's compiler has made, of the stand-in that of a
+/// development machine or an AArch64 one.
+fn check_processor(port: &Port, blob: &Image) -> Result<(), A2a3Error> {
     let name = port.soc_name();
-    if name == STAND_IN {
+    let is_for_aicores = blob.machine == Machine::DavC220;
+    let what = if name == STAND_IN {
+        if !is_for_aicores {
+            return Ok(());
+        }
+        "it is the stand-in, whose cores are processors of a development machine, and what is flashed is for AICores. Build it with the stand-in's \
+         compiler (ASCEND_HOME_PATH=target/stand-in), or go back with `pto fw rollback --device a2a3`"
+            .to_owned()
+    } else if !C220.iter().any(|start| name.starts_with(start)) {
+        format!(
+            "its processor is {name}, and there are programs for the AICores of an Ascend 910B or 910C alone"
+        )
+    } else if is_for_aicores {
         return Ok(());
-    }
-    let what = format!(
-        "its processor is {name}, and the flashed kernels are AArch64 code. A real AICore needs kernels and a worker loop \
-         of the vendor's compiler, which this release does not build (docs/hardware.md, \"What is missing\")"
-    );
+    } else {
+        let flashed = blob.machine;
+        format!(
+            "its processor is {name}, and the flashed kernels are {flashed} code, which only the stand-in runs. Build the program of its AICores \
+             where CANN's compiler is: `pto fw build --image cann --aicore --pto-isa FOLDER --release`, and flash both images that it prints"
+        )
+    };
     Err(A2a3Error::Unfit { device: port.device(), what })
 }
 
@@ -269,6 +297,10 @@ impl Backend for A2a3 {
 
     fn kernel_address(&self, kernel: &Kernel) -> Result<GmAddr, Error> {
         self.kernels.address(kernel, NAME)
+    }
+
+    fn has_part_of_library(&self) -> bool {
+        self.blob.kind == ImageKind::Aicore
     }
 
     fn tracing(&self) -> Tracing {
@@ -292,6 +324,7 @@ impl Backend for A2a3 {
             Ok(refused) => raise(&arena, Fault::from_code(refused)),
             Err(error) => {
                 self.post_mortem.push(format!("The device: {error}."));
+                self.tell_of_cores(&arena, &error);
                 raise(&arena, Some(Fault::FW_LOST));
                 if self.standing.is_ok() && !matches!(error, A2a3Error::Unfit { .. }) {
                     self.recover();

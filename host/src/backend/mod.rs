@@ -101,6 +101,11 @@ pub(crate) trait Backend: Send {
         Vec::new()
     }
 
+    /// Whether its kernels may be a part of the library: a program for AICores has those that are written in C++.
+    fn has_part_of_library(&self) -> bool {
+        false
+    }
+
     /// Whether its cores run at once, so that a kernel may wait for what another one does meanwhile.
     fn runs_cores_at_once(&self) -> bool {
         true

@@ -63,6 +63,13 @@ impl PlacedKernels {
         placed.map(|placed| placed.address).ok_or_else(missing)
     }
 
+    /// The name of the kernel whose code begins there.
+    #[cfg(feature = "a2a3")]
+    pub(crate) fn name_at(&self, address: GmAddr) -> Option<String> {
+        let mut all = self.kernels.values();
+        all.find(|placed| placed.address == address).map(|placed| placed.name.clone())
+    }
+
     /// Func id and kernel of each.
     pub(crate) fn all(&self) -> Vec<(FuncId, Kernel)> {
         let kernel = |(func_id, placed): (&u32, &Placed)| {

@@ -40,15 +40,32 @@ impl Device {
         self.kernels.remove(func_id)
     }
 
-    /// Registers every library kernel under its own func id; all of them or none.
+    /// Registers every library kernel under its own func id; all of them or none. A program for AICores has the kernels that are written in C++: the
+    /// others are not registered, and a run that asks for one of them ends with the fault of a kernel that is missing.
     ///
     /// # Errors
     /// `DuplicateFuncId`; `KernelNotFlashed`: the device has a blob of kernels without those of the library.
     pub fn register_library(&mut self) -> Result<(), Error> {
+        let kernels = self.library();
+        self.register_all(kernels)
+    }
+
+    /// The kernels of the library, as far as the device can have them.
+    fn library(&self) -> Vec<(FuncId, Kernel)> {
         // The library numbers its kernels far below the limit; `check_free` refuses others.
         let func_id = |id: u32| FuncId(u16::try_from(id).unwrap_or(u16::MAX));
         let kernels = LIBRARY.iter().map(|one| (func_id(one.func_id), Kernel::of_library(one)));
-        self.register_all(kernels.collect())
+        if !self.backend.has_part_of_library() {
+            return kernels.collect();
+        }
+        let is_there = |(_, kernel): &(FuncId, Kernel)| {
+            let found = self.backend.kernel_address(kernel);
+            if let Err(error) = &found {
+                log::info!("{error}");
+            }
+            found.is_ok()
+        };
+        kernels.filter(is_there).collect()
     }
 
     /// Registers every library kernel that the device does not have under its own func id already; all of them or none.
@@ -56,12 +73,11 @@ impl Device {
     /// # Errors
     /// `DuplicateFuncId`: a func id of the library has another kernel; `KernelNotFlashed`.
     pub fn register_missing_library(&mut self) -> Result<(), Error> {
-        let func_id = |id: u32| FuncId(u16::try_from(id).unwrap_or(u16::MAX));
-        let kernels = LIBRARY.iter().map(|one| (func_id(one.func_id), Kernel::of_library(one)));
         let is_missing = |(id, kernel): &(FuncId, Kernel)| {
             self.kernels.get(*id).is_none_or(|held| !held.is_same_of_library(kernel))
         };
-        self.register_all(kernels.filter(is_missing).collect())
+        let kernels = self.library();
+        self.register_all(kernels.into_iter().filter(is_missing).collect())
     }
 
     /// The kernels of the blob that was flashed to the device, with their func ids in it: a user's own among them.

@@ -10,9 +10,9 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pto_abi::{Fault, RuntimeVariant};
+use pto_abi::{CoreKind, Fault, RuntimeVariant};
 use pto_examples::host::{self, Example};
-use pto_host::fw::{Image, Machine};
+use pto_host::fw::{AicoreKernel, AicoreWorker, Image, Machine, pack_aicore};
 use pto_host::{A2a3Options, Device, Error, RunOptions, Work};
 use pto_image_build::stand_in;
 
@@ -21,6 +21,8 @@ use crate::examples::on_simulator;
 
 /// Whose code the device of this process runs, by its name; else this machine's. A process brings one firmware to devices.
 const MACHINE_VARIABLE: &str = "PTO_TEST_A2A3_MACHINE";
+/// What the cores of this process's device run: `cpp` for the worker and the kernels in C++, else those in Rust.
+const CORES_VARIABLE: &str = "PTO_TEST_A2A3_CORES";
 /// How many cycles of `a_thousand_cycles_leave_nothing_behind` are run; the suite has few.
 const CYCLES_VARIABLE: &str = "PTO_A2A3_CYCLES";
 
@@ -35,6 +37,11 @@ fn machine() -> Machine {
     let asked = std::env::var(MACHINE_VARIABLE).ok();
     let found = common::MACHINES.iter().find(|one| asked.as_deref() == Some(one.name()));
     *found.or(common::MACHINES.last()).expect("there is one")
+}
+
+/// Whether the cores run the worker and the kernels in C++.
+fn cores_are_cpp() -> bool {
+    std::env::var(CORES_VARIABLE).is_ok_and(|cores| cores == "cpp")
 }
 
 /// The folder that stands for CANN's.
@@ -54,7 +61,8 @@ fn images() -> &'static (Image, Image) {
     static IMAGES: OnceLock<(Image, Image)> = OnceLock::new();
     IMAGES.get_or_init(|| {
         let read = |path: PathBuf| Image::read(&path).expect("an image of this release");
-        (read(common::default_image(machine())), read(common::kernels(machine())))
+        let kernels = if cores_are_cpp() { common::aicore() } else { common::kernels(machine()) };
+        (read(common::default_image(machine())), read(kernels))
     })
 }
 
@@ -133,14 +141,38 @@ fn every_example_makes_the_bits_of_the_simulator() {
     let _alone = alone();
     let mut device = open().unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((device.name(), device.describe().cores), ("a2a3", [4, 8]));
+    let mut wrong = Vec::new();
     for example in host::EXAMPLES {
+        let in_cpp = if cores_are_cpp() { of_cpp(example.name()) } else { InCpp::SameBits };
         let params = example.sizes().little.iter().map(|(name, value)| format!(":{name}={value}"));
         let named = format!("{}{}", example.name(), params.collect::<String>());
-        let bits = run(&mut device, *example).unwrap_or_else(|error| panic!("{named}: {error}"));
-        assert_eq!(bits, on_simulator(&named), "{named}");
+        let found = match run(&mut device, *example) {
+            Ok(bits) if bits == on_simulator(&named) => InCpp::SameBits,
+            Ok(_) => InCpp::Close,
+            Err(error) => panic!("{named}: {error}"),
+        };
+        println!("{named}: {found:?}");
+        if found != in_cpp {
+            wrong.push(format!("{named}: {found:?}, and not {in_cpp:?}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     drop(device);
     nothing_is_open();
+}
+
+/// How the results of an example with the kernels in C++ stand to those with the kernels in Rust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InCpp {
+    SameBits,
+    /// A kernel adds in another order: the results are within the example's own tolerance, and not the same bits.
+    Close,
+}
+
+fn of_cpp(example: &str) -> InCpp {
+    // Attention and the norm of rows add in another order (`aicore-kernels/tests/aicore/kernels.rs`).
+    const CLOSE: &[&str] = &["paged_attention", "decoder_layer", "tp_decoder", "pp_decoder"];
+    if CLOSE.contains(&example) { InCpp::Close } else { InCpp::SameBits }
 }
 
 /// What is injected, and what the error must say of it. Each is tried at the opening of a device.
@@ -224,17 +256,40 @@ fn each_step_that_fails_is_named_and_leaves_nothing_open() {
     nothing_is_open();
 }
 
+/// What a report says of each core.
+const KNOWN: &str = "The last that is known of core";
+
 /// What is injected into a run, and what the report must say of it.
 const RUNS: &[(&str, &[&str])] = &[
-    ("aicpu:507018", &["waiting for the AICPUs", "an AICPU took an exception"]),
-    ("aicore:507015", &["waiting for the AICores", "an AICore took an exception"]),
+    (
+        "aicpu:507018",
+        &[
+            "waiting for the AICPUs",
+            "an AICPU took an exception",
+            "its library was not found",
+            KNOWN,
+        ],
+    ),
+    (
+        "aicore:507015",
+        &["waiting for the AICores", "an AICore took an exception", "a relocation left", KNOWN],
+    ),
     ("rtKernelLaunchWithHandleV2:207001", &["launching the AICores", "memory is used up"]),
     ("rtsLaunchCpuKernel:107000", &["launching the AICPUs", "rtsLaunchCpuKernel answered 107000"]),
     ("aclrtSetOpExecuteTimeOut:107000", &["setting the driver's time-out"]),
     ("aclrtResetDeviceForce:507899:1,aicpu:507018", &["works again"]),
     // Launches that never end: the driver's limits, which are 45 s without the fault.
     ("aicpu:-300", &["waiting for the AICPUs", "507017", "an AICPU ran into its time limit"]),
-    ("aicore:-300", &["waiting for the AICores", "507014", "an AICore ran into its time limit"]),
+    (
+        "aicore:-300",
+        &[
+            "waiting for the AICores",
+            "507014",
+            "an AICore ran into its time limit",
+            "A core did not leave its loop in time",
+            "AICPU has greeted it, and it has not answered",
+        ],
+    ),
     ("aicpu:507010", &["the device does not answer any more"]),
     ("aicpu:507011", &["the device failed while it ran"]),
     ("aicore:507016", &["an AICore took a trap"]),
@@ -311,7 +366,23 @@ fn the_image_for_aarch64_does_the_same() {
     let test = std::env::current_exe().expect("a test has a path");
     let mut command = Command::new(test);
     command.args(OF_BOTH).args(["--exact", "--test-threads=1"]);
-    let said = common::text(command.env(MACHINE_VARIABLE, Machine::Aarch64.name()));
+    command.env_remove(CORES_VARIABLE).env(MACHINE_VARIABLE, Machine::Aarch64.name());
+    let said = common::text(&mut command);
+    assert!(said.contains(&format!("{} passed", OF_BOTH.len())), "{said}");
+}
+
+/// The same tests with the worker and the kernels in C++ on the cores.
+#[test]
+fn the_program_for_aicores_does_the_same() {
+    if machine() != Machine::X86_64 || cores_are_cpp() {
+        return;
+    }
+    let _alone = alone();
+    let test = std::env::current_exe().expect("a test has a path");
+    let mut command = Command::new(test);
+    command.args(OF_BOTH).args(["--exact", "--test-threads=1", "--nocapture"]);
+    let said = common::text(command.env(CORES_VARIABLE, "cpp"));
+    println!("{said}");
     assert!(said.contains(&format!("{} passed", OF_BOTH.len())), "{said}");
 }
 
@@ -325,6 +396,78 @@ const OF_BOTH: &[&str] = &[
     "sessions::a_session_is_a_series_of_launches",
     "sessions::a_session_outlives_a_fault_of_the_device",
 ];
+
+/// The name that a processor of the stand-in has instead of its own.
+const PROCESSOR_VARIABLE: &str = "PTO_STAND_IN_PROCESSOR";
+
+/// What the vendor's compiler would make: objects of another machine, without what the loader of this one needs.
+fn as_of_aicores(elf: &[u8]) -> Vec<u8> {
+    let mut file = elf.to_vec();
+    file[18..20].copy_from_slice(&0x1029_u16.to_le_bytes());
+    let word = |at: usize| u64::from_le_bytes(elf[at..at + 8].try_into().expect("8 bytes"));
+    let headers = usize::try_from(word(40)).expect("64-bit");
+    for section in 0..usize::from(u16::from_le_bytes([elf[60], elf[61]])) {
+        // Nothing is written.
+        file[headers + 64 * section + 8] &= !1;
+    }
+    file
+}
+
+/// The program of AICores as if for a real device.
+fn program_for_aicores() -> Image {
+    let out = common::aicore().with_file_name("out");
+    let read = |name: &str| as_of_aicores(&fs::read(out.join(name)).expect("it is built"));
+    let (worker, add) = (read("worker.elf"), read("kernels/add.elf"));
+    let worker = AicoreWorker { file: "worker.elf", object: &worker };
+    let (file, object) = ("add.elf", add.as_slice());
+    let add = AicoreKernel { name: "add", func_id: 0, kind: CoreKind::AIV, file, object };
+    let image = pack_aicore(&worker, &[add]).unwrap_or_else(|why| panic!("{why}"));
+    Image::parse("aicore.img".to_owned(), image).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// A real processor is accepted if what is flashed is for it. It gets as far as the stand-in plays one.
+#[test]
+fn a_real_processor_takes_a_program_for_aicores() {
+    if std::env::var_os(PROCESSOR_VARIABLE).is_some() {
+        return on_a_real_processor();
+    }
+    let _alone = alone();
+    for name in ["Ascend910B1", "Ascend910_9391", "Ascend310P3"] {
+        let test = std::env::current_exe().expect("a test has a path");
+        let mut command = Command::new(test);
+        command.args(["a2a3::a_real_processor_takes_a_program_for_aicores", "--exact"]);
+        command.env_remove(CORES_VARIABLE).env(PROCESSOR_VARIABLE, name);
+        command.env(MACHINE_VARIABLE, Machine::Aarch64.name());
+        let said = common::text(&mut command);
+        assert!(said.contains("1 passed"), "{said}");
+    }
+    // The stand-in does not run it.
+    let program = program_for_aicores();
+    let firmware = Image::read(&common::default_image(Machine::Aarch64)).expect("an image");
+    let error = Device::open_a2a3(&options(), &firmware, &program).expect_err("it is refused");
+    assert!(error.to_string().contains("what is flashed is for AICores"), "{error}");
+    nothing_is_open();
+}
+
+/// In a process of its own, whose stand-in has the name of another processor.
+fn on_a_real_processor() {
+    let (firmware, blob) = images();
+    let refusal = |image: &Image| {
+        let opened = Device::open_a2a3(&options(), firmware, image);
+        opened.err().unwrap_or_else(|| panic!("{} is taken", image.name)).to_string()
+    };
+    let name = std::env::var(PROCESSOR_VARIABLE).expect("it is set");
+    let (of_blob, of_program) = (refusal(blob), refusal(&program_for_aicores()));
+    if name == "Ascend310P3" {
+        assert!(of_blob.contains("an Ascend 910B or 910C alone"), "{of_blob}");
+        assert!(of_program.contains("Ascend310P3"), "{of_program}");
+        return;
+    }
+    for words in [&name, "the flashed kernels are AArch64 code", "--image cann --aicore"] {
+        assert!(of_blob.contains(words), "{words:?} is not in {of_blob}");
+    }
+    assert!(of_program.contains("registering the kernels: rtRegisterAllKernel"), "{of_program}");
+}
 
 /// Kernels of another machine than the firmware's are refused before anything is done.
 #[test]
