@@ -55,6 +55,7 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
     let flash = [&["fw", "flash"][..], &files, &["--device", "a2a3"]].concat();
     assert!(pto(&flash).stdout.contains("a2a3 has generation 1"));
     pto(&["run", "vector_example", "--device", "a2a3"]);
+    collects_a_report(&home, &cann);
     assert!(pto(&flash).stdout.contains("a2a3 has generation 2"));
     let back = pto(&["fw", "rollback", "--device", "a2a3"]).stdout;
     assert!(back.contains("a2a3 has generation 1"), "{back}");
@@ -68,6 +69,31 @@ fn an_image_of_this_machine_is_built_flashed_run_and_rolled_back() {
         "{}",
         refused.stderr
     );
+}
+
+/// What a report needs is in one archive, also where a step cannot be made.
+fn collects_a_report(home: &Home, cann: &Path) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cann-device/hardware-report");
+    let archive = home.path().join("report.tar.gz");
+    let mut command = home.command(&[]);
+    let pto = command.get_program().to_owned();
+    command = Command::new(script);
+    command.arg(&archive).env("PTO", pto).env("ASCEND_HOME_PATH", cann);
+    command.env("PTO_HOME", home.path().join("home"));
+    let told = answer(&mut command);
+    assert_eq!(told.code, Some(0), "{}{}", told.stdout, told.stderr);
+    let tar = |arguments: &[&str]| {
+        let output = Command::new("tar").args(arguments).output().expect("tar is there");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let archive = archive.to_str().expect("UTF-8");
+    let names = tar(&["-tzf", archive]);
+    assert!(names.lines().filter(|name| name.contains("/image-")).count() >= 2, "{names}");
+    let of = |name: &str| tar(&["-xOzf", archive, &format!("hardware-report/{name}.txt")]);
+    for name in ["08-one-task", "09-vectors", "10-matrices", "11-chains-of-tasks", "12-attention"] {
+        assert!(of(name).ends_with("exit code 0\n"), "{name}: {}", of(name));
+    }
+    assert!(of("02-device").contains("npu-smi info"), "{}", of("02-device"));
 }
 
 #[test]
