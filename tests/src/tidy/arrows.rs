@@ -10,6 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("pto-aicore-kernels", &["pto-abi", "pto-graph"]),
     ("pto-sim-shim", &["pto-abi", "pto-graph", "pto-aicpu-fw", "pto-aicore-kernels"]),
     ("pto-workload", &["pto-abi", "pto-graph", "pto-aicore-kernels"]),
+    ("pto-operators", &["pto-abi", "pto-aicore-kernels", "pto-workload", "pto-host~"]),
     ("pto-check", &["pto-abi", "pto-graph", "pto-aicpu-fw"]),
     ("pto-host", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-sim-shim?"]),
     ("pto-examples", &["pto-abi", "pto-graph", "pto-aicore-kernels", "pto-workload", "pto-host"]),

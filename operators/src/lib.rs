@@ -1,0 +1,46 @@
+//! Operators on tensors: what they give ([`Operator::infer`]), what that is ([`Operator::evaluate`]), and how a graph of them becomes a program
+//! for a device ([`OperatorGraph::lower`]).
+//!
+//! ```text
+//! ONNX, aclnn, Python --> OperatorGraph --lower--> Program: a graph of tasks, each a part of an operator --Stitcher::load_with--> device
+//!                             |                                                                              ^
+//!                             +--evaluate--> constants of the host                   kernels() --------------+
+//! ```
+//! ```
+//! use pto_operators::{Binary, DType, LowerOptions, Operator, OperatorGraph, Tensor, TensorType};
+//!
+//! let mut graph = OperatorGraph::new("add_one");
+//! let x = graph.add_input("x", TensorType::new(DType::F32, &[2, 3]));
+//! let one = graph.add_constant("one", Tensor::scalar(1.0_f32));
+//! let y = graph.add_node("add", Operator::Binary(Binary::Add), &[Some(x), Some(one)]).unwrap();
+//! graph.add_output("y", y[0]);
+//! let lowered = graph.lower(&LowerOptions::default()).unwrap();
+//! assert_eq!(lowered.outputs, [("y".to_owned(), TensorType::new(DType::F32, &[2, 3]))]);
+//! ```
+//! The page `docs/operators.md` says how an operator is added.
+
+mod dtype;
+mod element;
+mod error;
+mod evaluate;
+mod graph;
+mod infer;
+mod kernel;
+mod lower;
+mod operator;
+mod tensor;
+mod words;
+
+pub use dtype::DType;
+pub use element::{Boolean, Element};
+pub use error::{Argument, OperatorError};
+pub use graph::{Node, OperatorGraph, Value, ValueId};
+pub use infer::{Input, broadcast};
+pub use kernel::{OperatorKernel, kernels};
+pub use lower::{LowerError, LowerOptions, Lowered, STATUS, Status};
+pub use operator::{
+    Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Interpolation, Nary,
+    NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
+    ScatterReduction, Unary, Window,
+};
+pub use tensor::{Tensor, TensorType, elements};

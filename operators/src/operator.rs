@@ -1,0 +1,896 @@
+//! The operators, with their attributes.
+//!
+//! Names and meanings are those of the newest version of ONNX, where it has the operator. An argument that decides a shape is an attribute here,
+//! even where ONNX has it as an input: who reads a model takes it from the constant. Negative axes count from the last dimension.
+
+use crate::dtype::DType;
+use crate::words::words;
+
+words! {
+    /// Elementwise, of one operand.
+    #[derive(Copy, Eq, Hash)]
+    pub enum Unary {
+        /// The same elements.
+        Identity,
+        /// The absolute value; of the least integer that integer.
+        Abs,
+        /// The negative; wraps.
+        Neg,
+        /// -1, 0 or 1; of NaN NaN.
+        Sign,
+        /// The next integer below.
+        Floor,
+        /// The next integer above.
+        Ceil,
+        /// The nearest integer, of two the even one.
+        Round,
+        /// The next integer towards zero.
+        Trunc,
+        /// The square root.
+        Sqrt,
+        /// One over the square root.
+        Rsqrt,
+        /// One over x.
+        Reciprocal,
+        /// x x.
+        Square,
+        /// e to the power x.
+        Exp,
+        /// 2 to the power x.
+        Exp2,
+        /// e to the power x, less 1.
+        Expm1,
+        /// The natural logarithm.
+        Log,
+        /// The logarithm to the base 2.
+        Log2,
+        /// The logarithm to the base 10.
+        Log10,
+        /// The natural logarithm of 1 + x.
+        Log1p,
+        /// Sine.
+        Sin,
+        /// Cosine.
+        Cos,
+        /// Tangent.
+        Tan,
+        /// Arc sine.
+        Asin,
+        /// Arc cosine.
+        Acos,
+        /// Arc tangent.
+        Atan,
+        /// Hyperbolic sine.
+        Sinh,
+        /// Hyperbolic cosine.
+        Cosh,
+        /// Hyperbolic tangent.
+        Tanh,
+        /// Inverse of the hyperbolic sine.
+        Asinh,
+        /// Inverse of the hyperbolic cosine.
+        Acosh,
+        /// Inverse of the hyperbolic tangent.
+        Atanh,
+        /// The error function.
+        Erf,
+        /// 1 / (1 + e^-x).
+        Sigmoid,
+        /// max(x, 0).
+        Relu,
+        /// log(1 + e^x).
+        Softplus,
+        /// x / (1 + |x|).
+        Softsign,
+        /// x times the distribution function of the normal distribution.
+        Gelu,
+        /// The approximation of `Gelu` by a hyperbolic tangent.
+        GeluTanh,
+        /// x max(0, min(1, x / 6 + 1 / 2)).
+        HardSwish,
+        /// x tanh(softplus(x)).
+        Mish,
+        /// Of `bool`: true where x is false.
+        Not,
+        /// Of integers: each bit turned.
+        BitwiseNot,
+        /// Whether x is NaN.
+        IsNaN,
+    }
+}
+
+words! {
+    /// Elementwise, of one operand, with numbers.
+    pub enum Activation {
+        /// alpha x below 0, x above.
+        LeakyRelu {
+            /// Slope below 0.
+            alpha: f64,
+        },
+        /// alpha (e^x - 1) below 0, x above.
+        Elu {
+            /// Limit at minus infinity.
+            alpha: f64,
+        },
+        /// gamma (alpha e^x - alpha) below 0, gamma x above.
+        Selu {
+            /// Alpha.
+            alpha: f64,
+            /// Gamma.
+            gamma: f64,
+        },
+        /// max(0, x) + min(0, alpha (e^(x / alpha) - 1)).
+        Celu {
+            /// Alpha.
+            alpha: f64,
+        },
+        /// max(0, min(1, alpha x + beta)).
+        HardSigmoid {
+            /// Slope.
+            alpha: f64,
+            /// Value at 0.
+            beta: f64,
+        },
+        /// x above alpha, 0 elsewhere.
+        ThresholdedRelu {
+            /// Threshold.
+            alpha: f64,
+        },
+        /// x + bias below -lambda, x - bias above lambda, 0 between.
+        Shrink {
+            /// Bias.
+            bias: f64,
+            /// Lambda.
+            lambda: f64,
+        },
+        /// x / (1 + e^(-alpha x)).
+        Swish {
+            /// Alpha.
+            alpha: f64,
+        },
+        /// max(low, min(high, x)), with constant limits; NaN stays NaN.
+        Clamp {
+            /// Lower limit.
+            low: f64,
+            /// Upper limit.
+            high: f64,
+        },
+        /// Whether x is infinite.
+        IsInf {
+            /// Whether minus infinity counts.
+            negative: bool,
+            /// Whether plus infinity counts.
+            positive: bool,
+        },
+        /// alpha x + beta.
+        Affine {
+            /// Factor.
+            alpha: f64,
+            /// Addend.
+            beta: f64,
+        },
+    }
+}
+
+words! {
+    /// Elementwise, of two operands that are broadcast.
+    #[derive(Copy, Eq, Hash)]
+    pub enum Binary {
+        /// a + b; integers wrap.
+        Add,
+        /// a - b; integers wrap.
+        Sub,
+        /// a b; integers wrap.
+        Mul,
+        /// a / b; integers towards zero, and 0 where b is 0.
+        Div,
+        /// The remainder, with the sign of b (as Python); 0 where an integer b is 0.
+        Mod,
+        /// The remainder, with the sign of a (as C).
+        Fmod,
+        /// a to the power b. The operands may have different types; the result has that of a.
+        Pow,
+        /// The larger one; NaN if one is NaN.
+        Max,
+        /// The smaller one; NaN if one is NaN.
+        Min,
+        /// x where x is at least 0, elsewhere slope x; the slope is broadcast to x.
+        PRelu,
+        /// Bits of both.
+        BitwiseAnd,
+        /// Bits of either.
+        BitwiseOr,
+        /// Bits of one.
+        BitwiseXor,
+        /// a shifted left by b bits; 0 from the number of bits on.
+        ShiftLeft,
+        /// a shifted right by b bits; 0 from the number of bits on.
+        ShiftRight,
+        /// Both are true.
+        And,
+        /// One is true.
+        Or,
+        /// One is true, and not both.
+        Xor,
+        /// a = b.
+        Equal,
+        /// a is not b.
+        NotEqual,
+        /// a < b.
+        Less,
+        /// a <= b.
+        LessOrEqual,
+        /// a > b.
+        Greater,
+        /// a >= b.
+        GreaterOrEqual,
+        /// The angle of the point (b, a).
+        Atan2,
+    }
+}
+
+words! {
+    /// Elementwise, of one or more operands that are broadcast.
+    #[derive(Copy, Eq, Hash)]
+    pub enum Nary {
+        /// The sum.
+        Sum,
+        /// The mean.
+        Mean,
+        /// The largest.
+        Max,
+        /// The smallest.
+        Min,
+    }
+}
+
+words! {
+    /// What a reduction computes. Sums are added in `f64`, of integers in 64 bits that wrap, and rounded once.
+    #[derive(Copy, Eq, Hash)]
+    pub enum Reduction {
+        /// The sum.
+        Sum,
+        /// The mean; of integers towards zero.
+        Mean,
+        /// The largest; of nothing minus infinity, or the least integer.
+        Max,
+        /// The smallest.
+        Min,
+        /// The product.
+        Prod,
+        /// The sum of absolute values.
+        L1,
+        /// The square root of the sum of squares.
+        L2,
+        /// The logarithm of the sum.
+        LogSum,
+        /// The logarithm of the sum of exponentials.
+        LogSumExp,
+        /// The sum of squares.
+        SumSquare,
+        /// Whether all are true (not 0).
+        All,
+        /// Whether one is true (not 0).
+        Any,
+    }
+}
+
+words! {
+    /// How `Pad` fills.
+    #[derive(Copy, Eq, Hash)]
+    pub enum PadMode {
+        /// With the value.
+        Constant,
+        /// With the mirror image, without the edge itself.
+        Reflect,
+        /// With the element at the edge.
+        Edge,
+        /// With the other end.
+        Wrap,
+    }
+}
+
+words! {
+    /// How a scatter combines an update with the element that is there.
+    #[derive(Copy, Eq, Hash)]
+    pub enum ScatterReduction {
+        /// The last update wins.
+        None,
+        /// The sum.
+        Add,
+        /// The product.
+        Mul,
+        /// The larger one.
+        Max,
+        /// The smaller one.
+        Min,
+    }
+}
+
+words! {
+    /// How a window is laid over the spatial dimensions, for convolutions and pooling. Each list has one number for each spatial dimension;
+    /// an empty list stands for ones, or for no padding.
+    #[derive(Eq, Hash)]
+    pub struct Window {
+        /// Extents of the kernel. Convolutions take it from the weights where it is empty.
+        pub kernel: Vec<usize>,
+        /// Steps of the window.
+        pub strides: Vec<usize>,
+        /// Distances between elements of the kernel.
+        pub dilations: Vec<usize>,
+        /// Padding: all beginnings, then all ends.
+        pub padding: Padding,
+    }
+}
+
+words! {
+    /// Padding of a window.
+    #[derive(Eq, Hash)]
+    pub enum Padding {
+        /// So many elements: all beginnings, then all ends; none, if empty. Negative ones are refused.
+        Explicit(Vec<i64>),
+        /// As many as make the output ceil(input / stride); an odd one at the end.
+        SameUpper,
+        /// The same, an odd one at the beginning.
+        SameLower,
+        /// None.
+        Valid,
+    }
+}
+
+words! {
+    /// What a pooling computes.
+    #[derive(Eq, Hash)]
+    pub enum Pooling {
+        /// The largest element; a second output has its index in the flattened tensor.
+        Max {
+            /// Indices count with the first spatial dimension innermost.
+            column_major: bool,
+        },
+        /// The mean.
+        Average {
+            /// Whether padding counts as elements.
+            count_padding: bool,
+        },
+        /// The root of the sum of powers.
+        Lp {
+            /// The power.
+            p: usize,
+        },
+    }
+}
+
+words! {
+    /// How `Resize` computes an element.
+    pub enum Interpolation {
+        /// By the nearest element.
+        Nearest(NearestMode),
+        /// Linear in each dimension.
+        Linear,
+        /// Cubic in each dimension.
+        Cubic {
+            /// The coefficient a.
+            a: f64,
+        },
+    }
+}
+
+words! {
+    /// Which element is the nearest.
+    #[derive(Copy, Eq, Hash)]
+    pub enum NearestMode {
+        /// Rounded, halves down.
+        RoundPreferFloor,
+        /// Rounded, halves up.
+        RoundPreferCeil,
+        /// The one below.
+        Floor,
+        /// The one above.
+        Ceil,
+    }
+}
+
+words! {
+    /// From a coordinate of the output to one of the input.
+    #[derive(Copy, Eq, Hash)]
+    pub enum Coordinates {
+        /// Centres of pixels: (x + 0.5) / scale - 0.5.
+        HalfPixel,
+        /// The same, around the centre of the image, where the scale does not divide.
+        HalfPixelSymmetric,
+        /// The same; 0 where the output has one element.
+        PytorchHalfPixel,
+        /// Corners on corners.
+        AlignCorners,
+        /// x / scale.
+        Asymmetric,
+        /// A part of the input, by the regions of the operator.
+        CropAndResize,
+    }
+}
+
+words! {
+    /// To which size `Resize` goes.
+    pub enum ResizeTarget {
+        /// By these factors; the output is floor(input * factor).
+        Scales(Vec<f64>),
+        /// To these extents.
+        Sizes {
+            /// The extents.
+            sizes: Vec<usize>,
+            /// The aspect ratio.
+            policy: AspectPolicy,
+        },
+    }
+}
+
+words! {
+    /// What becomes of the aspect ratio, where sizes are given.
+    #[derive(Copy, Eq, Hash)]
+    pub enum AspectPolicy {
+        /// Nothing: each dimension gets its size.
+        Stretch,
+        /// It stays; no dimension is larger than its size.
+        NotLarger,
+        /// It stays; no dimension is smaller than its size.
+        NotSmaller,
+    }
+}
+
+words! {
+    /// `Resize`.
+    pub struct Resize {
+        /// How an element is computed.
+        pub interpolation: Interpolation,
+        /// From output to input.
+        pub coordinates: Coordinates,
+        /// The size.
+        pub target: ResizeTarget,
+        /// The dimensions that the target names; `None`: all.
+        pub axes: Option<Vec<i64>>,
+        /// Weights outside of the input count as 0, and the others are scaled.
+        pub exclude_outside: bool,
+        /// A filter is stretched where the output is smaller.
+        pub antialias: bool,
+        /// The value outside of the region, for `CropAndResize`.
+        pub extrapolation: f64,
+        /// For `CropAndResize`: beginnings, then ends, from 0 to 1.
+        pub regions: Vec<f64>,
+    }
+}
+
+words! {
+    /// What a product or a convolution does with its result before it stores it.
+    pub enum Epilogue {
+        /// Nothing.
+        None,
+        /// An elementwise function.
+        Unary(Unary),
+        /// An elementwise function with numbers.
+        Activation(Activation),
+    }
+}
+
+words! {
+    /// The order of channels and blocks of `DepthToSpace`.
+    #[derive(Copy, Eq, Hash)]
+    pub enum DepthOrder {
+        /// Depth, column, row: the block is the outer part of the channel.
+        Dcr,
+        /// Column, row, depth: the block is the inner part.
+        Crd,
+    }
+}
+
+words! {
+    /// An operator.
+    pub enum Operator {
+        /// x. Elementwise.
+        Unary(Unary),
+        /// x. Elementwise with numbers.
+        Activation(Activation),
+        /// a, b. Elementwise and broadcast.
+        Binary(Binary),
+        /// Any number of inputs, elementwise and broadcast.
+        Nary(Nary),
+        /// condition (`bool`), x, y; all are broadcast.
+        Where,
+        /// x, min (scalar, optional), max (scalar, optional). Elementwise.
+        Clip,
+        /// x. Each element as another type; floats become integers towards zero and saturate, NaN becomes 0, integers become smaller ones by dropping bits.
+        Cast {
+            /// The type.
+            to: DType,
+        },
+        /// x. Over some axes.
+        Reduce {
+            /// What is computed.
+            reduction: Reduction,
+            /// The axes; `None`: all; an empty list: none, so that each element is a group.
+            axes: Option<Vec<i64>>,
+            /// Whether a reduced dimension stays, with extent 1.
+            keep_dims: bool,
+        },
+        /// x. The position of the largest or smallest element along an axis, as `i64`.
+        ArgReduce {
+            /// Whether it is the largest.
+            largest: bool,
+            /// The axis.
+            axis: i64,
+            /// Whether the dimension stays, with extent 1.
+            keep_dims: bool,
+            /// Of equal elements the last.
+            select_last: bool,
+        },
+        /// x. The same elements in other extents: -1 is what is left, 0 is that of the input.
+        Reshape {
+            /// The extents.
+            shape: Vec<i64>,
+            /// 0 is an extent of 0.
+            allow_zero: bool,
+        },
+        /// x. Without dimensions of extent 1.
+        Squeeze {
+            /// Which; `None`: all of them.
+            axes: Option<Vec<i64>>,
+        },
+        /// x. With more dimensions of extent 1.
+        Unsqueeze {
+            /// Where in the result.
+            axes: Vec<i64>,
+        },
+        /// x. As a matrix: the dimensions before the axis, and the rest.
+        Flatten {
+            /// The axis.
+            axis: i64,
+        },
+        /// x. Dimensions in another order.
+        Transpose {
+            /// For each dimension of the result that of the input; `None`: reversed.
+            permutation: Option<Vec<usize>>,
+        },
+        /// x. A part, with steps.
+        Slice {
+            /// Beginnings.
+            starts: Vec<i64>,
+            /// Ends.
+            ends: Vec<i64>,
+            /// The axes; `None`: the first ones.
+            axes: Option<Vec<i64>>,
+            /// Steps; `None`: 1.
+            steps: Option<Vec<i64>>,
+        },
+        /// One or more inputs, one behind the other along an axis.
+        Concat {
+            /// The axis.
+            axis: i64,
+        },
+        /// x. Parts along an axis, one output each.
+        Split {
+            /// The axis.
+            axis: i64,
+            /// Extents of the parts.
+            sizes: Vec<usize>,
+        },
+        /// x. Broadcast to extents (in both directions, as ONNX has it).
+        Expand {
+            /// The extents.
+            shape: Vec<i64>,
+        },
+        /// x. Repeated along each dimension.
+        Tile {
+            /// How often.
+            repeats: Vec<i64>,
+        },
+        /// x, value (scalar, optional). Filled up at both ends; negative numbers cut off.
+        Pad {
+            /// How it is filled.
+            mode: PadMode,
+            /// All beginnings, then all ends.
+            pads: Vec<i64>,
+            /// The axes of `pads`; `None`: all.
+            axes: Option<Vec<i64>>,
+        },
+        /// data, indices (`i32`, `i64`). Slices of an axis, chosen by indices; negative ones count from the end.
+        Gather {
+            /// The axis.
+            axis: i64,
+        },
+        /// data, indices. Elements, chosen along an axis.
+        GatherElements {
+            /// The axis.
+            axis: i64,
+        },
+        /// data, indices. Slices, chosen by tuples in the last dimension of the indices.
+        GatherNd {
+            /// Leading dimensions that both have.
+            batch_dims: usize,
+        },
+        /// data, indices, updates. Elements, put along an axis.
+        ScatterElements {
+            /// The axis.
+            axis: i64,
+            /// How they are combined.
+            reduction: ScatterReduction,
+        },
+        /// data, indices, updates. Slices, put by tuples in the last dimension of the indices.
+        ScatterNd {
+            /// How they are combined.
+            reduction: ScatterReduction,
+        },
+        /// x (batch, channels, height, width). Blocks of pixels become channels.
+        SpaceToDepth {
+            /// Side of a block.
+            block: usize,
+        },
+        /// x (batch, channels, height, width). Channels become blocks of pixels.
+        DepthToSpace {
+            /// Side of a block.
+            block: usize,
+            /// Which channels are a block.
+            order: DepthOrder,
+        },
+        /// indices, values ([off, on]). A new dimension with `on` at the index.
+        OneHot {
+            /// Extent of the new dimension.
+            depth: usize,
+            /// Where it is in the result.
+            axis: i64,
+        },
+        /// start, limit, delta (scalars, constant).
+        Range,
+        /// value (one element). A tensor of that value.
+        Fill {
+            /// The extents.
+            shape: Vec<usize>,
+        },
+        /// x. The extents of a part of the dimensions, as `i64`.
+        Shape {
+            /// The first dimension.
+            start: i64,
+            /// The one behind the last; `None`: all the rest.
+            end: Option<i64>,
+        },
+        /// x. The number of elements, as an `i64` scalar.
+        Size,
+        /// x (matrix). Ones on a diagonal.
+        EyeLike {
+            /// The diagonal.
+            k: i64,
+            /// The type.
+            dtype: DType,
+        },
+        /// x. The upper or lower triangle of the last two dimensions; zeros elsewhere.
+        Trilu {
+            /// Whether it is the upper one.
+            upper: bool,
+            /// The diagonal.
+            k: i64,
+        },
+        /// x (constant). The indices of elements that are not 0: one column each.
+        NonZero,
+        /// x, condition (`bool`, constant). The slices of an axis where the condition is true.
+        Compress {
+            /// The axis; `None`: of the flattened input.
+            axis: Option<i64>,
+        },
+        /// x. Sums of the elements so far along an axis.
+        CumSum {
+            /// The axis.
+            axis: i64,
+            /// Without the element itself.
+            exclusive: bool,
+            /// From the end.
+            reverse: bool,
+        },
+        /// x. Products of the elements so far along an axis.
+        CumProd {
+            /// The axis.
+            axis: i64,
+            /// Without the element itself.
+            exclusive: bool,
+            /// From the end.
+            reverse: bool,
+        },
+        /// x, lengths (`i64`, one for each batch). The first elements of each sequence in reverse order.
+        ReverseSequence {
+            /// The dimension of sequences, 0 or 1.
+            batch_axis: usize,
+            /// The dimension of time, 0 or 1.
+            time_axis: usize,
+        },
+        /// a, b, bias (optional, broadcast to the result). Products of matrices, batches broadcast as NumPy's `matmul`.
+        MatMul {
+            /// Applied to the result.
+            epilogue: Epilogue,
+        },
+        /// a, b, c (optional, broadcast). alpha a b + beta c.
+        Gemm {
+            /// Factor of the product.
+            alpha: f64,
+            /// Factor of c.
+            beta: f64,
+            /// Whether a is transposed.
+            trans_a: bool,
+            /// Whether b is transposed.
+            trans_b: bool,
+            /// Applied to the result.
+            epilogue: Epilogue,
+        },
+        /// x (batch, channels, spatial..), weights (out, channels / groups, kernel..), bias (optional, out). One to three spatial dimensions.
+        Conv {
+            /// The window.
+            window: Window,
+            /// Groups of channels.
+            groups: usize,
+            /// Applied to the result.
+            epilogue: Epilogue,
+        },
+        /// x (batch, channels, spatial..), weights (channels, out / groups, kernel..), bias (optional, out). One to three spatial dimensions.
+        ConvTranspose {
+            /// The window.
+            window: Window,
+            /// Groups of channels.
+            groups: usize,
+            /// Added to one end of each extent; empty: zeros.
+            output_padding: Vec<usize>,
+            /// The spatial extents of the result, from which padding follows; empty: they follow from the padding.
+            output_shape: Vec<usize>,
+            /// Applied to the result.
+            epilogue: Epilogue,
+        },
+        /// x (batch, channels, spatial..). Over windows.
+        Pool {
+            /// What is computed.
+            pooling: Pooling,
+            /// The window.
+            window: Window,
+            /// The number of windows is rounded up.
+            ceil_mode: bool,
+        },
+        /// x (batch, channels, spatial..). Over all spatial dimensions, which stay with extent 1.
+        GlobalPool {
+            /// What is computed.
+            pooling: Pooling,
+        },
+        /// x.
+        Resize(Resize),
+        /// x (batch, channels, ..), scale, bias, mean, variance (each: channels). With these statistics.
+        BatchNormalization {
+            /// Added to the variance.
+            epsilon: f64,
+        },
+        /// x, scale, bias (optional), both broadcast to x. Over the axes from `axis` on. Outputs: y, mean, 1 / standard deviation.
+        LayerNormalization {
+            /// The first axis.
+            axis: i64,
+            /// Added to the variance.
+            epsilon: f64,
+        },
+        /// x, scale, broadcast to x. Divided by the root of the mean of squares over the axes from `axis` on.
+        RmsNormalization {
+            /// The first axis.
+            axis: i64,
+            /// Added to the mean of squares.
+            epsilon: f64,
+        },
+        /// x (batch, channels, ..), scale, bias (each: channels). Over the spatial dimensions.
+        InstanceNormalization {
+            /// Added to the variance.
+            epsilon: f64,
+        },
+        /// x (batch, channels, ..), scale, bias (each: channels). Over the spatial dimensions and groups of channels.
+        GroupNormalization {
+            /// Groups of channels.
+            groups: usize,
+            /// Added to the variance.
+            epsilon: f64,
+        },
+        /// x (batch, channels, ..). Divided by a power of the sum of squares of near channels.
+        Lrn {
+            /// How many channels.
+            size: usize,
+            /// Factor.
+            alpha: f64,
+            /// Power.
+            beta: f64,
+            /// Addend.
+            bias: f64,
+        },
+        /// x. Divided by the norm along an axis.
+        LpNormalization {
+            /// The axis.
+            axis: i64,
+            /// 1 or 2.
+            p: usize,
+        },
+        /// x. Less the mean, divided by the standard deviation, over some axes.
+        MeanVarianceNormalization {
+            /// The axes.
+            axes: Vec<i64>,
+        },
+        /// x. Along an axis.
+        Softmax {
+            /// The axis.
+            axis: i64,
+        },
+        /// x. The logarithm of `Softmax`.
+        LogSoftmax {
+            /// The axis.
+            axis: i64,
+        },
+        /// x. One at the first largest element along an axis, 0 elsewhere.
+        Hardmax {
+            /// The axis.
+            axis: i64,
+        },
+        /// q (.., queries, d), k (.., keys, d), v (.., keys, dv), mask (optional, broadcast to (.., queries, keys); `bool`: false excludes; floats are added).
+        /// softmax(scale q k^T + mask) v. Heads of k and v may be fewer: each serves as many heads of q that follow each other.
+        Attention {
+            /// The factor; `None`: 1 / sqrt(d).
+            scale: Option<f64>,
+            /// A query sees no later keys.
+            causal: bool,
+            /// Scores become softcap tanh(score / softcap); 0: they do not.
+            softcap: f64,
+        },
+        /// x. The largest or smallest elements along an axis, and their positions as `i64`.
+        TopK {
+            /// How many.
+            k: usize,
+            /// The axis.
+            axis: i64,
+            /// Whether these are the largest.
+            largest: bool,
+            /// Whether they are in order.
+            sorted: bool,
+        },
+        /// x. Sorted along an axis, NaN last, and the positions as `i64`; stable.
+        Sort {
+            /// The axis.
+            axis: i64,
+            /// Largest first.
+            descending: bool,
+        },
+        /// No input. Uniform numbers from `low` to `high`, by Philox 4x32-10: the same seed, the same bits.
+        RandomUniform {
+            /// The type: a float.
+            dtype: DType,
+            /// The extents.
+            shape: Vec<usize>,
+            /// Lower limit.
+            low: f64,
+            /// Upper limit.
+            high: f64,
+            /// The seed.
+            seed: u64,
+        },
+        /// No input. Normally distributed numbers, by Philox and Box-Muller.
+        RandomNormal {
+            /// The type: a float.
+            dtype: DType,
+            /// The extents.
+            shape: Vec<usize>,
+            /// Mean.
+            mean: f64,
+            /// Standard deviation.
+            deviation: f64,
+            /// The seed.
+            seed: u64,
+        },
+    }
+}
+
+impl Operator {
+    /// The name in errors and timelines: that of the function, where the operator is elementwise.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Unary(unary) => unary.variant(),
+            Self::Activation(activation) => activation.variant(),
+            Self::Binary(binary) => binary.variant(),
+            Self::Nary(nary) => nary.variant(),
+            other => other.variant(),
+        }
+    }
+}
