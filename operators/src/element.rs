@@ -9,13 +9,13 @@ mod sealed {
 }
 
 /// True or false, in a byte of 1 or 0; every other byte is true.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Boolean(pub u8);
 
 /// A type of elements.
 pub trait Element:
-    Copy + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed + 'static
+    bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug + sealed::Sealed
 {
     /// Its name.
     const DTYPE: DType;
@@ -95,12 +95,12 @@ impl From<bool> for Boolean {
     reason = "conversions between elements round and drop bits as documented"
 )]
 mod conversions {
-    use super::{Boolean, DType, Element, bf16, f16, sealed};
+    use super::{Boolean, DType, Element, bf16, f16, odd, sealed};
 
     elements! {
         Boolean, Bool, |x| f64::from(u8::from(x.is_true())), |y| Self(u8::from(y != 0.0)), |i| i128::from(i.is_true()), |j| Self(u8::from(j != 0));
-        f16, F16, |x| x.to_f64(), |y| Self::from_f64(y), |i| f64::from(i) as i128, |j| Self::from_f64(j as f64);
-        bf16, BF16, |x| x.to_f64(), |y| Self::from_f64(y), |i| f64::from(i) as i128, |j| Self::from_f64(j as f64);
+        f16, F16, |x| f64::from(x.to_f32()), |y| Self::from_f32(odd(y)), |i| f64::from(i) as i128, |j| Self::from_f32(odd(j as f64));
+        bf16, BF16, |x| f64::from(x.to_f32()), |y| Self::from_f32(odd(y)), |i| f64::from(i) as i128, |j| Self::from_f32(odd(j as f64));
         f32, F32, |x| f64::from(x), |y| y as Self, |i| i as i128, |j| j as Self;
         f64, F64, |x| x, |y| y, |i| i as i128, |j| j as Self;
         i8, I8, |x| f64::from(x), |y| y as Self, |i| i128::from(i), |j| j as Self;
@@ -112,6 +112,24 @@ mod conversions {
         u32, U32, |x| f64::from(x), |y| y as Self, |i| i128::from(i), |j| j as Self;
         u64, U64, |x| x as f64, |y| y as Self, |i| i128::from(i), |j| j as Self;
     }
+}
+
+/// An `f32` that rounds to the same half as this number: where it is not exact, its last bit is one.
+#[expect(clippy::cast_possible_truncation, reason = "rounding is the purpose")]
+pub(crate) fn odd(value: f64) -> f32 {
+    let near = value as f32;
+    if f64::from(near) == value || !near.is_finite() || near.to_bits() & 1 == 1 {
+        return near;
+    }
+    let away = value.abs() > f64::from(near.abs());
+    let bits = near.to_bits();
+    f32::from_bits(if away {
+        bits + 1
+    } else if bits << 1 == 0 {
+        bits
+    } else {
+        bits - 1
+    })
 }
 
 /// Names the element type `$T` that `$dtype` stands for, in `$body`.

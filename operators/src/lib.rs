@@ -39,8 +39,8 @@ pub use infer::{Input, broadcast};
 pub use kernel::{OperatorKernel, kernels};
 pub use lower::{LowerError, LowerOptions, Lowered, STATUS, Status};
 pub use operator::{
-    Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Interpolation, Nary,
-    NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
-    ScatterReduction, Unary, Window,
+    Activation, AspectPolicy, Binary, Coordinates, DepthOrder, Epilogue, Function, Interpolation,
+    Nary, NearestMode, Operator, PadMode, Padding, Pooling, Reduction, Resize, ResizeTarget,
+    ScatterReduction, Step, Unary, Window,
 };
 pub use tensor::{Tensor, TensorType, elements};

@@ -1,23 +1,47 @@
-//! From a graph of operators to a program: tasks, edges, memory.
+//! From a graph of operators to a program: memory, tasks, edges.
+//!
+//! ```text
+//! nodes that are needed --fold--> constants
+//!         |--alias-> Reshape and its kin take no task and no memory
+//!         |--place-> inputs, outputs: tensors of the program | constants: one tensor | activations: parts of one tensor, reused
+//!         |--split-> tasks, by cost and cores
+//!         +--edges-> a task waits for tasks whose bytes it reads, or writes
+//! ```
 
-use pto_workload::program::Program;
+mod edges;
+mod memory;
 
-use crate::error::OperatorError;
-use crate::graph::OperatorGraph;
-use crate::tensor::TensorType;
+use std::collections::BTreeMap;
+
+use pto_abi::CoreKind;
+use pto_abi::limits::MAX_ARGS;
+use pto_workload::program::{
+    Body, GraphArgument, GraphTask, Layout, OwnedBlockShape, Program, Role, TensorDescription,
+};
+
+use crate::dtype::DType;
+use crate::error::{Argument, OperatorError};
+use crate::graph::{OperatorGraph, ValueId};
+use crate::kernel::{Description, Work, kernel_name, work};
+use crate::operator::{Operator, Unary};
+use crate::tensor::{Tensor, TensorType};
+use edges::{Access, Edges};
+use memory::Planner;
 
 /// How a graph becomes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LowerOptions {
     /// Into how many tasks an operator is split at most: the number of cores.
     pub cores: usize,
+    /// About how long a task takes at least, in ns, where an operator is split.
+    pub grain_ns: u64,
     /// Tasks are named after nodes, where there are not more than this many; otherwise after operators. A session has 1,024 kernels.
     pub most_names: usize,
 }
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        Self { cores: 24, most_names: 800 }
+        Self { cores: 24, grain_ns: 20_000, most_names: 800 }
     }
 }
 
@@ -41,7 +65,7 @@ pub struct Lowered {
     pub inputs: Vec<(String, TensorType)>,
     /// The outputs, in the order of the graph.
     pub outputs: Vec<(String, TensorType)>,
-    /// For each task the number of its node; `None`: it only joins others.
+    /// For each task the number of its node; `None`: it only joins others, or copies an output.
     pub nodes: Vec<Option<usize>>,
     /// Bytes of all activations.
     pub activation_bytes: u64,
@@ -49,8 +73,12 @@ pub struct Lowered {
     pub activation_peak: u64,
 }
 
-/// The name of the output in which tasks say that an index stood for no element, of a program that has such tasks: `u64[4]`.
+/// The name of the output in which tasks say that an index stood for no element: `u64[4]`.
 pub const STATUS: &str = "pto.status";
+/// The name of the constant that describes what tasks do.
+pub(crate) const DESCRIPTIONS: &str = "pto.operators";
+const CONSTANTS: &str = "pto.constants";
+const ACTIVATIONS: &str = "pto.activations";
 
 /// What a run said in [`STATUS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +94,11 @@ pub enum Status {
         /// The extent of the axis.
         extent: u64,
     },
+    /// A node's kernel stopped at a fault of ours.
+    Broken {
+        /// The node's number.
+        node: usize,
+    },
 }
 
 impl Status {
@@ -73,28 +106,517 @@ impl Status {
     #[must_use]
     pub fn read(words: &[u64]) -> Self {
         match *words {
-            [node, index, extent, ..] if node > 0 => Self::Index {
+            [0, ..] | [] => Self::Good,
+            [node, index, extent, ..] if extent < u64::MAX => Self::Index {
                 node: usize::try_from(node - 1).unwrap_or(usize::MAX),
                 index: index.cast_signed(),
                 extent,
             },
-            _ => Self::Good,
+            [node, ..] => Self::Broken { node: usize::try_from(node - 1).unwrap_or(usize::MAX) },
         }
     }
 }
 
 impl OperatorGraph {
-    /// The program of the graph. Nodes whose values nobody needs are left out.
+    /// The program of the graph. Nodes whose values nobody needs are left out; those whose inputs are all constants are computed here.
     ///
     /// # Errors
     /// All that cannot become tasks: each node with its reason.
     pub fn lower(&self, options: &LowerOptions) -> Result<Lowered, Vec<LowerError>> {
-        let _ = options;
-        let error = OperatorError {
-            operator: "graph",
-            argument: crate::error::Argument::Operator,
-            rule: "is not implemented yet".to_owned(),
-        };
-        Err(vec![LowerError { node: self.name.clone(), error }])
+        Lowering::new(self, options)?.run()
     }
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    /// The tensor of the program.
+    tensor: usize,
+    /// Bytes.
+    offset: u64,
+}
+
+/// The tensors that every program has, in front of inputs and outputs.
+const OF_DESCRIPTIONS: usize = 0;
+const OF_STATUS: usize = 1;
+const OF_CONSTANTS: usize = 2;
+const OF_ACTIVATIONS: usize = 3;
+const OWN: usize = 4;
+
+struct Lowering<'g> {
+    graph: &'g OperatorGraph,
+    options: &'g LowerOptions,
+    /// Constants that were computed here.
+    folded: BTreeMap<ValueId, Tensor>,
+    /// The value that has the memory of a value.
+    roots: Vec<ValueId>,
+    /// Whether a node becomes tasks.
+    is_run: Vec<bool>,
+    places: Vec<Option<Location>>,
+    constants: Vec<u64>,
+    descriptions: Vec<u64>,
+    tasks: Vec<GraphTask>,
+    nodes: Vec<Option<usize>>,
+    edges: Edges,
+    planner: Planner,
+}
+
+fn refuse(node: &str, operator: &'static str, rule: String) -> LowerError {
+    LowerError {
+        node: node.to_owned(),
+        error: OperatorError { operator, argument: Argument::Operator, rule },
+    }
+}
+
+impl<'g> Lowering<'g> {
+    fn new(graph: &'g OperatorGraph, options: &'g LowerOptions) -> Result<Self, Vec<LowerError>> {
+        let mut lowering = Self {
+            graph,
+            options,
+            folded: BTreeMap::new(),
+            roots: (0..graph.values.len()).map(ValueId).collect(),
+            is_run: vec![false; graph.nodes.len()],
+            places: vec![None; graph.values.len()],
+            constants: Vec::new(),
+            descriptions: Vec::new(),
+            tasks: Vec::new(),
+            nodes: Vec::new(),
+            edges: Edges::default(),
+            planner: Planner::default(),
+        };
+        lowering.need();
+        lowering.fold()?;
+        Ok(lowering)
+    }
+
+    fn constant(&self, value: ValueId) -> Option<&Tensor> {
+        self.graph.values[value.0].constant.as_ref().or_else(|| self.folded.get(&value))
+    }
+
+    fn ty(&self, value: ValueId) -> &'g TensorType {
+        &self.graph.values[value.0].ty
+    }
+
+    /// Marks the nodes whose values somebody needs.
+    fn need(&mut self) {
+        let mut is_needed = vec![false; self.graph.values.len()];
+        self.graph.outputs.iter().for_each(|(_, value)| is_needed[value.0] = true);
+        for (number, node) in self.graph.nodes.iter().enumerate().rev() {
+            if node.outputs.iter().any(|value| is_needed[value.0]) {
+                self.is_run[number] = true;
+                node.inputs.iter().flatten().for_each(|value| is_needed[value.0] = true);
+            }
+        }
+    }
+
+    /// Computes what consists of constants, and finds what needs no memory of its own.
+    fn fold(&mut self) -> Result<(), Vec<LowerError>> {
+        let mut errors = Vec::new();
+        for (number, node) in self.graph.nodes.iter().enumerate() {
+            if !self.is_run[number] {
+                continue;
+            }
+            let known: Option<Vec<Option<&Tensor>>> = node
+                .inputs
+                .iter()
+                .map(|input| input.map_or(Some(None), |value| self.constant(value).map(Some)))
+                .collect();
+            let is_random = matches!(
+                node.operator,
+                Operator::RandomUniform { .. } | Operator::RandomNormal { .. }
+            );
+            // The shape alone decides.
+            let of_shape = matches!(
+                node.operator,
+                Operator::Shape { .. } | Operator::Size | Operator::EyeLike { .. }
+            );
+            let result = match known {
+                Some(known) if !is_random => Some(node.operator.evaluate(&known)),
+                _ if of_shape => {
+                    let zeros: Vec<_> = node
+                        .inputs
+                        .iter()
+                        .map(|input| input.map(|value| Tensor::zeros(self.ty(value).clone())))
+                        .collect();
+                    let zeros: Vec<_> = zeros.iter().map(Option::as_ref).collect();
+                    Some(node.operator.evaluate(&zeros))
+                }
+                _ => None,
+            };
+            match result {
+                Some(Ok(tensors)) => {
+                    self.is_run[number] = false;
+                    self.folded.extend(node.outputs.iter().copied().zip(tensors));
+                }
+                Some(Err(error)) => errors.push(LowerError { node: node.name.clone(), error }),
+                None => {
+                    if let (true, Some(Some(input))) =
+                        (is_alias(&node.operator), node.inputs.first())
+                    {
+                        self.is_run[number] = false;
+                        self.roots[node.outputs[0].0] = self.roots[input.0];
+                    }
+                }
+            }
+        }
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn root(&self, value: ValueId) -> ValueId {
+        self.roots[value.0]
+    }
+
+    fn run(mut self) -> Result<Lowered, Vec<LowerError>> {
+        let mut errors = Vec::new();
+        let inputs: Vec<_> = self
+            .graph
+            .inputs
+            .iter()
+            .map(|value| (self.graph.values[value.0].name.clone(), self.ty(*value).clone()))
+            .collect();
+        let outputs: Vec<_> = self
+            .graph
+            .outputs
+            .iter()
+            .map(|(name, value)| (name.clone(), self.ty(*value).clone()))
+            .collect();
+        for (at, value) in self.graph.inputs.iter().enumerate() {
+            self.places[value.0] = Some(Location { tensor: OWN + at, offset: 0 });
+        }
+        // A value that is an output is written there; a second output of the same value, an input or a constant is copied.
+        let mut copied = Vec::new();
+        for (at, (_, value)) in self.graph.outputs.iter().enumerate() {
+            let (root, place) =
+                (self.root(*value), Location { tensor: OWN + inputs.len() + at, offset: 0 });
+            if self.places[root.0].is_some()
+                || self.constant(root).is_some()
+                || self.constant(*value).is_some()
+            {
+                copied.push((*value, place));
+            } else {
+                self.places[root.0] = Some(place);
+            }
+        }
+        self.plan_activations();
+        let names = self.is_run.iter().filter(|is_run| **is_run).count();
+        for (number, node) in self.graph.nodes.iter().enumerate() {
+            if !self.is_run[number] {
+                continue;
+            }
+            let name = (names <= self.options.most_names).then_some((node.name.as_str(), number));
+            let ins: Vec<_> = node
+                .inputs
+                .iter()
+                .map(|input| input.map(|value| (self.place(value), self.ty(value))))
+                .collect();
+            let outs: Vec<_> = node
+                .outputs
+                .iter()
+                .map_while(|value| Some((self.places[self.root(*value).0]?, self.ty(*value))))
+                .collect();
+            if let Err(error) = self.add_tasks(&node.operator, (&ins, &outs), (Some(number), name))
+            {
+                errors.push(LowerError { node: node.name.clone(), error });
+            }
+        }
+        for (value, place) in copied {
+            let ty = self.ty(value);
+            let from = [Some((self.place(value), ty))];
+            if let Err(error) = self.add_tasks(
+                &Operator::Unary(Unary::Identity),
+                (&from, &[(place, ty)]),
+                (None, None),
+            ) {
+                errors.push(LowerError { node: self.graph.name.clone(), error });
+            }
+        }
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let (activation_bytes, activation_peak) = (self.planner.sum(), self.planner.peak());
+        let nodes = std::mem::take(&mut self.nodes);
+        let program = self
+            .program(&inputs, &outputs)
+            .map_err(|error| vec![refuse(&error.0, "graph", error.1)])?;
+        Ok(Lowered { program, inputs, outputs, nodes, activation_bytes, activation_peak })
+    }
+
+    /// Where a value is; a constant is put behind the others when it is first used.
+    fn place(&mut self, value: ValueId) -> Location {
+        // A constant that was computed here has memory of its own.
+        let root = if self.constant(value).is_some() { value } else { self.root(value) };
+        if let Some(place) = self.places[root.0] {
+            return place;
+        }
+        let place = Location { tensor: OF_CONSTANTS, offset: 8 * self.constants.len() as u64 };
+        if let Some(tensor) =
+            self.graph.values[root.0].constant.as_ref().or_else(|| self.folded.get(&root))
+        {
+            let words = tensor.bytes().len().div_ceil(8).next_multiple_of(8).max(8);
+            let first = self.constants.len();
+            self.constants.resize(first + words, 0);
+            bytemuck::cast_slice_mut(&mut self.constants[first..])[..tensor.bytes().len()]
+                .copy_from_slice(tensor.bytes());
+        }
+        self.places[root.0] = Some(place);
+        place
+    }
+
+    /// Gives each value that tasks make, and that is no output, a part of the activations: from the node that makes it to the last one that reads it.
+    fn plan_activations(&mut self) {
+        let mut last: BTreeMap<ValueId, usize> = BTreeMap::new();
+        for (number, node) in
+            self.graph.nodes.iter().enumerate().filter(|(number, _)| self.is_run[*number])
+        {
+            for value in node.inputs.iter().flatten() {
+                last.insert(self.root(*value), number);
+            }
+        }
+        let graph = self.graph;
+        for (number, node) in graph.nodes.iter().enumerate() {
+            if !self.is_run[number] {
+                continue;
+            }
+            // Outputs behind the last one that somebody reads are not made.
+            let is_used = |value: &ValueId| {
+                last.contains_key(&self.root(*value)) || self.places[value.0].is_some()
+            };
+            let made = node.outputs.iter().rposition(is_used).map_or(1, |at| at + 1);
+            for value in &node.outputs[..made] {
+                if self.places[value.0].is_none() {
+                    let offset = self.planner.take(value.0, self.ty(*value).bytes() as u64);
+                    self.places[value.0] = Some(Location { tensor: OF_ACTIVATIONS, offset });
+                }
+            }
+            let ended = node
+                .inputs
+                .iter()
+                .flatten()
+                .map(|value| self.root(*value))
+                .filter(|root| last.get(root) == Some(&number));
+            ended.collect::<Vec<_>>().into_iter().for_each(|root| self.planner.give_back(root.0));
+            for value in &node.outputs[..made] {
+                if !last.contains_key(value) {
+                    self.planner.give_back(value.0);
+                }
+            }
+        }
+    }
+
+    /// Adds the tasks of an operator.
+    fn add_tasks(
+        &mut self,
+        operator: &Operator,
+        (ins, outs): (&[Option<(Location, &TensorType)>], &[(Location, &TensorType)]),
+        (node, name): (Option<usize>, Option<(&str, usize)>),
+    ) -> Result<(), OperatorError> {
+        let types: Vec<_> = ins.iter().map(|input| input.map(|(_, ty)| ty)).collect();
+        let out_types: Vec<_> = outs.iter().map(|(_, ty)| (*ty).clone()).collect();
+        let work = work(operator, &types, &out_types);
+        if work.units == 0 {
+            return Ok(());
+        }
+        let args = crate::kernel::HEAD + ins.len() + outs.len();
+        if args > MAX_ARGS {
+            let rule = format!(
+                "has {} tensors, and a task takes {}; use fewer inputs",
+                ins.len() + outs.len(),
+                MAX_ARGS - crate::kernel::HEAD
+            );
+            return Err(OperatorError {
+                operator: operator.name(),
+                argument: Argument::Operator,
+                rule,
+            });
+        }
+        let description = Description {
+            operator: operator.clone(),
+            inputs: types.iter().map(|ty| ty.cloned()).collect(),
+            outputs: out_types,
+        };
+        let words = description.words();
+        let first_word = self.descriptions.len();
+        self.descriptions.extend(&words);
+        let head = [
+            GraphArgument::Tensor { tensor: OF_DESCRIPTIONS, offset: 8 * first_word as u64 },
+            GraphArgument::Word(words.len() as u64),
+        ];
+        let at = |location: Location| GraphArgument::Tensor {
+            tensor: location.tensor,
+            offset: location.offset,
+        };
+        let tail: Vec<_> = ins
+            .iter()
+            .map(|input| input.map_or(GraphArgument::Word(0), |(location, _)| at(location)))
+            .chain(outs.iter().map(|(location, _)| at(*location)))
+            .collect();
+        let kernel = kernel_name(operator, name);
+        let parts = split(&work, self.options);
+        self.edges.begin(parts.len());
+        for units in parts {
+            let accesses = accesses(&work, units, (ins, outs));
+            let mut producers = Vec::new();
+            for producer in self.edges.producers(&accesses) {
+                producers.push(match producer {
+                    edges::Producer::Task(task) => task,
+                    edges::Producer::All(group) => self.join(group),
+                });
+            }
+            producers.sort_unstable();
+            producers.dedup();
+            let number = [units.0 as u64, units.1 as u64, node.map_or(0, |node| node as u64) + 1]
+                .map(GraphArgument::Word);
+            let status = GraphArgument::Tensor { tensor: OF_STATUS, offset: 0 };
+            let args = [head.as_slice(), &number, &[status], &tail].concat();
+            self.edges.add(self.tasks.len(), accesses);
+            self.push(
+                GraphTask {
+                    kernel: kernel.clone(),
+                    kind: work.kind,
+                    args,
+                    producers,
+                    block_shape: OwnedBlockShape::default(),
+                },
+                node,
+            );
+        }
+        self.edges.end();
+        Ok(())
+    }
+
+    fn push(&mut self, task: GraphTask, node: Option<usize>) {
+        self.tasks.push(task);
+        self.nodes.push(node);
+    }
+
+    /// The task that waits for all tasks of a group.
+    fn join(&mut self, group: usize) -> usize {
+        if let Some(task) = self.edges.joined(group) {
+            return task;
+        }
+        let producers = self.edges.tasks_of(group).to_vec();
+        let task = self.tasks.len();
+        self.edges.set_joined(group, task);
+        let kernel = "empty_aiv".to_owned();
+        self.push(
+            GraphTask {
+                kernel,
+                kind: CoreKind::AIV,
+                args: Vec::new(),
+                producers,
+                block_shape: OwnedBlockShape::default(),
+            },
+            None,
+        );
+        task
+    }
+
+    fn program(
+        self,
+        inputs: &[(String, TensorType)],
+        outputs: &[(String, TensorType)],
+    ) -> Result<Program, (String, String)> {
+        let name = self.graph.name.clone();
+        let told = |error: pto_workload::program::ProgramError| (name.clone(), error.to_string());
+        let bytes_of = |words: Vec<u64>| -> Vec<u8> {
+            let words = if words.is_empty() { vec![0] } else { words };
+            bytemuck::cast_slice(&words).to_vec()
+        };
+        let (descriptions, constants) = (bytes_of(self.descriptions), bytes_of(self.constants));
+        let words =
+            |name: &str, role: Role, count: u64, begins_with_zeros: bool| TensorDescription {
+                name: name.to_owned(),
+                role,
+                dtype: DType::U64.stored(),
+                shape: vec![count.max(1)],
+                layout: Layout::device(),
+                begins_with_zeros,
+            };
+        let mut tensors = vec![
+            words(DESCRIPTIONS, Role::Input, descriptions.len() as u64 / 8, false),
+            words(STATUS, Role::Output, 4, true),
+            words(CONSTANTS, Role::Input, constants.len() as u64 / 8, false),
+            words(ACTIVATIONS, Role::Temporary, self.planner.peak().div_ceil(8), false),
+        ];
+        let described = |role: Role| {
+            move |(name, ty): &(String, TensorType)| TensorDescription {
+                name: name.clone(),
+                role,
+                dtype: ty.dtype.stored(),
+                shape: stored_shape(ty),
+                layout: Layout::device(),
+                begins_with_zeros: false,
+            }
+        };
+        tensors.extend(inputs.iter().map(described(Role::Input)));
+        tensors.extend(outputs.iter().map(described(Role::Output)));
+        let program = Program::new(&name, Body::Graph(self.tasks), tensors).map_err(told)?;
+        let program = program.with_constant(DESCRIPTIONS, descriptions).map_err(told)?;
+        program.with_constant(CONSTANTS, constants).map_err(told)
+    }
+}
+
+/// The extents of a tensor of a program file: one to five, each at least 1.
+fn stored_shape(ty: &TensorType) -> Vec<u64> {
+    let is_kept = (1..=5).contains(&ty.rank()) && ty.elements() > 0;
+    if is_kept {
+        ty.shape.iter().map(|extent| *extent as u64).collect()
+    } else {
+        vec![ty.elements().max(1) as u64]
+    }
+}
+
+/// Whether the operator gives the elements of its first input as they are, in the same order.
+const fn is_alias(operator: &Operator) -> bool {
+    matches!(
+        operator,
+        Operator::Unary(Unary::Identity)
+            | Operator::Reshape { .. }
+            | Operator::Squeeze { .. }
+            | Operator::Unsqueeze { .. }
+            | Operator::Flatten { .. }
+    )
+}
+
+/// The units of each task: (first, count).
+fn split(work: &Work, options: &LowerOptions) -> Vec<(usize, usize)> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a number of tasks, which is clamped"
+    )]
+    let wanted = (work.units as f64 * work.cost / options.grain_ns.max(1) as f64) as usize;
+    let parts = wanted.clamp(1, options.cores.max(1)).min(work.units);
+    let mut size = work.units.div_ceil(parts);
+    // Many small units are elements: parts begin at cache lines.
+    if size > 1024 {
+        size = size.next_multiple_of(64);
+    }
+    (0..work.units).step_by(size).map(|first| (first, size.min(work.units - first))).collect()
+}
+
+/// The bytes that a task touches.
+fn accesses(
+    work: &Work,
+    units: (usize, usize),
+    (ins, outs): (&[Option<(Location, &TensorType)>], &[(Location, &TensorType)]),
+) -> Vec<Access> {
+    let access =
+        |(location, ty): (Location, &TensorType), reach: &crate::kernel::Reach, writes: bool| {
+            let (from, to) = reach.of(units, ty.elements());
+            let size = ty.dtype.bytes() as u64;
+            Access {
+                tensor: location.tensor,
+                from: location.offset + from as u64 * size,
+                to: location.offset + to as u64 * size,
+                writes,
+            }
+        };
+    let reads = ins
+        .iter()
+        .zip(&work.inputs)
+        .filter_map(|(input, reach)| Some(access((*input)?, reach, false)));
+    let writes = outs.iter().zip(&work.outputs).map(|(output, reach)| access(*output, reach, true));
+    reads.chain(writes).filter(|access| access.from < access.to).collect()
 }

@@ -483,8 +483,43 @@ words! {
 }
 
 words! {
+    /// A function of elements.
+    pub enum Function {
+        /// Of one operand.
+        Unary(Unary),
+        /// Of one operand, with numbers.
+        Activation(Activation),
+        /// Of two operands.
+        Binary(Binary),
+        /// Of one or more operands.
+        Nary(Nary),
+        /// Condition, x, y.
+        Where,
+        /// x, min (optional), max (optional).
+        Clip,
+        /// To this type.
+        Cast(DType),
+    }
+}
+
+words! {
+    /// A step of a fused elementwise operator.
+    pub struct Step {
+        /// What it computes.
+        pub function: Function,
+        /// Its operands: first count the inputs of the operator, behind them the steps. `None`: an optional one is not given.
+        pub operands: Vec<Option<usize>>,
+    }
+}
+
+words! {
     /// An operator.
     pub enum Operator {
+        /// Any number of inputs, which are broadcast; the result is that of the last step. The bits are those of single operators.
+        Fused {
+            /// The steps.
+            steps: Vec<Step>,
+        },
         /// x. Elementwise.
         Unary(Unary),
         /// x. Elementwise with numbers.
@@ -890,7 +925,60 @@ impl Operator {
             Self::Activation(activation) => activation.variant(),
             Self::Binary(binary) => binary.variant(),
             Self::Nary(nary) => nary.variant(),
+            Self::Reduce { reduction, .. } => reduction.operator_name(),
+            Self::ArgReduce { largest: true, .. } => "ArgMax",
+            Self::ArgReduce { largest: false, .. } => "ArgMin",
             other => other.variant(),
+        }
+    }
+}
+
+impl Reduction {
+    const fn operator_name(self) -> &'static str {
+        match self {
+            Self::Sum => "ReduceSum",
+            Self::Mean => "ReduceMean",
+            Self::Max => "ReduceMax",
+            Self::Min => "ReduceMin",
+            Self::Prod => "ReduceProd",
+            Self::L1 => "ReduceL1",
+            Self::L2 => "ReduceL2",
+            Self::LogSum => "ReduceLogSum",
+            Self::LogSumExp => "ReduceLogSumExp",
+            Self::SumSquare => "ReduceSumSquare",
+            Self::All => "ReduceAll",
+            Self::Any => "ReduceAny",
+        }
+    }
+}
+
+impl Operator {
+    /// The function of elements that it is; `None`: it is no elementwise operator of one function.
+    #[must_use]
+    pub fn function(&self) -> Option<Function> {
+        Some(match self {
+            Self::Unary(unary) => Function::Unary(*unary),
+            Self::Activation(activation) => Function::Activation(activation.clone()),
+            Self::Binary(binary) => Function::Binary(*binary),
+            Self::Nary(nary) => Function::Nary(*nary),
+            Self::Where => Function::Where,
+            Self::Clip => Function::Clip,
+            Self::Cast { to } => Function::Cast(*to),
+            _ => return None,
+        })
+    }
+
+    /// The operator of one function of elements.
+    #[must_use]
+    pub fn of_function(function: &Function) -> Self {
+        match function {
+            Function::Unary(unary) => Self::Unary(*unary),
+            Function::Activation(activation) => Self::Activation(activation.clone()),
+            Function::Binary(binary) => Self::Binary(*binary),
+            Function::Nary(nary) => Self::Nary(*nary),
+            Function::Where => Self::Where,
+            Function::Clip => Self::Clip,
+            Function::Cast(to) => Self::Cast { to: *to },
         }
     }
 }

@@ -110,12 +110,12 @@ impl<A: Words, B: Words> Words for (A, B) {
 /// Declares structs and enums that can be written as words.
 macro_rules! words {
     (@bind $value:ident $inner:ty) => { $value };
-    ($(#[$meta:meta])* pub struct $Name:ident {
+    ($(#[$meta:meta])* $vis:vis struct $Name:ident {
         $($(#[$about:meta])* pub $field:ident: $Type:ty,)*
     }) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
-        pub struct $Name {
+        $vis struct $Name {
             $($(#[$about])* pub $field: $Type,)*
         }
 

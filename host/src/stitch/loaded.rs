@@ -134,7 +134,7 @@ pub(super) enum Neighbours {
 }
 
 impl LoadedProgram {
-    /// `native`: the kernels of the program that the device has, with their func ids.
+    /// `native`: the kernels of the program, and others that it may call, with their func ids.
     pub(super) fn load(
         shared: &Arc<Shared>,
         program: Program,
@@ -183,26 +183,27 @@ fn plan_code(shared: &Arc<Shared>, compiled: &Compiled) -> Result<Code, StitchEr
     Ok(Code::Plan { plan, kernels, scratch })
 }
 
-/// The func ids of each task's kernels.
+/// The func ids of each task's kernels: the program's own, those of the library, and last those that were only given.
 fn kernels(
     program: &Program,
     tasks: &[GraphTask],
     native: &[(String, CoreKind, FuncId)],
 ) -> Result<Vec<Vec<FuncId>>, StitchError> {
+    let given = |kernel: &str, of_kind: CoreKind| {
+        let is_kernel =
+            |(name, kind, _): &&(String, CoreKind, FuncId)| *name == kernel && *kind == of_kind;
+        native.iter().find(is_kernel).map(|(_, _, func_id)| *func_id)
+    };
     let of_kernel = |(kernel, of_kind): (&String, CoreKind)| {
         if program.native().is_some_and(|own| own.kernel(kernel).is_some()) {
-            let is_kernel = |(name, kind, _): &&(String, CoreKind, FuncId)| {
-                *name == *kernel && *kind == of_kind
-            };
-            let found = native.iter().find(is_kernel).map(|(_, _, func_id)| *func_id);
-            return found.ok_or_else(|| StitchError::Native {
+            return given(kernel, of_kind).ok_or_else(|| StitchError::Native {
                 program: program.name().to_owned(),
                 kernel: kernel.to_owned(),
             });
         }
         let found = library::by_name(kernel).filter(|found| found.kind == of_kind);
         let found = found.and_then(|kernel| u16::try_from(kernel.func_id).ok()).map(FuncId);
-        found.ok_or_else(|| StitchError::Kernel {
+        found.or_else(|| given(kernel, of_kind)).ok_or_else(|| StitchError::Kernel {
             program: program.name().to_owned(),
             kernel: kernel.to_owned(),
         })

@@ -70,7 +70,8 @@ impl Stitcher {
     }
 
     /// Puts a program with kernels of its own into the memory of the device. `native` are these kernels, by their names:
-    /// `pto_native::program::kernels` loads them from the program.
+    /// `pto_native::program::kernels` loads them from the program. They may have kernels that this process brings along, which the
+    /// tasks call by name as those of the library, which come first.
     ///
     /// # Errors
     /// Those of [`load`](Self::load); a kernel cannot be registered.

@@ -8,12 +8,12 @@ mod windows;
 
 pub(crate) use check::{Check, strides_of};
 pub use check::{Input, broadcast};
-pub(crate) use maps::{SliceRange, reshape, slice_ranges};
+pub(crate) use maps::{pad_ranges, shape_range, slice_ranges};
 pub(crate) use windows::{Geometry, ResizeAxis, conv, conv_transpose, pool, resize_axes};
 
 use crate::dtype::DType;
 use crate::error::OperatorError;
-use crate::operator::{Activation, Binary, Operator, Reduction, Unary};
+use crate::operator::{Activation, Binary, Operator, Reduction, Step, Unary};
 use crate::tensor::TensorType;
 
 /// Elements of a tensor, at most, so that sizes in bytes fit 64 bits.
@@ -77,13 +77,14 @@ impl Operator {
 
     /// Whether any number of inputs may follow the first one.
     pub(crate) const fn takes_more(&self) -> bool {
-        matches!(self, Self::Nary(_) | Self::Concat { .. })
+        matches!(self, Self::Nary(_) | Self::Concat { .. } | Self::Fused { .. })
     }
 }
 
 fn infer(operator: &Operator, check: &Check<'_>) -> Result<Vec<TensorType>, OperatorError> {
     let one = |ty: TensorType| Ok(vec![ty]);
     match operator {
+        Operator::Fused { steps } => one(fused_type(steps, check)?),
         Operator::Unary(unary) => one(unary_type(*unary, check)?),
         Operator::Activation(activation) => one(activation_type(activation, check)?),
         Operator::Binary(binary) => one(binary_type(*binary, check)?),
@@ -237,6 +238,38 @@ pub(crate) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<u
         false => Some(*extent),
     });
     kept.collect()
+}
+
+/// The type of the last step.
+fn fused_type(steps: &[Step], check: &Check<'_>) -> Result<TensorType, OperatorError> {
+    let mut known: Vec<_> =
+        check.inputs.iter().map(|input| input.map(|input| input.ty.clone())).collect();
+    for (at, step) in steps.iter().enumerate() {
+        let mut operands = Vec::with_capacity(step.operands.len());
+        for operand in &step.operands {
+            operands.push(match operand {
+                None => None,
+                Some(number) => Some(known.get(*number).cloned().flatten().ok_or_else(|| {
+                    check.attribute("steps", format!("has operand {number} in step {at}, which is neither an input nor an earlier step"))
+                })?),
+            });
+        }
+        let given: Vec<_> = operands.iter().map(|ty| ty.as_ref().map(Input::from)).collect();
+        let types = Operator::of_function(&step.function).infer(&given)?;
+        known.extend(types.into_iter().map(Some));
+    }
+    if steps.is_empty() {
+        return Err(check.attribute("steps", "is empty; give one step at least".to_owned()));
+    }
+    let last = known
+        .pop()
+        .flatten()
+        .ok_or_else(|| check.attribute("steps", "is empty; give one step at least".to_owned()))?;
+    // Every value has the shape of the result, or is broadcast to it.
+    match known.iter().flatten().find(|ty| broadcast(&ty.shape, &last.shape).as_ref() != Some(&last.shape)) {
+        Some(ty) => Err(check.attribute("steps", format!("has a value of type {ty}, and the result is {last}; a value broadcasts to the result"))),
+        None => Ok(last),
+    }
 }
 
 fn unary_type(unary: Unary, check: &Check<'_>) -> Result<TensorType, OperatorError> {

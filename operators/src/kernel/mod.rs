@@ -1,38 +1,366 @@
-//! The code of the operators.
+//! The code of the operators: how the work of one is split into units ([`work`]), what a unit does ([`compute`]), and the kernel that tasks on a device
+//! call ([`task`]).
 
-use pto_abi::CoreKind;
-use pto_aicore_kernels::KernelFn;
-use pto_workload::program::Program;
+mod attention;
+mod conv;
+mod elementwise;
+mod function;
+mod index;
+mod line;
+mod map;
+mod maps;
+mod matmul;
+mod memory;
+mod normal;
+mod pool;
+mod product;
+mod random;
+mod reduce;
+mod resize;
+mod task;
+mod work;
+
+pub(crate) use task::{Description, HEAD, kernel_name};
+pub use task::{OperatorKernel, kernels};
+pub(crate) use work::{Reach, Work, work};
+
+use conv::Conv;
+use line::Lines;
+use matmul::Batch;
+use memory::{In, Out};
 
 use crate::error::{Argument, OperatorError};
-use crate::operator::Operator;
-use crate::tensor::Tensor;
+use crate::infer::{self, Check, Input};
+use crate::operator::{Epilogue, Operator, Pooling, Step};
+use crate::tensor::{Tensor, TensorType};
 
-/// A kernel that a program's tasks call: give `pto_host::Kernel::from_fn(name, kind, entry)` to `Stitcher::load_with`.
-#[derive(Clone, Debug)]
-pub struct OperatorKernel {
-    /// The name that tasks have.
-    pub name: String,
-    /// The cores.
-    pub kind: CoreKind,
-    /// The code.
-    pub entry: KernelFn,
+/// Why a kernel did not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// An index stands for no element.
+    Index { index: i64, extent: u64 },
 }
 
-/// The kernels of operators that a program calls, each once; none of a program without operators.
-///
-/// # Errors
-/// A task's description was changed: it does not fit the tensors.
-pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> {
-    let _ = program;
-    Ok(Vec::new())
-}
-
+/// Runs all of an operator on the host.
 pub(crate) fn run(
     operator: &Operator,
-    _inputs: &[Option<&Tensor>],
-    _outputs: &mut [Tensor],
+    inputs: &[Option<&Tensor>],
+    outputs: &mut [Tensor],
 ) -> Result<(), OperatorError> {
-    let rule = "is not implemented yet".to_owned();
-    Err(OperatorError { operator: operator.name(), argument: Argument::Operator, rule })
+    // Bytes of the host may stand anywhere.
+    let aligned: Vec<Option<Vec<u64>>> =
+        inputs.iter().map(|input| input.and_then(|input| moved(input.bytes()))).collect();
+    let given: Vec<Option<In<'_>>> = inputs
+        .iter()
+        .zip(&aligned)
+        .map(|(input, moved)| {
+            let input = (*input)?;
+            let bytes = match moved {
+                Some(words) => &bytemuck::cast_slice(words)[..input.bytes().len()],
+                None => input.bytes(),
+            };
+            Some(In { ty: input.ty(), bytes })
+        })
+        .collect();
+    let types: Vec<TensorType> = outputs.iter().map(|output| output.ty().clone()).collect();
+    let mut memory: Vec<Vec<u64>> =
+        types.iter().map(|ty| vec![0; ty.bytes().div_ceil(8)]).collect();
+    let input_types: Vec<_> = given.iter().map(|input| input.map(|input| input.ty)).collect();
+    let mut outs: Vec<Out<'_>> = types
+        .iter()
+        .zip(&mut memory)
+        .map(|(ty, memory)| Out::of(ty, &mut bytemuck::cast_slice_mut(memory)[..ty.bytes()]))
+        .collect();
+    let units = work(operator, &input_types, &types).units;
+    compute(operator, &given, &mut outs, (0, units)).map_err(|failure| failure.told(operator))?;
+    drop(outs);
+    for (output, memory) in outputs.iter_mut().zip(&memory) {
+        let to = output.bytes_mut();
+        to.copy_from_slice(&bytemuck::cast_slice(memory)[..to.len()]);
+    }
+    Ok(())
+}
+
+/// The bytes in words, where they are not aligned for every element.
+fn moved(bytes: &[u8]) -> Option<Vec<u64>> {
+    if bytes.as_ptr().addr().is_multiple_of(align_of::<u64>()) {
+        return None;
+    }
+    let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+    bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+    Some(words)
+}
+
+impl Failure {
+    pub(crate) fn told(self, operator: &Operator) -> OperatorError {
+        let Self::Index { index, extent } = self;
+        let rule = format!(
+            "the index is {index}, and there are {extent} elements; use -{extent} to {}",
+            extent.cast_signed() - 1
+        );
+        OperatorError { operator: operator.name(), argument: Argument::Input(1, "indices"), rule }
+    }
+}
+
+/// What the rules of an operator say of these types, which [`Operator::infer`] has accepted.
+fn accepted<R>(
+    operator: &Operator,
+    inputs: &[Option<In<'_>>],
+    rule: impl FnOnce(&Check<'_>) -> Result<R, OperatorError>,
+) -> Option<R> {
+    let given: Vec<_> = inputs
+        .iter()
+        .map(|input| input.as_ref().map(|input| Input { ty: input.ty, constant: None }))
+        .collect();
+    let (names, _) = operator.signature();
+    rule(&Check { operator: operator.name(), names, inputs: &given }).ok()
+}
+
+/// Runs units `units.0 .. units.0 + units.1` of an operator. The types are those that [`Operator::infer`] gives; an output that is not wanted may be left out at the end.
+pub(crate) fn compute(
+    operator: &Operator,
+    inputs: &[Option<In<'_>>],
+    outputs: &mut [Out<'_>],
+    units: (usize, usize),
+) -> Result<(), Failure> {
+    if units.1 == 0 {
+        return Ok(());
+    }
+    let given: Vec<Option<&In<'_>>> = inputs.iter().map(Option::as_ref).collect();
+    let at = |number: usize| given.get(number).copied().flatten();
+    if let Some(function) =
+        operator.function().filter(|_| !matches!(operator, Operator::Unary(crate::Unary::Identity)))
+    {
+        let step = Step {
+            function,
+            operands: (0..inputs.len()).map(|at| inputs[at].map(|_| at)).collect(),
+        };
+        elementwise::run(&[step], inputs, &mut outputs[0], units);
+        return Ok(());
+    }
+    if let Operator::Fused { steps } = operator {
+        elementwise::run(steps, inputs, &mut outputs[0], units);
+        return Ok(());
+    }
+    if let Operator::RandomUniform { low, high, seed, .. } = operator {
+        random::run((*seed, false), (*low, *high), &mut outputs[0], units);
+        return Ok(());
+    }
+    if let Operator::RandomNormal { mean, deviation, seed, .. } = operator {
+        random::run((*seed, true), (*mean, *deviation), &mut outputs[0], units);
+        return Ok(());
+    }
+    let Some(x) = at(0) else { return Ok(()) };
+    let axis_of = |axis: i64| {
+        let rank = x.ty.rank();
+        usize::try_from(if axis < 0 { axis + rank.cast_signed() as i64 } else { axis }).unwrap_or(0)
+    };
+    match operator {
+        Operator::Reduce { reduction, axes, .. } => {
+            let axes: Vec<_> = axes.as_ref().map_or_else(
+                || (0..x.ty.rank()).collect(),
+                |axes| axes.iter().map(|axis| axis_of(*axis)).collect(),
+            );
+            reduce::run(*reduction, &axes, x, &mut outputs[0], units);
+        }
+        Operator::ArgReduce { largest, axis, select_last, .. } => {
+            line::arg_reduce(
+                x,
+                Lines::of(&x.ty.shape, axis_of(*axis)),
+                (*largest, *select_last),
+                units,
+                &mut outputs[0],
+            );
+        }
+        Operator::CumSum { axis, .. }
+        | Operator::CumProd { axis, .. }
+        | Operator::Softmax { axis }
+        | Operator::LogSoftmax { axis }
+        | Operator::Hardmax { axis }
+        | Operator::LpNormalization { axis, .. } => {
+            line::same_length(
+                operator,
+                x,
+                Lines::of(&x.ty.shape, axis_of(*axis)),
+                units,
+                &mut outputs[0],
+            );
+        }
+        Operator::TopK { k, axis, largest, .. } => {
+            line::top((x, Lines::of(&x.ty.shape, axis_of(*axis))), (*k, *largest), units, outputs);
+        }
+        Operator::Sort { axis, descending } => {
+            let lines = Lines::of(&x.ty.shape, axis_of(*axis));
+            line::top((x, lines), (lines.extent, *descending), units, outputs);
+        }
+        Operator::Concat { axis } => {
+            let all: Vec<_> = inputs.iter().flatten().copied().collect();
+            map::concat(&all, axis_of(*axis), &mut outputs[0], units);
+        }
+        Operator::Gather { axis } => {
+            if let Some(indices) = at(1) {
+                index::gather(x, indices, axis_of(*axis), &mut outputs[0], units)?;
+            }
+        }
+        Operator::GatherElements { axis } => {
+            if let Some(indices) = at(1) {
+                index::gather_elements(x, indices, axis_of(*axis), &mut outputs[0], units)?;
+            }
+        }
+        Operator::GatherNd { batch_dims } => {
+            if let Some(indices) = at(1) {
+                index::gather_nd(x, indices, *batch_dims, &mut outputs[0], units)?;
+            }
+        }
+        Operator::ScatterElements { axis, reduction } => {
+            if let (Some(indices), Some(updates)) = (at(1), at(2)) {
+                index::scatter_elements(
+                    [x, indices, updates],
+                    axis_of(*axis),
+                    *reduction,
+                    &mut outputs[0],
+                )?;
+            }
+        }
+        Operator::ScatterNd { reduction } => {
+            if let (Some(indices), Some(updates)) = (at(1), at(2)) {
+                index::scatter_nd([x, indices, updates], *reduction, &mut outputs[0])?;
+            }
+        }
+        Operator::OneHot { depth, axis } => {
+            let rank = x.ty.rank() + 1;
+            let axis =
+                usize::try_from(if *axis < 0 { axis + rank.cast_signed() as i64 } else { *axis })
+                    .unwrap_or(0);
+            if let Some(values) = at(1) {
+                index::one_hot(x, values, (*depth, axis), &mut outputs[0], units);
+            }
+        }
+        Operator::ReverseSequence { time_axis, .. } => {
+            if let Some(lengths) = at(1) {
+                index::reverse_sequence(x, lengths, *time_axis, &mut outputs[0])?;
+            }
+        }
+        Operator::NonZero => index::non_zero(x, &mut outputs[0]),
+        Operator::Compress { axis } => {
+            if let Some(condition) = at(1) {
+                index::compress(x, condition, axis.map(axis_of), &mut outputs[0]);
+            }
+        }
+        Operator::MatMul { epilogue } => {
+            if let Some(b) = at(1) {
+                let batch = Batch::of_matmul(&x.ty.shape, &b.ty.shape);
+                matmul::run(&batch, [at(0), at(1), at(2)], epilogue, &mut outputs[0], units);
+            }
+        }
+        Operator::Gemm { .. } => {
+            if let Some((batch, epilogue)) = gemm_batch(operator, x.ty, &outputs[0].ty.shape) {
+                matmul::run(&batch, [at(0), at(1), at(2)], epilogue, &mut outputs[0], units);
+            }
+        }
+        Operator::Conv { window, groups, epilogue } => {
+            if let Some(geometry) =
+                accepted(operator, inputs, |check| infer::conv(check, window, *groups))
+            {
+                let conv = Conv::of(
+                    &geometry,
+                    *groups,
+                    x.ty.shape[0],
+                    [x.ty.shape[1], geometry.output.shape[1]],
+                );
+                conv::run(&conv, [at(0), at(1), at(2)], epilogue, &mut outputs[0], units);
+            }
+        }
+        Operator::ConvTranspose { window, groups, output_padding, output_shape, epilogue } => {
+            let geometry = accepted(operator, inputs, |check| {
+                infer::conv_transpose(check, window, *groups, (output_padding, output_shape))
+            });
+            if let Some(geometry) = geometry {
+                let conv = Conv::of(
+                    &geometry,
+                    *groups,
+                    x.ty.shape[0],
+                    [x.ty.shape[1], geometry.output.shape[1]],
+                );
+                conv::run_transposed(
+                    &conv,
+                    [at(0), at(1), at(2)],
+                    epilogue,
+                    &mut outputs[0],
+                    units,
+                );
+            }
+        }
+        Operator::Pool { pooling, window, ceil_mode } => {
+            if let Some(geometry) =
+                accepted(operator, inputs, |check| infer::pool(check, window, *ceil_mode))
+            {
+                pool::run(pooling, &geometry, x, outputs, units);
+            }
+        }
+        Operator::GlobalPool { pooling: Pooling::Average { .. } } => {
+            let axes: Vec<_> = (2..x.ty.rank()).collect();
+            reduce::run(crate::Reduction::Mean, &axes, x, &mut outputs[0], units);
+        }
+        Operator::GlobalPool { pooling: Pooling::Max { .. } } => {
+            let axes: Vec<_> = (2..x.ty.rank()).collect();
+            reduce::run(crate::Reduction::Max, &axes, x, &mut outputs[0], units);
+        }
+        Operator::GlobalPool { pooling } => {
+            pool::run(pooling, &pool::whole(&x.ty.shape), x, &mut outputs[..1], units)
+        }
+        Operator::Resize(resize) => {
+            if let Some(axes) =
+                accepted(operator, inputs, |check| infer::resize_axes(check, resize))
+            {
+                resize::run(resize, &axes, x, &mut outputs[0], units);
+            }
+        }
+        Operator::BatchNormalization { .. }
+        | Operator::InstanceNormalization { .. }
+        | Operator::GroupNormalization { .. } => {
+            normal::by_channel(operator, &given, &mut outputs[0], units);
+        }
+        Operator::LayerNormalization { axis, .. } | Operator::RmsNormalization { axis, .. } => {
+            let size = x.ty.shape[axis_of(*axis)..].iter().product();
+            normal::by_row(operator, &given, outputs, (size, units));
+        }
+        Operator::Lrn { size, alpha, beta, bias } => {
+            normal::lrn((*size, *alpha, *beta, *bias), x, &mut outputs[0], units)
+        }
+        Operator::MeanVarianceNormalization { axes } => {
+            let axes: Vec<_> = axes.iter().map(|axis| axis_of(*axis)).collect();
+            normal::mean_variance(&axes, x, &mut outputs[0]);
+        }
+        Operator::Attention { scale, causal, softcap } => {
+            let attention =
+                attention::Attention { scale: *scale, causal: *causal, softcap: *softcap };
+            attention::run(attention, &given, &mut outputs[0], units);
+        }
+        _ => maps::run(operator, inputs, outputs, units),
+    }
+    Ok(())
+}
+
+/// The batch of a `Gemm`.
+pub(crate) fn gemm_batch<'o>(
+    operator: &'o Operator,
+    a: &TensorType,
+    output: &[usize],
+) -> Option<(Batch, &'o Epilogue)> {
+    let Operator::Gemm { alpha, beta, trans_a, trans_b, epilogue } = operator else { return None };
+    let k = a.shape[usize::from(!trans_a)];
+    let batch = Batch {
+        m: output[0],
+        n: output[1],
+        k,
+        trans_a: *trans_a,
+        trans_b: *trans_b,
+        alpha: *alpha,
+        beta: *beta,
+        outer: Vec::new(),
+        a_steps: Vec::new(),
+        b_steps: Vec::new(),
+    };
+    Some((batch, epilogue))
 }

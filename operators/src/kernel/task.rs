@@ -1,0 +1,292 @@
+//! The kernel that tasks on a device call, and what a task tells it.
+//!
+//! ```text
+//! arguments    description's address | its words | first unit | units | node + 1 | status, or 0 | inputs, 0 where not given .. | outputs ..
+//! description  operator | types of inputs | types of outputs      (words of 64 bits, a constant of the program)
+//! status       node + 1 | index | extent of the axis | 0          (zeros: nothing was wrong; the first one that fails writes)
+//! ```
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pto_abi::CoreKind;
+use pto_aicore_kernels::KernelFn;
+use pto_workload::program::{Body, GraphArgument, GraphTask, Program, Role};
+
+use super::memory::{In, Out};
+use super::{Failure, compute, work};
+use crate::error::{Argument, OperatorError};
+use crate::infer::Input;
+use crate::lower::{DESCRIPTIONS, STATUS};
+use crate::operator::Operator;
+use crate::tensor::TensorType;
+use crate::words::{Reader, Words as _, words};
+
+words! {
+    /// What a task does: an operator on tensors of these types.
+    pub(crate) struct Description {
+        /// The operator.
+        pub operator: Operator,
+        /// The inputs; `None`: not given.
+        pub inputs: Vec<Option<TensorType>>,
+        /// The outputs: all, or the first ones.
+        pub outputs: Vec<TensorType>,
+    }
+}
+
+/// Arguments in front of the tensors.
+pub(crate) const HEAD: usize = 6;
+/// Words of a status.
+const STATUS_WORDS: usize = 4;
+/// What stands in the place of an index where a kernel stopped by a fault of ours.
+const PANIC: u64 = u64::MAX;
+
+impl Description {
+    /// The words.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        let mut words = Vec::new();
+        self.write(&mut words);
+        words
+    }
+
+    fn of_words(words: &[u64]) -> Option<Self> {
+        let mut reader = Reader(words);
+        let description = Self::read(&mut reader)?;
+        reader.0.is_empty().then_some(description)
+    }
+}
+
+/// A kernel that a program's tasks call: give `pto_host::Kernel::from_fn(name, kind, entry)` to `Stitcher::load_with`.
+#[derive(Clone, Debug)]
+pub struct OperatorKernel {
+    /// The name that tasks have.
+    pub name: String,
+    /// The cores.
+    pub kind: CoreKind,
+    /// The code.
+    pub entry: KernelFn,
+}
+
+/// The name of a node's kernel. A program file holds 128 bytes of a name, and no control characters.
+pub(crate) fn kernel_name(operator: &Operator, node: Option<(&str, usize)>) -> String {
+    let own = operator.name();
+    match node {
+        None => own.to_owned(),
+        Some((name, _))
+            if !name.is_empty()
+                && name.len() + own.len() < 127
+                && !name.chars().any(char::is_control) =>
+        {
+            format!("{own}/{name}")
+        }
+        Some((_, number)) => format!("{own}/#{number}"),
+    }
+}
+
+/// The kernels of operators that a program calls, each once; none of a program without operators. Every task is checked: its description, the types of its
+/// tensors, and that these lie inside of the program's tensors.
+///
+/// # Errors
+/// A task does not say what an operator needs, so that the file was changed.
+pub fn kernels(program: &Program) -> Result<Vec<OperatorKernel>, OperatorError> {
+    let Some(number) = program.tensors().iter().position(|tensor| tensor.name == DESCRIPTIONS)
+    else {
+        return Ok(Vec::new());
+    };
+    let Body::Graph(tasks) = program.body() else { return Ok(Vec::new()) };
+    let words: Vec<u64> = program
+        .constant(number)
+        .unwrap_or(&[])
+        .chunks_exact(8)
+        .map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes))
+        .collect();
+    let mut known = BTreeMap::new();
+    let mut found: BTreeMap<(String, u8), OperatorKernel> = BTreeMap::new();
+    for (at, task) in tasks.iter().enumerate() {
+        if pto_aicore_kernels::by_name(&task.kernel).is_some() {
+            continue;
+        }
+        let check = TaskCheck { program, task, number, words: &words };
+        let description = check.description(&mut known);
+        if !description.is_some_and(|description| check.fits(description)) {
+            let rule = format!(
+                "task {at} ({}) of program {} does not say what an operator needs; make the program again",
+                task.kernel,
+                program.name()
+            );
+            return Err(OperatorError { operator: "program", argument: Argument::Operator, rule });
+        }
+        let kernel = OperatorKernel { name: task.kernel.clone(), kind: task.kind, entry: run_task };
+        found.insert((task.kernel.clone(), task.kind.get()), kernel);
+    }
+    Ok(found.into_values().collect())
+}
+
+/// A task under examination.
+struct TaskCheck<'p> {
+    program: &'p Program,
+    task: &'p GraphTask,
+    number: usize,
+    words: &'p [u64],
+}
+
+/// Descriptions by their first word and their number of words; `None`: what stands there is none.
+type Known = BTreeMap<(usize, usize), Option<(Description, usize, bool)>>;
+
+impl TaskCheck<'_> {
+    fn word(&self, at: usize) -> Option<u64> {
+        match self.task.args.get(at)? {
+            GraphArgument::Word(word) => Some(*word),
+            GraphArgument::Tensor { .. } => None,
+        }
+    }
+
+    /// The description, the number of units, and whether it can fail.
+    fn description<'k>(&self, known: &'k mut Known) -> Option<&'k (Description, usize, bool)> {
+        let GraphArgument::Tensor { tensor, offset } = *self.task.args.first()? else {
+            return None;
+        };
+        let (first, count) = (usize::try_from(offset).ok()?, usize::try_from(self.word(1)?).ok()?);
+        if tensor != self.number || first % 8 != 0 {
+            return None;
+        }
+        let range = first / 8..(first / 8).checked_add(count)?;
+        let decoded = known.entry((first, count)).or_insert_with(|| {
+            let description = Description::of_words(self.words.get(range)?)?;
+            let given: Vec<_> =
+                description.inputs.iter().map(|ty| ty.as_ref().map(Input::from)).collect();
+            let types = description.operator.infer(&given).ok()?;
+            if description.outputs.is_empty() || !types.starts_with(&description.outputs) {
+                return None;
+            }
+            let inputs: Vec<_> = description.inputs.iter().map(Option::as_ref).collect();
+            let work = work(&description.operator, &inputs, &description.outputs);
+            Some((description, work.units, work.can_fail))
+        });
+        decoded.as_ref()
+    }
+
+    fn fits(&self, (description, units, can_fail): &(Description, usize, bool)) -> bool {
+        let Description { inputs, outputs, .. } = description;
+        let is_whole = self.task.block_shape.is_plain()
+            && self.task.args.len() == HEAD + inputs.len() + outputs.len();
+        let (first, count) = (self.word(2), self.word(3));
+        let are_units = first
+            .zip(count)
+            .and_then(|(first, count)| first.checked_add(count))
+            .is_some_and(|end| end <= *units as u64);
+        let status = match self.task.args.get(5) {
+            Some(GraphArgument::Tensor { tensor, offset: 0 }) => {
+                self.program.tensors().get(*tensor).is_some_and(|tensor| {
+                    tensor.name == STATUS && tensor.bytes() >= 8 * STATUS_WORDS as u64
+                })
+            }
+            Some(GraphArgument::Word(0)) => !can_fail,
+            _ => false,
+        };
+        is_whole
+            && are_units
+            && status
+            && inputs.iter().enumerate().all(|(at, ty)| match ty {
+                Some(ty) => self.holds(HEAD + at, ty, false),
+                None => self.word(HEAD + at) == Some(0),
+            })
+            && outputs
+                .iter()
+                .enumerate()
+                .all(|(at, ty)| self.holds(HEAD + inputs.len() + at, ty, true))
+    }
+
+    /// Whether an argument is memory for a tensor of this type.
+    fn holds(&self, at: usize, ty: &TensorType, is_written: bool) -> bool {
+        let Some(GraphArgument::Tensor { tensor, offset }) = self.task.args.get(at) else {
+            return false;
+        };
+        let Some(tensor) = self.program.tensors().get(*tensor) else { return false };
+        let is_role =
+            !is_written || matches!(tensor.role, Role::Output | Role::Temporary | Role::Updated);
+        let end = offset.checked_add(ty.bytes() as u64);
+        is_role && offset % 8 == 0 && end.is_some_and(|end| end <= tensor.bytes())
+    }
+}
+
+fn pointer<T>(address: u64) -> *mut T {
+    #[expect(clippy::cast_possible_truncation, reason = "addresses of this process have 64 bits")]
+    ptr::with_exposed_provenance_mut(address as usize)
+}
+
+/// Runs units of an operator.
+///
+/// # Safety
+/// `args` are the words at the head of this file: those of a task that [`kernels`] has checked, with the addresses of the program's tensors. Nobody writes what
+/// the task reads meanwhile, and nobody else touches what it writes.
+unsafe extern "C" fn run_task(args: *const u64) {
+    // SAFETY: the caller promises so many words.
+    let head = unsafe { std::slice::from_raw_parts(args, HEAD) };
+    let [address, count, first, units, node, status] = [0, 1, 2, 3, 4, 5].map(|at: usize| head[at]);
+    #[expect(clippy::cast_possible_truncation, reason = "words of a checked task")]
+    let (count, units) = (count as usize, (first as usize, units as usize));
+    // SAFETY: the caller promises the description, a constant of the program.
+    let words = unsafe { std::slice::from_raw_parts(pointer::<u64>(address).cast_const(), count) };
+    let done = catch_unwind(AssertUnwindSafe(|| {
+        let Some(description) = Description::of_words(words) else {
+            return Err(Failure::Index { index: i64::MIN, extent: PANIC });
+        };
+        let all = description.inputs.len() + description.outputs.len();
+        // SAFETY: the caller promises a word for each tensor behind the head.
+        let tensors = unsafe { std::slice::from_raw_parts(args.wrapping_add(HEAD), all) };
+        let (ins, outs) = tensors.split_at(description.inputs.len());
+        let inputs: Vec<Option<In<'_>>> = description
+            .inputs
+            .iter()
+            .zip(ins)
+            .map(|(ty, address)| {
+                ty.as_ref().map(|ty| {
+                    let bytes = match ty.bytes() {
+                        0 => &[][..],
+                        // SAFETY: the caller promises the tensor, which nobody writes meanwhile.
+                        bytes => unsafe {
+                            std::slice::from_raw_parts(pointer::<u8>(*address).cast_const(), bytes)
+                        },
+                    };
+                    In { ty, bytes }
+                })
+            })
+            .collect();
+        let mut outputs: Vec<Out<'_>> = description
+            .outputs
+            .iter()
+            .zip(outs)
+            // SAFETY: the caller promises the tensor; tasks of one operator have different units, which write different elements.
+            .map(|(ty, address)| unsafe { Out::shared(ty, pointer::<u8>(*address), ty.bytes()) })
+            .collect();
+        compute(&description.operator, &inputs, &mut outputs, units)
+    }));
+    let (index, extent) = match done {
+        Ok(Ok(())) => return,
+        Ok(Err(Failure::Index { index, extent })) => (index.cast_unsigned(), extent),
+        Err(_) => (0, PANIC),
+    };
+    if status != 0 {
+        // SAFETY: the caller promises the status.
+        unsafe { tell(pointer::<u64>(status), [node, index, extent]) }
+    }
+}
+
+/// Writes why a task failed, unless another one has done so.
+///
+/// # Safety
+/// `status` are four words, which tasks write by this function alone while the program runs.
+unsafe fn tell(status: *mut u64, [node, index, extent]: [u64; 3]) {
+    // SAFETY: the caller promises the word, and that it is used as an atomic one.
+    let taken = unsafe { AtomicU64::from_ptr(status) };
+    // Relaxed: who has taken it writes the rest alone, and the host reads it when the program has ended.
+    if taken.compare_exchange(0, node, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        // SAFETY: the caller promises four words, and this task alone writes them now.
+        unsafe { status.wrapping_add(1).write(index) }
+        // SAFETY: as above.
+        unsafe { status.wrapping_add(2).write(extent) }
+    }
+}

@@ -1,0 +1,287 @@
+//! How the work of an operator is split: into units, each of which a task can do.
+
+use pto_abi::CoreKind;
+
+use super::conv::{self, Conv};
+use super::line::Lines;
+use super::matmul::Batch;
+use crate::infer::{self, Check, Input};
+use crate::operator::{Operator, Unary};
+use crate::tensor::TensorType;
+
+/// Which elements of a tensor units touch: units `n * units .. (n + 1) * units` those from `n * elements` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    pub(crate) units: usize,
+    pub(crate) elements: usize,
+}
+
+impl Reach {
+    /// The elements that units touch, of a tensor of so many.
+    pub(crate) fn of(&self, (first, count): (usize, usize), all: usize) -> (usize, usize) {
+        if self.units == 0 {
+            return (0, all);
+        }
+        let from = first / self.units * self.elements;
+        let to = (first + count).div_ceil(self.units).saturating_mul(self.elements);
+        (from.min(all), to.min(all))
+    }
+}
+
+/// The work of an operator.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) units: usize,
+    /// About how many ns a unit takes on a core of this machine.
+    pub(crate) cost: f64,
+    pub(crate) kind: CoreKind,
+    /// What units read of each input, and write of each output.
+    pub(crate) inputs: Vec<Reach>,
+    pub(crate) outputs: Vec<Reach>,
+    /// Whether an index that stands in memory may stand for no element.
+    pub(crate) can_fail: bool,
+}
+
+const ALL: Reach = Reach { units: 0, elements: 0 };
+
+const fn each(elements: usize) -> Reach {
+    Reach { units: 1, elements }
+}
+
+/// The work of an operator on these types, which [`Operator::infer`] has accepted.
+pub(crate) fn work(
+    operator: &Operator,
+    inputs: &[Option<&TensorType>],
+    outputs: &[TensorType],
+) -> Work {
+    let output = &outputs[0];
+    let elements = output.elements();
+    let whole = Work {
+        units: usize::from(outputs.iter().any(|output| output.elements() > 0)),
+        cost: 0.0,
+        kind: CoreKind::AIV,
+        inputs: vec![ALL; inputs.len()],
+        outputs: vec![ALL; outputs.len()],
+        can_fail: false,
+    };
+    let x = inputs.first().copied().flatten();
+    let of = |units: usize, per_unit: Reach, cost: f64| Work {
+        units: if elements == 0 { 0 } else { units },
+        cost,
+        outputs: vec![per_unit; outputs.len()],
+        ..whole.clone()
+    };
+    // Elements of the output; inputs of the same extents are read where the output is written.
+    let by_element = |cost: f64| {
+        let reach = |ty: &Option<&TensorType>| match ty {
+            Some(ty) if ty.shape == output.shape => each(1),
+            _ => ALL,
+        };
+        Work { inputs: inputs.iter().map(reach).collect(), ..of(elements, each(1), cost) }
+    };
+    // Parts of the first input and of the outputs that stand side by side.
+    let by_part = |units: usize, cost: f64| {
+        let mut work = of(units, ALL, cost);
+        if units > 0 {
+            work.outputs = outputs.iter().map(|output| each(output.elements() / units)).collect();
+            work.inputs[0] = each(x.map_or(0, |x| x.elements() / units));
+        }
+        work
+    };
+    let axis_of = |axis: i64| {
+        let rank = x.map_or(0, TensorType::rank);
+        usize::try_from(if axis < 0 { axis + rank.cast_signed() as i64 } else { axis }).unwrap_or(0)
+    };
+    let given: Vec<_> = inputs.iter().map(|ty| ty.map(|ty| Input { ty, constant: None })).collect();
+    let check = Check { operator: operator.name(), names: operator.signature().0, inputs: &given };
+    let Some(x) = x else { return by_element(5.0) };
+    match operator {
+        Operator::Unary(Unary::Identity) => by_element(0.3),
+        Operator::Fused { steps } => by_element(
+            steps.iter().map(|step| function_cost(&Operator::of_function(&step.function))).sum(),
+        ),
+        _ if operator.function().is_some() => by_element(function_cost(operator)),
+        Operator::Reduce { .. } | Operator::GlobalPool { .. } => {
+            let mut work =
+                of(elements, each(1), 0.6 * x.elements() as f64 / elements.max(1) as f64);
+            // Dimensions in front of the first reduced one stay: what is behind them becomes so many outputs.
+            let first = match operator {
+                Operator::Reduce { axes: Some(axes), .. } => {
+                    axes.iter().map(|axis| axis_of(*axis)).min().unwrap_or(x.rank())
+                }
+                Operator::Reduce { .. } => 0,
+                _ => 2,
+            };
+            let kept = x.shape[..first].iter().product::<usize>();
+            work.inputs[0] = Reach {
+                units: elements.checked_div(kept).unwrap_or(0),
+                elements: x.elements().checked_div(kept).unwrap_or(0),
+            };
+            work
+        }
+        Operator::ArgReduce { axis, .. } => {
+            let lines = Lines::of(&x.shape, axis_of(*axis));
+            by_part(lines.outer, 4.0 * (lines.extent * lines.inner) as f64)
+        }
+        Operator::CumSum { axis, .. }
+        | Operator::CumProd { axis, .. }
+        | Operator::Softmax { axis }
+        | Operator::LogSoftmax { axis }
+        | Operator::Hardmax { axis }
+        | Operator::LpNormalization { axis, .. } => {
+            let lines = Lines::of(&x.shape, axis_of(*axis));
+            by_part(lines.outer, 6.0 * (lines.extent * lines.inner) as f64)
+        }
+        Operator::TopK { axis, .. } | Operator::Sort { axis, .. } => {
+            let lines = Lines::of(&x.shape, axis_of(*axis));
+            by_part(lines.outer, 60.0 * (lines.extent * lines.inner) as f64)
+        }
+        Operator::Gather { axis } => {
+            let axis = axis_of(*axis);
+            let slice = x.shape[axis + 1..].iter().product::<usize>();
+            let units = elements.checked_div(slice).unwrap_or(0);
+            Work { can_fail: true, ..of(units, each(slice), 10.0 + 0.3 * slice as f64) }
+        }
+        Operator::GatherElements { .. } => {
+            Work { can_fail: true, ..by_index(&of(elements, each(1), 20.0)) }
+        }
+        Operator::GatherNd { batch_dims } => {
+            let depth = inputs
+                .get(1)
+                .copied()
+                .flatten()
+                .and_then(|indices| indices.shape.last().copied())
+                .unwrap_or(0);
+            let slice = x.shape[batch_dims + depth..].iter().product::<usize>();
+            let units = elements.checked_div(slice).unwrap_or(0);
+            Work { can_fail: true, ..of(units, each(slice), 20.0 + 0.3 * slice as f64) }
+        }
+        Operator::ScatterElements { .. }
+        | Operator::ScatterNd { .. }
+        | Operator::ReverseSequence { .. } => {
+            Work { can_fail: true, cost: elements as f64, ..whole }
+        }
+        Operator::OneHot { .. } => by_index(&of(elements, each(1), 10.0)),
+        Operator::MatMul { .. } => {
+            let Some(b) = inputs.get(1).copied().flatten() else { return whole };
+            let batch = Batch::of_matmul(&x.shape, &b.shape);
+            product(&batch, of(batch.units(), ALL, 0.0))
+        }
+        Operator::Gemm { .. } => match super::gemm_batch(operator, x, &output.shape) {
+            Some((batch, _)) => product(&batch, of(batch.units(), ALL, 0.0)),
+            None => whole,
+        },
+        Operator::Conv { window, groups, .. } => {
+            let Ok(geometry) = infer::conv(&check, window, *groups) else { return whole };
+            let conv = Conv::of(&geometry, *groups, x.shape[0], [x.shape[1], output.shape[1]]);
+            let image = conv.units_of_image();
+            let per_unit =
+                conv.depth() as f64 * elements as f64 / (image * x.shape[0]).max(1) as f64;
+            let mut work = of(
+                image * x.shape[0],
+                ALL,
+                500.0 + per_unit * if conv.is_depthwise() { 0.3 } else { 0.03 },
+            );
+            let units = if conv.is_depthwise() { 1 } else { image };
+            work.outputs = vec![Reach {
+                units,
+                elements: (elements / x.shape[0].max(1)) / (image / units).max(1),
+            }];
+            work.inputs[0] = Reach {
+                units,
+                elements: (x.elements() / x.shape[0].max(1)) / (image / units).max(1),
+            };
+            work.kind = if conv.is_depthwise() { CoreKind::AIV } else { CoreKind::AIC };
+            work
+        }
+        Operator::ConvTranspose { window, groups, output_padding, output_shape, .. } => {
+            let Ok(geometry) =
+                infer::conv_transpose(&check, window, *groups, (output_padding, output_shape))
+            else {
+                return whole;
+            };
+            let conv = Conv::of(&geometry, *groups, x.shape[0], [x.shape[1], output.shape[1]]);
+            let units = conv::transposed_units(&conv);
+            let total = conv.depth() as f64
+                * conv.input.iter().product::<usize>() as f64
+                * (x.shape[0] * output.shape[1]) as f64;
+            let mut work = of(units, ALL, 0.1 * total / units.max(1) as f64);
+            work.kind = CoreKind::AIC;
+            let of_image = units / x.shape[0].max(1);
+            work.outputs = vec![Reach { units: of_image, elements: elements / x.shape[0].max(1) }];
+            work.inputs[0] = Reach { units: of_image, elements: x.elements() / x.shape[0].max(1) };
+            work
+        }
+        Operator::Pool { window, .. } => {
+            let taps = window.kernel.iter().product::<usize>() as f64;
+            let planes = x.shape[0] * x.shape[1];
+            by_part(planes, (20.0 + 3.0 * taps) * elements as f64 / planes.max(1) as f64)
+        }
+        Operator::Resize(_) => of(elements, each(1), 20.0),
+        Operator::BatchNormalization { .. } | Operator::InstanceNormalization { .. } => {
+            let planes = x.shape[0] * x.shape[1];
+            by_part(planes, 3.0 * elements as f64 / planes.max(1) as f64)
+        }
+        Operator::GroupNormalization { groups, .. } => {
+            let parts = x.shape[0] * groups;
+            by_part(parts, 3.0 * elements as f64 / parts.max(1) as f64)
+        }
+        Operator::LayerNormalization { axis, .. } | Operator::RmsNormalization { axis, .. } => {
+            let size = x.shape[axis_of(*axis)..].iter().product::<usize>();
+            by_part(elements.checked_div(size).unwrap_or(0), 4.0 * size as f64)
+        }
+        Operator::Lrn { size, .. } => {
+            by_part(x.shape[0], (30.0 + *size as f64) * elements as f64 / x.shape[0].max(1) as f64)
+        }
+        Operator::Attention { .. } => {
+            let (width, depth) =
+                (output.shape.last().copied().unwrap_or(0), x.shape.last().copied().unwrap_or(0));
+            let keys = inputs.get(1).copied().flatten().map_or(0, |k| k.shape[k.rank() - 2]);
+            let units = elements.checked_div(width).unwrap_or(0);
+            let mut work = of(units, each(width), (keys * (depth + width)) as f64);
+            work.inputs[0] = each(depth);
+            work.kind = CoreKind::AIC;
+            work
+        }
+        Operator::MeanVarianceNormalization { .. }
+        | Operator::NonZero
+        | Operator::Compress { .. }
+        | Operator::Split { .. } => Work { cost: elements as f64, ..whole },
+        Operator::Reshape { .. }
+        | Operator::Squeeze { .. }
+        | Operator::Unsqueeze { .. }
+        | Operator::Flatten { .. } => Work { inputs: vec![each(1)], ..of(elements, each(1), 0.3) },
+        _ => of(elements, each(1), 1.0),
+    }
+}
+
+/// Every input is read everywhere.
+fn by_index(work: &Work) -> Work {
+    Work { inputs: vec![ALL; work.inputs.len()], ..work.clone() }
+}
+
+fn product(batch: &Batch, work: Work) -> Work {
+    let blocks = batch.blocks();
+    let per_unit = (batch.m * batch.n * batch.k) as f64 / blocks.max(1) as f64;
+    let output = Reach { units: blocks, elements: batch.m * batch.n };
+    Work { cost: 300.0 + 0.03 * per_unit, kind: CoreKind::AIC, outputs: vec![output], ..work }
+}
+
+fn function_cost(operator: &Operator) -> f64 {
+    match operator {
+        Operator::Binary(crate::Binary::Pow) => 20.0,
+        Operator::Unary(unary) => match unary {
+            Unary::Identity
+            | Unary::Abs
+            | Unary::Neg
+            | Unary::Relu
+            | Unary::Square
+            | Unary::Sqrt
+            | Unary::Reciprocal => 0.5,
+            Unary::Erf | Unary::Gelu => 60.0,
+            Unary::Exp | Unary::Log | Unary::Tanh | Unary::Sigmoid | Unary::GeluTanh => 4.0,
+            _ => 8.0,
+        },
+        _ => 1.0,
+    }
+}

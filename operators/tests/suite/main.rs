@@ -1,0 +1,8 @@
+//! Operators: against a naive reference in `f64` with random shapes, types and attributes; errors; on the simulated device.
+
+mod array;
+mod device;
+mod random;
+mod reference;
+mod refused;
+mod special;
