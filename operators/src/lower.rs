@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use pto_abi::CoreKind;
 use pto_abi::limits::MAX_ARGS;
 use pto_workload::program::{
-    Body, GraphArgument, GraphTask, Layout, OwnedBlockShape, Program, Role, TensorDescription,
+    BlockShape, Body, GraphArgument, GraphTask, Layout, Program, Role, TensorDescription,
 };
 
 use crate::dtype::DType;
@@ -475,7 +475,7 @@ impl<'g> Lowering<'g> {
                     kind: work.kind,
                     args,
                     producers,
-                    block_shape: OwnedBlockShape::default(),
+                    block_shape: BlockShape::plain(),
                 },
                 node,
             );
@@ -504,7 +504,7 @@ impl<'g> Lowering<'g> {
                 kind: CoreKind::AIV,
                 args: Vec::new(),
                 producers,
-                block_shape: OwnedBlockShape::default(),
+                block_shape: BlockShape::plain(),
             },
             None,
         );

@@ -1,4 +1,4 @@
-//! The native kernels of a program file.
+//! The kernels of a program file that are not those of the library: native ones, and operators.
 
 use std::collections::HashMap;
 use std::env::consts::ARCH;
@@ -8,18 +8,29 @@ use pto_host::Kernel;
 use pto_host::workloads::program::{
     NativeKernel, NativeKernels, NativeObject, Program, ProgramError,
 };
+use pto_operators::OperatorKernel;
 use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, FailureKind};
 use crate::kernel_table::{self, ListedKernel};
 
-/// The native kernels of a program for this processor, for `Stitcher::load_with`; none of a program that has none. An object is loaded once
-/// in a process, and stays. Its code is trusted, as any that a process loads.
+/// The kernels of a program for `Stitcher::load_with`: its native ones for this processor, and the operators that its tasks call; none of a
+/// program that has neither. An object is loaded once in a process, and stays. Its code is trusted, as any that a process loads.
 ///
 /// # Errors
-/// `INVALID_ARGUMENT`: the program has no code for this processor, or its object lists other kernels than the program says;
-/// those of [`kernel_table::read`].
+/// `INVALID_ARGUMENT`: the program has no code for this processor, or its object lists other kernels than the program says; a task calls
+/// an operator on tensors that do not fit it; those of [`kernel_table::read`].
 pub fn kernels(program: &Program) -> Result<Vec<Kernel>, Failure> {
+    let operators = pto_operators::kernels(program)
+        .map_err(|error| Failure::new(FailureKind::INVALID_ARGUMENT, error.to_string()))?;
+    let operator = |kernel: OperatorKernel| Kernel::from_fn(kernel.name, kernel.kind, kernel.entry);
+    let mut kernels = native(program)?;
+    kernels.extend(operators.into_iter().map(operator));
+    Ok(kernels)
+}
+
+/// The native kernels.
+fn native(program: &Program) -> Result<Vec<Kernel>, Failure> {
     let Some(native) = program.native() else { return Ok(Vec::new()) };
     let object = native.object(program.name(), ARCH).map_err(|error| refused(&error))?;
     let shown = format!("{ARCH} object of program {}", program.name());

@@ -36,7 +36,7 @@ from .errors import (
 )
 from .groups import Group
 from .headers import include_dir
-from .programs import program_of, program_of_tasks, task_range
+from .programs import load_onnx, program_of, program_of_tasks, task_range
 from .progress import ProgressBar
 from .runtime_builder import Runtime, RuntimeBuilder
 
@@ -69,6 +69,7 @@ __all__ = [
     "__version__",
     "download",
     "include_dir",
+    "load_onnx",
     "program_of",
     "program_of_tasks",
     "task_range",

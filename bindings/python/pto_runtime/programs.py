@@ -55,6 +55,33 @@ def program_of_tasks(name, tensors, tasks, *, kernels=()):
     return Program._of_tasks(name, described, listed, list(kernels))
 
 
+#: The element types of operators, by those of NumPy. Arrays have no bf16: give the type by name.
+_ELEMENTS = {
+    "bool": "bool",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    **{f"{kind}int{bits}": f"{short}{bits}" for kind, short in (("", "i"), ("u", "u")) for bits in (8, 16, 32, 64)},
+}
+
+
+def load_onnx(path, *, shapes=None, sizes=None, values=None):
+    """The program of a model in a file of ONNX, for certain extents of its inputs (docs/models.md).
+
+    shapes: input -> extents, where the file leaves them open; sizes: name of an extent -> number, for extents that have names in the file; values: input ->
+    NumPy array, for inputs whose values decide shapes. A model that cannot become a program is a `HostError` that names every node, its type, its version and
+    the reason.
+    """
+    given = []
+    for name, array in (values or {}).items():
+        element = _ELEMENTS.get(str(array.dtype))
+        if element is None:
+            raise ValueError(f"value of {name}: no operator takes elements of type {array.dtype}")
+        given.append((name, element, list(array.shape), array.tobytes()))
+    extents = {name: [operator.index(extent) for extent in shape] for name, shape in (shapes or {}).items()}
+    return Program._of_model(path, extents, dict(sizes or {}), given)
+
+
 def task_range(count, kernel, kind, arguments, *, after=(), after_each=None):
     """Many tasks of one kernel, for `program_of_tasks`: a list to be added to its tasks.
 

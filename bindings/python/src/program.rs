@@ -9,8 +9,10 @@ use pto_host::abi::numbers::Counted;
 use pto_host::stitch::LoadedProgram as Loaded;
 use pto_host::whole_file::write_whole;
 use pto_host::workloads::program::{BlockShape, GraphArgument, GraphTask, Program as Content};
+use pto_models::{Given, Model, ModelError};
 use pto_native::stitch::{Choices, DescribedTensor, program_of_tasks, with_objects};
 use pto_native::{Failure, FailureKind};
+use pto_operators::{DType, LowerOptions, Tensor, TensorType};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -109,6 +111,34 @@ impl Program {
         let made = program_of_tasks(name, &described, tasks);
         let made = made.and_then(|program| with_objects(program, &objects));
         Ok(Self { content: made.map_err(raised_from)? })
+    }
+
+    /// The program of a model in a file of ONNX, for extents of its inputs, and for the values of some of them.
+    #[staticmethod]
+    fn _of_model(
+        py: Python<'_>,
+        path: PathBuf,
+        shapes: BTreeMap<String, Vec<usize>>,
+        symbols: BTreeMap<String, usize>,
+        values: Vec<(String, String, Vec<usize>, Vec<u8>)>,
+    ) -> PyResult<Self> {
+        let refused = |what: String| raised(&Failure::new(FailureKind::PROGRAM, what));
+        let mut given = Given { shapes, symbols, ..Given::default() };
+        for (name, dtype, shape, bytes) in values {
+            let dtype = DType::from_name(&dtype).ok_or_else(|| {
+                refused(format!("value of {name}: no tensor has elements of type {dtype}"))
+            })?;
+            let tensor =
+                Tensor::from_bytes(TensorType::new(dtype, &shape), bytes).map_err(|found| {
+                    refused(format!("value of {name}: {found} bytes are not {dtype}{shape:?}"))
+                })?;
+            given.values.insert(name, tensor);
+        }
+        let content = py.detach(|| {
+            let built = Model::read(&path)?.build(&given)?;
+            Ok(built.lower(&LowerOptions::default())?.program)
+        });
+        Ok(Self { content: content.map_err(|error: ModelError| refused(error.to_string()))? })
     }
 
     /// Writes the program file, in the place of one that is there. Where it cannot be written, that one stays as it was.

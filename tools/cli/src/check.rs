@@ -17,6 +17,7 @@ use crate::compiled_folder;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
 use crate::kernels::Kernels;
+use crate::model;
 use crate::output::answer;
 use crate::output_file;
 use crate::program::{How, Source};
@@ -37,6 +38,10 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.save_inputs {
         tensor_folder::check("--save-inputs", folder)?;
     }
+    if model::is_model(&args.target) {
+        return model::check(args);
+    }
+    model::refuse_shapes(&args.shapes)?;
     let source = Source {
         target: &args.target,
         params: &args.params,

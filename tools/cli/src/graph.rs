@@ -13,6 +13,7 @@ use pto_host::timeline::graph::{Graph, GraphTask, page, picture};
 use crate::args::GraphArgs;
 use crate::errors::{Exit, Failure};
 use crate::form::Form;
+use crate::model;
 use crate::output::{answer, say};
 use crate::output_file;
 use crate::program::{How, Source};
@@ -31,7 +32,12 @@ pub(crate) fn graph(args: &GraphArgs) -> Result<Exit, Failure> {
             "the picture of a graph is a file, and standard output is a terminal; add -o graph.svg, or --dot or --json for a text (-o - prints the picture)",
         ));
     }
+    let is_model = model::is_model(&args.target);
+    if !is_model {
+        model::refuse_shapes(&args.shapes)?;
+    }
     let graph = match host::find(&args.target) {
+        _ if is_model => model::graph(args)?,
         Ok(example) if is_built(example, args)? => built(example, args)?,
         _ => submitted(args)?,
     };

@@ -32,6 +32,7 @@ mod logging;
 mod manual;
 mod meaning;
 mod migrate;
+mod model;
 mod npy;
 mod output;
 mod output_file;

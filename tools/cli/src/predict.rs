@@ -40,7 +40,7 @@ pub(crate) fn predict(
     let device = DeviceOptions { aic, aiv, gm_bytes: wanted.gm_bytes(), hosting };
     let run = |_: &Prepared| RunOptions { trace: None, ..*base };
     let report = virtual_report(target, (params, inputs), (device, variant), run)?;
-    Ok(Prediction { options, report, builders: usize::from(variant.has_builder()) })
+    Ok(Prediction::new(options, report, usize::from(variant.has_builder())))
 }
 
 /// What a core of a kind spends, in the mean, from doorbells to the starts of kernels, and between the kernels of chains.
@@ -50,6 +50,15 @@ fn start_up_ns(kind: &KindReport) -> u64 {
 }
 
 impl Prediction {
+    /// What a report of virtual time says.
+    pub(crate) const fn new(
+        options: VirtualOptions,
+        report: Box<VirtualReport>,
+        builders: usize,
+    ) -> Self {
+        Self { options, report, builders }
+    }
+
     /// Which part of the time each of them takes at least; the largest first.
     fn shares(&self) -> Vec<Share> {
         let report = &self.report;

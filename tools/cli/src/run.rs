@@ -29,7 +29,7 @@ use crate::round::Round;
 use crate::summary::{GivenInput, MissedFault, Summary, WrittenOutput, WrittenTrace};
 use crate::target::{Heap, Target};
 use crate::{
-    compiled_folder, group, logging, npy, output_file, tensor_folder, timeline, training,
+    compiled_folder, group, logging, model, npy, output_file, tensor_folder, timeline, training,
     virtual_time,
 };
 
@@ -39,6 +39,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if compiled_folder::is_folder(&args.example) {
         return compiled_folder::run(args);
     }
+    if model::is_model(&args.example) && args.group.is_none() {
+        return model::run(args);
+    }
+    model::refuse_shapes(&args.shapes)?;
     if let Some(target) = &args.group {
         return group::run::run(args, target);
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::{acceptance_cann, acceptance_field, acceptance_headers, python};
+use crate::{acceptance_cann, acceptance_field, acceptance_headers, acceptance_onnx, python};
 
 /// What each example prints as its cycles, by the name that it prints.
 const CYCLES: [(&str, &str, u64); 14] = [
@@ -31,7 +31,7 @@ const CYCLES: [(&str, &str, u64); 14] = [
 const TESTS: usize = 190;
 
 /// Runs `acceptance --pto-wsp FOLDER`, `acceptance --pto-wsp FOLDER --seeds COUNT`, `acceptance --cann FOLDER`,
-/// `acceptance --cann-headers FOLDER`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
+/// `acceptance --cann-headers FOLDER`, `acceptance --onnx`, `acceptance --zeco FOLDER --pto-isa FOLDER`, or
 /// `acceptance --simpler FOLDER --pto-isa FOLDER`.
 pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), String> {
     let folder = match *request {
@@ -43,10 +43,11 @@ pub(crate) fn run(root: &Path, target: &Path, request: &[&str]) -> Result<(), St
         ["--zeco", programs, "--pto-isa", headers, ref more @ ..] => {
             return acceptance_field::run_zeco(root, target, (programs, headers), more);
         }
+        ["--onnx"] => return acceptance_onnx::run(root, target),
         ["--cann", folder] => return acceptance_cann::run(root, target, Path::new(folder)),
         ["--cann-headers", folder] => return acceptance_headers::run(target, Path::new(folder)),
         _ => {
-            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
+            return Err("name a project and its folder: `cargo xtask acceptance --pto-wsp DIR [--seeds 1000]`, `--cann DIR`, `--cann-headers DIR`, `--onnx`, `--zeco DIR --pto-isa DIR`, or `--simpler DIR --pto-isa DIR [--only WORD]`".into());
         }
     };
     let copy = copied(Path::new(folder), target)?;

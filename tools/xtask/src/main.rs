@@ -8,6 +8,7 @@
 //! python             builds the wheel of the Python package, and tests it in a fresh virtual environment
 //! acceptance         runs the examples and tests of the public project PTO-WSP against our package: `--pto-wsp DIR`;
 //!                    with `--cann DIR` the public samples of the vendor's runtime against `bindings/acl`;
+//!                    with `--onnx` the node cases of the package onnx, which it fetches, through our operators;
 //!                    with `--simpler DIR --pto-isa DIR` the programs of the field's runtime on our simulators
 //! seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without
 //! mpi [--mpich]      installs OpenMPI, with `--mpich` MPICH as well, builds the plug-in for each MPI of this machine, and tests ranks over it
@@ -31,6 +32,7 @@ mod acceptance;
 mod acceptance_cann;
 mod acceptance_field;
 mod acceptance_headers;
+mod acceptance_onnx;
 mod address;
 mod book;
 mod cargo;
@@ -60,10 +62,11 @@ usage: cargo xtask <command>
   lint               formatting, clippy, documentation; warnings are errors
   ci                 both, the lints beside the tests; what .ci/run calls
   python             builds the wheel of the Python package, and tests it in a fresh virtual environment
-  acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --simpler DIR --pto-isa DIR
+  acceptance --pto-wsp DIR | --cann DIR | --cann-headers DIR | --onnx | --simpler DIR --pto-isa DIR
                      runs the examples and Python tests of the public project PTO-WSP, which is in DIR, against our
                      package, or the samples of the public project hicann/runtime against our library, or the sizes
-                     and offsets that we assume against the vendor's headers that a user has, or the scene
+                     and offsets that we assume against the vendor's headers that a user has, or the node cases of
+                     the package onnx, which it fetches from PyPI, through our operators, or the scene
                      tests of the public project hw-native-sys/simpler on our simulators, and prints a table; the last
                      with `--only WORD` for the files with this word in their path
   seeds [COUNT]      runs every example in Python on the virtual machine with so many seeds, 1,000 without, and compares

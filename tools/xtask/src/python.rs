@@ -62,6 +62,14 @@ const FRESH: Environment = Environment {
     from_pypi: &FROM_PYPI,
 };
 
+/// With the cases of ONNX.
+const ONNX: Environment = Environment {
+    folder: "onnx-venv",
+    interpreter: packages::PYTHON.name,
+    options: &[],
+    from_pypi: &["onnx==1.23.2", "numpy"],
+};
+
 /// With Debian's packages, torch among them, under Debian's own interpreter.
 const BESIDE_DEBIAN: Environment = Environment {
     folder: "python-venv-debian",
@@ -69,6 +77,12 @@ const BESIDE_DEBIAN: Environment = Environment {
     options: &["--system-site-packages"],
     from_pypi: &["maturin>=1.9,<2"],
 };
+
+/// Makes a fresh virtual environment with the package that has ONNX's cases; its interpreter.
+pub(crate) fn install_onnx(target: &Path) -> Result<PathBuf, String> {
+    install_programs(&[packages::PYTHON])?;
+    ONNX.packages(target)
+}
 
 /// Builds the wheel and installs it into a fresh virtual environment; the interpreter of that.
 pub(crate) fn install(root: &Path, target: &Path) -> Result<PathBuf, String> {
@@ -83,20 +97,9 @@ pub(crate) fn install_beside_debian(root: &Path, target: &Path) -> Result<PathBu
 impl Environment {
     fn install(&self, root: &Path, target: &Path) -> Result<PathBuf, String> {
         install_programs(&[packages::PYTHON, packages::CXX])?;
-        let (venv, wheels) = (target.join(self.folder), target.join("wheels"));
-        for folder in [&venv, &wheels] {
-            if folder.exists() {
-                std::fs::remove_dir_all(folder)
-                    .map_err(|error| format!("{} cannot be removed: {error}", folder.display()))?;
-            }
-        }
-        self.make(&venv)?;
-        let python = venv.join("bin/python");
-        let pip = |arguments: &[&str]| {
-            run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(arguments))
-                .map_err(|why| format!("{why}; the package was not tested: PyPI must be reachable"))
-        };
-        pip(self.from_pypi)?;
+        let wheels = target.join("wheels");
+        removed(&wheels)?;
+        let python = self.packages(target)?;
         // Optimised as the tests are: much of it is compiled for them already, and the tests of the package run on it.
         let mut build = Command::new(&python);
         build.args(["-m", "maturin", "build", "--quiet", "-o"]).arg(&wheels);
@@ -105,7 +108,17 @@ impl Environment {
         run(build.current_dir(root.join("bindings/python")))?;
         let wheel = std::fs::read_dir(&wheels).ok().and_then(|mut files| files.next()?.ok());
         let wheel = wheel.ok_or("maturin has built no wheel")?.path();
-        pip(&["--no-deps", &wheel.to_string_lossy()])?;
+        pip(&python, &["--no-deps", &wheel.to_string_lossy()])?;
+        Ok(python)
+    }
+
+    /// A fresh environment with what comes from PyPI; its interpreter.
+    fn packages(&self, target: &Path) -> Result<PathBuf, String> {
+        let venv = target.join(self.folder);
+        removed(&venv)?;
+        self.make(&venv)?;
+        let python = venv.join("bin/python");
+        pip(&python, self.from_pypi)?;
         Ok(python)
     }
 
@@ -122,12 +135,25 @@ impl Environment {
     }
 }
 
+fn removed(folder: &Path) -> Result<(), String> {
+    if !folder.exists() {
+        return Ok(());
+    }
+    std::fs::remove_dir_all(folder)
+        .map_err(|error| format!("{} cannot be removed: {error}", folder.display()))
+}
+
+fn pip(python: &Path, arguments: &[&str]) -> Result<(), String> {
+    run(Command::new(python).args(["-m", "pip", "install", "--quiet"]).args(arguments))
+        .map_err(|why| format!("{why}; nothing was tested: PyPI must be reachable"))
+}
+
 fn install_programs(programs: &[packages::Program]) -> Result<(), String> {
     packages::install(programs, &|sentence| println!("{sentence}"))
         .map_err(|error: ToolError| error.to_string())
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     println!("{command:?}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),

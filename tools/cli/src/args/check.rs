@@ -18,6 +18,9 @@ pub(crate) struct CheckArgs {
     /// Sets a parameter of the example or workload; may be given several times. The shapes of inputs decide the sizes that are not set
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,
+    /// Of a model (.onnx): the extents of an input, as in x=1,3,48,192
+    #[arg(long = "shape", value_name = "NAME=EXTENTS")]
+    pub(crate) shapes: Vec<String>,
     /// Reads an input of the example from a NumPy file; may be given several times. Inputs without a file are random
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,

@@ -139,7 +139,7 @@ impl Command {
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// An example (`pto list examples` shows all, with their parameters and tensors), a graph file (.jsonl, docs/check.md),
-    /// or a workload (.workload, docs/workloads.md); - is standard input
+    /// a workload (.workload, docs/workloads.md), or a model (.onnx, docs/models.md); - is standard input
     #[arg(value_name = "EXAMPLE|FILE")]
     pub(crate) example: String,
 
@@ -152,6 +152,9 @@ pub(crate) struct RunArgs {
     /// Reads an input from a NumPy file; may be given several times. Inputs without a file are random
     #[arg(long = "input", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) inputs: Vec<(String, PathBuf)>,
+    /// Of a model (.onnx): the extents of an input, as in x=1,3,48,192. An extent may be a name, which the inputs that are given decide
+    #[arg(long = "shape", value_name = "NAME=EXTENTS")]
+    pub(crate) shapes: Vec<String>,
     /// Writes an output to a NumPy file; may be given several times
     #[arg(long = "output", value_name = "NAME=FILE.npy", value_parser = pair::<PathBuf>)]
     pub(crate) outputs: Vec<(String, PathBuf)>,
@@ -347,6 +350,9 @@ pub(crate) struct GraphArgs {
     /// program with tensors [default: the program with tasks and edges, if there is one]
     #[arg(long, value_name = "VARIANT", value_parser = runtime)]
     pub(crate) runtime: Option<RuntimeVariant>,
+    /// Of a model (.onnx): the extents of an input, as in x=1,3,48,192
+    #[arg(long = "shape", value_name = "NAME=EXTENTS")]
+    pub(crate) shapes: Vec<String>,
     /// Sets a parameter of the example or workload; may be given several times
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = pair::<String>)]
     pub(crate) params: Vec<(String, String)>,

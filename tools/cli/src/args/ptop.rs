@@ -50,12 +50,15 @@ impl ProgramCommand {
 
 #[derive(Args, Debug)]
 pub(crate) struct ProgramBuildArgs {
-    /// A workload (.workload), a graph file (.jsonl), or a description of a builder of the device (.json); - is
-    /// standard input
+    /// A workload (.workload), a graph file (.jsonl), a model (.onnx), or a description of a builder of the device (.json);
+    /// - is standard input
     pub(crate) source: PathBuf,
     /// The program file to write [default: the name of the source with .ptop]
     #[arg(short, long, value_name = "FILE.ptop")]
     pub(crate) output: Option<PathBuf>,
+    /// Of a model: the extents of an input, as in x=1,3,48,192
+    #[arg(long = "shape", value_name = "NAME=EXTENTS")]
+    pub(crate) shapes: Vec<String>,
     /// Sets the layout of a tensor: row-major, column-major, nz, or tiles ROWSxCOLS. With nz or tiles the workload declares
     /// the tensor as its tiles lie in memory, and the extents of the matrix follow after a colon (`W=nz:500x300`)
     #[arg(long = "layout", value_name = "NAME=FORMAT", value_parser = pair::<String>)]

@@ -14,7 +14,7 @@ use crate::input_file;
 use crate::kernels::Kernels;
 use crate::output::answer;
 use crate::text::bytes;
-use crate::{npy, output_file};
+use crate::{model, npy, output_file};
 
 /// Builds, and says what came out.
 pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
@@ -47,11 +47,18 @@ pub(super) fn build(args: &ProgramBuildArgs) -> Result<Exit, Failure> {
 /// The program of a workload, a graph file or a builder.
 fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
     let path = args.source.as_path();
+    if !model::is_model(&path.to_string_lossy()) {
+        model::refuse_shapes(&args.shapes)?;
+    }
     let extension = match input_file::is_standard_input(path) {
         true => form_of(&input_file::text(path)?).into(),
         false => path.extension().unwrap_or_default().to_string_lossy(),
     };
     match &*extension {
+        "onnx" if !args.kernels.is_empty() => Err(Failure::usage(
+            "--kernels adds kernels for graph files, and the operators of a model are our own; leave it out",
+        )),
+        "onnx" => model::program(path, &args.shapes),
         "workload" if !args.kernels.is_empty() => Err(Failure::usage(
             "--kernels adds kernels for graph files, and a workload has its kernels in its own file; leave it out",
         )),
@@ -62,7 +69,7 @@ fn read(args: &ProgramBuildArgs) -> Result<Program, Failure> {
         )),
         "json" => builder::program_of(path),
         _ => Err(Failure::usage(format!(
-            "'{}' is neither a workload (.workload) nor a graph file (.jsonl) nor a description of a builder (.json)",
+            "'{}' is neither a workload (.workload) nor a graph file (.jsonl) nor a model (.onnx) nor a description of a builder (.json)",
             path.display()
         ))),
     }

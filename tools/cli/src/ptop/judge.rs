@@ -10,8 +10,23 @@ use super::file_tensor::file_tensor;
 use crate::args::ProgramRunArgs;
 use crate::errors::Failure;
 
+/// How far an output may be from what it should be.
+#[derive(Clone, Copy)]
+pub(crate) struct Tolerance {
+    pub(crate) rtol: f64,
+    pub(crate) atol: f64,
+    /// The least Pearson correlation, which is compared instead.
+    pub(crate) pcc: Option<f64>,
+}
+
+impl Tolerance {
+    pub(super) const fn of(args: &ProgramRunArgs) -> Self {
+        Self { rtol: args.rtol, atol: args.atol, pcc: args.pcc }
+    }
+}
+
 /// How an output compares with what it should be.
-pub(super) struct Judged {
+pub(crate) struct Judged {
     pub(super) name: String,
     pub(super) elements: usize,
     /// Elements that are too far away.
@@ -20,7 +35,7 @@ pub(super) struct Judged {
     pub(super) pcc: f64,
     /// Elements that are NaN, in the result and in the file.
     pub(super) nans: Nans,
-    pub(super) is_right: bool,
+    pub(crate) is_right: bool,
 }
 
 /// Nothing runs for a file that no output can be compared with.
@@ -56,7 +71,7 @@ pub(super) fn judge(
     name: &str,
     found: &HostTensor,
     expected: &FileTensor,
-    args: &ProgramRunArgs,
+    tolerance: Tolerance,
 ) -> Result<Judged, Failure> {
     let found = file_tensor(found).ok_or_else(|| {
         Failure::usage(format!(
@@ -64,11 +79,15 @@ pub(super) fn judge(
             found.dtype()
         ))
     })?;
-    Ok(compared(name, (&numbers(&found), &numbers(expected)), args))
+    Ok(compared(name, (&numbers(&found), &numbers(expected)), tolerance))
 }
 
 /// Compares numbers. NaN is right where both have it, and counted, so that none passes in silence.
-fn compared(name: &str, (found, expected): (&[f64], &[f64]), args: &ProgramRunArgs) -> Judged {
+pub(crate) fn compared(
+    name: &str,
+    (found, expected): (&[f64], &[f64]),
+    tolerance: Tolerance,
+) -> Judged {
     let count = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count() as u64;
     let nans = Nans { found: count(found), expected: count(expected) };
     let pairs = found.iter().copied().zip(expected.iter().copied());
@@ -76,7 +95,8 @@ fn compared(name: &str, (found, expected): (&[f64], &[f64]), args: &ProgramRunAr
     let errors = pairs.iter().map(|(found, expected)| distance(*found, *expected));
     let is_wrong = |(error, (_, expected)): &(f64, &(f64, f64))| {
         // An infinite error is too large, whatever the tolerance: that of an infinite value is infinite as well.
-        let is_near = error.is_finite() && *error <= args.atol + args.rtol * expected.abs();
+        let is_near =
+            error.is_finite() && *error <= tolerance.atol + tolerance.rtol * expected.abs();
         !(is_near || *error == 0.0)
     };
     let wrong = errors.clone().zip(&pairs).filter(is_wrong).count();
@@ -89,7 +109,7 @@ fn compared(name: &str, (found, expected): (&[f64], &[f64]), args: &ProgramRunAr
         largest_error,
         pcc,
         nans,
-        is_right: args.pcc.map_or(wrong == 0, |least| pcc >= least),
+        is_right: tolerance.pcc.map_or(wrong == 0, |least| pcc >= least),
     }
 }
 
@@ -133,7 +153,7 @@ fn correlation(pairs: &[(f64, f64)]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{compared, correlation};
+    use super::{Tolerance, compared, correlation};
     use crate::args::{Cli, Command, ProgramCommand, ProgramRunArgs};
     use clap::Parser;
     use pto_examples::host::check::Nans;
@@ -162,7 +182,7 @@ mod tests {
         // Two NaN of different bits.
         let [nan, other] = [f64::NAN, -f64::NAN];
         let of = |found: &[f64], expected: &[f64], options: &[&str]| {
-            let judged = compared("Y", (found, expected), &args(options));
+            let judged = compared("Y", (found, expected), Tolerance::of(&args(options)));
             (judged.is_right, judged.wrong, judged.largest_error, judged.nans)
         };
         let both = Nans { found: 1, expected: 1 };

@@ -8,12 +8,12 @@ mod diff;
 mod file_tensor;
 mod graph;
 mod inspect;
-mod judge;
+pub(crate) mod judge;
 mod query;
 mod run;
 mod shown;
 mod system;
-mod told;
+pub(crate) mod told;
 
 use std::path::Path;
 

@@ -16,7 +16,7 @@ use pto_host::workloads::tile::element::bits_of;
 use pto_host::{Device, RunOptions, RunReport, Session, SessionOptions, TraceOptions};
 
 use super::file_tensor::file_tensor;
-use super::judge::{self, Judged, judge};
+use super::judge::{self, Judged, Tolerance, judge};
 use super::told::{Files, Told, answer_run};
 use crate::args::{HostingMode, ProgramRunArgs};
 use crate::device::Wanted;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
     let left_bytes = session.memory().user_bytes().saturating_sub(before_run);
     let judged = expected
         .iter()
-        .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, args))
+        .map(|(name, wanted)| judge(name, ran.output(name)?, wanted, Tolerance::of(args)))
         .collect::<Result<Vec<Judged>, Failure>>()?;
     // Whatever becomes of the files, the run is told.
     let mut files = args.save.as_deref().map_or_else(Files::default, |folder| ran.save(folder));
@@ -65,6 +65,7 @@ pub(super) fn run(args: &ProgramRunArgs, program: Program) -> Result<Exit, Failu
         counters: after.since(&before),
         times,
         virtual_time,
+        facts: Vec::new(),
         left_bytes,
         files,
     };

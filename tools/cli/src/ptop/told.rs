@@ -15,34 +15,36 @@ use crate::output::answer_beside;
 use crate::text::{counted, duration, grouped, table};
 
 /// What is told of a run.
-pub(super) struct Told {
-    pub(super) program: String,
-    pub(super) loops: u64,
+pub(crate) struct Told {
+    pub(crate) program: String,
+    pub(crate) loops: u64,
     /// The tensors that were given, with how many of their elements are NaN.
-    pub(super) given: Vec<(String, u64)>,
-    pub(super) outputs: Vec<(String, HostTensor)>,
-    pub(super) judged: Vec<Judged>,
-    pub(super) counters: Counters,
+    pub(crate) given: Vec<(String, u64)>,
+    pub(crate) outputs: Vec<(String, HostTensor)>,
+    pub(crate) judged: Vec<Judged>,
+    pub(crate) counters: Counters,
     /// Of each run, on this machine.
-    pub(super) times: Vec<Duration>,
+    pub(crate) times: Vec<Duration>,
     /// Of all runs, in virtual time.
-    pub(super) virtual_time: Option<Duration>,
+    pub(crate) virtual_time: Option<Duration>,
     /// Bytes of device memory that were not given back.
-    pub(super) left_bytes: u64,
-    pub(super) files: Files,
+    pub(crate) left_bytes: u64,
+    /// What a model says of itself.
+    pub(crate) facts: Vec<(&'static str, String)>,
+    pub(crate) files: Files,
 }
 
 /// The files that were asked for.
 #[derive(Default)]
-pub(super) struct Files {
+pub(crate) struct Files {
     /// Outputs that are there.
-    pub(super) saved: Vec<String>,
+    pub(crate) saved: Vec<String>,
     /// Why others are not.
-    pub(super) unwritten: Vec<Failure>,
+    pub(crate) unwritten: Vec<Failure>,
 }
 
 /// Answers; a result that is wrong, or memory that is left, is a failure.
-pub(super) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
+pub(crate) fn answer_run(json: bool, told: &Told) -> Result<Exit, Failure> {
     let is_right = told.judged.iter().all(|one| one.is_right) && told.left_bytes == 0;
     let exit = match (is_right, told.files.unwritten.is_empty()) {
         (false, _) => Exit::Wrong,
@@ -80,6 +82,7 @@ fn text(told: &Told) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
     row("program", format!("{}, {}", told.program, counted(told.loops, "run")));
+    told.facts.iter().for_each(|(name, fact)| row(name, fact.clone()));
     let [least, median, most] = spread(&told.times).map(duration);
     row("a run", format!("{median} (from {least} to {most} on this machine)"));
     if let Some(time) = told.virtual_time {
@@ -155,6 +158,7 @@ fn as_json(told: &Told) -> Value {
     json!({
         "program": told.program,
         "loops": told.loops,
+        "facts": told.facts.iter().map(|(name, fact)| ((*name).to_owned(), fact.clone().into())).collect::<Map<_, _>>(),
         "outputs": told.outputs.iter().map(output).collect::<Vec<_>>(),
         "compared": told.judged.iter().map(judged).collect::<Vec<_>>(),
         "counters": counters,

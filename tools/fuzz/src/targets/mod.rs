@@ -5,6 +5,7 @@ pub mod calls;
 mod cann_calls;
 mod files;
 mod graph_image;
+mod model;
 mod plan;
 mod program_file;
 mod stream_calls;
@@ -92,6 +93,12 @@ pub const TARGETS: &[Target] = &[
         name: "program_file",
         about: "a program file, sealed and not, read, written and read again",
         feed: program_file::read,
+        mutations: 3_000,
+    },
+    Target {
+        name: "model",
+        about: "a model in a file of ONNX, read, and translated to operators",
+        feed: model::build,
         mutations: 3_000,
     },
     Target {
