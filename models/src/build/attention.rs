@@ -95,7 +95,8 @@ pub(super) fn attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         && !c.takes(3)
         && options.precision.is_none()
         && mask.is_none()
-        && !options.causal;
+        && !options.causal
+        && b.dtype(q) != DType::F16;
     let (y, scores) = if is_plain {
         let operator = Operator::Attention { scale, causal: false, softcap: options.softcap };
         (b.add(operator, &[q, k, v])?, q)
@@ -248,7 +249,7 @@ fn decomposed(
     if let Some(precision) = options.precision {
         scores = b.cast(scores, precision)?;
     }
-    let mut weights = b.add(Operator::Softmax { axis: -1 }, &[scores])?;
+    let mut weights = super::reduce::plain_softmax(b, scores, -1)?;
     if let Some(bias) = bias {
         let largest = b.reduce(Reduction::Max, bias, &[-1], true)?;
         let none = b.activation(Activation::IsInf { negative: true, positive: false }, largest)?;

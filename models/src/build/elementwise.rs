@@ -40,7 +40,7 @@ pub(super) fn nary(b: &mut Builder<'_>, c: &Call<'_>, nary: Nary) -> Step<Vec<Sl
 pub(super) fn modulo(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let is_fmod = c.flag("fmod", false)?;
     let a = c.input(0)?;
-    if b.dtype(a).is_float() && !is_fmod {
+    if c.version < 28 && b.dtype(a).is_float() && !is_fmod {
         return stop("attribute fmod is 0, and has to be 1 for floats");
     }
     one(b.binary(if is_fmod { Binary::Fmod } else { Binary::Mod }, a, c.input(1)?)?)
@@ -61,7 +61,17 @@ pub(super) fn bit_shift(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
             return stop(format!("attribute direction is '{other}', and has to be LEFT or RIGHT"));
         }
     };
-    one(b.binary(direction, c.input(0)?, c.input(1)?)?)
+    let (a, mut count) = (c.input(0)?, c.input(1)?);
+    let dtype = b.dtype(a);
+    if direction == Binary::ShiftRight && !dtype.is_unsigned() {
+        // The sign moves in: from the number of bits on, and for a negative count, nothing else is left.
+        let most = b.scalar(dtype, (8 * dtype.bytes() - 1) as f64);
+        let zero = b.scalar(dtype, 0.0);
+        let is_negative = b.binary(Binary::Less, count, zero)?;
+        let limited = b.binary(Binary::Min, count, most)?;
+        count = b.add(Operator::Where, &[is_negative, most, limited])?;
+    }
+    one(b.binary(direction, a, count)?)
 }
 
 pub(super) fn leaky_relu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {

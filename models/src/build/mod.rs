@@ -17,6 +17,7 @@ mod quantize;
 mod recurrent;
 mod reduce;
 mod shapes;
+mod signal;
 mod table;
 mod windows;
 

@@ -1,6 +1,6 @@
 //! Reductions, scans along an axis, sorts.
 
-use pto_operators::{DType, Operator, Reduction, ValueId};
+use pto_operators::{DType, Operator, Reduction, Unary, ValueId};
 
 use super::call::{Call, stop};
 use super::{Builder, Slot, Step, one, several};
@@ -74,7 +74,7 @@ pub(super) fn softmax(
     let x = c.input(0)?;
     if c.version >= 13 {
         let axis = c.int("axis", -1)?;
-        return one(b.add(make(axis), &[x])?);
+        return one(if matches!(make(axis), Operator::Softmax { .. }) { plain_softmax(b, x, axis)? } else { b.add(make(axis), &[x])? });
     }
     let shape = b.shape(x);
     let axis = c.int("axis", 1)?;
@@ -83,6 +83,18 @@ pub(super) fn softmax(
     let matrix = b.reshape(x, &[rows, columns])?;
     let result = b.add(make(1), &[matrix])?;
     one(b.reshape(result, &shape)?)
+}
+
+/// The operator; of `f16` the steps that define it, each rounded to `f16`.
+pub(super) fn plain_softmax(b: &mut Builder<'_>, x: ValueId, axis: i64) -> Step<ValueId> {
+    if b.dtype(x) != DType::F16 {
+        return b.add(Operator::Softmax { axis }, &[x]);
+    }
+    let largest = b.reduce(Reduction::Max, x, &[axis], true)?;
+    let below = b.difference(x, largest)?;
+    let powers = b.unary(Unary::Exp, below)?;
+    let sum = b.reduce(Reduction::Sum, powers, &[axis], true)?;
+    b.quotient(powers, sum)
 }
 
 /// A sum of products over letters, by products of matrices or broadcast ones.

@@ -4,14 +4,10 @@ use pto_operators::{Binary, Nary, Operator, Pooling, Reduction, Unary};
 
 use super::call::Call;
 use super::recurrent::Kind;
-use super::{
-    Builder, Slot, Step, attention, control, elementwise, normalize, quantize, recurrent, reduce,
-    shapes, windows,
-};
+use super::{Builder, Slot, Step, attention, control, elementwise, normalize, quantize, recurrent, reduce, shapes, signal, windows};
 
 /// Translates a node of one type.
-pub(super) type Translator =
-    for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
+pub(super) type Translator = for<'b, 'm, 'c> fn(&'b mut Builder<'m>, &'c Call<'m>) -> Step<Vec<Slot>>;
 
 /// What translates nodes of this type; `None`: nothing does.
 pub(super) fn find(op_type: &str) -> Option<Translator> {
@@ -47,12 +43,15 @@ const TABLE: &[(&str, Translator)] = &[
     ("BitwiseNot", |b, c| elementwise::unary(b, c, Unary::BitwiseNot)),
     ("BitwiseOr", |b, c| elementwise::binary(b, c, Binary::BitwiseOr)),
     ("BitwiseXor", |b, c| elementwise::binary(b, c, Binary::BitwiseXor)),
+    ("BlackmanWindow", |b, c| signal::window(b, c, |x| 0.42 - 0.5 * x.cos() + 0.08 * (2.0 * x).cos())),
     ("Cast", elementwise::cast),
     ("CastLike", elementwise::cast_like),
+    ("CausalConvWithState", signal::causal_conv),
     ("Ceil", |b, c| elementwise::unary(b, c, Unary::Ceil)),
     ("Celu", elementwise::celu),
     ("CenterCropPad", shapes::center_crop_pad),
     ("Clip", elementwise::clip),
+    ("Col2Im", signal::col2im),
     ("Compress", shapes::compress),
     ("Concat", shapes::concat),
     ("ConcatFromSequence", control::concat_from_sequence),
@@ -65,6 +64,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("Cosh", |b, c| elementwise::unary(b, c, Unary::Cosh)),
     ("CumProd", |b, c| reduce::cumulative(b, c, true)),
     ("CumSum", |b, c| reduce::cumulative(b, c, false)),
+    ("DFT", signal::dft),
     ("DepthToSpace", shapes::depth_to_space),
     ("DequantizeLinear", quantize::dequantize),
     ("Det", elementwise::determinant),
@@ -86,14 +86,14 @@ const TABLE: &[(&str, Translator)] = &[
     ("GatherND", shapes::gather_nd),
     ("Gelu", elementwise::gelu),
     ("Gemm", normalize::gemm),
-    ("GlobalAveragePool", |b, c| {
-        windows::global_pool(b, c, Pooling::Average { count_padding: false })
-    }),
+    ("GlobalAveragePool", |b, c| windows::global_pool(b, c, Pooling::Average { count_padding: false })),
     ("GlobalLpPool", windows::global_lp_pool),
     ("GlobalMaxPool", |b, c| windows::global_pool(b, c, Pooling::Max { column_major: false })),
     ("Greater", |b, c| elementwise::binary(b, c, Binary::Greater)),
     ("GreaterOrEqual", |b, c| elementwise::binary(b, c, Binary::GreaterOrEqual)),
     ("GroupNormalization", normalize::group),
+    ("HammingWindow", |b, c| signal::window(b, c, |x| 25.0 / 46.0 - 21.0 / 46.0 * x.cos())),
+    ("HannWindow", |b, c| signal::window(b, c, |x| 0.5 - 0.5 * x.cos())),
     ("HardSigmoid", elementwise::hard_sigmoid),
     ("HardSwish", |b, c| elementwise::unary(b, c, Unary::HardSwish)),
     ("Hardmax", |b, c| reduce::softmax(b, c, |axis| Operator::Hardmax { axis })),
@@ -108,6 +108,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("LeakyRelu", elementwise::leaky_relu),
     ("Less", |b, c| elementwise::binary(b, c, Binary::Less)),
     ("LessOrEqual", |b, c| elementwise::binary(b, c, Binary::LessOrEqual)),
+    ("LinearAttention", signal::linear_attention),
     ("Log", |b, c| elementwise::unary(b, c, Unary::Log)),
     ("LogSoftmax", |b, c| reduce::softmax(b, c, |axis| Operator::LogSoftmax { axis })),
     ("Loop", control::repeat),
@@ -117,6 +118,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("MatMulInteger", quantize::matmul_integer),
     ("Max", |b, c| elementwise::nary(b, c, Nary::Max)),
     ("MaxPool", windows::max_pool),
+    ("MaxUnpool", signal::max_unpool),
     ("Mean", |b, c| elementwise::nary(b, c, Nary::Mean)),
     ("MeanVarianceNormalization", elementwise::mean_variance),
     ("Min", |b, c| elementwise::nary(b, c, Nary::Min)),
@@ -193,6 +195,7 @@ const TABLE: &[(&str, Translator)] = &[
     ("Squeeze", shapes::squeeze),
     ("Sub", |b, c| elementwise::binary(b, c, Binary::Sub)),
     ("Sum", |b, c| elementwise::nary(b, c, Nary::Sum)),
+    ("SwiGLU", signal::swiglu),
     ("Swish", elementwise::swish),
     ("Tan", |b, c| elementwise::unary(b, c, Unary::Tan)),
     ("Tanh", |b, c| elementwise::unary(b, c, Unary::Tanh)),

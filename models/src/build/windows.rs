@@ -182,7 +182,16 @@ pub(super) fn resize(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let filled =
         |value: Option<pto_operators::ValueId>| value.filter(|value| b.ty(*value).elements() > 0);
     let target = match (filled(c.optional(2)?), filled(c.optional(3)?)) {
-        (Some(scales), None) => ResizeTarget::Scales(b.doubles(scales, "input 2 (scales)")?),
+        (Some(scales), None) => {
+            let scales = b.doubles(scales, "input 2 (scales)")?;
+            if coordinates == Coordinates::AlignCorners && axes.is_none() {
+                let is_whole = |(extent, scale): (&usize, &f64)| (*extent as f64 * scale).fract() == 0.0;
+                if !b.shape(x).iter().zip(&scales).all(is_whole) {
+                    return stop("align_corners with a scale that gives no whole extent means different things to different programs, and is not supported; give sizes");
+                }
+            }
+            ResizeTarget::Scales(scales)
+        }
         (None, Some(sizes)) => {
             let sizes = b.ints(sizes, "input 3 (sizes)")?;
             let size = |size: &i64| {

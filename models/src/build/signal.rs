@@ -1,0 +1,302 @@
+//! Signals: windows, Fourier transforms, linear attention, convolutions with a state, patches.
+
+use std::f64::consts::PI;
+
+use pto_operators::{Activation, DType, Epilogue, Operator, Padding, Unary, ValueId, Window};
+
+use super::call::{Call, stop};
+use super::{Builder, Slot, Step, one, several};
+use crate::tensor::dtype_of;
+
+/// A window of so many elements; `of` gives the element at a phase from 0 to 2 pi.
+pub(super) fn window(b: &mut Builder<'_>, c: &Call<'_>, of: fn(f64) -> f64) -> Step<Vec<Slot>> {
+    let size = b.int(c.input(0)?, "input 0 (size)")?;
+    let size = usize::try_from(size).or_else(|_| stop(format!("size is {size}, and has to be 0 or more")))?;
+    let is_periodic = c.flag("periodic", true)?;
+    let dtype = dtype_of(c.int("output_datatype", 1)?).or_else(stop)?;
+    let steps = if is_periodic { size } else { size.saturating_sub(1) };
+    let values: Vec<f64> = (0..size).map(|at| of(2.0 * PI * at as f64 / steps.max(1) as f64)).collect();
+    one(b.numbers(dtype, &[size], &values)?)
+}
+
+pub(super) fn swiglu(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    let (x, gate) = (c.input(0)?, c.input(1)?);
+    if b.ty(x) != b.ty(gate) {
+        return stop("both inputs have to have the same type and extents");
+    }
+    let swish = b.activation(Activation::Swish { alpha: c.float("alpha", 1.0)? }, x)?;
+    one(b.product(swish, gate)?)
+}
+
+pub(super) fn dft(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    let x = c.input(0)?;
+    let rank = b.rank(x);
+    let axis = if c.version >= 20 {
+        match c.optional(2)? {
+            Some(axis) => b.int(axis, "input 2 (axis)")?,
+            None => -2,
+        }
+    } else {
+        c.int("axis", 1)?
+    };
+    let axis = b.axis(axis, rank)?;
+    let (is_inverse, is_onesided) = (c.flag("inverse", false)?, c.flag("onesided", false)?);
+    let shape = b.shape(x);
+    let parts = shape[rank - 1];
+    if axis + 1 == rank || !(1..=2).contains(&parts) || !b.dtype(x).is_float() {
+        return stop("input 0 has to be floats, with one or two numbers in the last dimension, which is not the axis");
+    }
+    let extent = shape[axis];
+    let usual = if is_inverse && is_onesided { 2 * extent.saturating_sub(1) } else { extent };
+    let length = match c.optional(1)? {
+        Some(length) => {
+            let length = b.int(length, "input 1 (dft_length)")?;
+            usize::try_from(length).or_else(|_| stop(format!("dft_length is {length}")))?
+        }
+        None => usual,
+    };
+    if length == 0 || length > 1 << 13 {
+        return stop(format!("a transform of {length} elements is not supported; 1 to 8192 are"));
+    }
+    let half = length / 2 + 1;
+    // How many elements are read and given.
+    let read = extent.min(if is_inverse && is_onesided { half } else { length });
+    let given = if is_onesided && !is_inverse { half } else { length };
+    let sign = if is_inverse { 1.0 } else { -1.0 };
+    let scale = if is_inverse { 1.0 / length as f64 } else { 1.0 };
+    let (mut cosines, mut sines) = (Vec::new(), Vec::new());
+    for from in 0..read {
+        for to in 0..given {
+            let angle = sign * 2.0 * PI * ((from * to) % length) as f64 / length as f64;
+            // Of a real result, each element that is not given stands for two.
+            let twice = is_inverse && is_onesided && from > 0 && 2 * from != length;
+            let weight = if twice { 2.0 * scale } else { scale };
+            cosines.push(angle.cos() * weight);
+            sines.push(angle.sin() * weight);
+        }
+    }
+    let dtype = b.dtype(x);
+    let (cosines, sines) = (b.numbers(dtype, &[read, given], &cosines)?, b.numbers(dtype, &[read, given], &sines)?);
+    // The axis comes last.
+    let mut order: Vec<usize> = (0..rank - 1).filter(|at| *at != axis).collect();
+    order.push(axis);
+    let mut side = |b: &mut Builder<'_>, at: usize| -> Step<ValueId> {
+        let part = b.part(x, rank - 1, at, at + 1)?;
+        let part = b.add(Operator::Squeeze { axes: Some(vec![rank as i64 - 1]) }, &[part])?;
+        let part = b.part(part, axis, 0, read)?;
+        b.transpose(part, &order)
+    };
+    let real = side(b, 0)?;
+    let mut results = vec![b.matmul(real, cosines)?, b.matmul(real, sines)?];
+    if parts == 2 {
+        let imaginary = side(b, 1)?;
+        let (a, d) = (b.matmul(imaginary, sines)?, b.matmul(imaginary, cosines)?);
+        results = vec![b.difference(results[0], a)?, b.sum(results[1], d)?];
+    }
+    if is_inverse && is_onesided {
+        results.truncate(1);
+    }
+    let mut back: Vec<usize> = (0..rank - 2).collect();
+    back.insert(axis, rank - 2);
+    let mut columns = Vec::new();
+    for result in results {
+        let moved = b.transpose(result, &back)?;
+        columns.push(b.add(Operator::Unsqueeze { axes: vec![rank as i64 - 1] }, &[moved])?);
+    }
+    one(b.concat(&columns, rank - 1)?)
+}
+
+pub(super) fn causal_conv(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    let (x, weights) = (c.input(0)?, c.input(1)?);
+    let (x_shape, w_shape) = (b.shape(x), b.shape(weights));
+    let ([batch, channels, _], [_, _, kernel]) = (&x_shape[..], &w_shape[..]) else {
+        return stop("inputs 0 and 1 have to have 3 dimensions");
+    };
+    let before = kernel.saturating_sub(1);
+    let past = match c.optional(3)? {
+        Some(past) => past,
+        None => b.filled(b.dtype(x), &[*batch, *channels, before], 0.0)?,
+    };
+    let padded = b.concat(&[past, x], 2)?;
+    let window = Window { kernel: Vec::new(), strides: Vec::new(), dilations: Vec::new(), padding: Padding::Valid };
+    let operator = Operator::Conv { window, groups: *channels, epilogue: Epilogue::None };
+    let mut y = b.add_with(operator, &[Some(padded), Some(weights), c.optional(2)?])?;
+    match c.text("activation", "none")?.as_str() {
+        "none" => {}
+        "silu" | "swish" => y = b.activation(Activation::Swish { alpha: 1.0 }, y)?,
+        other => return stop(format!("attribute activation is '{other}', and has to be none, silu or swish")),
+    }
+    let length = b.shape(padded)[2];
+    several([y, b.part(padded, 2, length.saturating_sub(before), length)?])
+}
+
+/// (batch, time, heads x size) as (batch, heads, time, size), in `f32`.
+fn heads_of(b: &mut Builder<'_>, x: ValueId, heads: usize) -> Step<ValueId> {
+    let [batch, time, all] = b.shape(x)[..] else { return stop("an input has not 3 dimensions") };
+    if heads == 0 || all % heads != 0 {
+        return stop(format!("{all} elements are not {heads} heads"));
+    }
+    let x = b.cast(x, DType::F32)?;
+    let x = b.reshape(x, &[batch, time, heads, all / heads])?;
+    b.transpose(x, &[0, 2, 1, 3])
+}
+
+pub(super) fn linear_attention(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    c.ignore(&["chunk_size"]);
+    let (q_heads, heads) = (c.count("q_num_heads", 0)?, c.count("kv_num_heads", 0)?);
+    if heads == 0 || q_heads % heads != 0 {
+        return stop(format!("{q_heads} heads of queries are not shared by {heads} heads of keys"));
+    }
+    let (is_gated, is_delta) = match c.text("update_rule", "gated_delta")?.as_str() {
+        "linear" => (false, false),
+        "gated" => (true, false),
+        "delta" => (false, true),
+        "gated_delta" => (true, true),
+        other => return stop(format!("attribute update_rule is '{other}', which there is not")),
+    };
+    let to = b.dtype(c.input(0)?);
+    let q = heads_of(b, c.input(0)?, q_heads)?;
+    let k = heads_of(b, c.input(1)?, heads)?;
+    let v = heads_of(b, c.input(2)?, heads)?;
+    let [batch, _, time, size] = b.shape(k)[..] else { return stop("input 1 has not 3 dimensions") };
+    let width = b.shape(v)[3];
+    let scale = match c.float("scale", 0.0)? {
+        0.0 => 1.0 / (size as f64).sqrt(),
+        scale => scale,
+    };
+    let (decay, beta) = (c.optional(4)?, c.optional(5)?);
+    if decay.is_some() != is_gated || beta.is_some() != is_delta {
+        return stop("inputs 4 (decay) and 5 (beta) have to be given for the update rules that use them, and for no others");
+    }
+    let per_head = |b: &mut Builder<'_>, value: ValueId| -> Step<ValueId> {
+        let last = b.shape(value).last().copied().unwrap_or(0);
+        let count = if last == 1 { 1 } else { heads };
+        heads_of(b, value, count)
+    };
+    let decay = decay.map(|decay| per_head(b, decay)).transpose()?;
+    let beta = beta.map(|beta| per_head(b, beta)).transpose()?;
+    let (mut state, state_type) = match c.optional(3)? {
+        Some(past) => {
+            let dtype = b.dtype(past);
+            (b.cast(past, DType::F32)?, dtype)
+        }
+        None => (b.filled(DType::F32, &[batch, heads, size, width], 0.0)?, to),
+    };
+    let factor = b.scalar(DType::F32, scale);
+    let mut rows = Vec::new();
+    for step in 0..time {
+        let row = |b: &mut Builder<'_>, value: ValueId| b.part(value, 2, step, step + 1);
+        if let Some(decay) = decay {
+            let gate = row(b, decay)?;
+            let gate = b.unary(Unary::Exp, gate)?;
+            let gate = b.transpose(gate, &[0, 1, 3, 2])?;
+            state = b.product(state, gate)?;
+        }
+        let (key, mut value) = (row(b, k)?, row(b, v)?);
+        if let Some(beta) = beta {
+            let retrieved = b.matmul(key, state)?;
+            let rest = b.difference(value, retrieved)?;
+            let strength = row(b, beta)?;
+            value = b.product(strength, rest)?;
+        }
+        let column = b.transpose(key, &[0, 1, 3, 2])?;
+        let written = b.matmul(column, value)?;
+        state = b.sum(state, written)?;
+        let query = row(b, q)?;
+        // Heads of queries that share a head of keys read the same state.
+        let shared = b.reshape(query, &[batch, heads, q_heads / heads, size])?;
+        let read = b.matmul(shared, state)?;
+        let read = b.reshape(read, &[batch, q_heads, 1, width])?;
+        rows.push(b.product(read, factor)?);
+    }
+    if rows.is_empty() {
+        return stop("a sequence without elements is not supported");
+    }
+    let y = b.concat(&rows, 2)?;
+    let y = b.transpose(y, &[0, 2, 1, 3])?;
+    let y = b.reshape(y, &[batch, time, q_heads * width])?;
+    several([b.cast(y, to)?, b.cast(state, state_type)?])
+}
+
+/// Patches are added into an image: a transposed convolution that moves each element of a patch to its own pixel.
+pub(super) fn col2im(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    let x = c.input(0)?;
+    let image = b.ints(c.input(1)?, "input 1 (image_shape)")?;
+    let block = b.ints(c.input(2)?, "input 2 (block_shape)")?;
+    let positive = |all: &[i64]| -> Step<Vec<usize>> {
+        all.iter().map(|one| usize::try_from(*one).or_else(|_| stop(format!("an extent is {one}")))).collect()
+    };
+    let (image, block) = (positive(&image)?, positive(&block)?);
+    let dims = image.len();
+    let list = |name: &'static str, usual: usize, count: usize| -> Step<Vec<usize>> {
+        let given = c.counts(name)?;
+        if given.is_empty() { Ok(vec![usual; count]) } else if given.len() == count { Ok(given) } else { stop(format!("attribute {name} has {} numbers, and {count} are wanted", given.len())) }
+    };
+    let (strides, dilations, pads) = (list("strides", 1, dims)?, list("dilations", 1, dims)?, list("pads", 0, 2 * dims)?);
+    let [batch, rows, _] = b.shape(x)[..] else { return stop("input 0 has to have 3 dimensions") };
+    let each: usize = block.iter().product();
+    if block.len() != dims || each == 0 || rows % each != 0 || strides.contains(&0) {
+        return stop("the blocks do not fit the patches");
+    }
+    let channels = rows / each;
+    let mut places = Vec::new();
+    for at in 0..dims {
+        let reach = (block[at] - 1) * dilations[at] + 1;
+        let all = (image[at] + pads[at] + pads[dims + at]).checked_sub(reach);
+        let Some(all) = all else { return stop("a block is larger than the image") };
+        places.push(all / strides[at] + 1);
+    }
+    let patches = [vec![batch * channels, each], places.clone()].concat();
+    let x = b.reshape(x, &patches)?;
+    let mut ones = vec![0.0; each * each];
+    (0..each).for_each(|at| ones[at * each + at] = 1.0);
+    let weights = [vec![each, 1], block.clone()].concat();
+    let weights = b.numbers(b.dtype(x), &weights, &ones)?;
+    // What the windows do not reach is zero.
+    let mut output_padding = Vec::new();
+    for at in 0..dims {
+        let reached = (places[at] - 1) * strides[at] + (block[at] - 1) * dilations[at] + 1;
+        output_padding.push(image[at] + pads[at] + pads[dims + at] - reached);
+    }
+    let padding = Padding::Explicit(pads.iter().map(|pad| *pad as i64).collect());
+    let window = Window { kernel: Vec::new(), strides, dilations, padding };
+    let operator = Operator::ConvTranspose { window, groups: 1, output_padding, output_shape: Vec::new(), epilogue: Epilogue::None };
+    let y = b.add(operator, &[x, weights])?;
+    one(b.reshape(y, &[vec![batch, channels], image].concat())?)
+}
+
+pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
+    let (x, indices) = (c.input(0)?, c.input(1)?);
+    let shape = b.shape(x);
+    let kernel = c.counts("kernel_shape")?;
+    let dims = kernel.len();
+    let strides = match c.counts("strides")? {
+        strides if strides.is_empty() => vec![1; dims],
+        strides => strides,
+    };
+    let pads = match c.counts("pads")? {
+        pads if pads.is_empty() => vec![0; 2 * dims],
+        pads => pads,
+    };
+    if shape.len() != dims + 2 || strides.len() != dims || pads.len() != 2 * dims {
+        return stop("kernel_shape, strides and pads do not fit the input");
+    }
+    let mut made = shape[..2].to_vec();
+    for at in 0..dims {
+        let full = (shape[at + 2].max(1) - 1) * strides[at] + kernel[at];
+        let Some(extent) = full.checked_sub(pads[at] + pads[dims + at]) else { return stop("pads are larger than the result") };
+        made.push(extent);
+    }
+    // The indices are those of the result without `output_shape`; with it, of that shape.
+    if let Some(wanted) = c.optional(2)? {
+        let wanted = b.ints(wanted, "input 2 (output_shape)")?;
+        made = wanted.iter().map(|one| usize::try_from(*one).or_else(|_| stop(format!("an extent is {one}")))).collect::<Step<_>>()?;
+    }
+    let all: usize = made.iter().product();
+    let zeros = b.filled(b.dtype(x), &[all], 0.0)?;
+    let count = b.ty(x).elements();
+    let (x, indices) = (b.reshape(x, &[count])?, b.reshape(indices, &[count])?);
+    let operator = Operator::ScatterElements { axis: 0, reduction: pto_operators::ScatterReduction::None };
+    let y = b.add(operator, &[zeros, indices, x])?;
+    one(b.reshape(y, &made)?)
+}
