@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use prost::Message;
-use pto_host::{Device, DeviceOptions, SessionOptions};
+use pto_host::{Device, DeviceOptions, RunOptions, SessionOptions};
 use pto_models::proto::TensorProto;
 use pto_models::{Given, Model, ModelError, Runner, tensor_of};
 use pto_operators::{DType, LowerOptions, Tensor};
@@ -22,6 +22,8 @@ enum Outcome {
     Right,
     /// Its results are random numbers: type and extents are right.
     Random,
+    /// It differs by what the expected values were rounded.
+    Rounded,
     Refused(String),
     Wrong(String),
     Panicked(String),
@@ -31,6 +33,9 @@ enum Outcome {
 fn is_random(name: &str) -> bool {
     name.starts_with("test_bernoulli")
 }
+
+/// Cases whose expected values have the rounding of a Fourier transform in `f32` where the result is 0: more than their absolute tolerance.
+const ROUNDED: &[&str] = &["test_dft_inverse", "test_dft_inverse_opset19"];
 
 struct Case {
     name: String,
@@ -75,6 +80,7 @@ fn main() -> ExitCode {
         let (kind, line) = match outcome {
             Outcome::Right => ("right", None),
             Outcome::Random => ("random", Some(String::new())),
+            Outcome::Rounded => ("rounded", Some(String::new())),
             Outcome::Refused(reason) => ("refused", Some(reason)),
             Outcome::Wrong(reason) => ("wrong", Some(reason)),
             Outcome::Panicked(reason) => ("panicked", Some(reason)),
@@ -89,10 +95,11 @@ fn main() -> ExitCode {
     }
     let count = |kind: &str| counts.get(kind).copied().unwrap_or(0);
     println!(
-        "{} cases: {} right, {} random numbers, {} refused, {} wrong, {} panicked",
+        "{} cases: {} right, {} random numbers, {} within the rounding of what is expected, {} refused, {} wrong, {} panicked",
         cases.len(),
         count("right"),
         count("random"),
+        count("rounded"),
         count("refused"),
         count("wrong"),
         count("panicked")
@@ -192,8 +199,10 @@ fn on_device(
 ) -> Result<Vec<(String, Tensor)>, ModelError> {
     let error = |error: &dyn std::fmt::Display| ModelError::Device(error.to_string());
     let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, ..DeviceOptions::default() };
-    let device = Device::open_sim(options, pto_host::graph::NoBuilders).map_err(|e| error(&e))?;
-    let session = device.session(SessionOptions::default()).map_err(|e| error(&e))?;
+    let mut device = Device::open_sim(options, pto_host::graph::NoBuilders).map_err(|e| error(&e))?;
+    device.register_library().map_err(|e| error(&e))?;
+    let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).map_err(|e| error(&e))?;
     let runner = Runner::new(&session)?;
     let model = runner.load(built, lowered)?;
     runner.run(&model, values)
@@ -229,6 +238,13 @@ fn judge(case: &Case, results: &[(String, Tensor)], expected: &[Tensor]) -> Outc
                 || (found.is_nan() && wanted.is_nan())
                 || (found - wanted).abs() <= atol + rtol * wanted.abs()
         };
+        if ROUNDED.contains(&case.name.as_str()) {
+            let largest = expected.to_doubles().into_iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+            let is_rounded = |(found, wanted): (f64, f64)| (found - wanted).abs() <= largest * 8.0 * f64::from(f32::EPSILON);
+            if result.to_doubles().into_iter().zip(expected.to_doubles()).all(is_rounded) {
+                return Outcome::Rounded;
+            }
+        }
         let wrong: Vec<_> = pairs.enumerate().filter(|(_, pair)| !is_near(pair)).collect();
         if let Some((at, (found, wanted))) = wrong.first() {
             return Outcome::Wrong(format!(

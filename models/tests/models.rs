@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use prost::Message;
 use pto_host::graph::NoBuilders;
-use pto_host::{Device, DeviceOptions, SessionOptions};
+use pto_host::{Device, DeviceOptions, RunOptions, SessionOptions};
 use pto_models::proto::{
     AttributeProto, Dimension, DimensionValue, FunctionProto, GraphProto, ModelProto, NodeProto,
     OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TensorTypeProto,
@@ -147,8 +147,10 @@ fn tensor(shape: &[usize], values: &[f32]) -> Tensor {
 /// The first output of a model, computed on a simulated device.
 fn on_device(built: &Built, values: &BTreeMap<String, Tensor>) -> Result<Tensor, ModelError> {
     let options = DeviceOptions { aic: 2, aiv: 4, gm_bytes: 64 << 20, ..DeviceOptions::default() };
-    let device = Device::open_sim(options, NoBuilders).expect("a device");
-    let session = device.session(SessionOptions::default()).expect("a session");
+    let mut device = Device::open_sim(options, NoBuilders).expect("a device");
+    device.register_library().expect("there is room for the library");
+    let run = RunOptions { aicpu_instances: 2, ..RunOptions::default() };
+    let session = device.session(SessionOptions { run, ..SessionOptions::default() }).expect("a session");
     let runner = Runner::new(&session)?;
     let model = runner.load(built, built.lower(&LowerOptions::default())?)?;
     let first = runner.run(&model, values)?;

@@ -267,9 +267,20 @@ pub(super) fn non_zero(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
 
 pub(super) fn compress(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
     let axis = c.optional_int("axis")?;
-    let condition = b.known(c.input(1)?, "input 1 (condition)")?;
-    let condition = b.constant(condition);
-    one(b.add(Operator::Compress { axis }, &[c.input(0)?, condition])?)
+    let condition = b.ints(c.input(1)?, "input 1 (condition)")?;
+    let mut x = c.input(0)?;
+    if axis.is_none() {
+        let count = b.ty(x).elements();
+        x = b.reshape(x, &[count])?;
+    }
+    let axis = axis.unwrap_or(0);
+    let extent = b.shape(x)[b.axis(axis, b.rank(x))?];
+    if condition.len() > extent {
+        return stop(format!("the condition has {} elements, and the axis {extent}", condition.len()));
+    }
+    let chosen: Vec<i64> = (0_i64..).zip(&condition).filter(|(_, is_chosen)| **is_chosen != 0).map(|(at, _)| at).collect();
+    let chosen = b.constant(Tensor::vector(&chosen));
+    one(b.add(Operator::Gather { axis }, &[x, chosen])?)
 }
 
 pub(super) fn reverse_sequence(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {

@@ -287,16 +287,20 @@ pub(super) fn max_unpool(b: &mut Builder<'_>, c: &Call<'_>) -> Step<Vec<Slot>> {
         let Some(extent) = full.checked_sub(pads[at] + pads[dims + at]) else { return stop("pads are larger than the result") };
         made.push(extent);
     }
-    // The indices are those of the result without `output_shape`; with it, of that shape.
-    if let Some(wanted) = c.optional(2)? {
-        let wanted = b.ints(wanted, "input 2 (output_shape)")?;
-        made = wanted.iter().map(|one| usize::try_from(*one).or_else(|_| stop(format!("an extent is {one}")))).collect::<Step<_>>()?;
-    }
     let all: usize = made.iter().product();
     let zeros = b.filled(b.dtype(x), &[all], 0.0)?;
     let count = b.ty(x).elements();
     let (x, indices) = (b.reshape(x, &[count])?, b.reshape(indices, &[count])?);
     let operator = Operator::ScatterElements { axis: 0, reduction: pto_operators::ScatterReduction::None };
     let y = b.add(operator, &[zeros, indices, x])?;
-    one(b.reshape(y, &made)?)
+    let y = b.reshape(y, &made)?;
+    // The indices are those of the result without `output_shape`; with it, zeros follow.
+    let Some(wanted) = c.optional(2)? else { return one(y) };
+    let wanted = b.ints(wanted, "input 2 (output_shape)")?;
+    if wanted.len() != made.len() || wanted.iter().zip(&made).any(|(wanted, made)| *wanted < *made as i64) {
+        return stop(format!("output_shape is {wanted:?}, and the result has {made:?} at least"));
+    }
+    let after = wanted.iter().zip(&made).map(|(wanted, made)| wanted - *made as i64);
+    let pads = vec![0; made.len()].into_iter().chain(after).collect();
+    one(b.add(Operator::Pad { mode: pto_operators::PadMode::Constant, pads, axes: None }, &[y])?)
 }
