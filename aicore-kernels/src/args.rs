@@ -1,8 +1,8 @@
-//! From argument words to typed operands: the one place where kernels turn addresses into memory.
+//! From argument words to typed operands: the one module where kernels turn addresses into memory.
 //!
 //! # The argument contract
 //!
-//! Whoever calls a kernel promises, for the arguments in the order that [`crate::LIBRARY`] states:
+//! The caller of a kernel promises, for the arguments in the order that [`crate::LIBRARY`] states:
 //!
 //! 1. `args` points to that many readable words (the block context may follow; these kernels ignore
 //!    it);

@@ -11,7 +11,7 @@ use crate::args;
 use crate::tile::arithmetic::Number;
 use crate::tile::element::{Element, bf16, f16};
 
-/// Calls [`all`] with the type that an element code stands for.
+/// Calls [`all`] with the type of an element code.
 macro_rules! by_type {
     ($element:ident, $at:expr, $n:ident, $parts:expr, $reduction:ident, { $($code:ident => $type:ty),+ $(,)? }) => {
         match $element {
@@ -26,18 +26,18 @@ macro_rules! by_type {
 
 /// The parts at `b`.
 #[derive(Clone, Copy)]
-struct Parts {
+struct PartLayout {
     count: u64,
-    /// `a` comes behind so many of them.
-    place: u64,
+    /// How many of them come before `a`.
+    before: u64,
     /// Elements from one to the next.
     stride: u64,
 }
 
-impl Parts {
+impl PartLayout {
     const fn of(how: u64, parts: u64) -> Self {
-        let (count, place) = (parts & 0xFFFF_FFFF, parts >> 32);
-        Self { count, place, stride: part_stride(how >> 16) }
+        let (count, before) = (parts & 0xFFFF_FFFF, parts >> 32);
+        Self { count, before, stride: part_stride(how >> 16) }
     }
 }
 
@@ -53,8 +53,8 @@ pub fn elements(n: u64, how: u64, blocks: u64) -> Elements {
 #[must_use]
 pub fn elements_of_parts(n: u64, how: u64, parts: u64, blocks: u64) -> Elements {
     let Elements { bytes, element } = elements(n, how, blocks);
-    let Parts { count, place, stride } = Parts::of(how, parts);
-    match count.max(place) {
+    let PartLayout { count, before, stride } = PartLayout::of(how, parts);
+    match count.max(before) {
         0 => Elements { bytes: 0, element },
         _ if bytes == 0 => Elements { bytes, element },
         all => {
@@ -71,7 +71,7 @@ fn bytes_of_element(how: u64) -> u64 {
 }
 
 /// Combines the elements at `a` and those of the parts at `b` to those at `out`, as `how` says: an [`ElementType`], a [`Reduction`] from bit 8 on,
-/// and how many elements there are from bit 16 on. `parts` are the number of parts, each [`part_stride`] behind the one before, and from bit
+/// and how many elements there are from bit 16 on. `parts` are the number of parts, each [`part_stride`] after the one before, and from bit
 /// 32 on how many of them come before `a`. Each block of the task does `n` elements; the last one has what is left.
 /// With other codes, which no collective writes, nothing is done.
 ///
@@ -89,7 +89,7 @@ pub unsafe fn combine(operands: [u64; 3], n: u64, (how, parts): (u64, u64), cont
     let first = n.saturating_mul(BlockContext::of(context).block.into()).min(all);
     let n = n.min(all - first);
     let [a, b, out] = operands.map(|operand| operand.wrapping_add(first * element.bytes()));
-    let parts = Parts::of(how, parts);
+    let parts = PartLayout::of(how, parts);
     by_type!(element, [a, b, out], n, parts, reduction, {
         F32 => f32, F16 => f16, BF16 => bf16, F64 => f64, I8 => i8, U8 => u8, I16 => i16, U16 => u16, I32 => i32,
         U32 => u32, I64 => i64, U64 => u64,
@@ -104,7 +104,7 @@ const GROUP: usize = if cfg!(target_os = "none") { 1 } else { 16 };
 ///
 /// # Safety
 /// As [`combine`], with elements of this type.
-unsafe fn all<T: Element>(operands: [u64; 3], n: u64, parts: Parts, reduction: Reduction) {
+unsafe fn all<T: Element>(operands: [u64; 3], n: u64, parts: PartLayout, reduction: Reduction) {
     let n = args::size(n);
     let whole = n - n % GROUP;
     for index in (0..whole).step_by(GROUP) {
@@ -125,7 +125,7 @@ unsafe fn all<T: Element>(operands: [u64; 3], n: u64, parts: Parts, reduction: R
 unsafe fn group<T: Element, const N: usize>(
     [a, b, out]: [u64; 3],
     index: usize,
-    parts: Parts,
+    parts: PartLayout,
     reduction: Reduction,
 ) {
     let part = |of: u64| {
@@ -133,20 +133,20 @@ unsafe fn group<T: Element, const N: usize>(
         // SAFETY: the caller keeps the contract: these elements of this part are there.
         unsafe { load::<T, N>(b, at) }
     };
-    // SAFETY: the same, of the tensor.
+    // SAFETY: the caller keeps the contract: these elements of the tensor are there.
     let own: [T; N] = unsafe { load(a, index) };
-    let mut sum = if parts.place > 0 { part(0) } else { own };
-    for of in 1..parts.place {
+    let mut sum = if parts.before > 0 { part(0) } else { own };
+    for of in 1..parts.before {
         step(&mut sum, &part(of), reduction);
     }
-    if parts.place > 0 {
+    if parts.before > 0 {
         step(&mut sum, &own, reduction);
     }
-    for of in parts.place..parts.count {
+    for of in parts.before..parts.count {
         step(&mut sum, &part(of), reduction);
     }
     for (lane, value) in sum.into_iter().enumerate() {
-        // SAFETY: the same; they are ours to write.
+        // SAFETY: the caller keeps the contract: they are ours to write.
         unsafe { args::store(out, index + lane, value) };
     }
 }

@@ -3,7 +3,7 @@
 //! Method (Cody and Waite; the polynomial of Cephes `expf`): `x = n ln 2 + r`, `|r| <= ln 2 / 2`,
 //! so `e^x = 2^n e^r`.
 
-/// `1.5 * 2^23`: adding it rounds to an integer, which then stands in the low bits.
+/// `1.5 * 2^23`: adding it rounds to an integer, which is then in the low bits.
 const ROUND: f32 = 12_582_912.0;
 /// `ln 2` in two parts; the product of the first with any `n` here is exact.
 const LN2_HI: f32 = 0.693_359_4;

@@ -25,12 +25,12 @@ pub unsafe fn route(logits: Matrix, experts: u64, weights: Matrix, top_k: u64) {
     let slots = args::size(top_k);
     for (token, (logits, weights)) in logits.iter_rows().zip(weights.iter_rows()).enumerate() {
         for slot in 0..slots {
-            let before = |place: usize| -> u32 {
-                // SAFETY: the same; an element of this token that was written before.
-                unsafe { args::load(experts, token * slots + place) }
+            let before = |earlier: usize| -> u32 {
+                // SAFETY: the caller keeps the contract: an element of this token that was written before.
+                unsafe { args::load(experts, token * slots + earlier) }
             };
-            let best = largest(logits, |expert| (0..slot).any(|place| before(place) == expert));
-            // SAFETY: the same; an element of this token.
+            let best = largest(logits, |expert| (0..slot).any(|earlier| before(earlier) == expert));
+            // SAFETY: the caller keeps the contract: an element of this token.
             unsafe { args::store(experts, token * slots + slot, best) };
             if let (Some(weight), Some(logit)) = (weights.get(slot), logits.get(best as usize)) {
                 weight.set(logit.get());
@@ -49,15 +49,15 @@ pub unsafe fn route(logits: Matrix, experts: u64, weights: Matrix, top_k: u64) {
 pub unsafe fn list(experts: u64, list: u64, count: u64, entries: u64, expert: u64) {
     let mut found = 0;
     for entry in 0..args::size(entries) {
-        // SAFETY: the same; an element of `experts`.
+        // SAFETY: the caller keeps the contract: an element of `experts`.
         let chosen: u32 = unsafe { args::load(experts, entry) };
         if u64::from(chosen) == expert {
-            // SAFETY: the same; there is room for each that is found.
+            // SAFETY: the caller keeps the contract: there is room for each that is found.
             unsafe { args::store(list, found, u32::try_from(entry).unwrap_or(u32::MAX)) };
             found += 1;
         }
     }
-    // SAFETY: the same; one element.
+    // SAFETY: the caller keeps the contract: one element.
     unsafe { args::store(count, 0, u32::try_from(found).unwrap_or(u32::MAX)) };
 }
 
@@ -77,16 +77,16 @@ pub unsafe fn gather(
 ) {
     // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
-    // SAFETY: the same; as many rows as there are entries.
+    // SAFETY: the caller keeps the contract: as many rows as there are entries.
     let [out] = unsafe { args::matrices([[out, rows.into(), cols, out_ld]]) };
     for (at, out) in out.iter_rows().enumerate() {
-        // SAFETY: the same; an entry of the list.
+        // SAFETY: the caller keeps the contract: an entry of the list.
         let entry: u32 = unsafe { args::load(list, at) };
         lanes::map(x.row(token_of(entry, top_k)), out, |x| x);
     }
-    // SAFETY: the same.
+    // SAFETY: the caller keeps the contract.
     let before: u32 = unsafe { args::load(ran, 0) };
-    // SAFETY: the same.
+    // SAFETY: the caller keeps the contract.
     unsafe { args::store(ran, 0, before.wrapping_add(1)) };
 }
 
@@ -99,7 +99,7 @@ pub unsafe fn product([a, k, a_ld]: [u64; 3], b: Matrix, [c, n, c_ld]: [u64; 3],
     // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
     let m = rows.into();
-    // SAFETY: the same; the shapes are those of a product.
+    // SAFETY: the caller keeps the contract: the shapes are those of a product.
     let [a, c] = unsafe { args::matrices([[a, m, k, a_ld], [c, m, n, c_ld]]) };
     matmul::product(a, b, c);
 }
@@ -116,11 +116,11 @@ pub unsafe fn gated(
     cols: u64,
     count: u64,
 ) {
-    // SAFETY: the same.
+    // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
     let rows = rows.into();
     let shapes = [[gate, rows, cols, gate_ld], [up, rows, cols, up_ld], [out, rows, cols, out_ld]];
-    // SAFETY: the same; three matrices of rows by cols.
+    // SAFETY: the caller keeps the contract: three matrices of rows by cols.
     let [gate, up, out] = unsafe { args::matrices(shapes) };
     layer::gated(gate, up, out);
 }
@@ -140,12 +140,12 @@ pub unsafe fn scatter(
 ) {
     // SAFETY: the caller keeps the contract.
     let rows: u32 = unsafe { args::load(count, 0) };
-    // SAFETY: the same; as many rows as there are entries.
+    // SAFETY: the caller keeps the contract: as many rows as there are entries.
     let [y] = unsafe { args::matrices([[y, rows.into(), cols, y_ld]]) };
     for (at, y) in y.iter_rows().enumerate() {
-        // SAFETY: the same; an entry of the list.
+        // SAFETY: the caller keeps the contract: an entry of the list.
         let entry: u32 = unsafe { args::load(list, at) };
-        // SAFETY: the same; each entry has a weight.
+        // SAFETY: the caller keeps the contract: each entry has a weight.
         let weight: f32 = unsafe { args::load(weights, entry as usize) };
         let out = out.row(token_of(entry, top_k));
         lanes::zip_map(out, y, out, |out, y| out + weight * y);

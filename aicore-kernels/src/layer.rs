@@ -44,7 +44,7 @@ pub fn rope(x: Matrix, cos: Vector, sin: Vector, out: Matrix) {
 /// place, as [`rope`] does; what the cube core computes at the same time is not touched.
 ///
 /// # Safety
-/// The [argument contract](crate::args): `q` has rows of `group` heads side by side, `k` rows of one head, both with stride `ld`,
+/// The [argument contract](crate::args): `q` has rows of `group` heads one after another, `k` rows of one head, both with stride `ld`,
 /// read and written; `positions` (`u32`) has a number from 1 for each row, and `angles` cosines and sines, `dim / 2` of each,
 /// for each number.
 #[inline]
@@ -62,9 +62,9 @@ pub unsafe fn rotate(
         // SAFETY: the caller keeps the contract; a number for each row.
         let position: u32 = unsafe { args::load(positions, args::size(row)) };
         let cos = angles + F32 * dim * u64::from(position.saturating_sub(1));
-        // SAFETY: the same; cosines, then sines.
+        // SAFETY: the caller keeps the contract: cosines, then sines.
         let [cos, sin] = unsafe { args::vectors([cos, cos + F32 * (dim / 2)], dim / 2) };
-        // SAFETY: the same; heads side by side.
+        // SAFETY: the caller keeps the contract: heads one after another.
         let [x] = unsafe { args::matrices([[first + F32 * row * ld, heads, dim, dim]]) };
         x.iter_rows().for_each(|x| rotate_row(x, cos, sin, x));
     }

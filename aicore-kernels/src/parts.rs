@@ -13,13 +13,13 @@ pub const BLOCK_WORDS: u64 = 4;
 pub const MEETING: u64 = 3;
 /// The word `group` of parts that do not wait for each other.
 pub const ALONE: u64 = 0;
-/// In the word `group`: the group is that of all blocks. Below it stands how many parts a group has.
+/// In the word `group`: the group is that of all blocks. The bits below are how many parts a group has.
 pub const ALL_BLOCKS: u64 = 1 << 32;
 
-/// What a cell holds after a part: `cell` before, `place` the number of the cell.
+/// What a cell holds after a part: `cell` before, `index` the number of the cell.
 #[must_use]
-pub const fn part_value(cell: u64, salt: u64, place: u64, blocks: u32) -> u64 {
-    mix(cell ^ mix(salt ^ place ^ (blocks as u64) << 32))
+pub const fn part_value(cell: u64, salt: u64, index: u64, blocks: u32) -> u64 {
+    mix(cell ^ mix(salt ^ index ^ (blocks as u64) << 32))
 }
 
 /// Folds into the cell of its part; `first` is the cell of the first core of its kind.
@@ -34,22 +34,22 @@ pub unsafe fn part(cells: u64, salt: u64, group: u64, context: u64, first: u64) 
     let own = BLOCK_WORDS * u64::from(block);
     if group != ALONE {
         let of = if group & ALL_BLOCKS == 0 { own } else { 0 };
-        // SAFETY: the same; the word is of this block, or of the first one.
+        // SAFETY: the caller keeps the contract: the word is of this block, or of the first one.
         unsafe { meet(cells, of + MEETING, group & (ALL_BLOCKS - 1)) }
     }
-    let place = own + first + u64::from(lane);
-    // SAFETY: the same; the cell is that of this part.
-    let cell: u64 = unsafe { args::load(cells, args::size(place)) };
-    // SAFETY: the same.
-    unsafe { args::store(cells, args::size(place), part_value(cell, salt, place, blocks)) }
+    let index = own + first + u64::from(lane);
+    // SAFETY: the caller keeps the contract: the cell is that of this part.
+    let cell: u64 = unsafe { args::load(cells, args::size(index)) };
+    // SAFETY: the caller keeps the contract.
+    unsafe { args::store(cells, args::size(index), part_value(cell, salt, index, blocks)) }
 }
 
-/// Waits until so many have come.
+/// Waits until `parts` parts have come.
 ///
 /// # Safety
-/// The word is there, and reached by those who meet only.
-unsafe fn meet(cells: u64, place: u64, parts: u64) {
-    let word = core::ptr::with_exposed_provenance_mut::<u64>(args::size(cells + 8 * place));
+/// The word is mapped, and only the parts that meet access it.
+unsafe fn meet(cells: u64, index: u64, parts: u64) {
+    let word = core::ptr::with_exposed_provenance_mut::<u64>(args::size(cells + 8 * index));
     // SAFETY: the caller keeps the contract; the word is aligned, and while they meet it is reached by atomics only.
     let word = unsafe { AtomicU64::from_ptr(word) };
     // AcqRel: pairs with itself: the additions are one sequence, so that the last part sees what all others did.

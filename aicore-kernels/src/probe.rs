@@ -21,14 +21,14 @@ pub const fn mix(value: u64) -> u64 {
 /// What node `index` of a graph must hold: a fold of its producers' values, in their order.
 ///
 /// A node that ran before a producer, or twice with other inputs, or with its producers exchanged,
-/// gets another value, and so do all nodes behind it. The kernels compute this; so can a host, as
+/// gets another value, and so do all nodes that depend on it. The kernels compute this; so can a host, as
 /// the reference.
 #[must_use]
 pub fn dag_value(seed: u64, index: u64, producer_values: impl Iterator<Item = u64>) -> u64 {
     producer_values.fold(mix(mix(seed) ^ index), |value, producer| mix(value ^ producer))
 }
 
-/// Counts its execution and writes its [`dag_value`]; `producers` is a table and how many entries it has. A producer that does not stand before the node is none:
+/// Counts its execution and writes its [`dag_value`]; `producers` is a table and how many entries it has. A producer that does not come before the node is ignored:
 /// so what the table holds does not say how far the kernel reaches.
 ///
 /// # Safety
@@ -46,19 +46,19 @@ pub unsafe fn dag_node(
     let node = args::size(index);
     // Read, add, write on purpose: if the node runs twice, the count shows it.
     //
-    // SAFETY: the same; there is a counter for this node, and no other core runs the node now.
+    // SAFETY: the caller keeps the contract: there is a counter for this node, and no other core runs the node now.
     let count: u32 = unsafe { args::load(counters, node) };
-    // SAFETY: the same.
+    // SAFETY: the caller keeps the contract.
     unsafe { args::store(counters, node, count.wrapping_add(1)) };
     let producer_values = (0..args::size(n)).filter_map(|i| {
-        // SAFETY: the same; there are `n` producers.
+        // SAFETY: the caller keeps the contract: there are `n` producers.
         let producer: u32 = unsafe { args::load(producers, i) };
         let producer = producer as usize;
-        // SAFETY: the same; an element before that of the node, and a producer has finished.
+        // SAFETY: the caller keeps the contract: an element before that of the node, and a producer has finished.
         (producer < node).then(|| unsafe { args::load(values, producer) })
     });
     let value = dag_value(seed, index, producer_values);
-    // SAFETY: the same; there is a value for this node, and nobody reads it before the node
+    // SAFETY: the caller keeps the contract: there is a value for this node, and no kernel reads it before the node
     // finishes.
     unsafe { args::store(values, node, value) }
 }

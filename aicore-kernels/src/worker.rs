@@ -30,7 +30,7 @@ pub trait WorkerPort {
     /// Calls the kernel.
     fn run(&mut self, dispatch: &Dispatch);
 
-    /// Calls one kernel of a chain: `dispatch` is the chain's, with the code and the arguments of this kernel, which stand in
+    /// Calls one kernel of a chain: `dispatch` is the chain's, with the code and the arguments of this kernel, which are in
     /// `args` as well. Whether the core goes on with the next one.
     fn run_link(&mut self, dispatch: &Dispatch, _kernel: &ChainKernel, _args: &[u64]) -> bool {
         self.run(dispatch);
@@ -69,7 +69,7 @@ pub fn step<P: WorkerPort>(port: &mut P) -> WorkerStep {
 #[inline(always)]
 pub fn run<P: WorkerPort>(port: &mut P, dispatch: &Dispatch) -> WorkerStep {
     if dispatch.kernel == CHAIN_KERNEL.0 {
-        // A copy, so that the dispatch of a single kernel need not stand in memory.
+        // A copy, so that the dispatch of a single kernel need not be in memory.
         run_chain(port, &{ *dispatch });
     } else {
         port.run(dispatch);

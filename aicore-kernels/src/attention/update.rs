@@ -8,7 +8,7 @@ use crate::lanes;
 use crate::view::{Matrix, Vector};
 
 bitflags! {
-    /// Where in the sequence of blocks this one stands. Unknown bits are ignored.
+    /// The position of this block in the sequence of blocks. Unknown bits are ignored.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct UpdateFlags: u64 {
         /// The first block: the accumulators are initialised from it and not read.

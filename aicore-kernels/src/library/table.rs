@@ -13,7 +13,7 @@
 //! | `Size` | a number of 64 bits | the same |
 //! | `F32` | an `f32` in the low half | an `f32` |
 //!
-//! Behind the arguments stand `; context` where the kernel looks at its block, and `| words` where it has more words than the row
+//! The arguments are followed by `; context` where the kernel looks at its block, and by `| words` where it has more words than the row
 //! names and reads them itself, by the address of the first.
 //!
 //! Extents are expressions over the words of the same row. `In`, `Out` and `InOut` also say what a task with tensors
@@ -21,7 +21,7 @@
 //!
 //! Why it is so: `docs/decisions/kernel-calls.md`.
 
-/// Hands the rows to the macro that is named in the brackets, behind what follows them.
+/// Passes the rows to the macro that is named in the brackets, after what follows them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! kernels {
@@ -186,18 +186,18 @@ macro_rules! kernels {
                 // SAFETY: the caller keeps the contract of `part`.
                 => { unsafe { parts::part(cells, salt, group, context, 1) } };
             40 TILE_AIC tile_aic AIC
-                "executes the tile kernel of an expanded plan, on a cube core; behind these words stand its operands"
+                "executes the tile kernel of an expanded plan, on a cube core; its operands follow these words"
                 (code: In {elements(task::code_bytes(code_bytes), 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             41 TILE_AIV tile_aiv AIV
-                "executes the tile kernel of an expanded plan, on a vector core; behind these words stand its operands"
+                "executes the tile kernel of an expanded plan, on a vector core; its operands follow these words"
                 (code: In {elements(task::code_bytes(code_bytes), 1)}, code_bytes: Size, epitaph: InOut, scratch: InOut, forms: Size, descriptors: In | words)
                 // SAFETY: the caller keeps the contract of `run`.
                 => { unsafe { tile_task::run(words) } };
             42 TRANSFER transfer AIV "nothing: the transfer engine moves bytes between the devices of a group, and no core does"
                 () => {};
-            43 REDUCE reduce AIV "out = b[0] op .. op a op .. op b[k - 1], of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on; parts: k, and a's place between them from bit 32 on"
+            43 REDUCE reduce AIV "out = b[0] op .. op a op .. op b[k - 1], of any element type; n: elements of a block; how: the type, the operation from bit 8 on, all elements from bit 16 on; parts: k, and how many of them come before a from bit 32 on"
                 (a: In {combine::elements(n, how, context)}, b: In {combine::elements_of_parts(n, how, parts, context)}, out: Out {combine::elements(n, how, context)}, n: Size, how: Size, parts: Size; context)
                 // SAFETY: the caller keeps the contract of `combine`.
                 => { unsafe { combine::combine([a, b, out], n, (how, parts), context) } };

@@ -19,7 +19,7 @@ pub const VERSION: u16 = 1;
 /// No value.
 const NONE: u16 = u16::MAX;
 
-/// What stands first.
+/// The first bytes of a kernel.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub struct Header {
@@ -35,7 +35,7 @@ pub struct Header {
     pub name_bytes: u16,
     /// All bytes, this header included.
     pub total_bytes: u32,
-    /// The name, zeros behind it.
+    /// The name, padded with zeros.
     pub name: [u8; 48],
 }
 
@@ -53,7 +53,7 @@ pub struct ParamBytes {
     pub rows: u16,
     /// Columns of a tensor's tile.
     pub cols: u16,
-    /// The name, zeros behind it.
+    /// The name, padded with zeros.
     pub name: [u8; 48],
 }
 
@@ -212,7 +212,7 @@ pub fn read_param(bytes: &ParamBytes) -> Option<Param> {
     Some(Param { name, kind })
 }
 
-/// A name, zeros behind it, and its length.
+/// A name, padded with zeros, and its length.
 #[must_use]
 pub fn write_name(name: &Name) -> ([u8; 48], u16) {
     let mut bytes = [0; 48];
@@ -223,7 +223,7 @@ pub fn write_name(name: &Name) -> ([u8; 48], u16) {
     (bytes, u16::try_from(text.len()).unwrap_or(0))
 }
 
-/// Reads a name; `None` if it is none or something stands behind it.
+/// Reads a name; `None` if it is none or its padding is not zero.
 #[must_use]
 pub fn read_name(bytes: &[u8; 48], length: u16) -> Option<Name> {
     let (text, rest) = bytes.split_at_checked(usize::from(length))?;

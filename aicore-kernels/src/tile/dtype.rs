@@ -131,7 +131,7 @@ impl core::fmt::Display for DType {
     }
 }
 
-/// Names the element type `$T` that `$dtype` stands for, in `$body`.
+/// Names the element type of `$dtype` as `$T` in `$body`.
 macro_rules! with_type {
     ($dtype:expr, $T:ident => $body:expr) => {
         match $dtype {

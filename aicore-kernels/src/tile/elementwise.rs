@@ -2,7 +2,7 @@
 
 use super::arithmetic::{Number, Real};
 use super::element::Element;
-use super::fault::Cause;
+use super::fault::FaultCause;
 use super::math;
 use super::op::{Binary, Compare, Spread, Unary};
 use super::wide::Wide;
@@ -72,7 +72,7 @@ fn each<A: Copy, B>(out: &mut [B], x: &[A], grid: Grid, f: impl Fn(A) -> B + Cop
 }
 
 /// `out = f(a, b)`. Ways in which a pair meets share a loop where they can, because each loop is compiled for every function and every
-/// type. The loops stand in this function: a table of functions would need relocations, and the blob of kernels may have none.
+/// type. The loops are in this function: a table of functions would need relocations, and the blob of kernels may have none.
 #[inline(always)]
 fn zip<T: Element, C>(
     wide: Wide,
@@ -263,14 +263,14 @@ pub(super) fn convert<A: Element, B: Element>(wide: Wide, out: &mut [B], x: &[A]
 pub(super) fn check_divisor<T: Element>(
     divisor: &[T],
     (grid, spread): (Grid, Spread),
-) -> Result<(), Cause> {
+) -> Result<(), FaultCause> {
     if T::DTYPE.is_float() {
         return Ok(());
     }
     for (row, divisors) in grid.rows_of(divisor).enumerate() {
         if let Some(col) = divisors.iter().position(|b| b.widen().divides_nothing()) {
-            let at = [row, col].map(|place| u32::try_from(place).unwrap_or(u32::MAX));
-            return Err(Cause::DivisionByZero { at, spread });
+            let at = [row, col].map(|index| u32::try_from(index).unwrap_or(u32::MAX));
+            return Err(FaultCause::DivisionByZero { at, spread });
         }
     }
     Ok(())

@@ -1,13 +1,13 @@
 //! Which rows and columns of a result count: what counts of the operands decides.
 
-use super::fault::Cause;
+use super::fault::FaultCause;
 use super::meet::meet;
 use super::op::{Op, Reduce, Spread, TileType, ValueId};
-use super::run::Run;
+use super::run::KernelRun;
 
-impl Run<'_> {
+impl KernelRun<'_> {
     /// The rows and columns of a result that count.
-    pub(super) fn extents_of(&self, op: &Op, tile: TileType) -> Result<[u16; 2], Cause> {
+    pub(super) fn extents_of(&self, op: &Op, tile: TileType) -> Result<[u16; 2], FaultCause> {
         let all = [tile.rows, tile.cols];
         Ok(match *op {
             Op::Load { param, .. } => self.view(param)?.extents(),
@@ -57,12 +57,12 @@ impl Run<'_> {
         a: ValueId,
         b: ValueId,
         acc: Option<ValueId>,
-    ) -> Result<[u16; 2], Cause> {
+    ) -> Result<[u16; 2], FaultCause> {
         let (a, b) = (self.counted(a), self.counted(b));
         let product = [a[0], b[1]];
         let is_product = a[1] == b[0];
         let acc = acc.map_or(product, |acc| self.counted(acc));
         let is_covered = acc[0] >= product[0] && acc[1] >= product[1];
-        if is_product && is_covered { Ok(product) } else { Err(Cause::Remainders { a, b }) }
+        if is_product && is_covered { Ok(product) } else { Err(FaultCause::Remainders { a, b }) }
     }
 }

@@ -7,7 +7,7 @@ use super::param::Name;
 
 /// What was wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum FaultCause {
     /// The call has another number of tensors than the kernel.
     Tensors {
         /// What the kernel has.
@@ -42,7 +42,7 @@ pub enum Cause {
     OutOfTensor {
         /// Its row and column in the tile.
         at: [u32; 2],
-        /// Where it would stand, in elements from the beginning of the tensor.
+        /// Its index, in elements from the beginning of the tensor.
         element: i64,
         /// How many elements the tensor has.
         elements: usize,
@@ -89,7 +89,7 @@ pub struct TileFault {
     /// The parameter that the instruction reads or writes.
     pub param: Option<Name>,
     /// The cause.
-    pub cause: Cause,
+    pub cause: FaultCause,
 }
 
 impl core::fmt::Display for TileFault {
@@ -107,7 +107,7 @@ impl core::fmt::Display for TileFault {
 
 impl core::error::Error for TileFault {}
 
-impl core::fmt::Display for Cause {
+impl core::fmt::Display for FaultCause {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Tensors { needed, found } => {

@@ -1,7 +1,7 @@
 //! Matrix products of floats with fused multiply-adds, on x86-64.
 //!
 //! The product of two numbers of at most 24 bits is exact in `f64`, so that a fused multiply-add gives the bits of a multiplication
-//! and an addition: these blocks only take less time than those of `product.rs`. The left operand stands row by row, the right one
+//! and an addition: these blocks only take less time than those of `product.rs`. The left operand is stored row by row, the right one
 //! in panels of as many columns as a block has, or where it is; a block of sums stays in registers, until it is rounded.
 
 use core::arch::x86_64::{
@@ -23,7 +23,7 @@ use super::wide::Wide;
 struct Out<'o> {
     elements: &'o mut [f32],
     pitch: usize,
-    /// They are added to this, which stands as `elements` do.
+    /// They are added to this, which is laid out like `elements`.
     acc: Option<&'o [f32]>,
 }
 
@@ -38,7 +38,7 @@ impl Out<'_> {
 /// A function that makes a block: of rows, one after the other, with the panel.
 type Block<const C: usize> = fn(&[f64], &[[f64; C]], Out<'_>);
 
-/// What makes products of few rows, whose right operand is used once and therefore widened where it stands: from the rows of the left operand, and how many
+/// Makes products of few rows, whose right operand is used once and therefore widened in place: from the rows of the left operand, and how many
 /// of them count. It has the memory of a panel. How many columns it has made, from the first one on.
 type Narrow<const C: usize> =
     fn(&mut Out<'_>, (&[f64], usize), &Lines<'_>, &mut [[f64; C]]) -> usize;
@@ -48,20 +48,20 @@ pub(super) fn fits<S: Element>(wide: Wide) -> bool {
     wide != Wide::Target && S::DTYPE == DType::F32
 }
 
-/// Whether products with [few rows](LARGEST) read the right operand where it stands.
+/// Whether products with [few rows](LARGEST) read the right operand in place.
 pub(super) fn reads_in_place(wide: Wide) -> bool {
     wide == Wide::Avx512
 }
 
-/// Rows of the smaller of the blocks whose right operand is read where it stands.
+/// Rows of the smaller of the blocks whose right operand is read in place.
 const FEW: usize = 4;
 /// Rows of the right operand that such a block goes down before the next columns have their turn: all of a row come into a cache together.
 const PIECE: usize = 32;
-/// From so many rows on, a right operand is read where it stands however far its rows are apart: of fewer, too many would be waited for.
+/// From so many rows on, a right operand is read in place however far its rows are apart: of fewer, too many would be waited for.
 pub(super) const DEEP: usize = 4 * PIECE;
 
 /// `out = a b`, plus `acc` if there is one, where the product [`fits`]. Of AVX-512 sixteen of 32 registers hold sums, of AVX2 eight of
-/// sixteen. `lines`: the right operand, where it does not stand among the operands.
+/// sixteen. `lines`: the right operand, where it is not among the operands.
 pub(super) fn product<T: Element, S: Element>(
     wide: Wide,
     operands: Operands<'_, T, S>,
@@ -119,14 +119,14 @@ fn blocks<T: Element, const R: usize, const C: usize>(
             // Where nothing counts of the depth, the rows are empty and the sums are zero.
             let rows = rows.get(row * depth..(row + R) * depth).unwrap_or(&[]);
             let there = [R.min(a_grid.rows - row), cols];
-            place::<R, C>(&mut out, [row, col], there, |out| block(rows, panel, out));
+            write_block::<R, C>(&mut out, [row, col], there, |out| block(rows, panel, out));
         }
     }
 }
 
-/// Makes a block where it belongs; or, if less of it counts than it has, beside, and copies what counts.
+/// Makes a block where it belongs; or, if less of it counts than it has, in a copy, of which it takes what counts.
 #[inline(always)]
-fn place<const R: usize, const C: usize>(
+fn write_block<const R: usize, const C: usize>(
     out: &mut Out<'_>,
     [row, col]: [usize; 2],
     [rows, cols]: [usize; 2],
@@ -139,14 +139,14 @@ fn place<const R: usize, const C: usize>(
         make(Out { elements, pitch, acc });
         return;
     }
-    let (mut beside, mut added) = ([[0.0; C]; R], [[0.0; C]; R]);
+    let (mut block, mut added) = ([[0.0; C]; R], [[0.0; C]; R]);
     let lines = acc.unwrap_or(&[]).chunks(pitch.max(1));
     for (to, from) in added.iter_mut().zip(lines).take(rows) {
         to.iter_mut().zip(from).take(cols).for_each(|(to, from)| *to = *from);
     }
     let acc = acc.map(|_| added.as_flattened());
-    make(Out { elements: beside.as_flattened_mut(), pitch: C, acc });
-    for (to, from) in elements.chunks_mut(pitch.max(1)).zip(&beside).take(rows) {
+    make(Out { elements: block.as_flattened_mut(), pitch: C, acc });
+    for (to, from) in elements.chunks_mut(pitch.max(1)).zip(&block).take(rows) {
         to.iter_mut().zip(from).take(cols).for_each(|(to, from)| *to = *from);
     }
 }
@@ -278,7 +278,7 @@ fn narrow_512(
     }
 }
 
-/// Whole blocks of columns with `R` rows; the sums stand in `memory`, which may have room for some blocks only.
+/// Whole blocks of columns with `R` rows; the sums are in `memory`, which may have room for some blocks only.
 fn columns_512<const R: usize>(
     out: &mut Out<'_>,
     (rows, count): (&[f64], usize),
@@ -296,14 +296,14 @@ fn columns_512<const R: usize>(
         // SAFETY: `Wide` says that the machine has the instructions; both operands are as long as was seen.
         unsafe { columns_512_inner::<R>(rows, (lines, col), sums) };
         for sums in sums {
-            place::<R, 16>(out, [0, col], [count, 16], |out| round_512(sums, out));
+            write_block::<R, 16>(out, [0, col], [count, 16], |out| round_512(sums, out));
             col += 16;
         }
     }
     col
 }
 
-/// Goes down the lines in pieces, through all blocks of columns in each, while the next piece comes into a cache: the lines may stand far apart in memory.
+/// Goes down the lines in pieces, through all blocks of columns in each, while the next piece comes into a cache: the lines may be far apart in memory.
 ///
 /// # Safety
 /// `rows` has `R` times as many elements as there are lines; from the column on these have sixteen for each of the sums, of which there are some.

@@ -27,9 +27,9 @@ pub enum Mistake {
     ShapesDiffer(TileType, TileType),
     /// The operand does not meet the other one in the way that the instruction says.
     Spread(Spread),
-    /// A scalar stands where a tile is needed.
+    /// A scalar is given where a tile is needed.
     NeedsTile(ValueId),
-    /// A tile stands where a scalar is needed.
+    /// A tile is given where a scalar is needed.
     NeedsScalar(ValueId),
     /// An extent or count is zero, odd where it must be even, or too large.
     Extent(u32),

@@ -1,7 +1,7 @@
 //! A kernel that was accepted: what holding a [`Kernel`] proves.
 //!
 //! - Each instruction is typed, and reads only values that an instruction before it defines.
-//! - Each value has a place in the frame that no other live value shares.
+//! - Each value has a slot in the frame that no other live value shares.
 //! - The numbers of parameters, instructions and elements are within [`limits`].
 
 use bytemuck::Pod;
@@ -14,7 +14,7 @@ use super::in_place;
 use super::infer::{Mistake, infer};
 use super::op::{Op, TileType};
 use super::param::{Name, Param};
-use super::step::{Place, Step, Value, limits};
+use super::step::{FrameSlot, FrameValue, Step, limits};
 
 /// Why bytes are no kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub struct Kernel {
     name: Name,
     params: Vec<Param, { limits::PARAMS }>,
     steps: Vec<Step, { limits::OPS }>,
-    values: Vec<Value, { limits::OPS }>,
+    values: Vec<FrameValue, { limits::OPS }>,
     frame_words: usize,
     work_words: usize,
 }
@@ -178,9 +178,9 @@ impl Kernel {
                 return Err(Rejected::Elements(number, tile.elements()));
             }
             result = u16::try_from(self.values.len()).ok();
-            let value = Value {
+            let value = FrameValue {
                 tile,
-                place: Place::default(),
+                slot: FrameSlot::default(),
                 #[cfg(target_arch = "x86_64")]
                 source: None,
             };
@@ -193,7 +193,7 @@ impl Kernel {
         if self.steps.is_empty() {
             return Err(Rejected::Ops(0));
         }
-        self.frame_words = frame::place(&self.steps, &mut self.values);
+        self.frame_words = frame::allocate(&self.steps, &mut self.values);
         self.work_words = frame::work_words(&self.steps, &self.values);
         #[cfg(target_arch = "x86_64")]
         in_place::mark(&self.steps, &mut self.values);
@@ -223,7 +223,7 @@ impl Kernel {
         self.values.iter().map(|value| value.tile)
     }
 
-    /// The 64-bit words that [`Machine::run`](super::Machine::run) needs for this kernel.
+    /// The 64-bit words that [`Interpreter::run`](super::Interpreter::run) needs for this kernel.
     #[must_use]
     pub const fn scratch_words(&self) -> usize {
         self.frame_words + self.work_words
@@ -237,7 +237,7 @@ impl Kernel {
         &self.steps
     }
 
-    pub(super) fn values(&self) -> &[Value] {
+    pub(super) fn values(&self) -> &[FrameValue] {
         &self.values
     }
 }
@@ -271,7 +271,7 @@ fn read_header(bytes: &[u8]) -> Result<Header, Rejected> {
     Ok(header)
 }
 
-/// The next bytes, wherever they stand.
+/// The next bytes, at any alignment.
 fn take<T: Pod>(rest: &mut &[u8]) -> Option<T> {
     let (head, tail) = rest.split_at_checked(size_of::<T>())?;
     *rest = tail;

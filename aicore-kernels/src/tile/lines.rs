@@ -1,6 +1,6 @@
-//! Rows of `f32` where they stand: in a tile of the frame, or in a tensor.
+//! Rows of `f32` in place: in a tile of the frame, or in a tensor.
 //!
-//! Invariant: every row has its columns within the memory that the lines were made of, which nobody writes while they are read.
+//! Invariant: every row has its columns within the memory that the lines were made of, which is not written while they are read.
 
 use core::cell::Cell;
 use core::marker::PhantomData;

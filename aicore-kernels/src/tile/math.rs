@@ -4,7 +4,7 @@
 //! hyperbolic tangent. `sin`, `cos`: reduction by multiples of a quarter turn in three parts, and for large arguments with
 //! the bits of `2 / pi` (Payne and Hanek). The errors are measured in `tests/tile/math.rs`.
 
-/// `1.5 * 2^52`: adding it rounds to an integer, which then stands in the low bits.
+/// `1.5 * 2^52`: adding it rounds to an integer, which is then in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// `ln 2` in two parts; the product of the first with any exponent is exact.
 const LN2_HI: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
@@ -90,7 +90,7 @@ pub fn tanh_for_f32(x: f64) -> f64 {
     const END: f64 = 13.0;
     let magnitude = x.abs();
     let magnitude = if magnitude > END { END } else { magnitude };
-    // `e^2x = 2^n e^2r`. Where `n` is not 0, what `r` loses in one step is lost beside 1.
+    // `e^2x = 2^n e^2r`. Where `n` is not 0, what `r` loses in one step is small against 1.
     let shifted = magnitude * (2.0 * core::f64::consts::LOG2_E) + ROUND;
     let r = magnitude - (shifted - ROUND) * (0.5 * core::f64::consts::LN_2);
     let scale = f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52);
@@ -284,7 +284,7 @@ pub fn cos_large(x: f64) -> f64 {
     sine_of((quarters.wrapping_add(1), rest))
 }
 
-/// `2 / pi`, the bits behind the point.
+/// `2 / pi`, the bits after the point.
 const TWO_OVER_PI: [u64; 19] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,

@@ -1,12 +1,12 @@
 //! Tile kernels: a small typed instruction set ([`op`]), and the **tile machine** that executes it, one instruction a tile.
 //!
-//! The host builds a kernel, or reads its text, and encodes it to bytes ([`bytes`]). Whoever executes it accepts the bytes
-//! once ([`Kernel::accept`]): every field is checked, types and shapes are derived again, and each value gets its place in the
-//! frame. [`Machine::run`] then executes the kernel on tensors ([`view::View`]); each access to a tensor is checked against the
+//! The host builds a kernel, or reads its text, and encodes it to bytes ([`bytes`]). The executing side accepts the bytes
+//! once ([`Kernel::accept`]): every field is checked, types and shapes are derived again, and each value gets its slot in the
+//! frame. [`Interpreter::run`] then executes the kernel on tensors ([`view::TileView`]); each access to a tensor is checked against the
 //! tensor's memory.
 //!
 //! ```text
-//! text, Python --builder--> Op, Op, ..  --bytes--> bytes --accept--> Kernel --Machine::run--> tensors, cycles
+//! text, Python --builder--> Op, Op, ..  --bytes--> bytes --accept--> Kernel --Interpreter::run--> tensors, cycles
 //! ```
 //!
 //! No floating-point result depends on the target: sums have a fixed order, products of `f32` are exact in the `f64` that they
@@ -30,11 +30,11 @@ mod fused;
 #[cfg(target_arch = "x86_64")]
 mod in_place;
 mod infer;
+pub mod interpreter;
 pub mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod lines;
 mod load;
-pub mod machine;
 pub mod math;
 mod meet;
 pub mod op;
@@ -53,11 +53,11 @@ pub mod wide;
 pub use call::Call;
 pub use cause_words::CauseWords;
 pub use dtype::DType;
-pub use fault::{Cause, TileFault};
+pub use fault::{FaultCause, TileFault};
 pub use infer::{Mistake, infer, spread};
+pub use interpreter::Interpreter;
 pub use kernel::{Kernel, Rejected};
-pub use machine::Machine;
 pub use op::{Binary, Compare, Op, Reduce, Spread, TileType, Unary, ValueId};
 pub use param::{Direction, Name, Param, ParamKind};
 pub use step::limits;
-pub use view::View;
+pub use view::TileView;

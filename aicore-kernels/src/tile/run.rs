@@ -10,7 +10,7 @@ use super::cycles::{Counted, cost};
 use super::dtype::{DType, with_sum, with_type};
 use super::element::Element;
 use super::elementwise::{self, Grid};
-use super::fault::Cause;
+use super::fault::FaultCause;
 #[cfg(target_arch = "x86_64")]
 use super::fused;
 use super::kernel::Kernel;
@@ -23,14 +23,14 @@ use super::param::ParamKind;
 use super::product;
 use super::slices::{EMPTY, grid, split};
 #[cfg(target_arch = "x86_64")]
-use super::step::Source;
-use super::step::{Step, Value, limits};
-use super::view::View;
+use super::step::LoadSource;
+use super::step::{FrameValue, Step, limits};
+use super::view::TileView;
 use super::wide::Wide;
 use super::{load, reduce, select, sort};
 
 /// A run of a kernel.
-pub(super) struct Run<'r> {
+pub(super) struct KernelRun<'r> {
     wide: Wide,
     kernel: &'r Kernel,
     call: &'r Call<'r>,
@@ -41,7 +41,7 @@ pub(super) struct Run<'r> {
     cycles: u64,
 }
 
-impl<'r> Run<'r> {
+impl<'r> KernelRun<'r> {
     /// Before the first instruction.
     pub(super) const fn new(
         wide: Wide,
@@ -57,33 +57,33 @@ impl<'r> Run<'r> {
         self.cycles
     }
 
-    pub(super) fn value(&self, id: ValueId) -> Result<&'r Value, Cause> {
-        self.kernel.values().get(usize::from(id.0)).ok_or(Cause::Broken)
+    pub(super) fn value(&self, id: ValueId) -> Result<&'r FrameValue, FaultCause> {
+        self.kernel.values().get(usize::from(id.0)).ok_or(FaultCause::Broken)
     }
 
     pub(super) fn counted(&self, id: ValueId) -> [u16; 2] {
         self.extents.get(usize::from(id.0)).copied().unwrap_or_default()
     }
 
-    fn grid(&self, id: ValueId) -> Result<Grid, Cause> {
+    fn grid(&self, id: ValueId) -> Result<Grid, FaultCause> {
         Ok(grid(self.value(id)?.tile, self.counted(id)))
     }
 
     /// The view of a tensor parameter.
-    pub(super) fn view(&self, param: u8) -> Result<&'r View<'r>, Cause> {
+    pub(super) fn view(&self, param: u8) -> Result<&'r TileView<'r>, FaultCause> {
         let before = self.kernel.params().iter().take(usize::from(param));
         let number = before.filter(|param| param.tensor().is_some()).count();
-        self.call.tensors.get(number).ok_or(Cause::Broken)
+        self.call.tensors.get(number).ok_or(FaultCause::Broken)
     }
 
-    fn scalar(&self, param: u8) -> Result<u64, Cause> {
+    fn scalar(&self, param: u8) -> Result<u64, FaultCause> {
         let before = self.kernel.params().iter().take(usize::from(param));
         let number = before.filter(|param| matches!(param.kind, ParamKind::Scalar(_))).count();
-        self.call.scalars.get(number).copied().ok_or(Cause::Broken)
+        self.call.scalars.get(number).copied().ok_or(FaultCause::Broken)
     }
 
     /// Executes one instruction and counts its cycles.
-    pub(super) fn step(&mut self, step: &Step) -> Result<(), Cause> {
+    pub(super) fn step(&mut self, step: &Step) -> Result<(), FaultCause> {
         let op = &step.op;
         let first = op.operands()[0].map_or([0, 0], |id| self.counted(id));
         let Some(id) = step.result.map(ValueId) else {
@@ -104,7 +104,7 @@ impl<'r> Run<'r> {
     }
 
     /// An instruction without a result; returns what a store stored.
-    fn effect(&mut self, op: &Op) -> Result<[u16; 2], Cause> {
+    fn effect(&mut self, op: &Op) -> Result<[u16; 2], FaultCause> {
         match *op {
             Op::Store { param, source, offset, mask } => self.store(param, source, offset, mask),
             Op::AddCycles { x } => {
@@ -116,7 +116,7 @@ impl<'r> Run<'r> {
                 self.cycles = self.cycles.wrapping_add(added);
                 Ok([0, 0])
             }
-            _ => Err(Cause::Broken),
+            _ => Err(FaultCause::Broken),
         }
     }
 
@@ -126,11 +126,11 @@ impl<'r> Run<'r> {
         source: ValueId,
         offset: [u16; 2],
         mask: Option<ValueId>,
-    ) -> Result<[u16; 2], Cause> {
+    ) -> Result<[u16; 2], FaultCause> {
         let (view, value, counted) = (self.view(param)?, self.value(source)?, self.counted(source));
         let extents = view.extents();
         if extents[0] > counted[0] || extents[1] > counted[1] {
-            return Err(Cause::StoreTooSmall { source: counted, view: extents });
+            return Err(FaultCause::StoreTooSmall { source: counted, view: extents });
         }
         let mask = mask.map(|mask| self.mask(mask, extents)).transpose()?;
         let (_, rest) = split::<u64>(self.frame, &EMPTY)?;
@@ -143,7 +143,7 @@ impl<'r> Run<'r> {
     }
 
     /// Computes the result of an instruction.
-    fn define(&mut self, op: &Op, value: &Value, counted: [u16; 2]) -> Result<(), Cause> {
+    fn define(&mut self, op: &Op, value: &FrameValue, counted: [u16; 2]) -> Result<(), FaultCause> {
         let out_grid = grid(value.tile, counted);
         match *op {
             Op::Load { param, offset, mask } => self.load(value, param, offset, mask),
@@ -202,17 +202,17 @@ impl<'r> Run<'r> {
                 let (out, rest) = split::<i32>(self.frame, value)?;
                 sort::topk(out, rest.tile(pairs)?)
             }
-            Op::Store { .. } | Op::AddCycles { .. } => Err(Cause::Broken),
+            Op::Store { .. } | Op::AddCycles { .. } => Err(FaultCause::Broken),
         }
     }
 
     fn load(
         &mut self,
-        value: &Value,
+        value: &FrameValue,
         param: u8,
         offset: [u16; 2],
         mask: Option<ValueId>,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), FaultCause> {
         #[cfg(target_arch = "x86_64")]
         if self.in_place(value)?.is_some() {
             return Ok(());
@@ -227,10 +227,10 @@ impl<'r> Run<'r> {
         })
     }
 
-    /// Where a value stands in its tensor that is not loaded.
+    /// The rows in its tensor of a value that is not loaded.
     #[cfg(target_arch = "x86_64")]
-    fn in_place(&self, value: &Value) -> Result<Option<Lines<'r>>, Cause> {
-        let Some(Source { param, offset }) = value.source else { return Ok(None) };
+    fn in_place(&self, value: &FrameValue) -> Result<Option<Lines<'r>>, FaultCause> {
+        let Some(LoadSource { param, offset }) = value.source else { return Ok(None) };
         if !fused::reads_in_place(self.wide) {
             return Ok(None);
         }
@@ -239,16 +239,16 @@ impl<'r> Run<'r> {
     }
 
     /// A mask, of which as much counts as of the view.
-    fn mask(&self, mask: ValueId, view: [u16; 2]) -> Result<&'r Value, Cause> {
+    fn mask(&self, mask: ValueId, view: [u16; 2]) -> Result<&'r FrameValue, FaultCause> {
         let counted = self.counted(mask);
         if counted[0] < view[0] || counted[1] < view[1] {
-            return Err(Cause::Remainders { a: view, b: counted });
+            return Err(FaultCause::Remainders { a: view, b: counted });
         }
         self.value(mask)
     }
 
     /// The same bits in every element.
-    fn fill(&mut self, value: &Value, bits: u64) -> Result<(), Cause> {
+    fn fill(&mut self, value: &FrameValue, bits: u64) -> Result<(), FaultCause> {
         with_type!(value.tile.dtype, T => {
             let (out, _) = split::<T>(self.frame, value)?;
             out.fill(<T as Element>::from_bits(bits));
@@ -258,10 +258,10 @@ impl<'r> Run<'r> {
 
     fn unary(
         &mut self,
-        value: &Value,
+        value: &FrameValue,
         (function, x): (Unary, ValueId),
         grid: Grid,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), FaultCause> {
         /// The operand, and what takes it.
         macro_rules! apply {
             ($T:ty, $apply:path) => {{
@@ -287,9 +287,9 @@ impl<'r> Run<'r> {
         }
     }
 
-    fn pair(&mut self, op: &Op, value: &Value, grid: Grid) -> Result<(), Cause> {
+    fn pair(&mut self, op: &Op, value: &FrameValue, grid: Grid) -> Result<(), FaultCause> {
         let (Op::Binary { a, b, spread, .. } | Op::Compare { a, b, spread, .. }) = *op else {
-            return Err(Cause::Broken);
+            return Err(FaultCause::Broken);
         };
         let b_grid = self.grid(b)?;
         let (a, b, wide) = (self.value(a)?, self.value(b)?, self.wide);
@@ -310,11 +310,16 @@ impl<'r> Run<'r> {
                 elementwise::compare(wide, function, out, operands, (grid, spread));
                 Ok(())
             }
-            _ => Err(Cause::Broken),
+            _ => Err(FaultCause::Broken),
         })
     }
 
-    fn reduce(&mut self, value: &Value, function: Reduce, x: ValueId) -> Result<(), Cause> {
+    fn reduce(
+        &mut self,
+        value: &FrameValue,
+        function: Reduce,
+        x: ValueId,
+    ) -> Result<(), FaultCause> {
         let (grid, x, wide) = (self.grid(x)?, self.value(x)?, self.wide);
         let has_sum_type = value.tile.dtype == x.tile.dtype.sum();
         if has_sum_type {
@@ -331,7 +336,7 @@ impl<'r> Run<'r> {
         })
     }
 
-    fn convert(&mut self, value: &Value, x: ValueId, grid: Grid) -> Result<(), Cause> {
+    fn convert(&mut self, value: &FrameValue, x: ValueId, grid: Grid) -> Result<(), FaultCause> {
         let (x, wide) = (self.value(x)?, self.wide);
         with_type!(value.tile.dtype, B => with_type!(x.tile.dtype, A => {
             let (out, rest) = split::<B>(self.frame, value)?;
@@ -342,11 +347,11 @@ impl<'r> Run<'r> {
 
     fn matmul(
         &mut self,
-        value: &Value,
+        value: &FrameValue,
         a: ValueId,
         b: ValueId,
         acc: Option<ValueId>,
-    ) -> Result<(), Cause> {
+    ) -> Result<(), FaultCause> {
         let (a_grid, b_grid, wide) = (self.grid(a)?, self.grid(b)?, self.wide);
         let acc = acc.map(|acc| self.value(acc)).transpose()?;
         let (a, b, out_pitch) = (self.value(a)?, self.value(b)?, usize::from(value.tile.cols));

@@ -1,6 +1,6 @@
 //! Sorting 32 scores, and the indices of the first of them.
 
-use super::fault::Cause;
+use super::fault::FaultCause;
 
 /// How many scores are sorted at once.
 pub(super) const SCORES: usize = 32;
@@ -40,14 +40,14 @@ fn order((a, i): &(f32, u32), (b, j): &(f32, u32)) -> core::cmp::Ordering {
 }
 
 /// The indices of the first pairs.
-pub(super) fn topk(out: &mut [i32], pairs: &[f32]) -> Result<(), Cause> {
+pub(super) fn topk(out: &mut [i32], pairs: &[f32]) -> Result<(), FaultCause> {
     /// Up to here an `f32` holds every integer.
     const EXACT: f32 = 16_777_216.0;
     for (at, (out, pair)) in (0..).zip(out.iter_mut().zip(pairs.as_chunks::<2>().0)) {
         let [_, index] = *pair;
         let is_index = (0.0..=EXACT).contains(&index);
         if !is_index {
-            return Err(Cause::NoIndex { at });
+            return Err(FaultCause::NoIndex { at });
         }
         #[expect(clippy::cast_possible_truncation, reason = "it was just seen to fit")]
         {

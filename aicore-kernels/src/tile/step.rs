@@ -14,39 +14,39 @@ pub mod limits {
     pub const FRAME_WORDS: usize = 1 << 24;
 }
 
-/// An instruction, with the type and place of what it gives.
+/// An instruction, and the number of the value that it defines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) op: Op,
     pub(super) result: Option<u16>,
 }
 
-/// A value: its type, and where it stands in the frame.
+/// A value: its type, and its slot in the frame.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Value {
+pub(super) struct FrameValue {
     pub(super) tile: TileType,
-    pub(super) place: Place,
-    /// Where a machine may read it instead of loading it ([`super::in_place`]).
+    pub(super) slot: FrameSlot,
+    /// Where an interpreter may read it instead of loading it ([`super::in_place`]).
     #[cfg(target_arch = "x86_64")]
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<LoadSource>,
 }
 
 /// The parameter that a value is loaded from, and the offset.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct LoadSource {
     pub(super) param: u8,
     pub(super) offset: [u16; 2],
 }
 
 /// The words of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FrameSlot {
     pub(super) start: usize,
     pub(super) words: usize,
 }
 
-impl Place {
+impl FrameSlot {
     pub(super) const fn end(self) -> usize {
         self.start + self.words
     }

@@ -5,20 +5,20 @@ use core::mem;
 
 use super::dtype::{DType, with_type};
 use super::element::Element;
-use super::fault::Cause;
+use super::fault::FaultCause;
 #[cfg(target_arch = "x86_64")]
 use super::lines::Lines;
 
 /// A tile of a tensor. Every access is checked against the memory of the whole tensor.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
+pub struct TileView<'a> {
     tensor: &'a [Cell<u8>],
     first: i64,
     strides: [i64; 2],
     extents: [u16; 2],
 }
 
-impl<'a> View<'a> {
+impl<'a> TileView<'a> {
     /// A view of `tensor`, from element `first` on, with strides in elements. `extents` are the rows and columns that count:
     /// at most those of the kernel's tile.
     #[must_use]
@@ -47,11 +47,11 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// An element of the tile is not in the tensor.
-    pub fn address(&self, dtype: DType) -> Result<usize, Cause> {
+    pub fn address(&self, dtype: DType) -> Result<usize, FaultCause> {
         with_type!(dtype, T => {
-            let place = isize::try_from(self.elements::<T>([0, 0])?.first).unwrap_or(0);
+            let index = isize::try_from(self.elements::<T>([0, 0])?.first).unwrap_or(0);
             let start = self.tensor.as_ptr().expose_provenance();
-            Ok(start.wrapping_add_signed(place.wrapping_mul(size_of::<T>().cast_signed())))
+            Ok(start.wrapping_add_signed(index.wrapping_mul(size_of::<T>().cast_signed())))
         })
     }
 
@@ -59,24 +59,30 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// It is not in the tensor.
-    pub fn first_as_u64(&self, dtype: DType) -> Result<u64, Cause> {
+    pub fn first_as_u64(&self, dtype: DType) -> Result<u64, FaultCause> {
         with_type!(dtype, T => Ok(self.unchecked::<T>([0, 0])?.get([0, 0])?.get().cast()))
     }
 
     /// This view from an offset on, as elements, all of which are in the tensor.
-    pub(super) fn elements<T: Element>(&self, offset: [u16; 2]) -> Result<Elements<'a, T>, Cause> {
+    pub(super) fn elements<T: Element>(
+        &self,
+        offset: [u16; 2],
+    ) -> Result<TileElements<'a, T>, FaultCause> {
         let found = self.unchecked(offset)?;
         found.check()?;
         Ok(found)
     }
 
     /// This view from an offset on, as elements, each of which is checked when it is taken.
-    pub(super) fn unchecked<T: Element>(&self, offset: [u16; 2]) -> Result<Elements<'a, T>, Cause> {
-        let cells = typed::<T>(self.tensor).ok_or(Cause::Misaligned)?;
+    pub(super) fn unchecked<T: Element>(
+        &self,
+        offset: [u16; 2],
+    ) -> Result<TileElements<'a, T>, FaultCause> {
+        let cells = typed::<T>(self.tensor).ok_or(FaultCause::Misaligned)?;
         let [row, col] = offset.map(i128::from);
         let [down, right] = self.strides;
         let first = i128::from(self.first) + row * i128::from(down) + col * i128::from(right);
-        Ok(Elements { cells, first, strides: self.strides, extents: self.extents })
+        Ok(TileElements { cells, first, strides: self.strides, extents: self.extents })
     }
 }
 
@@ -97,16 +103,16 @@ const SQUARE: usize = 8;
 
 /// The elements of a view.
 #[derive(Clone, Copy)]
-pub(super) struct Elements<'a, T> {
+pub(super) struct TileElements<'a, T> {
     cells: &'a [Cell<T>],
     first: i128,
     strides: [i64; 2],
     extents: [u16; 2],
 }
 
-impl<'a, T: Element> Elements<'a, T> {
+impl<'a, T: Element> TileElements<'a, T> {
     /// Whether all corners are in the tensor, and therefore all elements.
-    fn check(&self) -> Result<(), Cause> {
+    fn check(&self) -> Result<(), FaultCause> {
         let [rows, cols] = self.extents.map(u32::from);
         let (Some(last_row), Some(last_col)) = (rows.checked_sub(1), cols.checked_sub(1)) else {
             return Ok(());
@@ -119,56 +125,56 @@ impl<'a, T: Element> Elements<'a, T> {
         }
     }
 
-    fn place(&self, [row, col]: [u32; 2]) -> i128 {
+    fn index(&self, [row, col]: [u32; 2]) -> i128 {
         let [down, right] = self.strides.map(i128::from);
         self.first + i128::from(row) * down + i128::from(col) * right
     }
 
     fn holds(&self, at: [u32; 2]) -> bool {
-        usize::try_from(self.place(at)).is_ok_and(|place| place < self.cells.len())
+        usize::try_from(self.index(at)).is_ok_and(|index| index < self.cells.len())
     }
 
     /// One element.
-    pub(super) fn get(&self, at: [u16; 2]) -> Result<&'a Cell<T>, Cause> {
+    pub(super) fn get(&self, at: [u16; 2]) -> Result<&'a Cell<T>, FaultCause> {
         let at = at.map(u32::from);
-        let place = usize::try_from(self.place(at)).ok();
-        place.and_then(|place| self.cells.get(place)).ok_or_else(|| self.outside(at))
+        let index = usize::try_from(self.index(at)).ok();
+        index.and_then(|index| self.cells.get(index)).ok_or_else(|| self.outside(at))
     }
 
     /// The first element in reading order that is not in the tensor.
-    fn first_outside(&self) -> Cause {
+    fn first_outside(&self) -> FaultCause {
         let [rows, cols] = self.extents.map(u32::from);
         let mut all = (0..rows).flat_map(|row| (0..cols).map(move |col| [row, col]));
         self.outside(all.find(|at| !self.holds(*at)).unwrap_or_default())
     }
 
-    fn outside(&self, at: [u32; 2]) -> Cause {
-        let place = self.place(at);
-        let element = i64::try_from(place).unwrap_or(if place < 0 { i64::MIN } else { i64::MAX });
-        Cause::OutOfTensor { at, element, elements: self.cells.len() }
+    fn outside(&self, at: [u32; 2]) -> FaultCause {
+        let index = self.index(at);
+        let element = i64::try_from(index).unwrap_or(if index < 0 { i64::MIN } else { i64::MAX });
+        FaultCause::OutOfTensor { at, element, elements: self.cells.len() }
     }
 
-    /// A row whose elements stand side by side.
+    /// A row whose elements are contiguous.
     fn contiguous(&self, row: u32) -> Option<&'a [Cell<T>]> {
-        let start = usize::try_from(self.place([row, 0])).ok()?;
+        let start = usize::try_from(self.index([row, 0])).ok()?;
         let is_dense = self.strides[1] == 1 || self.extents[1] == 1;
         let end = start.checked_add(usize::from(self.extents[1]))?;
         self.cells.get(start..end).filter(|_| is_dense)
     }
 
-    /// The elements of a row, in whatever order they stand.
+    /// The elements of a row, at any stride.
     fn scattered(&self, row: u32) -> impl Iterator<Item = &'a Cell<T>> + use<'a, T> {
-        // All places are inside, as `check` has seen: no sum here leaves the range.
-        let start = usize::try_from(self.place([row, 0])).unwrap_or(usize::MAX);
+        // All elements are inside, as `check` has seen: no sum here leaves the range.
+        let start = usize::try_from(self.index([row, 0])).unwrap_or(usize::MAX);
         let step = isize::try_from(self.strides[1]).unwrap_or(0);
         let cells = self.cells;
         (0..self.extents[1])
             .map_while(move |col| cells.get(start.wrapping_add_signed(step * col as isize)))
     }
 
-    /// A column whose elements stand side by side.
+    /// A column whose elements are contiguous.
     fn column(&self, col: u32) -> Option<&'a [Cell<T>]> {
-        let start = usize::try_from(self.place([0, col])).ok()?;
+        let start = usize::try_from(self.index([0, col])).ok()?;
         let end = start.checked_add(usize::from(self.extents[0]))?;
         self.cells.get(start..end)
     }
@@ -247,8 +253,8 @@ impl<'a, T: Element> Elements<'a, T> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<'a> Elements<'a, f32> {
-    /// Where they stand, if their rows do so as in a tile with rows of `pitch` elements, or if there are `deep` of them.
+impl<'a> TileElements<'a, f32> {
+    /// Their rows in the tensor, if these are laid out as in a tile with rows of `pitch` elements, or if there are `deep` of them.
     pub(super) fn lines(&self, pitch: usize, deep: usize) -> Option<Lines<'a>> {
         let cells = self.cells.get(usize::try_from(self.first).ok()?..)?;
         let [down, right] = self.strides;

@@ -29,13 +29,13 @@ impl Wide {
         Self::Target
     }
 
-    /// These instructions, and what the same machine has beside them, the narrowest first.
+    /// These instructions, and the narrower ones of the same machine, the narrowest first.
     pub fn and_narrower(self) -> impl Iterator<Item = Self> {
         #[cfg(target_arch = "x86_64")]
         let all = [Self::Target, Self::Avx2, Self::Avx512];
         #[cfg(not(target_arch = "x86_64"))]
         let all = [Self::Target];
-        let count = all.iter().position(|one| *one == self).map_or(0, |place| place + 1);
+        let count = all.iter().position(|one| *one == self).map_or(0, |index| index + 1);
         all.into_iter().take(count)
     }
 
@@ -47,7 +47,7 @@ impl Wide {
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 | Self::Avx512 => {
                 // SAFETY: `detect` gives these variants on a machine that has the instructions. A caller that makes it up
-                // itself gets an illegal instruction, and that is why `Machine` asks.
+                // itself gets an illegal instruction, and that is why `Interpreter` asks.
                 unsafe { x86::with_avx2(f) }
             }
         }

@@ -3,20 +3,20 @@
 use pto_aicore_kernels::UpdateFlags;
 use pto_aicore_kernels::args::scalar_word;
 
-use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, gamma};
+use crate::support::{GuardedMatrix, LENGTHS, TINY, U, XorShift64, assert_close, call, gamma};
 
 struct Block {
-    p: Operand,
-    m: Operand,
-    l: Operand,
+    p: GuardedMatrix,
+    m: GuardedMatrix,
+    l: GuardedMatrix,
 }
 
-fn softmax(s: &mut Operand, p_gap: usize, scale: f32) -> Block {
+fn softmax(s: &mut GuardedMatrix, p_gap: usize, scale: f32) -> Block {
     let (rows, cols) = (s.rows, s.cols);
     let mut block = Block {
-        p: Operand::unset((rows, cols), p_gap),
-        m: Operand::unset((1, rows), 0),
-        l: Operand::unset((1, rows), 0),
+        p: GuardedMatrix::unset((rows, cols), p_gap),
+        m: GuardedMatrix::unset((1, rows), 0),
+        l: GuardedMatrix::unset((1, rows), 0),
     };
     let (p_ld, s_ld) = (block.p.stride(), s.stride());
     let Block { p, m, l } = &mut block;
@@ -34,7 +34,7 @@ fn softmax(s: &mut Operand, p_gap: usize, scale: f32) -> Block {
 /// The bounds, with `x = scale * s` and `m` its maximum, both rounded: `m` has a relative error of
 /// `U`. The exponent `x - m` has an absolute one of `U (|x| + |m| + |x - m|)`, and exp one of 2
 /// `U`. To the sum each element brings its own, and `gamma(cols / 8 + 4)`.
-fn check_row(s: &Operand, block: &Block, row: usize, scale: f32) {
+fn check_row(s: &GuardedMatrix, block: &Block, row: usize, scale: f32) {
     let x: Vec<f64> = s.row(row).iter().map(|&s| f64::from(s) * f64::from(scale)).collect();
     let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let what = || format!("{} x {}, row {row}", s.rows, s.cols);
@@ -54,10 +54,10 @@ fn check_row(s: &Operand, block: &Block, row: usize, scale: f32) {
 
 #[test]
 fn softmax_partial_is_within_its_bounds() {
-    let mut rng = Random::new(7);
+    let mut rng = XorShift64::new(7);
     for (limit, scale) in [(1.0, 1.0), (30.0, 0.125), (1e4, 1.0), (1e4, -0.3), (5.0, 0.0)] {
         for cols in LENGTHS.into_iter().filter(|&cols| cols > 0) {
-            let mut s = Operand::random((3, cols), 2, limit, &mut rng);
+            let mut s = GuardedMatrix::random((3, cols), 2, limit, &mut rng);
             let block = softmax(&mut s, 1, scale);
             for row in 0..3 {
                 check_row(&s, &block, row, scale);
@@ -68,11 +68,11 @@ fn softmax_partial_is_within_its_bounds() {
 
 #[test]
 fn softmax_partial_in_place_has_the_same_bits() {
-    let mut rng = Random::new(8);
+    let mut rng = XorShift64::new(8);
     for cols in LENGTHS {
-        let mut s = Operand::random((5, cols), 3, 20.0, &mut rng);
+        let mut s = GuardedMatrix::random((5, cols), 3, 20.0, &mut rng);
         let block = softmax(&mut s, 3, 0.7);
-        let (mut m, mut l) = (Operand::unset((1, 5), 0), Operand::unset((1, 5), 0));
+        let (mut m, mut l) = (GuardedMatrix::unset((1, 5), 0), GuardedMatrix::unset((1, 5), 0));
         let (address, ld) = (s.address(), s.stride());
         let (rows, cols) = (5, cols as u64);
         let out = [m.address(), l.address()];
@@ -90,7 +90,7 @@ fn softmax_partial_in_place_has_the_same_bits() {
 fn softmax_partial_of_infinities_and_nan() {
     let inf = f32::INFINITY;
     let rows = [[-inf, -inf, -inf], [-inf, 2.0, -inf], [inf, 1.0, 2.0], [f32::NAN, 1.0, 2.0]];
-    let block = softmax(&mut Operand::new((4, 3), 0, |row, col| rows[row][col]), 0, 1.0);
+    let block = softmax(&mut GuardedMatrix::new((4, 3), 0, |row, col| rows[row][col]), 0, 1.0);
     assert_eq!((block.m.at(0, 0), block.l.at(0, 0), block.p.row(0)), (-inf, 0.0, &[0.0; 3][..]));
     assert_eq!((block.m.at(0, 1), block.l.at(0, 1)), (2.0, 1.0));
     assert_eq!(block.p.row(1), [0.0, 1.0, 0.0]);
@@ -99,23 +99,23 @@ fn softmax_partial_of_infinities_and_nan() {
 
 #[test]
 fn softmax_partial_of_no_columns_is_a_masked_row() {
-    let block = softmax(&mut Operand::unset((2, 0), 0), 0, 1.0);
+    let block = softmax(&mut GuardedMatrix::unset((2, 0), 0), 0, 1.0);
     assert_eq!((block.m.row(0), block.l.row(0)), (&[f32::NEG_INFINITY; 2][..], &[0.0; 2][..]));
 }
 
 /// One call of `attention_update` on one row of one element.
 fn update(block: [f32; 3], acc: [f32; 3], flags: UpdateFlags) -> ([f32; 3], Option<f32>) {
-    let [mut m, mut l, mut o] = block.map(|value| Operand::vector(&[value]));
-    let [mut m_acc, mut l_acc, mut o_acc] = acc.map(|value| Operand::vector(&[value]));
-    let mut out = Operand::unset((1, 1), 0);
+    let [mut m, mut l, mut o] = block.map(|value| GuardedMatrix::vector(&[value]));
+    let [mut m_acc, mut l_acc, mut o_acc] = acc.map(|value| GuardedMatrix::vector(&[value]));
+    let mut out = GuardedMatrix::unset((1, 1), 0);
     let args = [&mut m, &mut l, &mut o, &mut m_acc, &mut l_acc, &mut o_acc, &mut out];
-    let mut words: Vec<u64> = args.into_iter().map(Operand::address).collect();
+    let mut words: Vec<u64> = args.into_iter().map(GuardedMatrix::address).collect();
     words.extend([1, 1, 1, 1, flags.bits()]);
     call("attention_update", &words);
     for operand in [&m_acc, &l_acc, &o_acc, &out] {
         operand.assert_guards();
     }
-    let untouched = out.bits() == Operand::unset((1, 1), 0).bits();
+    let untouched = out.bits() == GuardedMatrix::unset((1, 1), 0).bits();
     let acc = [m_acc.at(0, 0), l_acc.at(0, 0), o_acc.at(0, 0)];
     (acc, (!untouched).then(|| out.at(0, 0)))
 }
@@ -134,7 +134,7 @@ fn update_first_does_not_read_and_last_alone_writes_out() {
 }
 
 #[test]
-fn update_ignores_masked_blocks_wherever_they_stand() {
+fn update_ignores_masked_blocks_at_every_position() {
     let (masked, block) = ([f32::NEG_INFINITY, 0.0, 0.0], [-3.0, 2.0, 5.0]);
     assert_eq!(update(masked, block, UpdateFlags::LAST), (block, Some(2.5)));
     assert_eq!(update(block, masked, UpdateFlags::LAST), (block, Some(2.5)));

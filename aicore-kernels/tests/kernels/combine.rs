@@ -1,4 +1,4 @@
-//! The reduction of collectives: every element type and operation, lengths beside whole groups, and the tensor at every place between the parts.
+//! The reduction of collectives: every element type and operation, lengths around whole groups, and the tensor at every position between the parts.
 
 use pto_abi::block::BlockContext;
 use pto_aicore_kernels::combine::combine;
@@ -6,7 +6,7 @@ use pto_aicore_kernels::tile::DType;
 use pto_graph::ElementType;
 use pto_graph::group::{Reduction, part_stride};
 
-use crate::number::{Float, Integer, Random, is_same, read, write};
+use crate::number::{Float, Integer, SplitMix64, is_same, read, write};
 
 /// Elements: fewer than a group, whole groups, and more.
 const LENGTHS: [usize; 6] = [1, 15, 16, 17, 64, 100];
@@ -62,10 +62,10 @@ fn op(dtype: DType, left: &[u8], right: &[u8], reduction: Reduction) -> Vec<u8> 
 }
 
 fn check(element: ElementType, dtype: DType) {
-    let mut random = Random(7);
+    let mut random = SplitMix64(7);
     let size = dtype.bytes();
     for length in LENGTHS {
-        for (parts, place) in [(0, 0), (1, 0), (1, 1), (3, 0), (3, 2), (3, 3)] {
+        for (parts, before) in [(0, 0), (1, 0), (1, 1), (3, 0), (3, 2), (3, 3)] {
             for &reduction in Reduction::ALL {
                 let stride = usize::try_from(part_stride(length as u64)).unwrap();
                 let a = random.elements(dtype, length);
@@ -74,16 +74,16 @@ fn check(element: ElementType, dtype: DType) {
                 let expected: Vec<u8> = (0..length)
                     .flat_map(|at| {
                         let part = |of: usize| b[(of * stride + at) * size..][..size].to_vec();
-                        let before = (0..place).map(part);
-                        let all = before.chain([own(at)]).chain((place..parts).map(part));
+                        let first = (0..before).map(part);
+                        let all = first.chain([own(at)]).chain((before..parts).map(part));
                         all.reduce(|left, right| op(dtype, &left, &right, reduction)).unwrap()
                     })
                     .collect();
                 let how = u64::from(element.get())
                     | u64::from(reduction.get()) << 8
                     | (length as u64) << 16;
-                let which = parts as u64 | (place as u64) << 32;
-                let what = format!("{element:?} {reduction:?} {length} {parts} {place}");
+                let which = parts as u64 | (before as u64) << 32;
+                let what = format!("{element:?} {reduction:?} {length} {parts} {before}");
                 let assert_expected = |found: &[u8]| {
                     let all = found.chunks(size).zip(expected.chunks(size));
                     for (at, (found, expected)) in all.enumerate() {
@@ -98,15 +98,15 @@ fn check(element: ElementType, dtype: DType) {
                 for block in 0..2 {
                     let context = BlockContext { block, blocks: 2, lane: 0 }.word();
                     let operands = [address(&mut a), address(&mut b), address(&mut out)];
-                    // SAFETY: so many elements of this type are there, and nobody else uses them.
+                    // SAFETY: so many elements of this type are there, and nothing else uses them.
                     unsafe { combine(operands, each, (how, which), context) };
                 }
-                let (found, behind) = bytemuck::cast_slice::<_, u8>(&out).split_at(length * size);
+                let (found, rest) = bytemuck::cast_slice::<_, u8>(&out).split_at(length * size);
                 assert_expected(found);
-                assert_eq!(behind[..size], vec![77; size], "{what}: behind the end");
+                assert_eq!(rest[..size], vec![77; size], "{what}: past the end");
                 let context = BlockContext { block: 0, blocks: 1, lane: 0 }.word();
                 let own = address(&mut a);
-                // SAFETY: as above.
+                // SAFETY: so many elements of this type are there, and nothing else uses them.
                 unsafe {
                     combine([own, address(&mut b), own], length as u64, (how, which), context)
                 };

@@ -3,24 +3,25 @@
 use pto_aicore_kernels::args::scalar_word;
 use pto_aicore_kernels::exp::exp;
 
-use crate::support::{LENGTHS, Operand, Random, call, round};
+use crate::support::{GuardedMatrix, LENGTHS, XorShift64, call, round};
 
 /// Runs `kernel` on `a`, `b` into a fresh output, and in place on each of the inputs.
 fn check_binary(kernel: &str, exact: impl Fn(f64, f64) -> f64) {
-    let mut rng = Random::new(1);
+    let mut rng = XorShift64::new(1);
     for n in LENGTHS {
-        let a = Operand::random((1, n), 0, 1e3, &mut rng);
-        let b = Operand::random((1, n), 0, 1e3, &mut rng);
+        let a = GuardedMatrix::random((1, n), 0, 1e3, &mut rng);
+        let b = GuardedMatrix::random((1, n), 0, 1e3, &mut rng);
         // Rounding to f64 and then to f32 equals rounding once, for one addition or product.
-        let expected = Operand::new((1, n), 0, |_, i| round(exact(a.f64_at(0, i), b.f64_at(0, i))));
-        let (mut x, mut y, mut out) = (a.clone(), b.clone(), Operand::unset((1, n), 0));
+        let expected =
+            GuardedMatrix::new((1, n), 0, |_, i| round(exact(a.f64_at(0, i), b.f64_at(0, i))));
+        let (mut x, mut y, mut out) = (a.clone(), b.clone(), GuardedMatrix::unset((1, n), 0));
         call(kernel, &[x.address(), y.address(), out.address(), n as u64]);
         assert_eq!(out.bits(), expected.bits(), "{kernel} {n}");
         call(kernel, &[x.address(), y.address(), x.address(), n as u64]);
-        assert_eq!(x.bits(), expected.bits(), "{kernel} {n} in place of a");
+        assert_eq!(x.bits(), expected.bits(), "{kernel} {n} into a");
         let mut x = a.clone();
         call(kernel, &[x.address(), y.address(), y.address(), n as u64]);
-        assert_eq!(y.bits(), expected.bits(), "{kernel} {n} in place of b");
+        assert_eq!(y.bits(), expected.bits(), "{kernel} {n} into b");
         assert_eq!(x.bits(), a.bits(), "{kernel} {n} wrote an input");
     }
 }
@@ -37,13 +38,13 @@ fn mul_is_exact_also_in_place() {
 
 #[test]
 fn add_scalar_is_exact_also_in_place() {
-    let mut rng = Random::new(2);
+    let mut rng = XorShift64::new(2);
     for n in LENGTHS {
-        let mut a = Operand::random((1, n), 0, 1e3, &mut rng);
+        let mut a = GuardedMatrix::random((1, n), 0, 1e3, &mut rng);
         let scalar = rng.within(10.0);
         let sum = |i| round(a.f64_at(0, i) + f64::from(scalar));
-        let expected = Operand::new((1, n), 0, |_, i| sum(i));
-        let mut out = Operand::unset((1, n), 0);
+        let expected = GuardedMatrix::new((1, n), 0, |_, i| sum(i));
+        let mut out = GuardedMatrix::unset((1, n), 0);
         // The high half of a scalar word means nothing.
         let word = scalar_word(scalar) | 0xdead_beef << 32;
         call("add_scalar", &[a.address(), word, out.address(), n as u64]);
@@ -113,12 +114,13 @@ fn exp_at_the_edges() {
 
 #[test]
 fn exp_kernel_is_the_function_in_every_lane() {
-    let mut rng = Random::new(3);
+    let mut rng = XorShift64::new(3);
     for n in LENGTHS {
         let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 100.0, -200.0];
         let special = |i: usize| (i % 7 == 6).then_some(special[i / 7 % special.len()]);
-        let mut a = Operand::new((1, n), 0, |_, i| special(i).unwrap_or_else(|| rng.within(90.0)));
-        let mut out = Operand::unset((1, n), 0);
+        let mut a =
+            GuardedMatrix::new((1, n), 0, |_, i| special(i).unwrap_or_else(|| rng.within(90.0)));
+        let mut out = GuardedMatrix::unset((1, n), 0);
         call("exp", &[a.address(), out.address(), n as u64]);
         out.assert_guards();
         for (a, out) in a.row(0).iter().zip(out.row(0)) {

@@ -1,29 +1,29 @@
 //! The kernels of a mixture of experts: routing against a sort, the experts' kernels against plain loops.
 
-use crate::support::{Operand, Random, U, assert_close, call, gamma};
+use crate::support::{GuardedMatrix, U, XorShift64, assert_close, call, gamma};
 
 /// The address of a table.
 fn at<T>(table: &mut [T]) -> u64 {
     table.as_mut_ptr().expose_provenance() as u64
 }
 
-fn route(logits: &mut Operand, top_k: usize) -> (Vec<u32>, Operand) {
+fn route(logits: &mut GuardedMatrix, top_k: usize) -> (Vec<u32>, GuardedMatrix) {
     let (tokens, n_experts) = (logits.rows, logits.cols);
     let mut experts = vec![u32::MAX; tokens * top_k + 1];
-    let mut weights = Operand::unset((tokens, top_k), 0);
+    let mut weights = GuardedMatrix::unset((tokens, top_k), 0);
     let (sizes, ld) = ([tokens as u64, n_experts as u64, top_k as u64], logits.stride());
     let [t, n, k] = sizes;
     call("moe_route", &[logits.address(), at(&mut experts), weights.address(), t, n, k, ld]);
     weights.assert_guards();
-    assert_eq!(experts.pop(), Some(u32::MAX), "wrote behind the choices");
+    assert_eq!(experts.pop(), Some(u32::MAX), "wrote past the choices");
     (experts, weights)
 }
 
 #[test]
 fn the_largest_logits_are_chosen_in_order_and_weighed() {
-    let mut rng = Random::new(61);
+    let mut rng = XorShift64::new(61);
     for (tokens, n_experts, top_k) in [(0, 3, 1), (1, 1, 1), (5, 8, 2), (9, 33, 8), (3, 4, 4)] {
-        let mut logits = Operand::random((tokens, n_experts), 2, 4.0, &mut rng);
+        let mut logits = GuardedMatrix::random((tokens, n_experts), 2, 4.0, &mut rng);
         let (experts, weights) = route(&mut logits, top_k);
         for token in 0..tokens {
             let mut order: Vec<usize> = (0..n_experts).collect();
@@ -46,7 +46,7 @@ fn the_largest_logits_are_chosen_in_order_and_weighed() {
 #[test]
 fn of_equal_logits_the_lower_number_is_first() {
     let mut logits =
-        Operand::new((2, 5), 0, |token, e| if token == 1 && e > 2 { 1.0 } else { 0.0 });
+        GuardedMatrix::new((2, 5), 0, |token, e| if token == 1 && e > 2 { 1.0 } else { 0.0 });
     let (experts, weights) = route(&mut logits, 3);
     assert_eq!(experts, [0, 1, 2, 3, 4, 0]);
     assert!(weights.row(0).iter().all(|w| (w - 1.0 / 3.0).abs() < 1e-7));
@@ -54,7 +54,7 @@ fn of_equal_logits_the_lower_number_is_first() {
 
 #[test]
 fn a_nan_is_chosen_first_and_spoils_the_weights_of_its_token() {
-    let mut logits = Operand::new((3, 5), 0, |token, e| match (token, e) {
+    let mut logits = GuardedMatrix::new((3, 5), 0, |token, e| match (token, e) {
         (1, 3) | (2, 0) | (2, 4) => f32::NAN,
         _ => e as f32,
     });
@@ -78,12 +78,12 @@ fn a_list_has_the_entries_of_its_expert_in_order() {
 
 #[test]
 fn gather_and_scatter_move_the_rows_of_a_list() {
-    let mut rng = Random::new(62);
+    let mut rng = XorShift64::new(62);
     let (tokens, cols, top_k) = (6, 19, 2);
-    let mut x = Operand::random((tokens, cols), 3, 2.0, &mut rng);
+    let mut x = GuardedMatrix::random((tokens, cols), 3, 2.0, &mut rng);
     for mut list in [vec![1_u32, 6, 11], vec![], vec![0]] {
         let (mut count, mut ran) = ([u32::try_from(list.len()).unwrap()], [41_u32]);
-        let mut rows = Operand::unset((list.len(), cols), 1);
+        let mut rows = GuardedMatrix::unset((list.len(), cols), 1);
         let (x_ld, rows_ld) = (x.stride(), rows.stride());
         let tables = [at(&mut list), at(&mut count), at(&mut ran)];
         let sizes = [tokens as u64, cols as u64, top_k];
@@ -96,7 +96,7 @@ fn gather_and_scatter_move_the_rows_of_a_list() {
         assert!(list.iter().enumerate().all(|(i, entry)| rows.row(i) == x.row(token(*entry))));
 
         let mut weights: Vec<f32> = (0..tokens * 2).map(|_| rng.within(1.0)).collect();
-        let before = Operand::random((tokens, cols), 2, 2.0, &mut rng);
+        let before = GuardedMatrix::random((tokens, cols), 2, 2.0, &mut rng);
         let mut out = before.clone();
         let (w, out_ld) = (at(&mut weights), out.stride());
         call("moe_scatter", &[rows.address(), l, c, w, out.address(), t, n, k, rows_ld, out_ld]);
@@ -112,18 +112,18 @@ fn gather_and_scatter_move_the_rows_of_a_list() {
     }
 }
 
-/// They are the kernels without a count, for as many rows as it says; behind these they touch nothing.
+/// They are the kernels without a count, for as many rows as it says; after these they touch nothing.
 #[test]
 fn counted_kernels_have_the_bits_of_the_others() {
-    let mut rng = Random::new(63);
-    let mut a = Operand::random((7, 12), 1, 2.0, &mut rng);
-    let mut b = Operand::random((12, 9), 2, 2.0, &mut rng);
-    let mut up = Operand::random((7, 9), 0, 2.0, &mut rng);
+    let mut rng = XorShift64::new(63);
+    let mut a = GuardedMatrix::random((7, 12), 1, 2.0, &mut rng);
+    let mut b = GuardedMatrix::random((12, 9), 2, 2.0, &mut rng);
+    let mut up = GuardedMatrix::random((7, 9), 0, 2.0, &mut rng);
     for mut count in [[0_u32], [3], [7]] {
         let m = u64::from(count[0]);
         let c = at(&mut count);
         let [mut plain, mut counted, mut gated, mut plain_gated] =
-            [(); 4].map(|()| Operand::unset((7, 9), 1));
+            [(); 4].map(|()| GuardedMatrix::unset((7, 9), 1));
         let (a_ld, b_ld, ld) = (a.stride(), b.stride(), plain.stride());
         let [x, y, z] = [a.address(), b.address(), plain.address()];
         call("matmul", &[x, y, z, m, 9, 12, a_ld, b_ld, ld]);

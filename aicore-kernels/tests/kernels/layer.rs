@@ -3,15 +3,17 @@
 use pto_abi::block::BlockContext;
 use pto_aicore_kernels::args::scalar_word;
 
-use crate::support::{LENGTHS, Operand, Random, TINY, U, assert_close, call, call_with, gamma};
+use crate::support::{
+    GuardedMatrix, LENGTHS, TINY, U, XorShift64, assert_close, call, call_with, gamma,
+};
 
-fn operands(limit: f64) -> impl Iterator<Item = Operand> {
-    let mut rng = Random::new(51);
+fn operands(limit: f64) -> impl Iterator<Item = GuardedMatrix> {
+    let mut rng = XorShift64::new(51);
     let shapes = [0, 1, 3].into_iter().flat_map(|rows| LENGTHS.map(|cols| (rows, cols)));
-    shapes.map(move |shape| Operand::random(shape, (shape.0 + shape.1) % 3, limit, &mut rng))
+    shapes.map(move |shape| GuardedMatrix::random(shape, (shape.0 + shape.1) % 3, limit, &mut rng))
 }
 
-fn elements(of: &Operand) -> impl Iterator<Item = (usize, usize)> + use<> {
+fn elements(of: &GuardedMatrix) -> impl Iterator<Item = (usize, usize)> + use<> {
     let (rows, cols) = (of.rows, of.cols);
     (0..rows).flat_map(move |r| (0..cols).map(move |c| (r, c)))
 }
@@ -19,7 +21,7 @@ fn elements(of: &Operand) -> impl Iterator<Item = (usize, usize)> + use<> {
 #[test]
 fn copy_copies() {
     for mut a in operands(9.0) {
-        let mut out = Operand::unset((a.rows, a.cols), 2);
+        let mut out = GuardedMatrix::unset((a.rows, a.cols), 2);
         let shape = [a.rows as u64, a.cols as u64, a.stride(), out.stride()];
         call("copy", &[a.address(), out.address(), shape[0], shape[1], shape[2], shape[3]]);
         out.assert_guards();
@@ -30,8 +32,8 @@ fn copy_copies() {
 #[test]
 fn rms_norm_is_within_its_bound_also_in_place() {
     for mut x in operands(3.0) {
-        let mut weight = Operand::random((1, x.cols), 0, 2.0, &mut Random::new(52));
-        let mut out = Operand::unset((x.rows, x.cols), 3);
+        let mut weight = GuardedMatrix::random((1, x.cols), 0, 2.0, &mut XorShift64::new(52));
+        let mut out = GuardedMatrix::unset((x.rows, x.cols), 3);
         let shape = [x.rows as u64, x.cols as u64];
         let (x_ld, out_ld, epsilon) = (x.stride(), out.stride(), scalar_word(1e-3));
         let words = [x.address(), weight.address(), out.address(), shape[0], shape[1]];
@@ -57,9 +59,11 @@ fn rope_rotates_pairs() {
     for mut x in operands(3.0).filter(|x| x.cols % 2 == 0) {
         let half = x.cols / 2;
         let angle = |i: usize| 0.3 + 1.7 * i as f64;
-        let mut cos = Operand::new((1, half), 0, |_, i| crate::support::round(angle(i).cos()));
-        let mut sin = Operand::new((1, half), 0, |_, i| crate::support::round(angle(i).sin()));
-        let mut out = Operand::unset((x.rows, x.cols), 1);
+        let mut cos =
+            GuardedMatrix::new((1, half), 0, |_, i| crate::support::round(angle(i).cos()));
+        let mut sin =
+            GuardedMatrix::new((1, half), 0, |_, i| crate::support::round(angle(i).sin()));
+        let mut out = GuardedMatrix::unset((x.rows, x.cols), 1);
         let (x_ld, out_ld) = (x.stride(), out.stride());
         let (rows, dim) = (x.rows as u64, x.cols as u64);
         let [from, c, s, to] = [x.address(), cos.address(), sin.address(), out.address()];
@@ -83,8 +87,9 @@ fn rope_rotates_pairs() {
 #[test]
 fn silu_mul_is_within_its_bound() {
     for mut gate in operands(20.0) {
-        let mut up = Operand::random((gate.rows, gate.cols), 2, 3.0, &mut Random::new(53));
-        let mut out = Operand::unset((gate.rows, gate.cols), 1);
+        let mut up =
+            GuardedMatrix::random((gate.rows, gate.cols), 2, 3.0, &mut XorShift64::new(53));
+        let mut out = GuardedMatrix::unset((gate.rows, gate.cols), 1);
         let (rows, cols) = (gate.rows as u64, gate.cols as u64);
         let strides = [gate.stride(), up.stride(), out.stride()];
         let [g, u, o] = [gate.address(), up.address(), out.address()];
@@ -102,10 +107,20 @@ fn silu_mul_is_within_its_bound() {
 #[test]
 fn silu_of_what_is_far_from_zero() {
     let (inf, largest) = (f32::INFINITY, f32::MAX);
-    let mut gate =
-        Operand::vector(&[-inf, -largest, -1e4, -200.0, 0.0, 200.0, 1e4, largest, inf, f32::NAN]);
-    let mut up = Operand::vector(&[1.0; 10]);
-    let mut out = Operand::unset((1, 10), 0);
+    let mut gate = GuardedMatrix::vector(&[
+        -inf,
+        -largest,
+        -1e4,
+        -200.0,
+        0.0,
+        200.0,
+        1e4,
+        largest,
+        inf,
+        f32::NAN,
+    ]);
+    let mut up = GuardedMatrix::vector(&[1.0; 10]);
+    let mut out = GuardedMatrix::unset((1, 10), 0);
     call("silu_mul", &[gate.address(), up.address(), out.address(), 1, 10, 10, 10, 10]);
     assert_eq!(out.row(0)[..9], [0.0, 0.0, 0.0, 0.0, 0.0, 200.0, 1e4, largest, inf]);
     assert!(out.at(0, 9).is_nan());
@@ -125,8 +140,9 @@ fn rms_norm_of_elements_whose_squares_overflow() {
             [3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         ),
     ] {
-        let (mut x, mut weight) = (Operand::vector(&elements), Operand::vector(&[1.0; 9]));
-        let mut out = Operand::unset((1, 9), 0);
+        let (mut x, mut weight) =
+            (GuardedMatrix::vector(&elements), GuardedMatrix::vector(&[1.0; 9]));
+        let mut out = GuardedMatrix::unset((1, 9), 0);
         let epsilon = scalar_word(1e-5);
         let [from, by, to] = [x.address(), weight.address(), out.address()];
         call("rms_norm", &[from, by, to, 1, 9, 9, 9, epsilon]);
@@ -134,8 +150,9 @@ fn rms_norm_of_elements_whose_squares_overflow() {
             assert!((found - exact).abs() <= 1e-6 * exact.abs(), "{elements:?}: {found}");
         }
     }
-    let (mut x, mut weight) = (Operand::vector(&[inf, 1.0]), Operand::vector(&[1.0; 2]));
-    let mut out = Operand::unset((1, 2), 0);
+    let (mut x, mut weight) =
+        (GuardedMatrix::vector(&[inf, 1.0]), GuardedMatrix::vector(&[1.0; 2]));
+    let mut out = GuardedMatrix::unset((1, 2), 0);
     let [from, by, to] = [x.address(), weight.address(), out.address()];
     call("rms_norm", &[from, by, to, 1, 2, 2, 2, scalar_word(0.0)]);
     assert!(out.at(0, 0).is_nan() && out.at(0, 1) == 0.0);
@@ -144,16 +161,20 @@ fn rms_norm_of_elements_whose_squares_overflow() {
 /// One task of three cores: each has its part of the arguments, and the bits of the kernels for the parts alone.
 #[test]
 fn the_parts_of_a_decoding_task() {
-    let mut rng = Random::new(54);
+    let mut rng = XorShift64::new(54);
     let (rows, dim, inner, group) = (3, 8, 20, 2);
     let heads = group + 2;
-    let mut a = Operand::random((rows, inner), 1, 2.0, &mut rng);
-    let mut b = Operand::random((inner, dim), 2, 2.0, &mut rng);
+    let mut a = GuardedMatrix::random((rows, inner), 1, 2.0, &mut rng);
+    let mut b = GuardedMatrix::random((inner, dim), 2, 2.0, &mut rng);
     // Queries, a key and a value of each row, side by side.
-    let before = Operand::random((rows, heads * dim), 0, 2.0, &mut rng);
-    let mut angles = Operand::random((5, dim), 0, 1.0, &mut rng);
+    let before = GuardedMatrix::random((rows, heads * dim), 0, 2.0, &mut rng);
+    let mut angles = GuardedMatrix::random((5, dim), 0, 1.0, &mut rng);
     let positions = [4_u32, 1, 5];
-    let run = |kernel: &str, lane: u32, a: &mut Operand, b: &mut Operand, angles: &mut Operand| {
+    let run = |kernel: &str,
+               lane: u32,
+               a: &mut GuardedMatrix,
+               b: &mut GuardedMatrix,
+               angles: &mut GuardedMatrix| {
         let mut qkv = before.clone();
         let at = |head: usize| 4 * (head * dim) as u64;
         let (q, ld) = (qkv.address(), qkv.stride());
@@ -167,7 +188,7 @@ fn the_parts_of_a_decoding_task() {
         qkv
     };
     let value = run("decode_value", 0, &mut a, &mut b, &mut angles);
-    let mut product = Operand::unset((rows, dim), 0);
+    let mut product = GuardedMatrix::unset((rows, dim), 0);
     let (a_ld, b_ld, to) = (a.stride(), b.stride(), product.address());
     let sizes = [rows, dim, inner].map(|size| size as u64);
     let [m, n, k] = sizes;

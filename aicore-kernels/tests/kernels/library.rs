@@ -67,7 +67,7 @@ fn a_call_says_what_it_touches() {
     assert_eq!(
         footprint("moe_list", &[1, 2, 3, 4, 5], 1),
         Some(Footprint { access: Access::Out, extents: None, elements: None }),
-        "its length stands in memory"
+        "its length is in memory"
     );
     assert_eq!(footprint("moe_list", &[1, 2, 3, 4, 5], 0), table(Access::In, 16, 4));
     assert_eq!(footprint("dag_node_aic", &[9, 0, 1, 2, 3, 4], 2), table(Access::InOut, 80, 8));
@@ -80,7 +80,7 @@ fn a_call_says_what_it_touches() {
     let float = u64::from(pto_graph::ElementType::F32.get());
     let reduce = [1, 2, 3, 8, float | 20 << 16, 1];
     assert_eq!(footprint("reduce", &reduce, 2), table(Access::Out, 80, 4));
-    // Three parts, 64 elements each behind the one before; two of them come before `a`.
+    // Three parts, 64 elements each after the one before; two of them come before `a`.
     for (parts, bytes) in [
         (1, 80),
         (3, 80 + 2 * 256),
@@ -106,7 +106,7 @@ fn a_call_says_what_it_touches() {
 /// Memory of a device, and calls that may reach for anything else.
 struct Memory(Vec<u64>);
 
-/// Words of the memory, and words on either side that belong to somebody else.
+/// Words of the memory, and words on either side that the kernel must not touch.
 const WORDS: usize = 2048;
 const OTHERS: usize = 512;
 const FILL: u64 = 0x5A5A_5A5A_5A5A_5A5A;
@@ -122,12 +122,12 @@ impl Memory {
     }
 }
 
-struct Words<'m> {
+struct ArgumentWords<'m> {
     words: Vec<u64>,
     memory: &'m Memory,
 }
 
-impl Arguments for Words<'_> {
+impl Arguments for ArgumentWords<'_> {
     fn words(&self) -> &[u64] {
         &self.words
     }
@@ -167,10 +167,10 @@ fn a_call_that_is_accepted_stays_in_its_memory() {
         let mut accepted = 0;
         for round in 0..8000 {
             let words = kernel.args.iter().zip(kernel.addresses).map(|(name, is_address)| {
-                // It waits for other parts, or takes as long as it is told.
-                let is_patient = ["group", "iterations"].contains(name);
+                // It waits for other parts, or takes as long as an argument says.
+                let is_slow = ["group", "iterations"].contains(name);
                 match is_address {
-                    _ if is_patient => below(2),
+                    _ if is_slow => below(2),
                     _ if below(12) == 0 => EDGES[choice(below(9))],
                     true => {
                         memory.start() + [0, 8 * below(WORDS as u64), below(8192)][choice(below(3))]
@@ -179,7 +179,7 @@ fn a_call_that_is_accepted_stays_in_its_memory() {
                 }
             });
             let mut words: Vec<u64> = words.collect();
-            let call = Words { words: words.clone(), memory: &memory };
+            let call = ArgumentWords { words: words.clone(), memory: &memory };
             if kernel.signature().check(kernel.kind, &call).is_err() {
                 continue;
             }
@@ -195,7 +195,7 @@ fn a_call_that_is_accepted_stays_in_its_memory() {
                 kernel.name
             );
         }
-        // Some have no call that can be accepted: how far they reach stands in memory.
+        // Some have no call that can be accepted: how far they reach is in memory.
         let follows = |at| {
             let words = vec![8; kernel.args.len()];
             (kernel.footprint)(&words, 1, at).is_some_and(|footprint| footprint.follows_memory())

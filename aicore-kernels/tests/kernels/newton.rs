@@ -1,13 +1,13 @@
 //! `newton_start` and `newton_residual`, against their definitions.
 
-use crate::support::{Operand, Random, assert_close, call, gamma};
+use crate::support::{GuardedMatrix, XorShift64, assert_close, call, gamma};
 
 #[test]
 fn the_start_is_the_scaled_transpose() {
-    let mut rng = Random::new(41);
+    let mut rng = XorShift64::new(41);
     for n in [0, 1, 3, 8, 21] {
-        let mut a = Operand::random((n, n), 2, 5.0, &mut rng);
-        let mut x = Operand::unset((n, n), 1);
+        let mut a = GuardedMatrix::random((n, n), 2, 5.0, &mut rng);
+        let mut x = GuardedMatrix::unset((n, n), 1);
         let shape = [n as u64, a.stride(), x.stride()];
         call("newton_start", &[a.address(), x.address(), shape[0], shape[1], shape[2]]);
         x.assert_guards();
@@ -24,12 +24,12 @@ fn the_start_is_the_scaled_transpose() {
 
 #[test]
 fn a_residual_knows_where_the_diagonal_is() {
-    let mut rng = Random::new(42);
+    let mut rng = XorShift64::new(42);
     // A tile of a larger matrix, from (row, col).
     for (row, col, rows, cols) in [(0, 0, 5, 5), (0, 3, 9, 4), (8, 2, 3, 17), (4, 9, 3, 3)] {
-        let mut p = Operand::random((rows, cols), 1, 2.0, &mut rng);
-        let mut e = Operand::unset((rows, cols), 2);
-        let mut sum = Operand::unset((1, 1), 0);
+        let mut p = GuardedMatrix::random((rows, cols), 1, 2.0, &mut rng);
+        let mut e = GuardedMatrix::unset((rows, cols), 2);
+        let mut sum = GuardedMatrix::unset((1, 1), 0);
         let diagonal = (row as u64).wrapping_sub(col as u64);
         let shape = [rows as u64, cols as u64, diagonal, p.stride(), e.stride()];
         let (from, to, total) = (p.address(), e.address(), sum.address());
@@ -56,8 +56,8 @@ fn a_residual_knows_where_the_diagonal_is() {
 #[test]
 fn a_norm_adds_one_element_of_each_line() {
     for n in [0, 1, 5, 40] {
-        let mut squares = Operand::new((n, 1), 15, |line, _| line as f32 + 0.5);
-        let mut sum = Operand::unset((1, 1), 0);
+        let mut squares = GuardedMatrix::new((n, 1), 15, |line, _| line as f32 + 0.5);
+        let mut sum = GuardedMatrix::unset((1, 1), 0);
         call("newton_norm", &[squares.address(), sum.address(), n as u64, 16]);
         let n = n as f32;
         assert_eq!(sum.at(0, 0), n * n / 2.0);

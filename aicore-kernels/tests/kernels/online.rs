@@ -3,43 +3,45 @@
 use pto_aicore_kernels::UpdateFlags;
 use pto_aicore_kernels::args::scalar_word;
 
-use crate::support::{Operand, Random, U, assert_close, call, gamma};
+use crate::support::{GuardedMatrix, U, XorShift64, assert_close, call, gamma};
 
 struct Attention {
-    q: Operand,
-    k: Operand,
-    v: Operand,
+    q: GuardedMatrix,
+    k: GuardedMatrix,
+    v: GuardedMatrix,
     scale: f32,
     blocks: Vec<usize>,
 }
 
 impl Attention {
     fn random(rows: usize, head_dim: usize, blocks: &[usize], limit: f64, seed: u64) -> Self {
-        let mut rng = Random::new(seed);
+        let mut rng = XorShift64::new(seed);
         let cols = blocks.iter().sum();
         Self {
-            q: Operand::random((rows, head_dim), 1, limit, &mut rng),
-            k: Operand::random((cols, head_dim), 2, limit, &mut rng),
-            v: Operand::random((cols, head_dim), 3, 1.0, &mut rng),
+            q: GuardedMatrix::random((rows, head_dim), 1, limit, &mut rng),
+            k: GuardedMatrix::random((cols, head_dim), 2, limit, &mut rng),
+            v: GuardedMatrix::random((cols, head_dim), 3, 1.0, &mut rng),
             scale: 0.25,
             blocks: blocks.to_vec(),
         }
     }
 
     /// What a graph does: four tasks a block.
-    fn run(&mut self) -> Operand {
+    fn run(&mut self) -> GuardedMatrix {
         let (rows, head_dim) = (self.q.rows, self.q.cols);
-        let mut out = Operand::unset((rows, head_dim), 4);
-        let [mut m, mut l, mut m_acc, mut l_acc] = [(); 4].map(|()| Operand::unset((1, rows), 0));
-        let [mut o, mut o_acc] = [(); 2].map(|()| Operand::unset((rows, head_dim), 2));
-        let [m, l, m_acc, l_acc] = [&mut m, &mut l, &mut m_acc, &mut l_acc].map(Operand::address);
+        let mut out = GuardedMatrix::unset((rows, head_dim), 4);
+        let [mut m, mut l, mut m_acc, mut l_acc] =
+            [(); 4].map(|()| GuardedMatrix::unset((1, rows), 0));
+        let [mut o, mut o_acc] = [(); 2].map(|()| GuardedMatrix::unset((rows, head_dim), 2));
+        let [m, l, m_acc, l_acc] =
+            [&mut m, &mut l, &mut m_acc, &mut l_acc].map(GuardedMatrix::address);
         let (o_ld, out_ld) = (o.stride(), out.stride());
-        let [o, o_acc, out_address] = [&mut o, &mut o_acc, &mut out].map(Operand::address);
-        let [q_ld, k_ld, v_ld] = [&self.q, &self.k, &self.v].map(Operand::stride);
-        let [q, mut k, mut v] = [&mut self.q, &mut self.k, &mut self.v].map(Operand::address);
+        let [o, o_acc, out_address] = [&mut o, &mut o_acc, &mut out].map(GuardedMatrix::address);
+        let [q_ld, k_ld, v_ld] = [&self.q, &self.k, &self.v].map(GuardedMatrix::stride);
+        let [q, mut k, mut v] = [&mut self.q, &mut self.k, &mut self.v].map(GuardedMatrix::address);
         let (r, h) = (rows as u64, head_dim as u64);
         for (i, &cols) in self.blocks.iter().enumerate() {
-            let mut s = Operand::unset((rows, cols), 1);
+            let mut s = GuardedMatrix::unset((rows, cols), 1);
             let (s_ld, cols) = (s.stride(), cols as u64);
             let s = s.address();
             let scale = scalar_word(self.scale);
@@ -60,7 +62,7 @@ impl Attention {
     /// range of the scores; then 2 `U` for its exp and 4 `U` for every merge (exp, product, sum).
     /// Summing adds `gamma` of the roundings. The maxima themselves cancel. Numerator and
     /// denominator both have this error.
-    fn check(&self, out: &Operand) {
+    fn check(&self, out: &GuardedMatrix) {
         let (cols, head_dim) = (self.k.rows, self.q.cols);
         let scale = f64::from(self.scale);
         for row in 0..self.q.rows {
@@ -126,9 +128,9 @@ fn a_maximum_that_rises_or_falls_from_block_to_block() {
     for direction in [1.0, -1.0] {
         let mut attention = Attention::random(3, 8, &[4; 8], 1.0, 30);
         let step = |c: usize| f32::from(u16::try_from(c / 4).unwrap()) * direction;
-        attention.q = Operand::new((3, 8), 1, |_, _| 4.0);
+        attention.q = GuardedMatrix::new((3, 8), 1, |_, _| 4.0);
         let k = attention.k.clone();
-        attention.k = Operand::new((32, 8), 2, |c, i| k.at(c, i) + step(c));
+        attention.k = GuardedMatrix::new((32, 8), 2, |c, i| k.at(c, i) + step(c));
         let out = attention.run();
         attention.check(&out);
     }

@@ -28,12 +28,12 @@ pub(crate) fn assert_close(actual: f32, expected: f64, tolerance: f64, what: imp
     );
 }
 
-/// Calls a kernel with these arguments and a block context behind them, which it does not look at.
+/// Calls a kernel with these arguments, followed by a block context that it does not look at.
 pub(crate) fn call(name: &str, args: &[u64]) {
     call_with(name, args, u64::MAX);
 }
 
-/// Calls a kernel with these arguments and this block context behind them.
+/// Calls a kernel with these arguments, followed by this block context.
 pub(crate) fn call_with(name: &str, args: &[u64], context: u64) {
     let kernel = pto_aicore_kernels::by_name(name).expect("a library kernel");
     assert_eq!(args.len(), kernel.args.len(), "{name}");
@@ -44,9 +44,9 @@ pub(crate) fn call_with(name: &str, args: &[u64], context: u64) {
 }
 
 /// xorshift64*: not the generator of the code under test.
-pub(crate) struct Random(u64);
+pub(crate) struct XorShift64(u64);
 
-impl Random {
+impl XorShift64 {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(2).wrapping_add(1))
     }
@@ -73,14 +73,14 @@ pub(crate) fn round(value: f64) -> f32 {
 
 /// A strided matrix in memory of its own, with guards before, after and between the rows.
 #[derive(Clone)]
-pub(crate) struct Operand {
+pub(crate) struct GuardedMatrix {
     memory: Vec<f32>,
     pub(crate) rows: usize,
     pub(crate) cols: usize,
     pub(crate) ld: usize,
 }
 
-impl Operand {
+impl GuardedMatrix {
     /// `f(row, col)` everywhere; `gap` guard elements between rows.
     pub(crate) fn new(
         (rows, cols): (usize, usize),
@@ -97,7 +97,12 @@ impl Operand {
         operand
     }
 
-    pub(crate) fn random(shape: (usize, usize), gap: usize, limit: f64, rng: &mut Random) -> Self {
+    pub(crate) fn random(
+        shape: (usize, usize),
+        gap: usize,
+        limit: f64,
+        rng: &mut XorShift64,
+    ) -> Self {
         Self::new(shape, gap, |_, _| rng.within(limit))
     }
 

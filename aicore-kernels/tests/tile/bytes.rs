@@ -4,11 +4,11 @@
 use pto_aicore_kernels::tile::bytes::{self, Header};
 use pto_aicore_kernels::tile::op::Moves;
 use pto_aicore_kernels::tile::{
-    Binary, Call, Compare, DType, Direction, Kernel, Machine, Op, Param, ParamKind, Reduce,
-    Rejected, Spread, TileType, Unary, View,
+    Binary, Call, Compare, DType, Direction, Interpreter, Kernel, Op, Param, ParamKind, Reduce,
+    Rejected, Spread, TileType, TileView, Unary,
 };
 
-use crate::number::Random;
+use crate::number::SplitMix64;
 use crate::rig::{Memory, V, name, tensor};
 
 /// The bytes of a kernel, without a check.
@@ -30,17 +30,17 @@ fn encode(params: &[Param], ops: &[Op]) -> Vec<u8> {
 }
 
 /// An instruction of any kind, with operands among the first values.
-fn random_op(random: &mut Random, values: usize) -> Op {
-    let dtype = |random: &mut Random| DType::ALL[random.below(12)];
+fn random_op(random: &mut SplitMix64, values: usize) -> Op {
+    let dtype = |random: &mut SplitMix64| DType::ALL[random.below(12)];
     // Now and then one that is not there.
-    let value = |random: &mut Random| {
+    let value = |random: &mut SplitMix64| {
         let beyond = usize::from(random.below(30) == 0);
         V(random.below(values.max(1) + beyond) as u16)
     };
     let (x, a, b) = (value(random), value(random), value(random));
-    let extent = |random: &mut Random| [1, 2, 3, 4, 8, 32][random.below(6)];
+    let extent = |random: &mut SplitMix64| [1, 2, 3, 4, 8, 32][random.below(6)];
     let spread = Spread::ALL[random.below(5)];
-    let maybe = |random: &mut Random| (random.below(3) == 0).then_some(x);
+    let maybe = |random: &mut SplitMix64| (random.below(3) == 0).then_some(x);
     match random.below(20) {
         0 => Op::Load {
             param: random.below(5) as u8,
@@ -74,7 +74,7 @@ fn random_op(random: &mut Random, values: usize) -> Op {
     }
 }
 
-fn random_params(random: &mut Random) -> Vec<Param> {
+fn random_params(random: &mut SplitMix64) -> Vec<Param> {
     let mut params = Vec::new();
     for number in 0..4 {
         let dtype = DType::ALL[random.below(12)];
@@ -91,7 +91,7 @@ fn random_params(random: &mut Random) -> Vec<Param> {
 }
 
 /// Grows a kernel of valid instructions.
-fn random_kernel(random: &mut Random) -> (Vec<Param>, Vec<Op>) {
+fn random_kernel(random: &mut SplitMix64) -> (Vec<Param>, Vec<Op>) {
     let params = random_params(random);
     let (mut ops, mut values) = (Vec::new(), 0);
     for _ in 0..400 {
@@ -108,8 +108,8 @@ fn random_kernel(random: &mut Random) -> (Vec<Param>, Vec<Op>) {
     (params, ops)
 }
 
-/// Runs a kernel on views at random places of small tensors whose surroundings are watched.
-fn run_somewhere(kernel: &Kernel, random: &mut Random) -> bool {
+/// Runs a kernel on views at random offsets of small tensors whose surroundings are watched.
+fn run_somewhere(kernel: &Kernel, random: &mut SplitMix64) -> bool {
     const GUARD: usize = 64;
     let tiles: Vec<TileType> =
         kernel.params().iter().filter_map(|param| param.tensor().map(|(_, tile)| tile)).collect();
@@ -121,7 +121,7 @@ fn run_somewhere(kernel: &Kernel, random: &mut Random) -> bool {
         })
         .collect();
     let before = memories.clone();
-    let views: Vec<View> = memories
+    let views: Vec<TileView> = memories
         .iter_mut()
         .zip(&tiles)
         .map(|(memory, tile)| {
@@ -139,14 +139,14 @@ fn run_somewhere(kernel: &Kernel, random: &mut Random) -> bool {
                 random.below(usize::from(tile.cols) + 1) as u16,
             ];
             let counted = if random.below(2) == 0 { [tile.rows, tile.cols] } else { counted };
-            View::new(inside, first, [i64::from(tile.cols), 1], counted)
+            TileView::new(inside, first, [i64::from(tile.cols), 1], counted)
         })
         .collect();
     let scalars: Vec<u64> =
         (0..kernel.params().len() - tiles.len()).map(|_| random.bits() >> 56).collect();
     let call = Call { tensors: &views, scalars: &scalars };
     let mut scratch = vec![0; kernel.scratch_words()];
-    let result = Machine::new().run(kernel, &call, &mut scratch);
+    let result = Interpreter::new().run(kernel, &call, &mut scratch);
     if let Err(fault) = &result {
         assert!(!fault.to_string().contains("acceptance"), "{fault}");
     }
@@ -162,7 +162,7 @@ fn run_somewhere(kernel: &Kernel, random: &mut Random) -> bool {
 #[test]
 fn what_is_written_is_read_again() {
     for seed in 0..300 {
-        let (params, ops) = random_kernel(&mut Random(seed));
+        let (params, ops) = random_kernel(&mut SplitMix64(seed));
         if ops.is_empty() {
             continue;
         }
@@ -176,7 +176,7 @@ fn what_is_written_is_read_again() {
 fn valid_kernels_run_or_fault_within_bounds() {
     let (mut done, mut faulted) = (0, 0);
     for seed in 0..1500 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let (params, ops) = random_kernel(&mut random);
         let Ok(kernel) = Kernel::check(name("random"), &params, &ops) else { continue };
         if run_somewhere(&kernel, &mut random) { done += 1 } else { faulted += 1 }
@@ -188,7 +188,7 @@ fn valid_kernels_run_or_fault_within_bounds() {
 fn changed_bytes_are_refused_or_run_within_bounds() {
     let (mut accepted, mut rejected) = (0, 0);
     for seed in 0..6000 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let (params, ops) = random_kernel(&mut random);
         if ops.is_empty() {
             continue;
@@ -218,7 +218,7 @@ fn changed_bytes_are_refused_or_run_within_bounds() {
 #[test]
 fn random_bytes_are_no_kernel() {
     for seed in 0..20_000 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let mut bytes: Vec<u8> = (0..random.below(400)).map(|_| random.bits() as u8).collect();
         if bytes.len() >= 64 && random.below(2) == 0 {
             bytes[..4].copy_from_slice(b"PTOT");
@@ -230,7 +230,7 @@ fn random_bytes_are_no_kernel() {
 
 #[test]
 fn each_field_of_the_header_has_its_error() {
-    let (params, ops) = random_kernel(&mut Random(3));
+    let (params, ops) = random_kernel(&mut SplitMix64(3));
     let good = encode(&params, &ops);
     let with = |at: usize, value: u8| {
         let mut bytes = good.clone();

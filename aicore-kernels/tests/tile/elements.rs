@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use pto_aicore_kernels::tile::element::Element;
 use pto_aicore_kernels::tile::{DType, Op, TileType};
 
-use crate::number::{Float, Integer, Random, bits, is_same, read, write};
+use crate::number::{Float, Integer, SplitMix64, bits, is_same, read, write};
 use crate::rig::{Small, V};
 
 #[test]
@@ -24,7 +24,7 @@ fn every_half_becomes_the_same_single() {
 
 #[test]
 fn singles_round_to_the_nearest_half() {
-    let mut random = Random(7);
+    let mut random = SplitMix64(7);
     // Every neighbourhood of every half, and anything.
     let near = (0..=u16::MAX).flat_map(|bits| {
         let exact = f16::from_bits(bits).to_f32().to_bits();
@@ -45,7 +45,7 @@ fn singles_round_to_the_nearest_half() {
 
 #[test]
 fn doubles_are_rounded_once() {
-    let mut random = Random(8);
+    let mut random = SplitMix64(8);
     for _ in 0..300_000 {
         let half = f16::from_bits(random.bits() as u16).to_f64();
         let nudge = f64::from_bits((half * 1.0005).to_bits() ^ (random.bits() & 0xF));
@@ -85,7 +85,7 @@ fn converts(from: DType, to: DType, x: &[u8]) {
 
 #[test]
 fn every_type_becomes_every_type() {
-    let mut random = Random(9);
+    let mut random = SplitMix64(9);
     for from in DType::ALL {
         for to in DType::ALL {
             converts(from, to, &random.elements(from, 1_000));
@@ -103,9 +103,9 @@ fn every_element_of_sixteen_bits_becomes_every_type() {
     }
 }
 
-/// Sums of powers of two with neighbours: where a type has no more bits, these are halves of its last place, and just beside them.
+/// Sums of powers of two with neighbours: where a type has no more bits, these are halves of its last place, and next to them.
 #[test]
-fn numbers_beside_the_middle_of_two_floats_are_rounded_once() {
+fn numbers_near_the_middle_of_two_floats_are_rounded_once() {
     let sums = |a: u32| (0..=a).map(move |b| (1_i128 << a) + (1 << b));
     let near = (0..64).flat_map(sums).flat_map(|sum| [sum - 1, sum, sum + 1]);
     let signed: Vec<i128> = near.flat_map(|sum| [sum, -sum]).collect();

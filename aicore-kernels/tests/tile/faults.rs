@@ -1,8 +1,8 @@
 //! Faults of a run: what leaves a tensor, divides by zero, or is called with the wrong things.
 
 use pto_aicore_kernels::tile::{
-    Binary, Call, Cause, DType, Direction, Kernel, Machine, Name, Op, Param, ParamKind, Spread,
-    TileType, View,
+    Binary, Call, DType, Direction, FaultCause, Interpreter, Kernel, Name, Op, Param, ParamKind,
+    Spread, TileType, TileView,
 };
 
 use crate::rig::{Memory, V, load, name, store, tensor};
@@ -14,13 +14,15 @@ fn copies() -> Kernel {
 }
 
 /// Runs the copy from a view of 32 elements to a whole tensor.
-fn from(first: i64, strides: [i64; 2], counted: [u16; 2]) -> Result<u64, (String, Cause)> {
+fn from(first: i64, strides: [i64; 2], counted: [u16; 2]) -> Result<u64, (String, FaultCause)> {
     let (mut x, mut y) = (Memory::new(&[0; 128]), Memory::new(&[0; 128]));
     let kernel = copies();
-    let views =
-        [View::new(x.cells(), first, strides, counted), View::new(y.cells(), 0, [8, 1], counted)];
+    let views = [
+        TileView::new(x.cells(), first, strides, counted),
+        TileView::new(y.cells(), 0, [8, 1], counted),
+    ];
     let call = Call { tensors: &views, scalars: &[] };
-    let result = Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]);
+    let result = Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]);
     result.map_err(|fault| (fault.to_string(), fault.cause))
 }
 
@@ -28,7 +30,7 @@ fn from(first: i64, strides: [i64; 2], counted: [u16; 2]) -> Result<u64, (String
 fn a_tile_that_leaves_its_tensor_names_kernel_operand_and_index() {
     assert_eq!(from(0, [8, 1], [4, 8]), Ok(64));
     let (text, cause) = from(1, [8, 1], [4, 8]).unwrap_err();
-    assert_eq!(cause, Cause::OutOfTensor { at: [3, 7], element: 32, elements: 32 });
+    assert_eq!(cause, FaultCause::OutOfTensor { at: [3, 7], element: 32, elements: 32 });
     assert_eq!(
         text,
         "Kernel copies, instruction 0 (load), operand x: the tile leaves its tensor at row 3, column 7: that is \
@@ -48,7 +50,7 @@ fn a_tile_that_leaves_its_tensor_names_kernel_operand_and_index() {
             Err((_, cause)) => {
                 assert_eq!(
                     cause,
-                    Cause::OutOfTensor { at, element, elements: 32 },
+                    FaultCause::OutOfTensor { at, element, elements: 32 },
                     "{first} {strides:?}"
                 );
             }
@@ -63,11 +65,12 @@ fn a_tile_that_leaves_its_tensor_names_kernel_operand_and_index() {
 fn a_store_that_leaves_its_tensor_writes_nothing() {
     let (mut x, mut y) = (Memory::new(&[1; 128]), Memory::new(&[7; 120]));
     let kernel = copies();
-    let views = [View::new(x.cells(), 0, [8, 1], [4, 8]), View::new(y.cells(), 0, [8, 1], [4, 8])];
+    let views =
+        [TileView::new(x.cells(), 0, [8, 1], [4, 8]), TileView::new(y.cells(), 0, [8, 1], [4, 8])];
     let call = Call { tensors: &views, scalars: &[] };
     let fault =
-        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
-    assert_eq!(fault.cause, Cause::OutOfTensor { at: [3, 6], element: 30, elements: 30 });
+        Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
+    assert_eq!(fault.cause, FaultCause::OutOfTensor { at: [3, 6], element: 30, elements: 30 });
     assert_eq!((fault.param, fault.instruction), (Some(name("y")), Some(1)));
     assert_eq!(y.bytes(), [7; 120]);
 }
@@ -81,11 +84,12 @@ fn an_integer_is_not_divided_by_zero() {
     let kernel = Kernel::check(name("divides"), &params, &ops).unwrap();
     let mut x = Memory::new(&[9; 12]);
     let mut d = Memory::new(bytemuck::cast_slice(&[1i16, 2, 3, 4, 0, 6]));
-    let views = [View::new(x.cells(), 0, [3, 1], [2, 3]), View::new(d.cells(), 0, [3, 1], [2, 3])];
+    let views =
+        [TileView::new(x.cells(), 0, [3, 1], [2, 3]), TileView::new(d.cells(), 0, [3, 1], [2, 3])];
     let call = Call { tensors: &views, scalars: &[] };
     let fault =
-        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
-    assert_eq!(fault.cause, Cause::DivisionByZero { at: [1, 1], spread: Spread::Same });
+        Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap_err();
+    assert_eq!(fault.cause, FaultCause::DivisionByZero { at: [1, 1], spread: Spread::Same });
     assert_eq!(
         fault.to_string(),
         "Kernel divides, instruction 2 (div): the divisor is zero at row 1, column 1."
@@ -103,26 +107,29 @@ fn calls_have_what_the_kernel_needs() {
     let mut x = Memory::new(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0]));
     let run =
         |x: &mut Memory, from: usize, counted, scalars: &[u64], tensors: usize, words: usize| {
-            let views = vec![View::new(&x.cells()[from..], 0, [2, 1], counted); tensors];
+            let views = vec![TileView::new(&x.cells()[from..], 0, [2, 1], counted); tensors];
             let call = Call { tensors: &views, scalars };
-            Machine::new().run(&kernel, &call, &mut vec![0; words]).map_err(|fault| fault.cause)
+            Interpreter::new().run(&kernel, &call, &mut vec![0; words]).map_err(|fault| fault.cause)
         };
     let words = kernel.scratch_words();
     let half = u64::from(0.5f32.to_bits());
     assert_eq!(run(&mut x, 0, [2, 2], &[half], 1, words), Ok(12));
     assert_eq!(bytemuck::cast_slice::<u8, f32>(x.bytes()), [1.5, 2.5, 3.5, 4.5, 5.0]);
-    let tensors = |found| Err(Cause::Tensors { needed: 1, found });
+    let tensors = |found| Err(FaultCause::Tensors { needed: 1, found });
     assert_eq!(run(&mut x, 0, [2, 2], &[half], 0, words), tensors(0));
     assert_eq!(run(&mut x, 0, [2, 2], &[half], 2, words), tensors(2));
-    assert_eq!(run(&mut x, 0, [2, 2], &[], 1, words), Err(Cause::Scalars { needed: 1, found: 0 }));
-    let view_too_large = Err(Cause::ViewTooLarge { view: [3, 2], tile: [2, 2] });
+    assert_eq!(
+        run(&mut x, 0, [2, 2], &[], 1, words),
+        Err(FaultCause::Scalars { needed: 1, found: 0 })
+    );
+    let view_too_large = Err(FaultCause::ViewTooLarge { view: [3, 2], tile: [2, 2] });
     assert_eq!(run(&mut x, 0, [3, 2], &[half], 1, words), view_too_large);
-    assert_eq!(run(&mut x, 1, [2, 2], &[half], 1, words), Err(Cause::Misaligned));
-    let scratch = Err(Cause::Scratch { needed: words, found: words - 1 });
+    assert_eq!(run(&mut x, 1, [2, 2], &[half], 1, words), Err(FaultCause::Misaligned));
+    let scratch = Err(FaultCause::Scratch { needed: words, found: words - 1 });
     assert_eq!(run(&mut x, 0, [2, 2], &[half], 1, words - 1), scratch);
 }
 
-/// A tile whose columns stand side by side is the tensor turned over, whatever part of it counts.
+/// A tile whose columns are contiguous is the tensor transposed, whatever part of it counts.
 #[test]
 fn a_tile_may_be_seen_by_columns() {
     let (rows, cols) = (21, 19);
@@ -134,10 +141,10 @@ fn a_tile_may_be_seen_by_columns() {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
     for counted in [[21, 19], [16, 16], [8, 8], [7, 19], [21, 3], [1, 19], [21, 1], [9, 17]] {
         let (mut x, mut y) = (Memory::new(&bytes), Memory::new(&[0; 21 * 19 * 4]));
-        let by_column = View::new(x.cells(), 2, [1, 32], counted);
-        let views = [by_column, View::new(y.cells(), 0, [19, 1], counted)];
+        let by_column = TileView::new(x.cells(), 2, [1, 32], counted);
+        let views = [by_column, TileView::new(y.cells(), 0, [19, 1], counted)];
         let call = Call { tensors: &views, scalars: &[] };
-        Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
+        Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
         let found: Vec<u32> =
             y.bytes().as_chunks::<4>().0.iter().map(|x| u32::from_le_bytes(*x)).collect();
         for (at, found) in (0_u32..).zip(found) {

@@ -2,7 +2,7 @@
 
 use pto_aicore_kernels::tile::{DType, Mistake, Op, Rejected, TileType, Unary};
 
-use crate::number::{Float, Integer, Number, Random, is_same, read, ulps, write};
+use crate::number::{Float, Integer, Number, SplitMix64, is_same, read, ulps, write};
 use crate::rig::{Small, V};
 
 /// The value in double precision by the standard library.
@@ -77,7 +77,7 @@ fn is_defined(function: Unary, dtype: DType) -> bool {
 
 #[test]
 fn every_function_of_every_type() {
-    let mut random = Random(11);
+    let mut random = SplitMix64(11);
     for function in Unary::ALL.iter().copied() {
         for dtype in DType::ALL {
             let tile = TileType::tile(dtype, 9, 67);

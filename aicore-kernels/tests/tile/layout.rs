@@ -1,20 +1,20 @@
 //! Columns taken apart and put together, broadcasts, selections, constants, masks, offsets.
 
 use pto_aicore_kernels::tile::{
-    Call, Compare, DType, Direction, Kernel, Machine, Op, Spread, TileType, View,
+    Call, Compare, DType, Direction, Interpreter, Kernel, Op, Spread, TileType, TileView,
 };
 
-use crate::number::Random;
+use crate::number::SplitMix64;
 use crate::rig::{Memory, Small, V, load, name, store, tensor};
 
-/// The elements of a tile of any type, by place.
-fn pick(bytes: &[u8], dtype: DType, places: impl Iterator<Item = usize>) -> Vec<u8> {
-    places.flat_map(|at| bytes[at * dtype.bytes()..][..dtype.bytes()].to_vec()).collect()
+/// The elements of a tile of any type, by index.
+fn pick(bytes: &[u8], dtype: DType, indices: impl Iterator<Item = usize>) -> Vec<u8> {
+    indices.flat_map(|at| bytes[at * dtype.bytes()..][..dtype.bytes()].to_vec()).collect()
 }
 
 #[test]
 fn slices_and_interleaving_of_every_type() {
-    let mut random = Random(61);
+    let mut random = SplitMix64(61);
     for dtype in DType::ALL {
         let input = TileType::tile(dtype, 5, 12);
         let half = TileType::tile(dtype, 5, 6);
@@ -41,7 +41,7 @@ fn slices_and_interleaving_of_every_type() {
 
 #[test]
 fn broadcasts_of_every_type() {
-    let mut random = Random(62);
+    let mut random = SplitMix64(62);
     for dtype in DType::ALL {
         for (rows, cols) in [(1u16, 6u16), (4, 1), (1, 1), (4, 6)] {
             let (input, output) = (TileType::tile(dtype, rows, cols), TileType::tile(dtype, 4, 6));
@@ -49,15 +49,15 @@ fn broadcasts_of_every_type() {
             let ops = vec![Op::Broadcast { x: V(0), shape: [4, 6] }];
             let (out, _) = Small { inputs: vec![input], output, ops }.run(std::slice::from_ref(&x));
             let (rows, cols) = (usize::from(rows), usize::from(cols));
-            let places = (0..24).map(|at| (at / 6 % rows) * cols + at % 6 % cols);
-            assert_eq!(out.bytes(), pick(&x, dtype, places), "{dtype} {rows}x{cols}");
+            let indices = (0..24).map(|at| (at / 6 % rows) * cols + at % 6 % cols);
+            assert_eq!(out.bytes(), pick(&x, dtype, indices), "{dtype} {rows}x{cols}");
         }
     }
 }
 
 #[test]
 fn selections_copy_from_one_of_two() {
-    let mut random = Random(63);
+    let mut random = SplitMix64(63);
     for dtype in DType::ALL {
         let tile = TileType::tile(dtype, 3, 11);
         let (a, b) = (random.elements(dtype, 33), random.elements(dtype, 33));
@@ -109,13 +109,13 @@ fn masks_and_offsets() {
     let mut mask = Memory::new(&[1, 0, 2, 0, 0, 0]);
     let mut y = Memory::new(bytemuck::cast_slice(&[-1.0f32; 8]));
     let views = [
-        View::new(x.cells(), 0, [4, 1], [2, 3]),
-        View::new(mask.cells(), 0, [3, 1], [2, 3]),
-        View::new(y.cells(), 0, [4, 1], [2, 3]),
+        TileView::new(x.cells(), 0, [4, 1], [2, 3]),
+        TileView::new(mask.cells(), 0, [3, 1], [2, 3]),
+        TileView::new(y.cells(), 0, [4, 1], [2, 3]),
     ];
     let call = Call { tensors: &views, scalars: &[] };
-    // The third row of `x` and the last places of `y` are outside or masked: never touched.
-    Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
+    // The third row of `x` and the last elements of `y` are outside or masked: never touched.
+    Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
     let expected = [-1.0f32, 5.0, -1.0, 7.0, -1.0, -1.0, -1.0, -1.0];
     assert_eq!(bytemuck::cast_slice::<u8, f32>(y.bytes()), expected);
 }
@@ -136,8 +136,8 @@ fn cycles_are_added_by_scalars() {
     ];
     let kernel = Kernel::check(name("waits"), &params, &ops).unwrap();
     let mut x = Memory::new(&[1, 0, 0, 0]);
-    let views = [View::new(x.cells(), 0, [1, 1], [1, 1])];
+    let views = [TileView::new(x.cells(), 0, [1, 1], [1, 1])];
     let call = Call { tensors: &views, scalars: &[] };
-    let cycles = Machine::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]);
+    let cycles = Interpreter::new().run(&kernel, &call, &mut vec![0; kernel.scratch_words()]);
     assert_eq!(cycles, Ok(1002));
 }

@@ -2,13 +2,13 @@
 
 use pto_aicore_kernels::tile::{DType, math};
 
-use crate::number::{Random, ulps};
+use crate::number::{SplitMix64, ulps};
 
 type Function = fn(f64) -> f64;
 
 /// The largest error over arguments in a range, some of them on a logarithmic scale.
 fn worst(ours: fn(f64) -> f64, theirs: fn(f64) -> f64, low: f64, high: f64) -> f64 {
-    let mut random = Random(21);
+    let mut random = SplitMix64(21);
     let mut worst: f64 = 0.0;
     for _ in 0..200_000 {
         let linear = low + (high - low) * (random.unit() * 0.5 + 0.5);

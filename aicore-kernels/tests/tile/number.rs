@@ -172,9 +172,9 @@ pub(crate) fn ulps(dtype: DType, found: f64, exact: f64) -> f64 {
 }
 
 /// A generator of numbers that repeats with its seed.
-pub(crate) struct Random(pub(crate) u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Random {
+impl SplitMix64 {
     pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;

@@ -1,7 +1,7 @@
 //! Partial tiles: what does not count is never read, written or counted.
 
 use pto_aicore_kernels::tile::op::Moves;
-use pto_aicore_kernels::tile::{Binary, Cause, DType, Op, Reduce, Spread, TileType, Unary};
+use pto_aicore_kernels::tile::{Binary, DType, FaultCause, Op, Reduce, Spread, TileType, Unary};
 
 use crate::rig::{Small, V};
 
@@ -92,9 +92,9 @@ fn a_product_of_remainders() {
         }
     }
     let refused = small.run_partial(&inputs, &[[5, 3], [4, 6], [5, 6]]).unwrap_err();
-    assert_eq!(refused.cause, Cause::Remainders { a: [5, 3], b: [4, 6] });
+    assert_eq!(refused.cause, FaultCause::Remainders { a: [5, 3], b: [4, 6] });
     let refused = small.run_partial(&inputs, &[[5, 3], [3, 6], [6, 6]]).unwrap_err();
-    assert_eq!(refused.cause, Cause::StoreTooSmall { source: [5, 6], view: [6, 6] });
+    assert_eq!(refused.cause, FaultCause::StoreTooSmall { source: [5, 6], view: [6, 6] });
 }
 
 #[test]
@@ -152,5 +152,5 @@ fn a_mask_counts_as_much_as_its_view() {
     let (out, _) = small.run_partial(&inputs, &[[2, 3], [2, 4], [2, 3]]).unwrap();
     assert_eq!(out.bytes(), [5, 0, 5, 0xA5, 0, 5, 0, 0xA5]);
     let refused = small.run_partial(&inputs, &[[2, 4], [2, 3], [2, 4]]).unwrap_err();
-    assert_eq!(refused.cause, Cause::Remainders { a: [2, 4], b: [2, 3] });
+    assert_eq!(refused.cause, FaultCause::Remainders { a: [2, 4], b: [2, 3] });
 }

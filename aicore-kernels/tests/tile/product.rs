@@ -2,12 +2,14 @@
 
 use pto_aicore_kernels::tile::op::Moves;
 use pto_aicore_kernels::tile::view::tensor_of;
-use pto_aicore_kernels::tile::{Call, DType, Direction, Kernel, Machine, Op, TileType, View};
+use pto_aicore_kernels::tile::{
+    Call, DType, Direction, Interpreter, Kernel, Op, TileType, TileView,
+};
 
-use crate::number::{Float, Integer, Number, Random, read, ulps, write};
+use crate::number::{Float, Integer, Number, SplitMix64, read, ulps, write};
 use crate::rig::{Small, V, load, name, store, tensor};
 
-fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
+fn elements(random: &mut SplitMix64, dtype: DType, count: usize) -> Vec<u8> {
     let mut next = || {
         if dtype.is_float() {
             return write(dtype, Float(random.unit() * 3.0));
@@ -17,8 +19,8 @@ fn elements(random: &mut Random, dtype: DType, count: usize) -> Vec<u8> {
     (0..count).flat_map(|_| next()).collect()
 }
 
-fn at(dtype: DType, bytes: &[u8], place: usize) -> Number {
-    read(dtype, &bytes[place * dtype.bytes()..][..dtype.bytes()])
+fn at(dtype: DType, bytes: &[u8], index: usize) -> Number {
+    read(dtype, &bytes[index * dtype.bytes()..][..dtype.bytes()])
 }
 
 /// The sum in double precision or in 128 bits, and the sum of the magnitudes.
@@ -42,7 +44,7 @@ fn reference(pairs: &[(Number, Number)], acc: Option<Number>) -> (Number, f64) {
     }
 }
 
-fn check(dtype: DType, [m, k, n]: [u16; 3], has_acc: bool, random: &mut Random) {
+fn check(dtype: DType, [m, k, n]: [u16; 3], has_acc: bool, random: &mut SplitMix64) {
     let (a_tile, b_tile) = (TileType::tile(dtype, m, k), TileType::tile(dtype, k, n));
     let output = TileType::tile(dtype.sum(), m, n);
     let mut inputs = vec![a_tile, b_tile];
@@ -80,7 +82,7 @@ fn check(dtype: DType, [m, k, n]: [u16; 3], has_acc: bool, random: &mut Random) 
 
 #[test]
 fn products_of_every_type_and_shape() {
-    let mut random = Random(51);
+    let mut random = SplitMix64(51);
     for dtype in DType::ALL {
         for shape in [
             [1, 1, 1],
@@ -101,7 +103,7 @@ fn products_of_every_type_and_shape() {
 
 #[test]
 fn random_shapes() {
-    let mut random = Random(52);
+    let mut random = SplitMix64(52);
     for _ in 0..150 {
         let mut extent = || u16::try_from(1 + random.below(40)).unwrap();
         let shape = [extent(), extent(), extent()];
@@ -113,7 +115,7 @@ fn random_shapes() {
 /// The product of a tile of `rows` x `depth` and a tile of `depth` x 40, whose rows are `pitch` apart; with `overwrites`, the right tensor is overwritten between
 /// its load and the product.
 fn product_of_tensors(
-    machine: Machine,
+    machine: Interpreter,
     [rows, depth]: [u16; 2],
     pitch: usize,
     overwrites: bool,
@@ -141,9 +143,9 @@ fn product_of_tensors(
     }
     let mut c = vec![0.0f32; sums_len];
     let views = [
-        View::new(tensor_of(&mut a), 0, [depth.into(), 1], [rows, depth]),
-        View::new(tensor_of(&mut b), 0, [i64::try_from(pitch).unwrap(), 1], [depth, 40]),
-        View::new(tensor_of(&mut c), 0, [40, 1], [rows, 40]),
+        TileView::new(tensor_of(&mut a), 0, [depth.into(), 1], [rows, depth]),
+        TileView::new(tensor_of(&mut b), 0, [i64::try_from(pitch).unwrap(), 1], [depth, 40]),
+        TileView::new(tensor_of(&mut c), 0, [40, 1], [rows, 40]),
     ];
     let call = Call { tensors: &views, scalars: &[] };
     machine.run(&kernel, &call, &mut vec![0; kernel.scratch_words()]).unwrap();
@@ -153,12 +155,12 @@ fn product_of_tensors(
 
 #[test]
 fn a_product_has_the_values_that_were_loaded() {
-    let target = Machine::all().next().unwrap();
+    let target = Interpreter::all().next().unwrap();
     // Some are deeper than what one piece of a product has, and deep enough to be read however far their rows are apart.
     for shape in [[4, 16], [3, 33], [8, 64], [6, 150], [9, 150], [1, 290]] {
         let expected = product_of_tensors(target, shape, 40, false);
         assert!(expected.iter().all(|sum| *sum != 0.0 && sum.is_finite()));
-        for machine in Machine::all() {
+        for machine in Interpreter::all() {
             for pitch in [40, 41, 64] {
                 for overwrites in [false, true] {
                     let found = product_of_tensors(machine, shape, pitch, overwrites);

@@ -2,7 +2,7 @@
 
 use pto_aicore_kernels::tile::{DType, Op, Reduce, TileType};
 
-use crate::number::{Float, Integer, Number, Random, read, ulps, write};
+use crate::number::{Float, Integer, Number, SplitMix64, read, ulps, write};
 use crate::rig::{Small, V};
 
 const ROWS: usize = 7;
@@ -55,7 +55,7 @@ fn reference(function: Reduce, line: &[Number]) -> (Number, f64) {
 
 #[test]
 fn every_reduction_of_every_type() {
-    let mut random = Random(41);
+    let mut random = SplitMix64(41);
     for dtype in DType::ALL {
         for function in Reduce::ALL.iter().copied() {
             for cols in COLS {
@@ -65,7 +65,7 @@ fn every_reduction_of_every_type() {
     }
 }
 
-fn reduces(random: &mut Random, dtype: DType, function: Reduce, cols: usize) {
+fn reduces(random: &mut SplitMix64, dtype: DType, function: Reduce, cols: usize) {
     let input = TileType::tile(dtype, 7, u16::try_from(cols).unwrap());
     let output = result_type(function, dtype, cols);
     let ops = vec![Op::Reduce { function, x: V(0) }];
@@ -77,20 +77,20 @@ fn reduces(random: &mut Random, dtype: DType, function: Reduce, cols: usize) {
     assert_eq!(cycles, (ROWS * cols) as u64 + steps * results, "{}", function.name());
     let at =
         |r: usize, c: usize| read(dtype, &x[(r * cols + c) * dtype.bytes()..][..dtype.bytes()]);
-    for place in 0..output.elements() {
+    for index in 0..output.elements() {
         let line: Vec<Number> = if is_by_rows(function) {
-            (0..cols).map(|c| at(place, c)).collect()
+            (0..cols).map(|c| at(index, c)).collect()
         } else {
-            (0..ROWS).map(|r| at(r, place)).collect()
+            (0..ROWS).map(|r| at(r, index)).collect()
         };
         let (expected, size) = reference(function, &line);
-        let found = out.element(output.dtype, place);
+        let found = out.element(output.dtype, index);
         assert_close(output.dtype, found, expected, size, function.name());
     }
 }
 
 /// A number whose sums do not overflow, or NaN now and then.
-fn moderate(random: &mut Random, dtype: DType) -> Vec<u8> {
+fn moderate(random: &mut SplitMix64, dtype: DType) -> Vec<u8> {
     if dtype.is_float() {
         let value = if random.below(200) == 0 { f64::NAN } else { random.unit() * 100.0 };
         return write(dtype, Float(value));
@@ -129,7 +129,7 @@ fn extremes(dtype: DType) -> [Number; 3] {
 
 #[test]
 fn the_mean_of_large_elements_does_not_overflow() {
-    // Which of the extremes a row has: all of one, and one or two beside others.
+    // Which of the extremes a row has: all of one, and one or two among others.
     let rows: [fn(usize) -> usize; 7] = [
         |_| 0,
         |_| 1,
@@ -197,7 +197,7 @@ fn the_mean_with_an_infinite_element_is_infinite_and_of_two_signs_nan() {
 fn thirty_two_scores_are_sorted() {
     let (scores, indices) = (TileType::tile(DType::F32, 1, 32), TileType::tile(DType::U32, 1, 32));
     for k in 1..=32u16 {
-        let mut random = Random(u64::from(k));
+        let mut random = SplitMix64(u64::from(k));
         let ops = vec![
             Op::Iota { dtype: DType::U32, cols: 32 },
             Op::Sort32 { scores: V(0), indices: V(1) },

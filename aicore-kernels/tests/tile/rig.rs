@@ -2,8 +2,8 @@
 
 use pto_aicore_kernels::tile::view::tensor_of;
 use pto_aicore_kernels::tile::{
-    Call, DType, Direction, Kernel, Machine, Name, Op, Param, ParamKind, Rejected, TileFault,
-    TileType, ValueId, View,
+    Call, DType, Direction, Interpreter, Kernel, Name, Op, Param, ParamKind, Rejected, TileFault,
+    TileType, TileView, ValueId,
 };
 
 pub(crate) const V: fn(u16) -> ValueId = ValueId;
@@ -46,7 +46,7 @@ impl Memory {
         &tensor_of(&mut self.words)[..self.bytes]
     }
 
-    /// The element at a place.
+    /// The element at an index.
     pub(crate) fn element(&self, dtype: DType, at: usize) -> &[u8] {
         &self.bytes()[at * dtype.bytes()..][..dtype.bytes()]
     }
@@ -87,19 +87,19 @@ impl Small {
         let mut memories: Vec<Memory> =
             inputs.iter().chain([&output]).map(|bytes| Memory::new(bytes)).collect();
         let tiles = self.inputs.iter().chain([&self.output]);
-        let views: Vec<View> = memories
+        let views: Vec<TileView> = memories
             .iter_mut()
             .zip(tiles.zip(counted))
             .map(|(memory, (tile, counted))| {
-                View::new(memory.cells(), 0, [i64::from(tile.cols), 1], *counted)
+                TileView::new(memory.cells(), 0, [i64::from(tile.cols), 1], *counted)
             })
             .collect();
         let call = Call { tensors: &views, scalars: &[] };
         let mut scratch = vec![0x5A5A_5A5A_5A5A_5A5A; kernel.scratch_words()];
-        let wide = Machine::new().run(&kernel, &call, &mut scratch);
+        let wide = Interpreter::new().run(&kernel, &call, &mut scratch);
         let cycles = wide.map_err(Box::new)?;
         let first = memories.last().unwrap().clone();
-        for machine in Machine::all() {
+        for machine in Interpreter::all() {
             let found = self.again(machine, &kernel, inputs, counted);
             assert_eq!(found, first.bytes(), "{machine:?}");
         }
@@ -109,7 +109,7 @@ impl Small {
     /// What a machine makes of it, with dirty scratch memory of another kind.
     fn again(
         &self,
-        machine: Machine,
+        machine: Interpreter,
         kernel: &Kernel,
         inputs: &[Vec<u8>],
         counted: &[[u16; 2]],
@@ -118,11 +118,11 @@ impl Small {
         let mut memories: Vec<Memory> =
             inputs.iter().chain([&output]).map(|bytes| Memory::new(bytes)).collect();
         let tiles = self.inputs.iter().chain([&self.output]);
-        let views: Vec<View> = memories
+        let views: Vec<TileView> = memories
             .iter_mut()
             .zip(tiles.zip(counted))
             .map(|(memory, (tile, counted))| {
-                View::new(memory.cells(), 0, [i64::from(tile.cols), 1], *counted)
+                TileView::new(memory.cells(), 0, [i64::from(tile.cols), 1], *counted)
             })
             .collect();
         let mut scratch = vec![0; kernel.scratch_words()];

@@ -10,7 +10,7 @@ use std::ffi::c_void;
 
 use pto_host::KernelFn;
 use pto_host::workload::run_body;
-use pto_workload::tile::{Call, Cause, Kernel, ParamKind};
+use pto_workload::tile::{Call, FaultCause, Kernel, ParamKind};
 use pyo3::pyfunction;
 
 /// `KernelTaskDesc` of the shim header.
@@ -58,7 +58,7 @@ fn described(
     call: &Call<'_>,
     axes: u64,
     (body, counter): (Body, Counter),
-) -> Result<u64, Cause> {
+) -> Result<u64, FaultCause> {
     let tensors = kernel.params().iter().filter_map(|param| match param.kind {
         ParamKind::Tensor { tile, .. } => Some(tile.dtype),
         ParamKind::Scalar(_) => None,

@@ -3,7 +3,7 @@
 //! The tile of every argument is in its tensor when the body is called; what the body does after that is its own affair.
 
 use crate::kernel::TileKernel;
-use pto_aicore_kernels::tile::{ParamKind, View as TileView};
+use pto_aicore_kernels::tile::{ParamKind, TileView};
 
 use super::place::Place;
 use super::report::RunError;

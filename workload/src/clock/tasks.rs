@@ -2,7 +2,7 @@
 
 use crate::tree::{Argument, Dispatch, Index, Node, SLOTS, Task, View, Workload};
 use pto_aicore_kernels::tile::element::{Element, bits_of};
-use pto_aicore_kernels::tile::{Call, DType, Machine, ParamKind, TileType, View as TileView};
+use pto_aicore_kernels::tile::{Call, DType, Interpreter, ParamKind, TileType, TileView};
 
 use super::bindings::{Bindings, Bound};
 use super::eval::Inputs;
@@ -26,7 +26,7 @@ pub(super) struct Runner<'a> {
     workload: &'a Workload,
     inputs: Inputs<'a>,
     tensors: Vec<Bound<'a>>,
-    machine: Machine,
+    machine: Interpreter,
     scratch: Vec<u64>,
     observer: &'a mut dyn FnMut(TaskTime),
     tasks: u64,
@@ -46,7 +46,7 @@ impl<'a> Runner<'a> {
             workload,
             inputs: Inputs { bindings, slots: [0; SLOTS] },
             tensors: bindings.bound(workload)?,
-            machine: Machine::new(),
+            machine: Interpreter::new(),
             scratch: vec![0; words.unwrap_or(0)],
             observer,
             tasks: 0,

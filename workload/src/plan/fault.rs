@@ -4,7 +4,7 @@ use pto_abi::Fault;
 use pto_abi::numbers::Counted;
 use pto_graph::plan::epitaph;
 
-use pto_aicore_kernels::tile::{Cause, TileFault};
+use pto_aicore_kernels::tile::{FaultCause, TileFault};
 
 use super::compiled::Compiled;
 
@@ -76,7 +76,8 @@ impl Compiled {
         let place = word(epitaph::KERNEL);
         let index = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         let said = [0, 1, 2, 3, 4].map(|at| word(epitaph::CAUSE_WORDS + at));
-        let cause = Cause::from_words((word(epitaph::CAUSE), said)).unwrap_or(Cause::Broken);
+        let cause =
+            FaultCause::from_words((word(epitaph::CAUSE), said)).unwrap_or(FaultCause::Broken);
         let kernel = self.kernels.get(index(place & 0xFFFF_FFFF))?;
         let instruction = u16::try_from(place >> 32 & 0xFFFF).ok()?.checked_sub(1);
         let op = instruction.and_then(|number| kernel.ops().nth(number.into()));

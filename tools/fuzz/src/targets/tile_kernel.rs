@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use pto_host::workloads::tile::view::tensor_of;
-use pto_host::workloads::tile::{Call, Kernel, Machine, TileType, View};
+use pto_host::workloads::tile::{Call, Interpreter, Kernel, TileType, TileView};
 
 /// Words around the memory of a tensor.
 const GUARD: usize = 8;
@@ -37,20 +37,20 @@ fn run_on(kernel: &Kernel, tiles: &[TileType], missing: usize) {
     let inside = |tile: &TileType| tile.elements().saturating_sub(missing) * tile.dtype.bytes();
     let mut memories: Vec<Vec<u64>> =
         tiles.iter().map(|tile| vec![UNTOUCHED; inside(tile).div_ceil(8) + 2 * GUARD]).collect();
-    let views: Vec<View<'_>> = memories
+    let views: Vec<TileView<'_>> = memories
         .iter_mut()
         .zip(tiles)
         .map(|(memory, tile)| {
             let cells: &[Cell<u8>] = tensor_of(memory);
             let begin = 8 * GUARD;
             let part = cells.get(begin..begin + inside(tile)).unwrap_or(&[]);
-            View::new(part, 0, [i64::from(tile.cols), 1], [tile.rows, tile.cols])
+            TileView::new(part, 0, [i64::from(tile.cols), 1], [tile.rows, tile.cols])
         })
         .collect();
     let scalars = vec![3; kernel.params().len() - tiles.len()];
     let call = Call { tensors: &views, scalars: &scalars };
     let mut scratch = vec![0; kernel.scratch_words()];
-    if let Err(fault) = Machine::new().run(kernel, &call, &mut scratch) {
+    if let Err(fault) = Interpreter::new().run(kernel, &call, &mut scratch) {
         assert!(!fault.to_string().is_empty());
     }
     drop(views);

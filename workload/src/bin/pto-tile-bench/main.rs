@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use pto_workload::tile::view::tensor_of;
-use pto_workload::tile::{Binary, Call, DType, Direction, Machine, Reduce, Unary, View};
+use pto_workload::tile::{Binary, Call, DType, Direction, Interpreter, Reduce, TileView, Unary};
 use pto_workload::{KernelBuilder, KernelError, TileKernel};
 
 use timing::fastest_ns;
@@ -72,9 +72,9 @@ fn kernel(what: What, extent: u64, count: usize) -> Result<TileKernel, KernelErr
 fn run_ns(kernel: &TileKernel, extent: u16) -> f64 {
     let elements = usize::from(extent) * usize::from(extent);
     let mut x: Vec<f32> = (0..elements).map(|at| 0.5 + (at % 97) as f32 / 100.0).collect();
-    let views = [View::new(tensor_of(&mut x), 0, [i64::from(extent), 1], [extent, extent])];
+    let views = [TileView::new(tensor_of(&mut x), 0, [i64::from(extent), 1], [extent, extent])];
     let call = Call { tensors: &views, scalars: &[] };
-    let (machine, mut scratch) = (Machine::new(), vec![0; kernel.code().scratch_words()]);
+    let (machine, mut scratch) = (Interpreter::new(), vec![0; kernel.code().scratch_words()]);
     fastest_ns(|| {
         let cycles = machine.run(kernel.code(), &call, &mut scratch);
         std::hint::black_box(cycles.is_ok());

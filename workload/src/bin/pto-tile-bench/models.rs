@@ -8,7 +8,7 @@ use pto_aicore_kernels::view::{Matrix, Vector, vector};
 use pto_aicore_kernels::{UpdateFlags, layer, matmul};
 use pto_workload::TileKernel;
 use pto_workload::tile::view::tensor_of;
-use pto_workload::tile::{Call, Machine, View};
+use pto_workload::tile::{Call, Interpreter, TileView};
 
 use super::timing::{Pair, paired_ns};
 
@@ -62,7 +62,7 @@ fn matrix(cells: Vector<'_>, [rows, cols, ld]: [usize; 3]) -> Matrix<'_> {
 
 /// The tile machine with its memory.
 struct Tiles {
-    machine: Machine,
+    machine: Interpreter,
     scratch: Vec<u64>,
 }
 
@@ -80,21 +80,21 @@ const fn part(first: usize, ld: usize, extents: [usize; 2]) -> Part {
 
 impl Part {
     /// The view of a tensor's memory.
-    fn of<'a>(&self, memory: &'a [Cell<u8>]) -> View<'a> {
+    fn of<'a>(&self, memory: &'a [Cell<u8>]) -> TileView<'a> {
         let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let extents = self.extents.map(|extent| u16::try_from(extent).unwrap_or(u16::MAX));
-        View::new(memory, number(self.first), self.strides.map(number), extents)
+        TileView::new(memory, number(self.first), self.strides.map(number), extents)
     }
 }
 
 impl Tiles {
     fn run(&mut self, kernel: &TileKernel, operands: &mut [(&mut [f32], Part)]) -> Outcome<()> {
         let views = operands.iter_mut().map(|(memory, part)| part.of(tensor_of(memory)));
-        let views: Vec<View<'_>> = views.collect();
+        let views: Vec<TileView<'_>> = views.collect();
         self.run_views(kernel, &views)
     }
 
-    fn run_views(&mut self, kernel: &TileKernel, views: &[View<'_>]) -> Outcome<()> {
+    fn run_views(&mut self, kernel: &TileKernel, views: &[TileView<'_>]) -> Outcome<()> {
         let needed = kernel.code().scratch_words();
         if self.scratch.len() < needed {
             self.scratch.resize(needed, 0);
@@ -216,7 +216,7 @@ impl Attention {
             running: zeros(),
             out: vec![0.0; rows * dim],
             kernels: [parsed(&first)?, parsed(&next)?, parsed(&last)?],
-            tiles: Tiles { machine: Machine::new(), scratch: Vec::new() },
+            tiles: Tiles { machine: Interpreter::new(), scratch: Vec::new() },
         })
     }
 
@@ -431,7 +431,7 @@ impl Decoder {
             out: vec![0.0; BATCH * HIDDEN],
             attention: Attention::new(sizes)?,
             kernels: LayerKernels::new()?,
-            tiles: Tiles { machine: Machine::new(), scratch: Vec::new() },
+            tiles: Tiles { machine: Interpreter::new(), scratch: Vec::new() },
         })
     }
 

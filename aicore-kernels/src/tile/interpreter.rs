@@ -1,30 +1,30 @@
 //! The tile machine: executes a [`Kernel`], one instruction a tile.
 //!
-//! A run has three kinds of memory: the tensors, through [`View`](super::View)s that check every access; the frame, in which each value has
-//! its place; and working storage of products. The last two are the caller's scratch memory.
+//! A run has three kinds of memory: the tensors, through [`TileView`](super::TileView)s that check every access; the frame, in which each value has
+//! its slot; and working storage of products. The last two are the caller's scratch memory.
 
 use super::call::Call;
-use super::fault::{Cause, TileFault};
+use super::fault::{FaultCause, TileFault};
 use super::kernel::Kernel;
 use super::op::Op;
 use super::param::Param;
-use super::run::Run;
+use super::run::KernelRun;
 use super::step::Step;
 use super::wide::Wide;
 
 /// Executes kernels.
 #[derive(Clone, Copy, Debug)]
-pub struct Machine {
+pub struct Interpreter {
     wide: Wide,
 }
 
-impl Default for Machine {
+impl Default for Interpreter {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Machine {
+impl Interpreter {
     /// A machine that uses what this processor has.
     #[must_use]
     pub fn new() -> Self {
@@ -51,10 +51,10 @@ impl Machine {
         check_call(kernel, call).map_err(before)?;
         let (needed, found) = (kernel.scratch_words(), scratch.len());
         let scratch = scratch.get_mut(..needed);
-        let scratch = scratch.ok_or(Cause::Scratch { needed, found }).map_err(before)?;
+        let scratch = scratch.ok_or(FaultCause::Scratch { needed, found }).map_err(before)?;
         let parts = scratch.split_at_mut_checked(kernel.frame_words());
-        let (frame, work) = parts.ok_or(Cause::Broken).map_err(before)?;
-        let mut run = Run::new(self.wide, (kernel, call), frame, work);
+        let (frame, work) = parts.ok_or(FaultCause::Broken).map_err(before)?;
+        let mut run = KernelRun::new(self.wide, (kernel, call), frame, work);
         for (number, step) in kernel.steps().iter().enumerate() {
             run.step(step).map_err(|cause| fault(kernel, Some((number, step)), cause))?;
         }
@@ -62,7 +62,7 @@ impl Machine {
     }
 }
 
-fn fault(kernel: &Kernel, at: Option<(usize, &Step)>, cause: Cause) -> TileFault {
+fn fault(kernel: &Kernel, at: Option<(usize, &Step)>, cause: FaultCause) -> TileFault {
     let param = match at {
         Some((_, Step { op: Op::Load { param, .. } | Op::Store { param, .. }, .. })) => {
             kernel.params().get(usize::from(*param)).map(|param| param.name)
@@ -75,21 +75,21 @@ fn fault(kernel: &Kernel, at: Option<(usize, &Step)>, cause: Cause) -> TileFault
 }
 
 /// Whether a call has what the kernel needs.
-fn check_call(kernel: &Kernel, call: &Call) -> Result<(), Cause> {
+fn check_call(kernel: &Kernel, call: &Call) -> Result<(), FaultCause> {
     let params = kernel.params();
     let tiles = || params.iter().filter_map(Param::tensor);
     let (needed, found) = (tiles().count(), call.tensors.len());
     if needed != found {
-        return Err(Cause::Tensors { needed, found });
+        return Err(FaultCause::Tensors { needed, found });
     }
     let (needed, found) = (params.len() - needed, call.scalars.len());
     if needed != found {
-        return Err(Cause::Scalars { needed, found });
+        return Err(FaultCause::Scalars { needed, found });
     }
     for ((_, tile), view) in tiles().zip(call.tensors) {
         let ([rows, cols], tile) = (view.extents(), [tile.rows, tile.cols]);
         if rows > tile[0] || cols > tile[1] {
-            return Err(Cause::ViewTooLarge { view: [rows, cols], tile });
+            return Err(FaultCause::ViewTooLarge { view: [rows, cols], tile });
         }
     }
     Ok(())
