@@ -1,6 +1,6 @@
 //! Blocks of a task: the word by which a kernel knows which of them it is.
 
-/// Which part of its task a kernel is: the word behind its arguments.
+/// Which part of its task a kernel is: the word that follows its arguments.
 ///
 /// ```text
 /// bits 23..0   number of the block

@@ -1,5 +1,5 @@
 //! How a firmware image reaches an Ascend device without rights there: the bytes that the host launches once, before
-//! anything else, and the name under which the image then stands on the device.
+//! anything else, and the name of the file that the image then is on the device.
 //!
 //! ```text
 //! host arguments, 304 bytes          device arguments in GM, 160 bytes
@@ -9,7 +9,7 @@
 //!   240  "libaicpu_extend_kernels.so" 136  the tag of the name, ours
 //!   272  ""
 //! ```
-//! The driver stack's own library reads the device arguments up to 119, loads what stands there, and calls its entry for
+//! The driver stack's own library reads the device arguments up to 119, loads the library at that address, and calls its entry for
 //! initialisation with the same arguments. An image of ours is both libraries: it writes itself to [`FOLDER`].
 
 /// Bytes of the host's arguments of the bootstrap.

@@ -1,6 +1,6 @@
 //! The words of a chain: kernels that one core runs one after another in one dispatch.
 //!
-//! A chain is a task whose line names [`CHAIN_KERNEL`] in the place of a kernel's code, and whose payload holds, instead of
+//! A chain is a task whose line names [`CHAIN_KERNEL`] instead of a kernel's code, and whose payload holds, instead of
 //! one kernel's arguments, the links below. A builder writes them, a core reads them; schedulers see a task like any other.
 //!
 //! ```text
@@ -15,22 +15,22 @@
 //! ```
 //! Links that take turns are a group, of which each turn runs one kernel of each link: `a b a b a b` are two links that run three
 //! times each. Invariants: a chain has at least one link, a link runs at least once, and the links of a group equally often; no link has more
-//! than [`MAX_CHAIN_ARGS`] arguments. Who reads trusts only the header's version, and stays within its words whatever they say.
+//! than [`MAX_CHAIN_ARGS`] arguments. A reader trusts only the header's version, and stays within its words whatever they say.
 //!
 //! Why it is so: `docs/decisions/chains.md`.
 
 use crate::block::BlockContext;
 use crate::ids::GmAddr;
 
-/// What a chain's line names as its kernel. No code stands at this address.
+/// What a chain's line names as its kernel. There is no code at this address.
 pub const CHAIN_KERNEL: GmAddr = GmAddr(1);
 /// The format of the words.
 pub const CHAIN_VERSION: u8 = 3;
 /// Arguments of a kernel in a chain: a core holds so many, and the block context, while it runs one.
 pub const MAX_CHAIN_ARGS: usize = 31;
-/// What a core holds of one kernel of a chain: its arguments, and the word of block context behind them.
+/// What a core holds of one kernel of a chain: its arguments, and the word of block context that follows them.
 pub type ChainWords = [u64; MAX_CHAIN_ARGS + 1];
-/// Kernels of one chain: their numbers stand in events beside func ids.
+/// Kernels of one chain: trace events hold their numbers together with func ids.
 pub const MAX_CHAIN_KERNELS: u32 = (1 << 14) - 1;
 
 /// Words of a header.
@@ -177,7 +177,7 @@ pub const fn by_steps(arg: u8, turns: Turns, step: i64) -> u64 {
     (arg as u64 & 0x7F) << ARG_AT | turns.word() | step.cast_unsigned() & ((1 << STEP_BITS) - 1)
 }
 
-/// The word of an argument that stands in a column, with a word for each of these turns.
+/// The word of an argument that is in a column, with a word for each of these turns.
 #[must_use]
 pub const fn by_column(arg: u8, turns: Turns) -> u64 {
     COLUMN | (arg as u64 & 0x7F) << ARG_AT | turns.word()
@@ -233,7 +233,7 @@ pub const fn with_turns(word: u64, turns: Turns) -> u64 {
     word & !(0xFFFF << STEP_BITS) | turns.word()
 }
 
-/// Words of a chain's header, for who counts.
+/// Words of a chain's header.
 #[must_use]
 pub const fn header_words() -> usize {
     HEADER_WORDS
@@ -524,7 +524,7 @@ mod tests {
         ];
         let (found, count) = read(&words);
         assert_eq!(found.map(|(_, args)| args), [[1000, 5], [1008, 6], [2000, 5], [2008, 6]]);
-        assert_eq!(count, 5, "the next link is found behind the columns");
+        assert_eq!(count, 5, "the next link follows the columns");
         let mut lost = words;
         lost[6] &= !(0x3FFF << 40);
         assert_eq!(read(&lost).0[3].1[0], 2000 + 3 * 8, "no turns at all are each turn");

@@ -156,7 +156,7 @@ faults! {
             "Build the image again.";
         0x13 GRAPH_CYCLE: "The graph has a cycle.",
             "Remove one of the edges that the message names.";
-        0x14 GRAPH_NOT_LOADED: "The run is to repeat a graph, and another one stands in the arena, or one that was not run to its end.",
+        0x14 GRAPH_NOT_LOADED: "The run is to repeat a graph, and the arena holds another one, or one that was not run to its end.",
             "Launch through Device::run.";
     }
     /// Adding tasks and edges.
@@ -363,7 +363,7 @@ faults! {
         0x43 STREAM_PREDICATE: "A task's predicate is on an element that is not in GM, or not aligned.",
             "Use a tensor that the device allocated.";
         0x50 STREAM_RECORDING_OPEN: "The program asks for something while it records that a recording cannot hold.",
-            "Record tasks with tensors, scopes and their tensors; the rest belongs before or behind.";
+            "Record tasks with tensors, scopes and their tensors; do the rest before the recording or after it.";
         0x51 STREAM_RECORDING_FULL: "A recording has more tasks, bindings or words than there is room for.",
             "Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives recordings 32 words.";
         0x52 STREAM_RECORDING_UNKNOWN: "A recording is replayed that this run did not make.",
@@ -371,7 +371,7 @@ faults! {
         0x53 STREAM_REPLAY_MISFIT: "A replay binds a tensor or scalars that do not fit the recording, or a recording holds a tensor of an outer scope.",
             "Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes.";
         0x54 STREAM_REPLAY_ALIAS: "A replay binds two views that overlap, and the recording writes one of them.",
-            "Bind views without an element in common, or record the program with one tensor in both places.";
+            "Bind views without an element in common, or record the program with one tensor for both bindings.";
         0x55 STREAM_NOT_RECORDING: "A recording is ended or a bound scalar used, and no recording is open.",
             "Use them in the body of StreamBuilder::record only.";
     }
@@ -388,7 +388,7 @@ faults! {
             "Compile the workload again; the plan was damaged.";
         0x05 PLAN_DEPTH: "The nodes or expressions of a plan are nested too deep.",
             "Nest fewer loops, or compute parts of the expression in slots.";
-        0x06 PLAN_TYPE: "A part of a plan does not fit where it stands.",
+        0x06 PLAN_TYPE: "A part of a plan has a type that does not fit its position.",
             "Compile the workload again; the plan was damaged.";
         0x07 PLAN_NAME: "A plan uses a tensor, kernel, symbol, array, variable or slot that it does not have.",
             "Compile the workload again; the plan was damaged.";
@@ -423,15 +423,15 @@ faults! {
             "Ranks are 0 to the number of ranks - 1.";
         0x05 TRANSFER_TENSOR: "A tensor of a transfer is not dense, or not as large as the call needs.",
             "Transfer dense views; the parts of a collective are as large as its documentation says.";
-        0x06 TRANSFER_WINDOW: "A call names a window that the group does not have, or a place outside of it.",
+        0x06 TRANSFER_WINDOW: "A call names a window that the group does not have, or bytes outside of the window.",
             "Make the window with Group::window before the run; compare offset and size with its bytes.";
         0x07 TRANSFER_SLOT: "A call names a signal slot that a rank does not have.",
             "A rank has 256 signal slots, from 0 on.";
-        0x08 TRANSFER_WORDS: "The group's words behind the orchestration words are damaged.",
+        0x08 TRANSFER_WORDS: "The group's words after the orchestration words are damaged.",
             "Run the program with Group::run, and hand its own words to Communicator::program_args.";
         0x09 TRANSFER_TYPE: "A reduction has no kernel for the element type.",
             "Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits.";
-        0x0A TRANSFER_TAGS: "A program has no numbers left that tell its transfers apart.",
+        0x0A TRANSFER_TAGS: "A program has used up the numbers that identify its transfers.",
             "A group has at most 32,768 ranks, a launch 16,384 programs, a communicator 65,535 sub-groups, nested three deep, and 2,147,483,647 calls.";
     }
 }

@@ -20,7 +20,7 @@ closed_set! {
         NO_DEP = 3, "no-dep";
         /// A word.
         SCALAR = 4, "scalar";
-        /// In a recording: the word that a replay binds in the place that the word of the scalar says.
+        /// In a recording: the word that a replay binds; the scalar's word is the index of the binding.
         BOUND_SCALAR = 5, "bound-scalar";
     }
 }
@@ -66,7 +66,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero.
+    /// A task with tensors. Later releases append fields: fields that a firmware does not know must be zero.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
     pub struct StreamTask [size = 184, align = 8] {
         /// `sizeof(pto_stream_task)` where the builder was compiled.
@@ -83,7 +83,7 @@ shared_struct! {
         20 => start: u32,
         /// A `Priority` plus 1; 0: normal.
         24 => priority: u32,
-        /// How many kernels run on vector cores beside the task's own one: up to two.
+        /// How many kernels run on vector cores in addition to the task's own one: up to two.
         28 => vector_count: u32,
         /// Their func ids.
         32 => vectors: [u32; 2],

@@ -23,7 +23,7 @@ pub const FW_KIND_VIRT: [u8; 16] = *b"virt\0\0\0\0\0\0\0\0\0\0\0\0";
 /// `FwIdentity::features`: the image traces runs that ask for it.
 pub const FW_TRACES: u64 = 1;
 
-/// An image's identity with the names of its builders, as it stands in an [`FwElfNote`].
+/// An image's identity with the names of its builders, as an [`FwElfNote`] holds it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FwNote<const NAMES_BYTES: usize> {
@@ -48,7 +48,7 @@ pub const fn names_bytes(names: &[&str]) -> usize {
     bytes
 }
 
-/// Whether name `at` stands before already.
+/// Whether an earlier name is equal to name `at`.
 const fn is_repeated(names: &[&str], at: usize) -> bool {
     let mut before = 0;
     while before < at {
@@ -116,8 +116,8 @@ pub const FW_NOTE_OWNER: [u8; 4] = *b"PTO\0";
 /// The type of the ELF note that holds an [`FwNote`].
 pub const FW_NOTE_TYPE: u32 = 1;
 
-/// The content of [`FW_NOTE_SECTION`]: an ELF note of [`FW_NOTE_OWNER`], well-formed, because the section may
-/// stand in one segment with the build id.
+/// The content of [`FW_NOTE_SECTION`]: an ELF note of [`FW_NOTE_OWNER`], well-formed, because one segment may
+/// hold this section and the build id.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub struct FwElfNote<const NAMES_BYTES: usize> {
@@ -142,7 +142,7 @@ impl<const NAMES_BYTES: usize> FwElfNote<NAMES_BYTES> {
         }
     }
 
-    /// The note of an image that can do this beside; see [`FwIdentity`].
+    /// The note of an image with these features; see [`FwIdentity`].
     #[must_use]
     pub const fn with_features(mut self, features: u64) -> Self {
         self.body.identity.features = features;

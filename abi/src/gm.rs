@@ -2,7 +2,7 @@
 //!
 //! Bytes are copied word by word with atomic accesses, so that two agents may copy the same bytes at once: what is read then is a mixture, and nothing
 //! worse. Single values are read and written by volatile accesses. Live words are seen as references to structs made of atomics only. Nothing is ever seen
-//! as a reference to plain data. The unsafe blocks of this crate stand here, but for the list of those structs (`live.rs`).
+//! as a reference to plain data. The unsafe blocks of this crate are in this file, except for the list of those structs (`live.rs`).
 //!
 //! Why it is so: `docs/decisions/shared-memory.md`.
 
@@ -14,7 +14,7 @@ use crate::sync::AtomicU64;
 use crate::sync::processor;
 
 /// A struct that consists of atomics only, valid for every bit pattern, so that a reference to it may
-/// stand on memory that others write.
+/// point to memory that others write.
 ///
 /// # Safety
 /// Every byte of the type is part of an atomic (or of a lock made of one) that accepts any bit pattern, and
@@ -22,7 +22,7 @@ use crate::sync::processor;
 #[cfg(not(any(loom, shuttle)))]
 pub unsafe trait LiveWords {}
 
-/// The first `N` times eight bytes of a live struct, for who writes several fields at once. While others look, they must look by such words, too: in
+/// The first `N` times eight bytes of a live struct, for a writer of several fields at once. While others look, they must look by such words, too: in
 /// Rust two accesses that overlap and are not the same size may not race.
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
@@ -136,9 +136,9 @@ impl<'a> GmWindow<'a> {
         for (to, word) in chunks.iter_mut().zip(words) {
             *to = word.load(processor::Ordering::Relaxed).to_ne_bytes();
         }
-        let behind = first + size_of_val(words) as u64;
+        let tail_offset = first + size_of_val(words) as u64;
         self.read_edge(offset, head)?;
-        self.read_edge(behind, tail)
+        self.read_edge(tail_offset, tail)
     }
 
     /// Copies bytes in, which others may read or write meanwhile. `None`: they do not fit the window; nothing was written.
@@ -151,12 +151,12 @@ impl<'a> GmWindow<'a> {
         for (word, from) in self.words(first, words.len())?.iter().zip(words) {
             word.store(u64::from_ne_bytes(*from), processor::Ordering::Relaxed);
         }
-        let behind = first + size_of_val(words) as u64;
+        let tail_offset = first + size_of_val(words) as u64;
         self.write_edge(offset, head)?;
-        self.write_edge(behind, tail)
+        self.write_edge(tail_offset, tail)
     }
 
-    /// How many of `length` bytes at `offset` stand before the first whole word. `None`: the window does not hold them all.
+    /// How many of `length` bytes at `offset` are before the first whole word. `None`: the window does not hold them all.
     fn lead(&self, offset: u64, length: usize) -> Option<usize> {
         let at = self.pointer(offset, length as u64, 1)?.addr();
         Some((at.next_multiple_of(align_of::<processor::AtomicU64>()) - at).min(length))
@@ -169,7 +169,7 @@ impl<'a> GmWindow<'a> {
         if count == 0 {
             return Some(&[]);
         }
-        // SAFETY: `pointer` checked range and alignment; a slice of atomics may stand on memory that others write; the memory lives for 'a.
+        // SAFETY: `pointer` checked range and alignment; a slice of atomics may point to memory that others write; the memory lives for 'a.
         Some(unsafe { core::slice::from_raw_parts(at.cast(), count) })
     }
 
@@ -187,7 +187,7 @@ impl<'a> GmWindow<'a> {
         Some((word, at))
     }
 
-    /// Reads some bytes of one word. A word that the window holds is accessed as a whole by everybody: atomic accesses of different sizes may not race.
+    /// Reads some bytes of one word. A word that the window holds is accessed as a whole by all agents: atomic accesses of different sizes may not race.
     fn read_edge(&self, offset: u64, to: &mut [u8]) -> Option<()> {
         let Some((word, at)) = self.word_around(offset).filter(|_| !to.is_empty()) else {
             let bytes = self.bytes_at(offset, to.len())?;
@@ -222,7 +222,7 @@ impl<'a> GmWindow<'a> {
             .map(|_| ())
     }
 
-    /// Copies bytes out that nobody writes meanwhile: those of an image, which the host has written before the launch.
+    /// Copies bytes out that no agent writes meanwhile: those of an image, which the host has written before the launch.
     #[must_use]
     pub(crate) fn read_settled(&self, offset: u64, to: &mut [u8]) -> Option<()> {
         let from = self.pointer(offset, to.len() as u64, 1)?;
@@ -238,7 +238,7 @@ impl<'a> GmWindow<'a> {
     pub fn live<T: LiveWords>(&self, offset: u64) -> Option<&'a T> {
         let at = self.pointer(offset, size_of::<T>() as u64, align_of::<T>())?.cast::<T>();
         // SAFETY: `pointer` checked range and alignment; T is made of atomics, so a shared reference may
-        // stand on memory that others write; the memory lives for 'a.
+        // point to memory that others write; the memory lives for 'a.
         Some(unsafe { &*at })
     }
 

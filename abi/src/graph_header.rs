@@ -1,4 +1,4 @@
-//! The structures of a graph image, and where its parts stand.
+//! The structures of a graph image, and the offsets of its parts.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -24,7 +24,7 @@ shared_struct! {
         16 => layout_hash: u64,
         /// Size of the image.
         24 => total_bytes: u64,
-        /// [`Checksum`](crate::image::Checksum) of everything behind the header.
+        /// [`Checksum`](crate::image::Checksum) of everything after the header.
         32 => checksum: u64,
         /// `GraphFlags`.
         40 => flags: u32,
@@ -78,14 +78,14 @@ impl GraphHeader {
         ]
     }
 
-    /// Whether every producer stands before its consumers, as the header claims.
+    /// Whether every producer comes before its consumers, as the header claims.
     #[must_use]
     pub const fn is_topological(&self) -> bool {
         self.flags & GraphFlags::TOPOLOGICAL.bits() != 0
     }
 }
 
-/// Where the parts of an image with these counts stand: tasks, edges, arguments, end.
+/// The offsets of the parts of an image with these counts: tasks, edges, arguments, end.
 #[must_use]
 pub const fn offsets(task_count: u32, edge_count: u64, arg_words: u64) -> [u64; 4] {
     let tasks = size_of::<GraphHeader>() as u64;

@@ -97,7 +97,7 @@ bitflags! {
         const TRACE_KEEP_OLDEST = 1 << 2;
         /// The writer of a full trace ring waits until the host has read some of its events.
         const TRACE_WAITS = 1 << 3;
-        /// The graph of the last run, which stands in the arena, runs again; its image is where it was. Only of
+        /// The graph of the last run, which the arena still holds, runs again; its image is where it was. Only of
         /// `host_build_graph`, and not with trace rings: the events of loading would be missing.
         const RUN_AGAIN = 1 << 4;
     }
@@ -107,7 +107,7 @@ bitflags! {
     /// What a graph image says of itself.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct GraphFlags: u32 {
-        /// Every producer stands before its consumers: the loader goes through the tasks once.
+        /// Every producer comes before its consumers: the loader goes through the tasks once.
         const TOPOLOGICAL = 1 << 0;
         /// Some tasks are transfers.
         const TRANSFERS = 1 << 1;

@@ -13,10 +13,10 @@
 //! how work reaches a core, [`arena`] how capacities become regions, [`launch`] what a host writes for a run, [`bootstrap`] how an image
 //! reaches an Ascend device, [`image`] the
 //! graph a host builds, [`session`] rings of commands, [`stream`] what the streaming builder keeps, [`foreign`] what programs in C hand to it, [`fault`]
-//! the table of faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only place that names the
+//! the table of faults, [`layout`] the compile-time checks and the layout hash, [`sync`] the only module that names the
 //! atomics.
 //!
-//! What programs are written against stands in `pto_graph`. Nothing here knows a platform; nothing here allocates; it
+//! The interface that programs are written against is in `pto_graph`. Nothing here knows a platform; nothing here allocates; it
 //! depends on no other crate of ours.
 #![no_std]
 

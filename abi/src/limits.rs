@@ -6,7 +6,7 @@
 pub const MAX_TASKS: u32 = 1 << 25;
 /// Func ids: `0 .. MAX_FUNC_ID`.
 pub const MAX_FUNC_ID: usize = 1024;
-/// Words that the host hands to a builder.
+/// Words that the host passes to a builder.
 pub const MAX_ORCH_ARGS: usize = 128;
 /// Arguments of one task, without the block context.
 pub const MAX_ARGS: usize = 128;

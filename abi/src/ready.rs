@@ -21,13 +21,13 @@ shared_struct! {
 }
 
 impl QueueEnds {
-    /// Drops what an earlier run left. Only while nobody else uses the queue.
+    /// Drops what an earlier run left. Only while no other agent uses the queue.
     pub fn discard(&self) {
         self.head.store(self.tail.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// Slots of a queue that can hold `tasks` ids: a power of two, and whole lines (the next queue stands behind).
+/// Slots of a queue that can hold `tasks` ids: a power of two, and whole lines (the next queue follows).
 #[must_use]
 pub const fn slots_for(tasks: u32) -> u32 {
     if tasks < SLOTS_A_LINE { SLOTS_A_LINE } else { tasks.next_power_of_two() }

@@ -116,7 +116,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// What the host hands to a builder.
+    /// What the host passes to a builder.
     #[derive(Clone, Copy, Debug, Pod, Zeroable)]
     pub struct OrchArgs [size = 64 + 8 * MAX_ORCH_ARGS, align = 8] {
         /// How many words are valid.
@@ -134,13 +134,13 @@ shared_struct! {
     pub struct WorkerEntry [size = 8, align = 4] {
         /// A `CoreKind`.
         0 => kind: u32,
-        /// Workers with the same cluster stand together (at most 1 AIC and 2 AIV).
+        /// Workers with the same number share a cluster (at most 1 AIC and 2 AIV).
         4 => cluster: u32,
     }
 }
 
 shared_struct! {
-    /// What termination is decided from, each word in a line of its own; and which graph stands in the arena.
+    /// What termination is decided from, each word in a line of its own; and which graph the arena holds.
     #[derive(Default)]
     pub struct Progress [size = 128, align = 64] {
         /// 1 after the last publish.
@@ -151,7 +151,7 @@ shared_struct! {
         8 => loaded_edges: AtomicU64,
         /// `GraphHeader.checksum` of its image.
         16 => loaded_checksum: AtomicU64,
-        /// The run epoch in which it was started last; zero: it does not stand whole.
+        /// The run epoch in which it was started last; zero: it is not complete.
         24 => loaded_run: AtomicU32,
         /// Not used; zero.
         28 => build_reserved: [AtomicU32; 9],
@@ -309,7 +309,7 @@ shared_struct! {
 }
 
 impl Epitaph {
-    /// An epitaph that blames nobody yet.
+    /// An epitaph without a culprit yet.
     #[must_use]
     pub fn of(fault: Fault) -> Self {
         Self {

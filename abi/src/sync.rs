@@ -1,6 +1,6 @@
 //! The one module that names the atomics: `core`, loom or shuttle by cfg, and how they are shared.
 //!
-//! [`Sharing`] decides by type whether a read-modify-write has to be one: [`Shared`] between OS threads
+//! [`Sharing`] decides by type whether a read-modify-write has to be one: [`Concurrent`] between OS threads
 //! or device cores, [`Exclusive`] where one OS thread steps everything (then a plain load and store do,
 //! about 5 ns less for each; `pto bench` prints both).
 
@@ -11,7 +11,7 @@ pub use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering
 #[cfg(shuttle)]
 pub use shuttle::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// The atomics of the processor, whoever checks a model: for copies of bytes, which no model has.
+/// The atomics of the processor, also under loom and shuttle: for copies of bytes, which no model has.
 pub(crate) mod processor {
     pub(crate) use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 }
@@ -53,9 +53,9 @@ pub trait Sharing: Copy + Default + Send + Sync + 'static {
 
 /// Several OS threads or device cores touch the words: every operation is atomic.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Shared;
+pub struct Concurrent;
 
-impl Sharing for Shared {
+impl Sharing for Concurrent {
     #[inline]
     fn fetch_add(word: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
         word.fetch_add(value, ordering)

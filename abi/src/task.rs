@@ -16,7 +16,7 @@ use crate::kinds::{CoreKind, TaskState};
 use crate::shared_struct::shared_struct;
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, TaskLock};
 
-/// Consumers that stand in the task's own line; further ones go to [`EdgeChunk`]s.
+/// Consumers in the task's own line; further ones go to [`EdgeChunk`]s.
 pub const INLINE_CONSUMERS: usize = 5;
 /// Consumers in one chunk.
 pub const CHUNK_CONSUMERS: usize = 15;
@@ -26,7 +26,7 @@ pub const UNPUBLISHED: u32 = 1 << 31;
 pub const CLOSED: u32 = 1 << 31;
 /// In `kind`: the task has a block shape, of which its `BlockLine` says more; in streaming runs, and of [`TRANSFER`]s.
 pub const SHAPED: u8 = 1 << 1;
-/// The kind of a task that no core runs, but the transfer engine: in the line of a task, and in images, commands and recordings in the place of a
+/// The kind of a task that no core runs, but the transfer engine: in the line of a task, and in images, commands and recordings instead of a
 /// `CoreKind`.
 pub const TRANSFER: u8 = SHAPED | CoreKind::AIV.get();
 /// No chunk.
@@ -34,7 +34,7 @@ pub const NO_CHUNK: u32 = u32::MAX;
 
 shared_struct! {
     /// A task: everything a scheduler touches on the way through, in one 64-byte line. Its arguments
-    /// stand in the payload region, from word `payload`, followed by one word of block context.
+    /// are in the payload region, from word `payload`, followed by one word of block context.
     #[derive(Default)]
     pub struct Task [size = 64, align = 64] {
         /// Producers not yet complete; plus [`UNPUBLISHED`] until the builder publishes.
@@ -74,8 +74,8 @@ shared_struct! {
 /// The words of a task's line in front of its consumers, together with the first of these.
 const HEAD_WORDS: usize = 6;
 
-/// The line of a task without edges, as it stands when the builder has written it, as a few words: six stores instead of eleven. Many tasks
-/// have the same one but for the place of their arguments.
+/// The line of a task without edges, as the builder writes it, in a few words: six stores instead of eleven. The lines of many
+/// tasks differ only in the position of their arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskHead([u64; HEAD_WORDS]);
 
@@ -99,25 +99,25 @@ impl TaskHead {
         self.0[3] = self.0[3].wrapping_add(words as u64);
     }
 
-    /// Writes the line of a task that nobody looks at yet.
+    /// Writes the line of a task that no other agent looks at yet.
     ///
-    /// These words are larger than the fields in them. That is no race: schedulers and cores read the fields behind the publish, which is a Release, and the slot is free
-    /// again only behind the completion, which the builder acquires. Only a post-mortem and a supervisor look at lines of which they know nothing, and they may do so while a
+    /// These words are larger than the fields in them. That is no race: schedulers and cores read the fields after the publish, which is a Release, and the slot is free
+    /// again only after the completion, which the builder acquires. Only a post-mortem and a supervisor look at lines of which they know nothing, and they may do so while a
     /// builder writes here. The language defines no such pair of accesses of different sizes. On the machines that run this, x86-64 and AArch64, an aligned access is one access,
-    /// so that a field is the old one or the new one, and never torn. What these readers find is told, and decides nothing.
+    /// so that a field is the old one or the new one, and never torn. What these readers find is reported, and decides nothing.
     #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub fn write(&self, task: &Task) {
-        const { assert!(cfg!(target_endian = "little"), "the first field stands in the low bits") };
+        const { assert!(cfg!(target_endian = "little"), "the first field is in the low bits") };
         // One by one: a loop over six words is not unrolled in an image that is built for size.
         let [release, state, kernel, args, generation, chunk] = self.0;
-        let places = crate::gm::leading_words::<_, HEAD_WORDS>(task);
-        places[0].store(release, Ordering::Relaxed);
-        places[1].store(state, Ordering::Relaxed);
-        places[2].store(kernel, Ordering::Relaxed);
-        places[3].store(args, Ordering::Relaxed);
-        places[4].store(generation, Ordering::Relaxed);
-        places[5].store(chunk, Ordering::Relaxed);
+        let words = crate::gm::leading_words::<_, HEAD_WORDS>(task);
+        words[0].store(release, Ordering::Relaxed);
+        words[1].store(state, Ordering::Relaxed);
+        words[2].store(kernel, Ordering::Relaxed);
+        words[3].store(args, Ordering::Relaxed);
+        words[4].store(generation, Ordering::Relaxed);
+        words[5].store(chunk, Ordering::Relaxed);
     }
 
     /// The same where atomics are larger than what they hold.

@@ -6,7 +6,7 @@
 pub struct SpinPolicy {
     /// Looks with nothing but a pause of the processor between them.
     pub spins: u32,
-    /// Looks after those, each behind a yield of the CPU. From then on it is time to park.
+    /// Looks after those, each after a yield of the CPU. From then on it is time to park.
     pub yields: u32,
 }
 
@@ -30,7 +30,7 @@ impl Backoff {
         self.looks = 0;
     }
 
-    /// Nothing was found: spins, or yields as it is told. `true`: it is time to park.
+    /// Nothing was found: spins, or yields as the policy says. `true`: it is time to park.
     #[inline]
     pub fn wait(&mut self, yield_now: impl FnOnce()) -> bool {
         self.looks = self.looks.saturating_add(1);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spin_ends_with_what_it_finds_or_when_it_is_told() {
+    fn a_spin_ends_when_it_finds_something_or_is_stopped() {
         let mut looks = 0;
         let mut third = || {
             looks += 1;

@@ -3,7 +3,7 @@
 use pto_abi::runtime::NOBODY;
 use pto_abi::{Fault, TaskId};
 
-/// A fault with its circumstances. Code on the hot path returns the bare [`Fault`] and leaves this behind.
+/// A fault with its circumstances. Code on the hot path returns the bare [`Fault`] and stores this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// What happened.
@@ -27,7 +27,7 @@ pub struct Blame {
 }
 
 impl Blame {
-    /// Blames nobody.
+    /// Names no culprit.
     #[must_use]
     pub const fn of(fault: Fault) -> Self {
         Self {
@@ -110,7 +110,7 @@ impl BlameSlot {
         Self(None)
     }
 
-    /// Leaves `blame` behind and gives its fault to be returned.
+    /// Stores `blame` and returns its fault.
     #[cold]
     #[inline(never)]
     pub fn leave(&mut self, blame: Blame) -> Fault {

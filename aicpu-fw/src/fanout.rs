@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! builder (one)                                scheduler (the completing one)
-//! consumer -> place `count`
+//! consumer -> slot `count`
 //! commit: count -> count + 1, unless CLOSED    close: CLOSED is set, count is final
 //!    |              |                              |
 //!    Added          AlreadySatisfied               releases consumers 0 .. count
 //! ```
-//! Both strategies share the places: five in the task's own line, then chunks of fifteen, linked forward.
+//! Both strategies share the slots: five in the task's own line, then chunks of fifteen, linked forward.
 //! They differ in how `commit` and `close` exclude each other: [`Locked`] by the producer's own lock,
 //! [`LockFree`] because count and `CLOSED` are one word. There is one builder, so only `close` can come
 //! between its load and its exchange.
@@ -25,17 +25,17 @@ pub trait FanoutPolicy: 'static {
     /// The number of consumers; `None`: closed.
     fn count(task: &Task) -> Option<u32>;
 
-    /// Whether the next consumer stands in the task's own line.
+    /// Whether the next consumer fits into the task's own line.
     #[inline]
     fn room_in_line(task: &Task) -> RoomInLine {
         match Self::count(task) {
-            Some(count) if count < FIRST_IN_CHUNKS => RoomInLine::Place(count),
+            Some(count) if count < FIRST_IN_CHUNKS => RoomInLine::Slot(count),
             Some(_) => RoomInLine::Full,
             None => RoomInLine::Closed,
         }
     }
 
-    /// Counts the consumer in place `count`, which [`count`](Self::count) has just returned; `false`: the task has completed
+    /// Counts the consumer in slot `count`, which [`count`](Self::count) has just returned; `false`: the task has completed
     /// meanwhile.
     fn commit<S: Sharing>(task: &Task, count: u32) -> bool;
 
@@ -46,9 +46,9 @@ pub trait FanoutPolicy: 'static {
 /// What the line of a task has for its next consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoomInLine {
-    /// This place, which is the number of consumers so far.
-    Place(u32),
-    /// None: the next one stands in a chunk.
+    /// This slot, which is the number of consumers so far.
+    Slot(u32),
+    /// None: the next one goes to a chunk.
     Full,
     /// The fanout is closed.
     Closed,
@@ -97,7 +97,7 @@ impl FanoutPolicy for LockFree {
 
     #[inline]
     fn count(task: &Task) -> Option<u32> {
-        // Acquire: pairs with the Release half of `close`; who finds the task completed sees what it wrote.
+        // Acquire: pairs with the Release half of `close`; a builder that finds the task completed sees what it wrote.
         let fanout = task.fanout.load(Ordering::Acquire);
         (fanout & CLOSED == 0).then_some(fanout)
     }
@@ -106,7 +106,7 @@ impl FanoutPolicy for LockFree {
     fn room_in_line(task: &Task) -> RoomInLine {
         // Acquire: as in `count`. A closed fanout is a large number.
         match task.fanout.load(Ordering::Acquire) {
-            count @ 0..FIRST_IN_CHUNKS => RoomInLine::Place(count),
+            count @ 0..FIRST_IN_CHUNKS => RoomInLine::Slot(count),
             fanout if fanout & CLOSED == 0 => RoomInLine::Full,
             _ => RoomInLine::Closed,
         }
@@ -115,11 +115,11 @@ impl FanoutPolicy for LockFree {
     #[inline]
     fn commit<S: Sharing>(task: &Task, count: u32) -> bool {
         if S::IS_EXCLUSIVE {
-            // Nobody has closed it since it was counted.
+            // It has not been closed since it was counted.
             task.fanout.store(count + 1, Ordering::Relaxed);
             return true;
         }
-        // Release: pairs with the Acquire half of `close`, which then reads the consumer's place. On failure
+        // Release: pairs with the Acquire half of `close`, which then reads the consumer's slot. On failure
         // the exchange acquires, as in `count`.
         S::compare_exchange_u32(&task.fanout, count, count + 1, Ordering::Release).is_ok()
     }
@@ -132,9 +132,9 @@ impl FanoutPolicy for LockFree {
     }
 }
 
-/// Where the consumer number `count` of a task stands.
+/// Where the consumer number `count` of a task is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ConsumerSlot {
     /// In the task's own line.
     Inline(usize),
     /// In the last chunk.
@@ -143,25 +143,25 @@ pub enum Place {
     NewChunk,
 }
 
-/// See [`Place`].
+/// Where the consumer number `count` of a task is stored.
 #[must_use]
 #[inline]
-pub const fn place_of(count: u32) -> Place {
+pub const fn slot_of_consumer(count: u32) -> ConsumerSlot {
     let count = count as usize;
     if count < INLINE_CONSUMERS {
-        return Place::Inline(count);
+        return ConsumerSlot::Inline(count);
     }
     match (count - INLINE_CONSUMERS) % CHUNK_CONSUMERS {
-        0 => Place::NewChunk,
-        at => Place::Chunk(at),
+        0 => ConsumerSlot::NewChunk,
+        at => ConsumerSlot::Chunk(at),
     }
 }
 
-/// The first consumer that stands in a chunk. A task's line holds a handful.
+/// The number of the first consumer in a chunk.
 #[expect(clippy::cast_possible_truncation, reason = "five")]
 const FIRST_IN_CHUNKS: u32 = INLINE_CONSUMERS as u32;
 
-/// A walk over the first `count` consumers of a task that is closed (or that nobody else appends to). It
+/// A walk over the first `count` consumers of a task that is closed (or that no builder appends to meanwhile). It
 /// can be laid down and taken up again, which keeps the release of a large fanout in bounded steps.
 #[derive(Clone, Copy, Debug, Hash)]
 pub struct ConsumerWalk {
@@ -178,7 +178,7 @@ impl ConsumerWalk {
         Self { next: 0, count, chunk: NO_CHUNK }
     }
 
-    /// A walk from the first consumer that does not stand in the task's own line.
+    /// A walk from the first consumer that is not in the task's own line.
     #[must_use]
     pub const fn beyond_the_line(count: u32) -> Self {
         Self { next: FIRST_IN_CHUNKS, count, chunk: NO_CHUNK }
@@ -213,19 +213,21 @@ impl ConsumerWalk {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ConsumerWalk, FanoutPolicy, LockFree, Locked, Place, RoomInLine, place_of};
-    use pto_abi::sync::{Exclusive, Shared};
+    use super::{
+        ConsumerSlot, ConsumerWalk, FanoutPolicy, LockFree, Locked, RoomInLine, slot_of_consumer,
+    };
+    use pto_abi::sync::{Concurrent, Exclusive};
     use pto_abi::task::{CHUNK_CONSUMERS, EdgeChunk, INLINE_CONSUMERS, NO_CHUNK, Task};
 
     fn count_then_close<F: FanoutPolicy>() {
         let task = Task::default();
         assert_eq!(F::count(&task), Some(0));
-        assert!(F::commit::<Shared>(&task, 0));
+        assert!(F::commit::<Concurrent>(&task, 0));
         assert!(F::commit::<Exclusive>(&task, 1));
         assert_eq!(F::count(&task), Some(2));
-        assert_eq!(F::close::<Shared>(&task), 2);
+        assert_eq!(F::close::<Concurrent>(&task), 2);
         assert_eq!(F::count(&task), None);
-        assert!(!F::commit::<Shared>(&task, 2));
+        assert!(!F::commit::<Concurrent>(&task, 2));
         assert_eq!(F::close::<Exclusive>(&task), 2, "closing again changes nothing");
     }
 
@@ -238,11 +240,11 @@ mod tests {
     fn room_as_counted<F: FanoutPolicy>() {
         let task = Task::default();
         for count in 0..u32::try_from(INLINE_CONSUMERS).unwrap() {
-            assert_eq!(F::room_in_line(&task), RoomInLine::Place(count));
-            assert!(F::commit::<Shared>(&task, count));
+            assert_eq!(F::room_in_line(&task), RoomInLine::Slot(count));
+            assert!(F::commit::<Concurrent>(&task, count));
         }
         assert_eq!(F::room_in_line(&task), RoomInLine::Full);
-        F::close::<Shared>(&task);
+        F::close::<Concurrent>(&task);
         assert_eq!(F::room_in_line(&task), RoomInLine::Closed);
     }
 
@@ -253,15 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn places_fill_the_line_then_chunks() {
+    fn consumers_fill_the_line_then_chunks() {
         let line = u32::try_from(INLINE_CONSUMERS).unwrap();
         let chunk = u32::try_from(CHUNK_CONSUMERS).unwrap();
-        assert_eq!(place_of(0), Place::Inline(0));
-        assert_eq!(place_of(line - 1), Place::Inline(INLINE_CONSUMERS - 1));
-        assert_eq!(place_of(line), Place::NewChunk);
-        assert_eq!(place_of(line + 1), Place::Chunk(1));
-        assert_eq!(place_of(line + chunk - 1), Place::Chunk(CHUNK_CONSUMERS - 1));
-        assert_eq!(place_of(line + chunk), Place::NewChunk);
+        assert_eq!(slot_of_consumer(0), ConsumerSlot::Inline(0));
+        assert_eq!(slot_of_consumer(line - 1), ConsumerSlot::Inline(INLINE_CONSUMERS - 1));
+        assert_eq!(slot_of_consumer(line), ConsumerSlot::NewChunk);
+        assert_eq!(slot_of_consumer(line + 1), ConsumerSlot::Chunk(1));
+        assert_eq!(slot_of_consumer(line + chunk - 1), ConsumerSlot::Chunk(CHUNK_CONSUMERS - 1));
+        assert_eq!(slot_of_consumer(line + chunk), ConsumerSlot::NewChunk);
     }
 
     #[test]

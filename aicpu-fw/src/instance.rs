@@ -52,7 +52,7 @@ enum Phase {
     Returned,
 }
 
-/// The line of an instance that the arena has none for; nobody reads it. A checked launch has no such one.
+/// The line of an instance for which the arena has no line; it is never read. A checked launch has no such instance.
 static NOWHERE: InstanceLine = InstanceLine {
     phase: AtomicU32::new(0),
     busy_cores: AtomicU32::new(0),
@@ -123,7 +123,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     pub fn step_on<B: BuilderSet>(
         &mut self,
         builders: &B,
-        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> Built,
+        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> BuildResult,
     ) -> Progressed {
         match self.phase {
             Phase::Schedule => self.schedule(),
@@ -156,7 +156,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
             Phase::Start => self.start(),
             Phase::AwaitCores { next, since_ns } => self.await_cores(next, since_ns),
             Phase::StopCores { next, since_ns } => self.stop_cores(next, since_ns),
-            // Who builds is stepped with the programs.
+            // The builder is stepped with the programs.
             Phase::Build => Progressed::Idle,
             Phase::Schedule | Phase::Returned => {
                 Progressed::Returned(self.launch.state.fault.first())
@@ -184,7 +184,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
         Progressed::Worked
     }
 
-    /// Looks at the answers in order; a core that is late only delays those behind it.
+    /// Looks at the answers in order; a core that is late only delays those after it.
     fn await_cores(&mut self, mut next: usize, since_ns: u64) -> Progressed {
         let first = next;
         while let Some((id, kind)) = self.answer(next) {
@@ -235,11 +235,11 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
     fn build<B: BuilderSet>(
         &mut self,
         builders: &B,
-        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> Built,
+        build: impl FnOnce(&mut P, Program<'_, 'a, P::Sharing, F, B>) -> BuildResult,
     ) -> Progressed {
         let (launch, line) = (&self.launch, self.line);
         let program = Program { launch, line, builders, policy: PhantomData };
-        let Built(built) = build(&mut self.platform, program);
+        let BuildResult(built) = build(&mut self.platform, program);
         self.built(built)
     }
 
@@ -301,7 +301,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
     fn returned(&mut self) -> Progressed {
         self.phase = Phase::Returned;
-        // Relaxed: the phase is for reports. The platform tells its host that the instance has returned.
+        // Relaxed: the phase is for reports. The platform reports to its host that the instance has returned.
         self.line.phase.store(2, Ordering::Relaxed);
         Progressed::Returned(self.launch.state.fault.first())
     }
@@ -321,7 +321,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Instance<'a, P, F> {
 
 /// How many tasks a builder program has added, or why it failed.
 #[must_use]
-pub struct Built(Result<u64, Blame>);
+pub struct BuildResult(Result<u64, Blame>);
 
 /// The program of a run, which builds its graph or loads it.
 pub struct Program<'i, 'a, S, F, B> {
@@ -333,10 +333,10 @@ pub struct Program<'i, 'a, S, F, B> {
 
 impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> Program<'_, '_, S, F, B> {
     /// Runs it on this machine.
-    pub fn build<M: Machine>(self, machine: &mut M) -> Built {
+    pub fn build<M: Machine>(self, machine: &mut M) -> BuildResult {
         let Self { launch, line, builders, policy: _ } = self;
         if launch.variant == RuntimeVariant::HOST_BUILD_GRAPH {
-            return Built(loader::load::<S, _>(launch, line, machine));
+            return BuildResult(loader::load::<S, _>(launch, line, machine));
         }
         // The tasks of a graph that was loaded make room for others.
         launch.state.progress.loaded_run.store(0, Ordering::Relaxed);
@@ -348,7 +348,7 @@ impl<S: Sharing, F: FanoutPolicy, B: BuilderSet> Program<'_, '_, S, F, B> {
             has_kind: launch.has_kind(),
         };
         let is_graph = launch.variant == RuntimeVariant::AICPU_BUILD_GRAPH;
-        Built(if is_graph && M::SESSIONS && resident::is_program(launch.builder) {
+        BuildResult(if is_graph && M::SESSIONS && resident::is_program(launch.builder) {
             resident::serve::<S, F, _>(launch, inputs, machine)
         } else if is_graph {
             run_builder::<S, F, _, _>(launch, builders, inputs, machine)

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;
-use pto_abi::image::{Refusal, expect_at_most, expect_equal};
+use pto_abi::image::{FieldMismatch, expect_at_most, expect_equal};
 use pto_abi::kinds::RunFlags;
 use pto_abi::layout::LAYOUT_HASH;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_ORCH_ARGS, MAX_TASKS, MIN_AICPU_BUILD_INSTANCES};
@@ -268,11 +268,11 @@ impl DeviceMemory for ArenaMemory<'_> {
     }
 }
 
-fn blame(refusal: Refusal) -> Blame {
+fn blame(refusal: FieldMismatch) -> Blame {
     Blame::of(refusal.fault).detail(refusal.found, refusal.expected)
 }
 
-fn check_header(arena: &Arena<'_>, header: &RuntimeHeader) -> Result<(), Refusal> {
+fn check_header(arena: &Arena<'_>, header: &RuntimeHeader) -> Result<(), FieldMismatch> {
     let (gm, window) = (arena.gm(), arena.window());
     expect_equal(Fault::RUNTIME_MAGIC, header.magic, RUNTIME_MAGIC)?;
     expect_equal(Fault::RUNTIME_ABI_MAJOR, header.abi_major.into(), ABI_MAJOR.into())?;
@@ -288,14 +288,14 @@ fn check_header(arena: &Arena<'_>, header: &RuntimeHeader) -> Result<(), Refusal
     expect_not_zero(Fault::RUNTIME_BRING_UP_EPOCH, header.bring_up_epoch.into())
 }
 
-const fn expect_not_zero(fault: Fault, found: u64) -> Result<(), Refusal> {
-    if found == 0 { Err(Refusal { fault, found, expected: 1 }) } else { Ok(()) }
+const fn expect_not_zero(fault: Fault, found: u64) -> Result<(), FieldMismatch> {
+    if found == 0 { Err(FieldMismatch { fault, found, expected: 1 }) } else { Ok(()) }
 }
 
 type Choices = (RuntimeVariant, BuildMode, FanoutStrategy, RunFlags);
 
-fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
-    let refuse = |fault, found: u32| Refusal { fault, found: found.into(), expected: 0 };
+fn check_choices(config: &RunConfig) -> Result<Choices, FieldMismatch> {
+    let refuse = |fault, found: u32| FieldMismatch { fault, found: found.into(), expected: 0 };
     let variant = RuntimeVariant::try_from(config.variant)
         .map_err(|_| refuse(Fault::RUNTIME_VARIANT, config.variant))?;
     let build_mode = BuildMode::try_from(config.build_mode)
@@ -310,12 +310,12 @@ fn check_choices(config: &RunConfig) -> Result<Choices, Refusal> {
     Ok((variant, build_mode, fanout, flags))
 }
 
-fn check_counts(config: &RunConfig, variant: RuntimeVariant) -> Result<(), Refusal> {
+fn check_counts(config: &RunConfig, variant: RuntimeVariant) -> Result<(), FieldMismatch> {
     let fewest = if variant.has_builder() { MIN_AICPU_BUILD_INSTANCES } else { 1 };
     if config.aicpu_instances < fewest {
         let found = config.aicpu_instances.into();
         let expected = fewest.into();
-        return Err(Refusal { fault: Fault::RUNTIME_AICPU_INSTANCES, found, expected });
+        return Err(FieldMismatch { fault: Fault::RUNTIME_AICPU_INSTANCES, found, expected });
     }
     let instances = config.aicpu_instances.into();
     expect_at_most(Fault::RUNTIME_AICPU_INSTANCES, instances, MAX_AICPU_INSTANCES as u64)?;

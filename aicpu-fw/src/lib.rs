@@ -55,7 +55,7 @@ pub use builder::{Builder, DeviceMemory};
 pub use config::Config;
 pub use fanout::{FanoutPolicy, LockFree, Locked};
 #[cfg(not(any(loom, shuttle)))]
-pub use instance::{Built, Instance, Program, Progressed, run};
+pub use instance::{BuildResult, Instance, Program, Progressed, run};
 #[cfg(not(any(loom, shuttle)))]
 pub use launch::Launch;
 pub use lines::LinesPlatform;

@@ -1,6 +1,6 @@
 //! A platform over handshake lines in coherent memory, for every machine whose cores look at lines in GM: the
 //! simulator's hosting modes and the emulated machine. They differ in the [`Machine`]: what has to happen
-//! beside the write so that a core takes its step, and the clock.
+//! in addition to the write so that a core takes its step, and the clock.
 
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
@@ -18,7 +18,7 @@ use pto_abi::sync::Sharing;
 use crate::machine::Machine;
 use crate::platform::{CoreStatus, Platform, Staged};
 
-/// `CoreRef::rung` with one slot: staged, and not rung.
+/// `CoreRef::unfinished` with one slot: staged, and its doorbell not written.
 const STAGED: u8 = u8::MAX;
 
 /// One core, as its scheduler knows it.
@@ -26,19 +26,19 @@ const STAGED: u8 = u8::MAX;
 struct CoreRef<'a> {
     worker: u32,
     lines: &'a Handshake,
-    // The dispatch that was rung last, and the status that the core showed before what it has now.
+    // The dispatch whose doorbell was written last, and the status that the core showed before what it has now.
     id: u32,
     settled: u32,
-    // Dispatches that were rung and have not been seen to finish.
-    rung: u8,
+    // Dispatches whose doorbell was written and that have not been seen to finish.
+    unfinished: u8,
     is_staged: bool,
 }
 
 impl CoreRef<'_> {
-    /// Whether something can be staged for it. With one slot a staged one needs no look of its own: it counts as rung.
+    /// Whether something can be staged for it. With one slot a staged one needs no look of its own: it counts as unfinished.
     #[inline]
     fn is_open<M: Machine>(&self) -> bool {
-        usize::from(self.rung) < M::SLOTS && !(M::SLOTS > 1 && self.is_staged)
+        usize::from(self.unfinished) < M::SLOTS && !(M::SLOTS > 1 && self.is_staged)
     }
 
     /// Writes the next dispatch of the core, without ringing; its id.
@@ -53,7 +53,7 @@ impl CoreRef<'_> {
     #[inline]
     fn ring(&mut self, id: u32) {
         self.id = id;
-        self.rung = 1;
+        self.unfinished = 1;
         self.lines.ring(id);
     }
 
@@ -64,7 +64,7 @@ impl CoreRef<'_> {
             Status::Busy => CoreStatus::Busy,
             status @ (Status::Finished | Status::FinishedBoth) => {
                 self.settled = FINISHED | previous_dispatch_id(self.id);
-                self.rung = 1;
+                self.unfinished = 1;
                 if status == Status::Finished {
                     CoreStatus::Finished
                 } else {
@@ -91,11 +91,11 @@ impl<'a, S, M> LinesPlatform<'a, S, M> {
         Self { workers, cores: Vec::new(), staged: Vec::new(), machine, sharing: PhantomData }
     }
 
-    /// Hashes what it knows of its cores beside their lines.
+    /// Hashes what it knows of its cores in addition to their lines.
     pub fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { workers: _, cores, staged, machine: _, sharing: _ } = self;
-        for CoreRef { worker, lines: _, id, settled, rung, is_staged } in cores {
-            (worker, id, settled, rung, is_staged).hash(into);
+        for CoreRef { worker, lines: _, id, settled, unfinished, is_staged } in cores {
+            (worker, id, settled, unfinished, is_staged).hash(into);
         }
         staged.hash(into);
     }
@@ -115,7 +115,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
         let Some(lines) = self.workers.get(worker as usize) else { return };
         let id = lines.last_dispatch_id();
         let settled = STATUS_IDLE;
-        let core = CoreRef { worker, lines, id, settled, rung: 0, is_staged: false };
+        let core = CoreRef { worker, lines, id, settled, unfinished: 0, is_staged: false };
         self.cores.push(core).unwrap_or_default();
         self.machine.own(worker);
     }
@@ -142,16 +142,16 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
         let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
-        if M::SLOTS > 1 && core.rung > 1 {
+        if M::SLOTS > 1 && core.unfinished > 1 {
             return core.poll_two();
         }
-        if core.rung != 1 {
+        if core.unfinished != 1 {
             return CoreStatus::Idle;
         }
         let status = core.lines.acquire_status();
         if status == FINISHED | core.id {
             core.settled = status;
-            core.rung = 0;
+            core.unfinished = 0;
             CoreStatus::Finished
         } else if status == core.settled || status == core.id {
             CoreStatus::Busy
@@ -175,7 +175,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
         if M::SLOTS > 1 {
             entry.is_staged = true;
         } else {
-            entry.rung = STAGED;
+            entry.unfinished = STAGED;
         }
         self.staged.push(number).map_err(|_| refused)
     }
@@ -190,7 +190,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
             if M::SLOTS > 1 {
                 core.id = next_dispatch_id(core.id);
                 core.lines.ring(core.id);
-                core.rung += 1;
+                core.unfinished += 1;
                 core.is_staged = false;
             } else {
                 core.ring(next_dispatch_id(core.id));
@@ -226,7 +226,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
         core.id = next_dispatch_id(core.id);
         // A Release store: it makes visible what was written for the core, whenever that was.
         core.lines.ring(core.id);
-        core.rung += 1;
+        core.unfinished += 1;
         self.machine.ring(core.worker);
         Ok(())
     }
@@ -234,7 +234,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
     #[inline(always)]
     fn run(&mut self, core: usize, dispatch: Staged) -> Result<CoreStatus, Fault> {
         let refused = Fault::SCHEDULE_CORE_NOT_FREE;
-        let is_free = |entry: &&mut CoreRef<'a>| entry.rung == 0;
+        let is_free = |entry: &&mut CoreRef<'a>| entry.unfinished == 0;
         let entry = self.cores.get_mut(core).filter(is_free).ok_or(refused)?;
         // A copy: to the compiler a store into the lines could change where they are.
         let (lines, id) = (entry.lines, next_dispatch_id(entry.id));
@@ -249,7 +249,7 @@ impl<'a, S: Sharing, M: Machine> Platform for LinesPlatform<'a, S, M> {
             return Ok(CoreStatus::Finished);
         }
         // It is polled from now on.
-        entry.rung = 1;
+        entry.unfinished = 1;
         Ok(CoreStatus::Busy)
     }
 
@@ -305,8 +305,8 @@ mod tests {
             platform.stage(0, TASK).unwrap();
             assert_eq!(core.command(), Command::Wait);
             platform.commit();
-            assert_eq!(platform.machine.0, [5, 5], "greeted, then rung");
-            let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+            assert_eq!(platform.machine.0, [5, 5], "greeted, then dispatched");
+            let Command::Run(dispatch) = core.command() else { panic!("no doorbell") };
             assert_eq!(platform.poll(0), CoreStatus::Busy);
             core.finish(dispatch.id);
             assert_eq!(platform.poll(0), CoreStatus::Finished);
@@ -331,7 +331,7 @@ mod tests {
                 platform.stage(0, TASK).unwrap();
                 platform.commit();
                 assert_eq!(platform.poll(0), CoreStatus::Busy);
-                let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+                let Command::Run(dispatch) = core.command() else { panic!("no doorbell") };
                 core.finish(dispatch.id);
                 assert_eq!(platform.poll(0), CoreStatus::Finished);
             }
@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(platform.run(0, TASK), Ok(CoreStatus::Busy));
             assert_eq!(platform.run(0, TASK), Err(Fault::SCHEDULE_CORE_NOT_FREE));
             assert_eq!(platform.poll(0), CoreStatus::Busy);
-            let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+            let Command::Run(dispatch) = core.command() else { panic!("no doorbell") };
             core.finish(dispatch.id);
             assert_eq!(platform.poll(0), CoreStatus::Finished);
             assert_eq!(platform.run(0, TASK), Ok(CoreStatus::Busy), "it is free again");
@@ -365,7 +365,7 @@ mod tests {
             for expected in [0, 1] {
                 platform.stage(0, TASK).unwrap();
                 platform.commit();
-                let Command::Run(dispatch) = core.command() else { panic!("not rung") };
+                let Command::Run(dispatch) = core.command() else { panic!("no doorbell") };
                 assert_eq!(dispatch.id, expected);
                 core.finish(dispatch.id);
                 assert_eq!(platform.poll(0), CoreStatus::Finished);

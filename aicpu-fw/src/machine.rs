@@ -17,7 +17,7 @@ use pto_graph::EdgeOutcome;
 pub struct Terms {
     /// How many it runs at most.
     pub most: u32,
-    /// Whether anybody may [ask](Machine::asked_for) for some meanwhile.
+    /// Whether another agent may [ask](Machine::asked_for) for some meanwhile.
     pub has_borrowers: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum RangeNote {
     TensorTask {
         /// The slot of the task.
         slot: u32,
-        /// How many of its arguments the tensor map is asked about, or told of.
+        /// How many of its arguments are looked up or noted in the tensor map.
         tensors: u32,
     },
 }
@@ -62,7 +62,7 @@ pub trait Machine {
     /// Whether dispatches are staged ahead of their tasks ([`Platform::stage_ahead`](crate::Platform::stage_ahead)).
     const STAGES_AHEAD: bool = false;
 
-    /// Whether a dispatch in a line is rung where it is staged, on a machine on which a batch with one barrier saves nothing. Only with one slot.
+    /// Whether the doorbell is written as soon as a dispatch is staged, on a machine on which a batch with one barrier saves nothing. Only with one slot.
     const RINGS_AT_ONCE: bool = false;
 
     /// Whether a core may run a dispatch from within the ring ([`Platform::run`](crate::Platform::run)), which then has finished when it returns.
@@ -102,7 +102,7 @@ pub trait Machine {
         self.relax();
     }
 
-    /// The builder has nothing to do, and sleeps until its doorbell is rung. `false`: it was not, for as long as this machine lets a builder
+    /// The builder has nothing to do, and sleeps until its doorbell is written. `false`: it was not, for as long as this machine lets a builder
     /// sleep, which may be no time at all.
     fn park(&mut self) -> bool {
         false
@@ -121,11 +121,11 @@ pub trait Machine {
     #[inline]
     fn fetch_sibling(&mut self) {}
 
-    /// Before a look at `bytes` bytes of GM that another agent, or the host by DMA, may have written, and behind a change of them.
+    /// Before a look at `bytes` bytes of GM that another agent, or the host by DMA, may have written, and after a change of them.
     #[inline]
     fn refresh(&mut self, _address: GmAddr, _bytes: u64) {}
 
-    // The cores behind the lines of GM: what has to happen beside a write so that a core takes its step.
+    // The cores that read lines in GM: what has to happen in addition to a write so that a core takes its step.
 
     /// `worker` is one of this instance's from now on.
     #[inline]
@@ -160,13 +160,13 @@ pub trait Machine {
     #[inline]
     fn end_step(&mut self, _tasks: u32) {}
 
-    /// How many further dispatches other agents of the machine ask for just now, beside those that this one runs itself.
+    /// How many further dispatches other agents of the machine ask for just now, in addition to those that this one runs itself.
     #[inline]
     fn asked_for(&self) -> usize {
         0
     }
 
-    /// What was staged and committed since the last call goes to those who asked.
+    /// What was staged and committed since the last call goes to the agents that asked.
     #[inline]
     fn lend(&mut self) {}
 
@@ -216,7 +216,7 @@ pub trait Machine {
     }
 }
 
-/// A machine whose clock stands still, and on which nothing has to be done.
+/// A machine whose clock does not advance, and on which nothing has to be done.
 impl Machine for () {
     fn now_ns(&self) -> u64 {
         0

@@ -29,9 +29,9 @@ pub enum Mutant {
     /// What no own core takes is kept.
     Hoards,
     /// A second dispatch is given while a sibling has a free core.
-    PendsBesideFreeCores,
-    /// A second dispatch is given behind whatever a core does.
-    PendsBehindLongKernels,
+    PendsDespiteFreeCores,
+    /// A core gets a second dispatch, however long its kernel runs.
+    PendsAfterLongKernels,
     /// Of two dispatches the newer one counts as finished first.
     TakesTheSecondForTheFirst,
     /// The second dispatch is not followed when the first one has finished.
@@ -48,9 +48,9 @@ pub enum Mutant {
     LoadsAnEdgeTooFew,
     /// A graph runs again, and its tasks are counted down as the run before has left them.
     LeavesTasksCountedDown,
-    /// A task that was staged ahead is rung when one of its producers has completed, whatever the others do.
+    /// The doorbell of a task that was staged ahead is written when one of its producers has completed, whatever the others do.
     RingsTooEarly,
-    /// A core is rung for what was staged ahead for it, although something else has replaced that.
+    /// The doorbell is written for a dispatch that was staged ahead, although another one has replaced it.
     RingsWhatWasReplaced,
     /// The queue loses the last of several ids.
     QueueLoses,

@@ -85,7 +85,7 @@ pub trait Platform {
     fn fetch(&mut self, _task: u32) {}
 
     /// Writes a dispatch of a task that is not ready yet for a core that has fewer than [`SLOTS`](Machine::SLOTS), and
-    /// none that is staged. Nothing comes of it unless it is rung; whatever is staged for the core next replaces it.
+    /// none that is staged. It has no effect unless its doorbell is written; the next dispatch that is staged for the core replaces it.
     #[inline]
     fn stage_ahead(&mut self, _core: usize, _dispatch: Staged) {}
 

@@ -1,7 +1,7 @@
 //! The queue of ready tasks of one core kind: many pushers, many poppers, ids only.
 //!
 //! ```text
-//! push: tail += n (the places are ours), then each slot = stamp(position) | id
+//! push: tail += n (the slots are ours), then each slot = stamp(position) | id
 //! pop:  read slots from head while their stamps are of this lap, then head: h -> h + k (they are ours)
 //! ```
 //! It cannot overflow: it has a slot for every task of the run, and a task is in it at most once. Therefore a
@@ -81,12 +81,12 @@ impl<'a> ReadyQueue<'a> {
     /// Puts ids at the end.
     #[inline]
     pub fn push<S: Sharing>(&self, ids: &[u32]) {
-        // AcqRel: with itself. Who laps a slot is behind the push that filled it before, also where nothing but
-        // pops and pushes says so; otherwise the older store could come to stand over the newer one.
+        // AcqRel: with itself. A push that laps a slot comes after the push that filled it before, also where only
+        // pops and pushes order them; otherwise the older store could overwrite the newer one.
         let first = S::fetch_add(&self.ends.tail, ids.len() as u64, Ordering::AcqRel);
         for (position, &id) in (first..).zip(ids) {
             if let Some(slot) = self.slot(position) {
-                // Release: pairs with the Acquire load in `pop`; who gets the id sees the task.
+                // Release: pairs with the Acquire load in `pop`; the popper of the id sees the task.
                 slot.store(self.stamp(position) | u64::from(id), Ordering::Release);
             }
         }
@@ -199,7 +199,7 @@ mod tests {
     extern crate std;
     use super::ReadyQueue;
     use pto_abi::ready::QueueEnds;
-    use pto_abi::sync::{AtomicU64, Exclusive, Ordering, Shared, Sharing};
+    use pto_abi::sync::{AtomicU64, Concurrent, Exclusive, Ordering, Sharing};
     use std::vec::Vec;
 
     fn with_queue(slots: usize, test: impl FnOnce(ReadyQueue<'_>, &QueueEnds)) {
@@ -226,17 +226,17 @@ mod tests {
 
     #[test]
     fn ids_come_out_in_the_order_they_went_in() {
-        fifo_over_many_laps::<Shared>();
+        fifo_over_many_laps::<Concurrent>();
         fifo_over_many_laps::<Exclusive>();
     }
 
     #[test]
     fn a_pop_takes_no_more_than_it_may() {
         with_queue(8, |queue, _| {
-            queue.push::<Shared>(&[1, 2, 3]);
+            queue.push::<Concurrent>(&[1, 2, 3]);
             let mut two = [0; 2];
-            assert_eq!((queue.pop::<Shared>(&mut two), two), (2, [1, 2]));
-            assert_eq!((queue.pop::<Shared>(&mut two), two[0]), (1, 3));
+            assert_eq!((queue.pop::<Concurrent>(&mut two), two), (2, [1, 2]));
+            assert_eq!((queue.pop::<Concurrent>(&mut two), two[0]), (1, 3));
         });
     }
 
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn one_id_at_a_time_is_the_oldest() {
-        one_by_one::<Shared>();
+        one_by_one::<Concurrent>();
         one_by_one::<Exclusive>();
     }
 
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn ids_before_a_position_are_popped_and_no_others() {
-        up_to_a_position::<Shared>();
+        up_to_a_position::<Concurrent>();
         up_to_a_position::<Exclusive>();
     }
 
@@ -282,9 +282,9 @@ mod tests {
             ends.head.store(start, Ordering::Relaxed);
             ends.tail.store(start, Ordering::Relaxed);
             for id in 0..20 {
-                queue.push::<Shared>(&[id]);
+                queue.push::<Concurrent>(&[id]);
                 let mut out = [0];
-                assert_eq!((queue.pop::<Shared>(&mut out), out[0]), (1, id));
+                assert_eq!((queue.pop::<Concurrent>(&mut out), out[0]), (1, id));
             }
         });
     }

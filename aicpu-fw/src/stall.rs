@@ -1,4 +1,4 @@
-//! Why a run does not get on: the stall classes, and the tasks, transfers and edges behind them.
+//! Why a run does not get on: the stall classes, and the tasks, transfers and edges that cause them.
 
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{BlockedTask, EPITAPH_BLOCKED, Epitaph, NOBODY};
@@ -11,8 +11,8 @@ use crate::block_shapes::List;
 use crate::fanout::ConsumerWalk;
 use crate::state::SharedState;
 
-/// The class of a stall, when no core is busy and nothing has moved for `since_ns`. In sequential mode nobody
-/// takes ready tasks before the build is done, so that it is the builder who keeps them waiting.
+/// The class of a stall, when no core is busy and nothing has moved for `since_ns`. In sequential mode no scheduler
+/// takes ready tasks before the build is done, so that the builder keeps them waiting.
 #[must_use]
 pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blame {
     let ready: u64 = state.ready.iter().map(|queue| queue.len()).sum();
@@ -39,7 +39,7 @@ pub fn classify(state: &SharedState<'_>, mode: BuildMode, since_ns: u64) -> Blam
     }
 }
 
-/// A transfer is what keeps the run waiting: nobody has taken it, or the other rank does not do its part.
+/// A transfer keeps the run waiting: no engine has taken it, or the other rank does not do its part.
 fn blame_transfer(state: &SharedState<'_>, (slot, task): (u32, &Task), since_ns: u64) -> Blame {
     let is_taken = task.state.load(Ordering::Relaxed) == TaskState::DISPATCHED.get();
     let fault = if is_taken { Fault::TRANSFER_STALL } else { Fault::TRANSFER_NO_ENGINE };
@@ -71,8 +71,8 @@ pub const fn over_budget(since_ns: u64) -> Blame {
 }
 
 /// Writes the post-mortem: the blame, the counts, the blocked tasks and one missing producer of each.
-/// Reads every task and edge; a run makes it once, after its end. A builder may still write lines of tasks meanwhile: what is read of them is the field before or behind
-/// that ([`TaskHead::write`](pto_abi::task::TaskHead::write)).
+/// Reads every task and edge; a run makes it once, after its end. A builder may still write lines of tasks meanwhile: a field is then read as it was before that write or after
+/// it ([`TaskHead::write`](pto_abi::task::TaskHead::write)).
 #[must_use]
 pub fn epitaph(state: &SharedState<'_>, blame: &Blame, instance: u32, now_ns: u64) -> Epitaph {
     let mut epitaph = Epitaph::of(blame.fault);

@@ -89,7 +89,7 @@ impl<'a> SharedState<'a> {
         }
     }
 
-    /// Makes a task that nobody looks at yet a transfer; `false`: the run has no memory for such.
+    /// Makes a task that no scheduler looks at yet a transfer; `false`: the run has no memory for such.
     pub(crate) fn set_transfer(&self, slot: u32) -> bool {
         let line = self.shapes.and_then(|shapes| shapes.line(slot));
         line.into_iter().for_each(BlockLine::set_transfer);
@@ -103,7 +103,7 @@ impl<'a> SharedState<'a> {
         line.is_some_and(|line| List::of(line) == Some(List::TRANSFERS))
     }
 
-    /// Puts a task with a block shape on a list of the board, behind the plain tasks that are in the ready queues.
+    /// Puts a task with a block shape on a list of the board, after the plain tasks that are in the ready queues.
     pub(crate) fn post(&self, list: List, slot: u32) {
         if let Some(shapes) = &self.shapes {
             shapes.post(list, slot, self.ready.map(|queue| queue.pushed()));

@@ -6,8 +6,8 @@
 //! A `TraceWriter` is the writing end of one agent's trace ring, and what the agent does while that is full and the run is recorded as a
 //! whole (`WhenFull::Wait`): it waits for the host, but not for ever.
 //!
-//! A host that reads nothing for half the stall budget is `STALL_TRACE`: before anybody takes the wait itself for a
-//! stall. From then on, as after every other fault, nobody waits: what a full ring does not take is counted.
+//! A host that reads nothing for half the stall budget is `STALL_TRACE`: before a supervisor takes the wait itself for a
+//! stall. From then on, as after every other fault, no writer waits: what a full ring does not take is counted.
 
 use pto_abi::trace::TracePoint;
 
@@ -126,7 +126,7 @@ mod ring {
             }
         }
 
-        /// Nobody reads the ring any more: raises `STALL_TRACE`, and counts the event as missing.
+        /// The host does not read the ring any more: raises `STALL_TRACE`, and counts the event as missing.
         #[cold]
         pub fn give_up(&self, point: TracePoint) {
             self.lane.refuse();

@@ -9,7 +9,7 @@
 //! a scheduler completes the task, and releases its consumers, in its next step.
 //!
 //! Invariants:
-//! - A transfer is taken once, and is dispatched from then on; it is finished at most once, by who took it.
+//! - A transfer is taken once, and is dispatched from then on; it is finished at most once, by the engine that took it.
 //! - What the engine has written is seen by the consumers: `finish` and the scheduler that completes hold the board's lock in turn.
 
 use pto_abi::kinds::TaskState;
@@ -28,7 +28,7 @@ pub const TRANSFER_WORDS: usize = 10;
 pub struct Posted {
     /// The task.
     pub task: TaskId,
-    /// Its arguments, as `pto_graph::group` lays them out; zero behind the last one.
+    /// Its arguments, as `pto_graph::group` lays them out; zero after the last one.
     pub words: [u64; TRANSFER_WORDS],
 }
 
@@ -100,7 +100,7 @@ impl<'a> TransferPort<'a> {
         Some(epitaph)
     }
 
-    /// The epitaph of [`fail`](Self::fail) stands in the arena.
+    /// The epitaph of [`fail`](Self::fail) is in the arena.
     pub fn seal(&self) {
         self.state.fault.seal_epitaph();
     }

@@ -13,7 +13,7 @@ use pto_abi::sync::Ordering;
 use pto_abi::task::{NO_CHUNK, Task};
 
 use crate::blame::Blame;
-use crate::cores::Cores;
+use crate::cores::CoreSet;
 use crate::cores::apart::PART;
 use crate::mutant::{self, Mutant};
 use crate::stall;
@@ -36,7 +36,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// How long the task in `slot` may be on a core. A slot whose task is on none has the time of the run: what stands there is of no task,
+    /// How long the task in `slot` may be on a core. A slot whose task is on none has the time of the run: the limit in the slot is of no task,
     /// or of one before.
     #[must_use]
     pub fn of(&self, slot: u32, state: &SharedState<'_>) -> u64 {
@@ -63,7 +63,7 @@ pub(crate) struct Watchdog {
     progress: u64,
     progress_ns: u64,
     // What each core was seen running, and since when it has been seen so.
-    seen: [(Running, u64); MAX_WORKERS],
+    seen: [(RunningTask, u64); MAX_WORKERS],
 }
 
 /// What a core runs. Two of these are compared word by word; one number made of the words would be the same for different parts.
@@ -71,7 +71,7 @@ pub(crate) struct Watchdog {
 /// A core runs nothing twice in a run: tasks that have the same slot have different generations, and each part of a task is given to one core,
 /// once. So what is seen again has lasted from one look to the other, also where the core was free at looks between.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Running {
+struct RunningTask {
     /// The slot, with [`PART`].
     running: u32,
     generation: u32,
@@ -79,7 +79,7 @@ struct Running {
     context: u64,
 }
 
-impl Running {
+impl RunningTask {
     /// What no core runs: no slot is as large.
     const NOTHING: Self = Self { running: u32::MAX, generation: 0, context: 0 };
 
@@ -123,7 +123,7 @@ impl Watchdog {
             started_ns: None,
             progress: 0,
             progress_ns: 0,
-            seen: [(Running::NOTHING, 0); MAX_WORKERS],
+            seen: [(RunningTask::NOTHING, 0); MAX_WORKERS],
         }
     }
 
@@ -150,12 +150,12 @@ impl Watchdog {
     pub(crate) fn overdue(
         &mut self,
         now: u64,
-        cores: &Cores,
+        cores: &CoreSet,
         state: &SharedState<'_>,
     ) -> Option<(usize, u64)> {
         for core in cores.busy().iter().copied().map(usize::from) {
             let slot = cores.running(core);
-            let running = Running::on(cores.worker(core), slot, state);
+            let running = RunningTask::on(cores.worker(core), slot, state);
             let seen = self.seen.get_mut(core)?;
             if !running.is(&seen.0) {
                 *seen = (running, now);

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 use pto_abi::handshake::{Command, Handshake};
 use pto_abi::kinds::TaskState;
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Exclusive, Ordering, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::builder::Builder;
 use pto_aicpu_fw::platform::Platform;
@@ -22,7 +22,7 @@ use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 use shuttle::rand::RngCore;
 use shuttle::thread;
 
-use words::{GENERATION, Kernels, Size, Words, quiet};
+use words::{FakeDevice, GENERATION, Size, StateMemory, quiet};
 
 /// Idle steps after which a run counts as hung. A schedule may starve a thread for long, not for ever.
 const IDLE_STEPS: u32 = 20_000;
@@ -59,7 +59,7 @@ impl Plan {
 
 /// Everything that the threads share.
 struct SharedLines {
-    words: Words,
+    words: StateMemory,
     lines: Vec<Handshake>,
     plan: Plan,
     /// How often each task has run, and whether it has finished.
@@ -78,7 +78,14 @@ impl SharedLines {
         let lines: Vec<Handshake> = (0..2 * schedulers).map(|_| Handshake::default()).collect();
         lines.iter().for_each(Handshake::reset);
         let (runs, finished) = (words(plan.kinds.len()), words(plan.kinds.len()));
-        Self { words: Words::new(size), inside: words(lines.len()), lines, plan, runs, finished }
+        Self {
+            words: StateMemory::new(size),
+            inside: words(lines.len()),
+            lines,
+            plan,
+            runs,
+            finished,
+        }
     }
 
     /// The kernel of `task`, with the checks that every task makes.
@@ -120,7 +127,7 @@ impl SharedLines {
     }
 
     fn build<S: Sharing, F: FanoutPolicy>(&self) {
-        let mut builder = Builder::<(S, F, _, _)>::new(self.words.inputs(), Kernels, quiet());
+        let mut builder = Builder::<(S, F, _, _)>::new(self.words.inputs(), FakeDevice, quiet());
         let mut ids: Vec<TaskId> = Vec::new();
         let mut satisfied = 0;
         for (kind, producers) in self.plan.kinds.iter().zip(&self.plan.producers) {
@@ -242,7 +249,7 @@ fn config() -> shuttle::Config {
 
 fn random<F: FanoutPolicy>(mode: BuildMode) {
     let scheduler = shuttle::scheduler::RandomScheduler::new(SCHEDULES);
-    shuttle::Runner::new(scheduler, config()).run(move || one_run::<Shared, F>(mode));
+    shuttle::Runner::new(scheduler, config()).run(move || one_run::<Concurrent, F>(mode));
 }
 
 #[test]
@@ -265,10 +272,11 @@ fn locked_sequential() {
     random::<Locked>(BuildMode::SEQUENTIAL);
 }
 
-/// Few switches at unlikely places find what uniform choices miss.
+/// Few switches at unlikely steps find what uniform choices miss.
 fn priorities<F: FanoutPolicy>() {
     let scheduler = shuttle::scheduler::PctScheduler::new(3, SCHEDULES / 3);
-    shuttle::Runner::new(scheduler, config()).run(|| one_run::<Shared, F>(BuildMode::CONCURRENT));
+    shuttle::Runner::new(scheduler, config())
+        .run(|| one_run::<Concurrent, F>(BuildMode::CONCURRENT));
 }
 
 #[test]
@@ -281,7 +289,7 @@ fn locked_by_priorities() {
     priorities::<Locked>();
 }
 
-/// Wrong on purpose: reads and writes in place of atomic operations.
+/// Wrong on purpose: reads and writes instead of atomic operations.
 #[test]
 #[should_panic]
 fn wrong_when_operations_are_not_atomic() {

@@ -251,7 +251,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_GRAPH_EDGE_PRODUCER UINT32_C(0x00020012)
 /* The graph has a cycle. Remove one of the edges that the message names. */
 #define PTO_FAULT_GRAPH_CYCLE UINT32_C(0x00020013)
-/* The run is to repeat a graph, and another one stands in the arena, or one that was not run to its end. Launch through Device::run. */
+/* The run is to repeat a graph, and the arena holds another one, or one that was not run to its end. Launch through Device::run. */
 #define PTO_FAULT_GRAPH_NOT_LOADED UINT32_C(0x00020014)
 /* The run needs a builder, and the firmware has none of that name. Link the builder into the firmware, or name one that is there (pto list). Sessions need an image that was not built without-sessions. */
 #define PTO_FAULT_BUILD_NO_BUILDER UINT32_C(0x00030001)
@@ -433,7 +433,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_MIX UINT32_C(0x000a0042)
 /* A task's predicate is on an element that is not in GM, or not aligned. Use a tensor that the device allocated. */
 #define PTO_FAULT_STREAM_PREDICATE UINT32_C(0x000a0043)
-/* The program asks for something while it records that a recording cannot hold. Record tasks with tensors, scopes and their tensors; the rest belongs before or behind. */
+/* The program asks for something while it records that a recording cannot hold. Record tasks with tensors, scopes and their tensors; do the rest before the recording or after it. */
 #define PTO_FAULT_STREAM_RECORDING_OPEN UINT32_C(0x000a0050)
 /* A recording has more tasks, bindings or words than there is room for. Record less, bind at most 64 tensors and 64 scalars, or raise the window: each slot gives recordings 32 words. */
 #define PTO_FAULT_STREAM_RECORDING_FULL UINT32_C(0x000a0051)
@@ -441,7 +441,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_STREAM_RECORDING_UNKNOWN UINT32_C(0x000a0052)
 /* A replay binds a tensor or scalars that do not fit the recording, or a recording holds a tensor of an outer scope. Bind as many as were recorded, with the same element types, extents and strides; bind tensors of outer scopes. */
 #define PTO_FAULT_STREAM_REPLAY_MISFIT UINT32_C(0x000a0053)
-/* A replay binds two views that overlap, and the recording writes one of them. Bind views without an element in common, or record the program with one tensor in both places. */
+/* A replay binds two views that overlap, and the recording writes one of them. Bind views without an element in common, or record the program with one tensor for both bindings. */
 #define PTO_FAULT_STREAM_REPLAY_ALIAS UINT32_C(0x000a0054)
 /* A recording is ended or a bound scalar used, and no recording is open. Use them in the body of StreamBuilder::record only. */
 #define PTO_FAULT_STREAM_NOT_RECORDING UINT32_C(0x000a0055)
@@ -455,7 +455,7 @@ typedef struct pto_task_id {
 #define PTO_FAULT_PLAN_CODE UINT32_C(0x000b0004)
 /* The nodes or expressions of a plan are nested too deep. Nest fewer loops, or compute parts of the expression in slots. */
 #define PTO_FAULT_PLAN_DEPTH UINT32_C(0x000b0005)
-/* A part of a plan does not fit where it stands. Compile the workload again; the plan was damaged. */
+/* A part of a plan has a type that does not fit its position. Compile the workload again; the plan was damaged. */
 #define PTO_FAULT_PLAN_TYPE UINT32_C(0x000b0006)
 /* A plan uses a tensor, kernel, symbol, array, variable or slot that it does not have. Compile the workload again; the plan was damaged. */
 #define PTO_FAULT_PLAN_NAME UINT32_C(0x000b0007)
@@ -487,15 +487,15 @@ typedef struct pto_task_id {
 #define PTO_FAULT_TRANSFER_RANK UINT32_C(0x000c0004)
 /* A tensor of a transfer is not dense, or not as large as the call needs. Transfer dense views; the parts of a collective are as large as its documentation says. */
 #define PTO_FAULT_TRANSFER_TENSOR UINT32_C(0x000c0005)
-/* A call names a window that the group does not have, or a place outside of it. Make the window with Group::window before the run; compare offset and size with its bytes. */
+/* A call names a window that the group does not have, or bytes outside of the window. Make the window with Group::window before the run; compare offset and size with its bytes. */
 #define PTO_FAULT_TRANSFER_WINDOW UINT32_C(0x000c0006)
 /* A call names a signal slot that a rank does not have. A rank has 256 signal slots, from 0 on. */
 #define PTO_FAULT_TRANSFER_SLOT UINT32_C(0x000c0007)
-/* The group's words behind the orchestration words are damaged. Run the program with Group::run, and hand its own words to Communicator::program_args. */
+/* The group's words after the orchestration words are damaged. Run the program with Group::run, and hand its own words to Communicator::program_args. */
 #define PTO_FAULT_TRANSFER_WORDS UINT32_C(0x000c0008)
 /* A reduction has no kernel for the element type. Reduce f16, bf16, f32, f64, or integers of 8 to 64 bits. */
 #define PTO_FAULT_TRANSFER_TYPE UINT32_C(0x000c0009)
-/* A program has no numbers left that tell its transfers apart. A group has at most 32,768 ranks, a launch 16,384 programs, a communicator 65,535 sub-groups, nested three deep, and 2,147,483,647 calls. */
+/* A program has used up the numbers that identify its transfers. A group has at most 32,768 ranks, a launch 16,384 programs, a communicator 65,535 sub-groups, nested three deep, and 2,147,483,647 calls. */
 #define PTO_FAULT_TRANSFER_TAGS UINT32_C(0x000c000a)
 
 /* Identity of the arena. */
@@ -585,7 +585,7 @@ PTO_STATIC_ASSERT(sizeof(pto_region) == 16, "size of pto_region");
 PTO_STATIC_ASSERT(offsetof(pto_region, offset) == 0, "offset of pto_region.offset");
 PTO_STATIC_ASSERT(offsetof(pto_region, bytes) == 8, "offset of pto_region.bytes");
 
-/* What the host hands to a builder. */
+/* What the host passes to a builder. */
 typedef struct pto_orch_args {
     /* How many words are valid. */
     PTO_ALIGN(8) uint32_t orch_argc;
@@ -603,14 +603,14 @@ PTO_STATIC_ASSERT(offsetof(pto_orch_args, orch_args) == 64, "offset of pto_orch_
 typedef struct pto_worker_entry {
     /* A `CoreKind`. */
     PTO_ALIGN(4) uint32_t kind;
-    /* Workers with the same cluster stand together (at most 1 AIC and 2 AIV). */
+    /* Workers with the same number share a cluster (at most 1 AIC and 2 AIV). */
     uint32_t cluster;
 } pto_worker_entry;
 PTO_STATIC_ASSERT(sizeof(pto_worker_entry) == 8, "size of pto_worker_entry");
 PTO_STATIC_ASSERT(offsetof(pto_worker_entry, kind) == 0, "offset of pto_worker_entry.kind");
 PTO_STATIC_ASSERT(offsetof(pto_worker_entry, cluster) == 4, "offset of pto_worker_entry.cluster");
 
-/* What termination is decided from, each word in a line of its own; and which graph stands in the arena. */
+/* What termination is decided from, each word in a line of its own; and which graph the arena holds. */
 typedef struct pto_progress {
     /* atomic: 1 after the last publish. */
     PTO_ALIGN(64) uint32_t build_done;
@@ -620,7 +620,7 @@ typedef struct pto_progress {
     uint64_t loaded_edges;
     /* atomic: `GraphHeader.checksum` of its image. */
     uint64_t loaded_checksum;
-    /* atomic: The run epoch in which it was started last; zero: it does not stand whole. */
+    /* atomic: The run epoch in which it was started last; zero: it is not complete. */
     uint32_t loaded_run;
     /* atomic: Not used; zero. */
     uint32_t build_reserved[9];
@@ -894,7 +894,7 @@ PTO_STATIC_ASSERT(offsetof(pto_runtime, fault) == 11712, "offset of pto_runtime.
 PTO_STATIC_ASSERT(offsetof(pto_runtime, epitaph) == 11776, "offset of pto_runtime.epitaph");
 PTO_STATIC_ASSERT(offsetof(pto_runtime, workers) == 12288, "offset of pto_runtime.workers");
 
-/* A task: everything a scheduler touches on the way through, in one 64-byte line. Its arguments stand in the payload region, from word `payload`, followed by one word of block context. */
+/* A task: everything a scheduler touches on the way through, in one 64-byte line. Its arguments are in the payload region, from word `payload`, followed by one word of block context. */
 typedef struct pto_task {
     /* atomic: Producers not yet complete; plus `UNPUBLISHED` until the builder publishes. */
     PTO_ALIGN(64) uint32_t fanin;
@@ -1159,7 +1159,7 @@ PTO_STATIC_ASSERT(offsetof(pto_list_ends, tail) == 4, "offset of pto_list_ends.t
 
 /* Where tasks with a block shape wait for cores. */
 typedef struct pto_block_board {
-    /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some. */
+    /* atomic: Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the next bit: that one has some. */
     PTO_ALIGN(64) uint32_t waiting;
     /* atomic: Guards everything else. */
     uint8_t lock;
@@ -1230,15 +1230,15 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_header, reserved) == 56, "offset of pto_st
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, rings) == 64, "offset of pto_stream_header.rings");
 PTO_STATIC_ASSERT(offsetof(pto_stream_header, board) == 448, "offset of pto_stream_header.board");
 
-/* The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains. Tasks are low halves of their numbers. */
+/* The accesses to one tensor, or to one cell of its grid: those to one region are here, all others in chains. Tasks are low halves of their numbers. */
 typedef struct pto_map_row {
     /* atomic: The tensor that the region is part of. */
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
     uint64_t low;
-    /* atomic: The byte behind the last one. */
+    /* atomic: One byte past the last one. */
     uint64_t high;
-    /* atomic: Bytes that stand together, and in the high half the bytes from one run to the next; zero: one run. */
+    /* atomic: Contiguous bytes, and in the high half the bytes from one run to the next; zero: one run. */
     uint64_t rows;
     /* atomic: The last task that wrote the region. */
     uint32_t writer;
@@ -1294,15 +1294,15 @@ PTO_STATIC_ASSERT(offsetof(pto_map_grid, rows_magic) == 40, "offset of pto_map_g
 PTO_STATIC_ASSERT(offsetof(pto_map_grid, has_cells) == 48, "offset of pto_map_grid.has_cells");
 PTO_STATIC_ASSERT(offsetof(pto_map_grid, reserved) == 56, "offset of pto_map_grid.reserved");
 
-/* An access that stands in no row. One with more than one stride is followed by an entry that holds the others. */
+/* An access that is in no row. One with more than one stride is followed by an entry that holds the others. */
 typedef struct pto_map_entry {
     /* atomic: The tensor's address. */
     PTO_ALIGN(64) uint64_t base;
     /* atomic: First byte of the region, from the tensor's first one. */
     uint64_t low;
-    /* atomic: The byte behind the last one. */
+    /* atomic: One byte past the last one. */
     uint64_t high;
-    /* atomic: Bytes that stand together. */
+    /* atomic: Contiguous bytes. */
     uint64_t run;
     /* atomic: Bytes from one run to the next, in the innermost dimension. */
     uint64_t stride;
@@ -1378,7 +1378,7 @@ PTO_STATIC_ASSERT(offsetof(pto_stream_arg, reserved) == 4, "offset of pto_stream
 PTO_STATIC_ASSERT(offsetof(pto_stream_arg, scalar) == 8, "offset of pto_stream_arg.scalar");
 PTO_STATIC_ASSERT(offsetof(pto_stream_arg, tensor) == 16, "offset of pto_stream_arg.tensor");
 
-/* A task with tensors. Later releases append fields: what is behind the fields that a firmware knows must be zero. */
+/* A task with tensors. Later releases append fields: fields that a firmware does not know must be zero. */
 typedef struct pto_stream_task {
     /* `sizeof(pto_stream_task)` where the builder was compiled. */
     PTO_ALIGN(8) uint32_t struct_size;
@@ -1394,7 +1394,7 @@ typedef struct pto_stream_task {
     uint32_t start;
     /* A `Priority` plus 1; 0: normal. */
     uint32_t priority;
-    /* How many kernels run on vector cores beside the task's own one: up to two. */
+    /* How many kernels run on vector cores in addition to the task's own one: up to two. */
     uint32_t vector_count;
     /* Their func ids. */
     uint32_t vectors[2];
@@ -1473,7 +1473,7 @@ typedef struct pto_graph_header {
     uint64_t layout_hash;
     /* Size of the image. */
     uint64_t total_bytes;
-    /* `Checksum` of everything behind the header. */
+    /* `Checksum` of everything after the header. */
     uint64_t checksum;
     /* `GraphFlags`. */
     uint32_t flags;
@@ -1555,7 +1555,7 @@ typedef struct pto_fw_identity {
     uint32_t names_bytes;
     /* Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with zero here. Zero: the file is not sealed. */
     uint64_t checksum;
-    /* What the image can do beside: `FW_TRACES`. Other bits are zero. */
+    /* What else the image can do: `FW_TRACES`. Other bits are zero. */
     uint64_t features;
 } pto_fw_identity;
 PTO_STATIC_ASSERT(sizeof(pto_fw_identity) == 64, "size of pto_fw_identity");
@@ -1646,7 +1646,7 @@ typedef struct pto_firmware_line {
     uint64_t entry_ticks;
     /* atomic: The clock when all vCPUs had been started. */
     uint64_t started_ticks;
-    /* atomic: In `FW_REFUSED`: offset of the field of `BootHeader`, and what stands there. */
+    /* atomic: In `FW_REFUSED`: offset of the field of `BootHeader`, and its value. */
     uint64_t refused[2];
     /* atomic: Not used; zero. */
     uint64_t reserved[3];
@@ -1893,7 +1893,7 @@ PTO_STATIC_ASSERT(offsetof(pto_ring_producer, submitted) == 0, "offset of pto_ri
 PTO_STATIC_ASSERT(offsetof(pto_ring_producer, commands) == 8, "offset of pto_ring_producer.commands");
 PTO_STATIC_ASSERT(offsetof(pto_ring_producer, reserved) == 16, "offset of pto_ring_producer.reserved");
 
-/* The consumer's line of a ring, which also tells how far the stream is. */
+/* The consumer's line of a ring, which also says how far the stream is. */
 typedef struct pto_ring_consumer {
     /* atomic: Entries taken since the stream was made. */
     PTO_ALIGN(64) uint64_t taken;
@@ -1970,7 +1970,7 @@ PTO_STATIC_ASSERT(offsetof(pto_session_orders, most) == 40, "offset of pto_sessi
 PTO_STATIC_ASSERT(offsetof(pto_session_orders, notes) == 48, "offset of pto_session_orders.notes");
 PTO_STATIC_ASSERT(offsetof(pto_session_orders, in_flight) == 56, "offset of pto_session_orders.in_flight");
 
-/* What the firmware tells. Its own line. */
+/* What the firmware reports. Its own line. */
 typedef struct pto_session_news {
     /* atomic: Streams that were handed over to the host. */
     PTO_ALIGN(64) uint64_t handed;
@@ -1987,7 +1987,7 @@ PTO_STATIC_ASSERT(offsetof(pto_session_news, launches) == 8, "offset of pto_sess
 PTO_STATIC_ASSERT(offsetof(pto_session_news, runs) == 16, "offset of pto_session_news.runs");
 PTO_STATIC_ASSERT(offsetof(pto_session_news, reserved) == 24, "offset of pto_session_news.reserved");
 
-/* A stream, as the host tells the firmware of it. The host's line. */
+/* A stream, as the host describes it to the firmware. The host's line. */
 typedef struct pto_stream_line {
     /* atomic: Where the producer's line of its ring is; zero: there is no such stream. */
     PTO_ALIGN(64) uint64_t producer;
@@ -2055,7 +2055,7 @@ PTO_STATIC_ASSERT(offsetof(pto_lane_line, reserved) == 44, "offset of pto_lane_l
 typedef struct pto_launch_note {
     /* atomic: The number of the command. */
     PTO_ALIGN(32) uint64_t number;
-    /* atomic: The position behind it. */
+    /* atomic: The position after it. */
     uint64_t end;
     /* atomic: The slot of the next task of the stream. */
     uint32_t next;

@@ -281,7 +281,7 @@ mod tests {
     use crate::lists::Spare;
     use bytemuck::Zeroable;
     use pto_abi::Fault;
-    use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageTask, Refusal};
+    use pto_abi::image::{CheckedImage, Checksum, FieldMismatch, GraphHeader, ImageTask};
     use pto_abi::kinds::GraphFlags;
     use pto_graph::GraphParts;
 
@@ -305,7 +305,7 @@ mod tests {
         image(GraphFlags::TOPOLOGICAL, [0, 0, 1])
     }
 
-    fn check(image: &GraphImage) -> Result<(), Refusal> {
+    fn check(image: &GraphImage) -> Result<(), FieldMismatch> {
         let gm = Gm::map(4096).unwrap();
         gm.window().write_bytes(0, &[0xFF; 4096]).unwrap();
         let window = gm.window().part(0, image.byte_count() as u64).unwrap();

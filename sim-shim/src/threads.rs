@@ -17,7 +17,7 @@ use pto_abi::FanoutStrategy;
 use pto_abi::kinds::RunFlags;
 use pto_abi::limits::{MAX_AICPU_INSTANCES, MAX_WORKERS};
 use pto_abi::runtime::Region;
-use pto_abi::sync::{AtomicU32, Ordering, Shared};
+use pto_abi::sync::{AtomicU32, Concurrent, Ordering};
 use pto_abi::trace::{TraceHeader, TraceOwner, TracePoint};
 use pto_abi::wait::{Backoff, SpinPolicy};
 use pto_aicore_kernels::worker::{self, WorkerStep};
@@ -316,7 +316,7 @@ fn take_part<F: FanoutPolicy, B: BuilderSet>(job: &InstanceJob<B>, me: usize, be
     let number = u32::try_from(me).unwrap_or(u32::MAX);
     let tracer = launch.trace_writer(TraceOwner::Instance(number));
     let machine = InstanceThread { bells: Arc::clone(bells), me, backoff, sleep, tracer };
-    let platform = LinesPlatform::<Shared, _>::new(launch.arena.workers(), machine);
+    let platform = LinesPlatform::<Concurrent, _>::new(launch.arena.workers(), machine);
     let instance: Instance<'_, _, F> = Instance::new(launch.clone(), number, platform);
     // The fault stands in the arena, where the caller of the run finds it.
     let _: Result<(), pto_abi::Fault> = run(instance, &*job.builders);

@@ -77,7 +77,7 @@ impl core::fmt::Display for CapacityError {
 
 impl core::error::Error for CapacityError {}
 
-/// Where everything stands in an arena of given capacities.
+/// The offset of each region in an arena of given capacities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaLayout {
     /// The directory.
@@ -109,7 +109,7 @@ impl ArenaLayout {
         let stream = limit("stream", capacities.stream.bytes().unwrap_or(u64::MAX), 1 << 40)?;
         let mut sizes = [0; region::COUNT];
         sizes[region::TASKS] = tasks * size_of::<Task>() as u64;
-        // The streaming builder's ring of words runs on behind its end.
+        // The streaming builder's ring of words runs on past its end.
         let run_on = if stream > 0 { MAX_ARGS as u64 } else { 0 };
         sizes[region::PAYLOADS] = (words + run_on) * 8;
         sizes[region::EDGES] = chunks_for(edges) * size_of::<EdgeChunk>() as u64;
@@ -118,10 +118,10 @@ impl ArenaLayout {
         sizes[region::GRAPH] = image;
         sizes[region::TRACE] = capacities.trace.bytes();
         sizes[region::STREAM] = stream;
-        Ok(Self::place(sizes))
+        Ok(Self::lay_out(sizes))
     }
 
-    fn place(sizes: [u64; region::COUNT]) -> Self {
+    fn lay_out(sizes: [u64; region::COUNT]) -> Self {
         let mut end = size_of::<Runtime>() as u64;
         let regions = sizes.map(|bytes| {
             let offset = if bytes == 0 { 0 } else { end };

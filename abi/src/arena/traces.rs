@@ -6,7 +6,7 @@ use crate::trace::{RING_HEAD_BYTES, TraceCursor, TraceHeader, TraceLane, TraceOw
 
 /// Trace rings.
 impl<'a> Arena<'a> {
-    /// Empties every ring. Only while nobody writes.
+    /// Empties every ring. Only while no agent writes.
     pub(crate) fn reset_traces(&self) {
         let at = self.regions()[region::TRACE];
         let Some(header) = self.trace_header(at) else { return };

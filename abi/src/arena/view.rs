@@ -209,7 +209,7 @@ impl<'a> Arena<'a> {
         self.reset_traces();
     }
 
-    /// Tells the streaming builder the sizes of its rings; `None`: the region is not in the arena.
+    /// Writes the sizes of the streaming builder's rings; `None`: the region is not in the arena.
     pub fn set_stream_sizes(&self, at: Region, capacities: &Capacities) -> Option<()> {
         let header = self.stream_header(at)?;
         let stream = &capacities.stream;

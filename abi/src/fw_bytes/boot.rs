@@ -94,7 +94,7 @@ shared_struct! {
         8 => entry_ticks: AtomicU64,
         /// The clock when all vCPUs had been started.
         16 => started_ticks: AtomicU64,
-        /// In [`FW_REFUSED`]: offset of the field of `BootHeader`, and what stands there.
+        /// In [`FW_REFUSED`]: offset of the field of `BootHeader`, and its value.
         24 => refused: [AtomicU64; 2],
         /// Not used; zero.
         40 => reserved: [AtomicU64; 3],

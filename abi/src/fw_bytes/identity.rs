@@ -30,7 +30,7 @@ shared_struct! {
         /// Checksum of the file, as `pto fw build` seals it: the first eight bytes of the SHA-256 of the file with
         /// zero here. Zero: the file is not sealed.
         48 => checksum: u64,
-        /// What the image can do beside: [`FW_TRACES`](crate::fw_image::FW_TRACES). Other bits are zero.
+        /// What else the image can do: [`FW_TRACES`](crate::fw_image::FW_TRACES). Other bits are zero.
         56 => features: u64,
     }
 }

@@ -1,4 +1,4 @@
-//! The shared structures of firmware images and of blobs of kernels; [`fw_image`](crate::fw_image) hands them on.
+//! The shared structures of firmware images and of blobs of kernels; [`fw_image`](crate::fw_image) re-exports them.
 
 pub(crate) mod blob;
 pub mod boot;

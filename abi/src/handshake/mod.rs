@@ -9,8 +9,8 @@
 //! stop:   control = QUIT       ----------> status = EXITED, the loop returns
 //! ```
 //! Ids are consecutive. A core may have two dispatches at once: the one that it runs, and the next, which it starts
-//! without waiting for AICPU. It finds which of them is to be run from its own status: two ids behind the
-//! doorbell, the older one; one id behind, the newer one. An order to quit comes before both.
+//! without waiting for AICPU. It finds which of them is to be run from its own status: two ids less than the
+//! doorbell, the older one; one id less, the newer one. An order to quit comes before both.
 //!
 //! One writer per line. The words have the values of the a2a3 control registers, so that the register
 //! form (DATA_MAIN_BASE, COND) and this one carry the same protocol.
@@ -245,11 +245,11 @@ impl Handshake {
     /// The dispatch that the core has to run, or has run last: for reports of a run that has ended badly.
     #[must_use]
     pub fn current_dispatch(&self) -> Dispatch {
-        let rung = self.scheduler.doorbell.load(Ordering::Relaxed);
-        self.scheduler.dispatch(due_dispatch_id(rung, self.raw_status()))
+        let doorbell = self.scheduler.doorbell.load(Ordering::Relaxed);
+        self.scheduler.dispatch(due_dispatch_id(doorbell, self.raw_status()))
     }
 
-    /// The status word as it stands.
+    /// The status word.
     #[must_use]
     pub fn raw_status(&self) -> u32 {
         self.worker.status.load(Ordering::Relaxed)
@@ -269,31 +269,31 @@ impl Handshake {
     }
 }
 
-/// The dispatch that a core with this status has to run, when `rung` was rung last and has not finished: the one
+/// The dispatch that a core with this status has to run, when `doorbell` is the newest id and has not finished: the one
 /// before it, if that has not finished either.
 #[must_use]
 #[inline]
-pub const fn due_dispatch_id(rung: u32, status: u32) -> u32 {
+pub const fn due_dispatch_id(doorbell: u32, status: u32) -> u32 {
     let next = next_dispatch_id(status & !FINISHED);
-    if next_dispatch_id(next) == rung { next } else { rung }
+    if next_dispatch_id(next) == doorbell { next } else { doorbell }
 }
 
-/// Whether a core with this status has finished the dispatch just before `rung`: in one comparison, because
-/// [`STATUS_IDLE`] stands to the first id, 0, as the status of any other id stands to the one behind it.
+/// Whether a core with this status has finished the dispatch just before `doorbell`, in one comparison:
+/// the status of an id is one less than the next id with [`FINISHED`], and so is [`STATUS_IDLE`] for the first id, 0.
 #[inline]
-const fn is_next(rung: u32, status: u32) -> bool {
-    status == (FINISHED | rung).wrapping_sub(1)
+const fn is_next(doorbell: u32, status: u32) -> bool {
+    status == (FINISHED | doorbell).wrapping_sub(1)
 }
 
 impl SchedulerLine {
-    /// Where dispatch `id` stands.
+    /// The words of dispatch `id`.
     #[inline]
     fn words(&self, id: u32) -> &DispatchWords {
         // Two entries and one bit: no bounds check remains.
         &self.dispatches[(id & 1) as usize]
     }
 
-    /// Dispatch `id`, which was rung.
+    /// Dispatch `id`, whose doorbell was written.
     #[must_use]
     #[inline]
     pub fn dispatch(&self, id: u32) -> Dispatch {
@@ -307,19 +307,19 @@ impl SchedulerLine {
     }
 }
 
-/// The core's side of the protocol. Stateless: what the core has done stands in its own line.
+/// The core's side of the protocol. Stateless: the core's own line says what it has done.
 impl Handshake {
-    /// The dispatch that was rung, if it is the one behind the last that the core has finished, and there is no order to
-    /// quit: the way of most tasks. Where it is `None`, [`command`](Self::command) knows more.
+    /// The dispatch in the doorbell, if it follows the last one that the core has finished, and there is no order to
+    /// quit. This is the path of most tasks. When it is `None`, call [`command`](Self::command).
     #[must_use]
     #[inline]
     pub fn next_dispatch(&self) -> Option<Dispatch> {
         // Acquire: pairs with the Release store of doorbell in `ring`.
-        let rung = self.scheduler.doorbell.load(Ordering::Acquire);
+        let doorbell = self.scheduler.doorbell.load(Ordering::Acquire);
         let status = self.worker.status.load(Ordering::Relaxed);
         // Relaxed: the order itself is taken in `bring_up_command`.
         let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
-        (goes_on && is_next(rung, status)).then(|| self.scheduler.dispatch(rung))
+        (goes_on && is_next(doorbell, status)).then(|| self.scheduler.dispatch(doorbell))
     }
 
     /// What AICPU wants of the core.
@@ -329,16 +329,16 @@ impl Handshake {
         self.next_dispatch().map_or_else(|| self.further_command(), Command::Run)
     }
 
-    /// Nothing was rung, or a second dispatch, or the order to quit.
+    /// There is no new dispatch, or a second one, or the order to quit.
     #[inline(never)]
     fn further_command(&self) -> Command {
         // Acquire: pairs with the Release store of doorbell in `ring`; the others as in `next_dispatch`.
-        let rung = self.scheduler.doorbell.load(Ordering::Acquire);
+        let doorbell = self.scheduler.doorbell.load(Ordering::Acquire);
         let status = self.worker.status.load(Ordering::Relaxed);
         let goes_on = self.scheduler.control.load(Ordering::Relaxed) == CONTROL_RUN;
-        let has_more = rung <= LAST_DISPATCH_ID && status != FINISHED | rung;
+        let has_more = doorbell <= LAST_DISPATCH_ID && status != FINISHED | doorbell;
         if has_more && goes_on && status != STATUS_EXITED {
-            return Command::Run(self.scheduler.dispatch(due_dispatch_id(rung, status)));
+            return Command::Run(self.scheduler.dispatch(due_dispatch_id(doorbell, status)));
         }
         self.bring_up_command()
     }
@@ -359,7 +359,7 @@ impl Handshake {
         Command::Wait
     }
 
-    /// Answers the greeting: the core is in service, with no dispatch behind it.
+    /// Answers the greeting: the core is in service and has finished no dispatch.
     pub fn introduce(&self, epoch: u32, core_id: u32, kind: CoreKind) {
         self.worker.core_id.store(core_id, Ordering::Relaxed);
         self.worker.kind.store(u32::from(kind.get()), Ordering::Relaxed);
@@ -412,7 +412,7 @@ impl Handshake {
 }
 
 impl Handshake {
-    /// Both lines as they stand before the first bring-up. Only while nobody else uses them.
+    /// Both lines as they are before the first bring-up. Only while no other agent uses them.
     pub fn reset(&self) {
         self.scheduler.aicpu_ready.store(0, Ordering::Relaxed);
         self.scheduler.control.store(CONTROL_RUN, Ordering::Relaxed);

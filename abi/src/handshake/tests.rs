@@ -23,7 +23,7 @@ fn bring_up_then_dispatch_then_stop() {
     assert_eq!(lines.answer(8), None);
     assert_eq!(lines.command(), Command::Wait);
     lines.stage(0, 11, 22, 33);
-    assert_eq!(lines.command(), Command::Wait, "not rung yet");
+    assert_eq!(lines.command(), Command::Wait, "the doorbell is not written yet");
     lines.ring(0);
     let dispatch = Dispatch { id: 0, task: 11, kernel: 22, args: 33 };
     assert_eq!(lines.command(), Command::Run(dispatch));
@@ -74,7 +74,7 @@ fn a_foreign_status_is_seen() {
 }
 
 #[test]
-fn two_dispatches_run_in_order_and_are_told_apart() {
+fn two_dispatches_run_in_order_and_are_distinguished() {
     let lines = in_service();
     let (mut last, mut previous) = (LAST_DISPATCH_ID - 2, STATUS_IDLE);
     lines.ring(last);

@@ -1,15 +1,15 @@
-//! An image that has been checked to its end, for everybody but the loader.
+//! An image that has been checked to its end, for all readers but the loader.
 
 use bytemuck::{Pod, Zeroable};
 
-use super::refusal::Refusal;
+use super::mismatch::FieldMismatch;
 use super::sealed::SealedImage;
 use crate::gm::GmWindow;
 use crate::graph_header::ImageTask;
 
 /// An image that has been checked to its end. Holding it proves what [`SealedImage`] proves, that nothing of it is damaged, that the tasks' arguments
 /// and edges follow each other and fill the image; that every producer exists; and, where `TOPOLOGICAL` is claimed, that
-/// every producer stands before its consumer. It does not prove that the graph has no cycle (the host finds cycles; on the
+/// every producer comes before its consumer. It does not prove that the graph has no cycle (the host finds cycles; on the
 /// device they end as `STALL_DEADLOCK`), nor that the memory stays as it is: reads are by copy, and within the image.
 #[derive(Clone, Copy)]
 pub struct CheckedImage<'a> {
@@ -20,8 +20,8 @@ impl<'a> CheckedImage<'a> {
     /// Checks an image. The loader makes the same checks while it loads.
     ///
     /// # Errors
-    /// The first field that is wrong, what stands there and what should.
-    pub fn check(window: GmWindow<'a>) -> Result<Self, Refusal> {
+    /// The first field that is wrong, with the value found and the one expected.
+    pub fn check(window: GmWindow<'a>) -> Result<Self, FieldMismatch> {
         let image = SealedImage::open(window)?;
         image.check_sum()?;
         let mut check = image.task_check();
@@ -57,7 +57,7 @@ impl<'a> CheckedImage<'a> {
         self.image.header().arg_words
     }
 
-    /// Whether every producer stands before its consumers.
+    /// Whether every producer comes before its consumers.
     #[must_use]
     pub const fn is_topological(&self) -> bool {
         self.image.is_topological()

@@ -1,6 +1,6 @@
 //! The checksum of a graph image: two additions a word.
 
-/// A checksum over little-endian 64-bit words: their sum, and the sum of the sums so far, so that a word's place counts as
+/// A checksum over little-endian 64-bit words: their sum, and the sum of the sums so far, so that a word's position counts as
 /// well. Any damage within one word is found. It finds damage, not malice: everything it covers is checked for range as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum {

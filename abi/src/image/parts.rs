@@ -1,6 +1,6 @@
-//! Writing an image: the one place that puts the parts of a graph behind each other.
+//! Writing an image: the one function that puts the parts of a graph one after another.
 //!
-//! Nothing is checked here: whoever reads an image checks it.
+//! Nothing is checked here: the reader of an image checks it.
 
 use super::checksum::Checksum;
 use crate::gm::GmWindow;

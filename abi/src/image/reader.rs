@@ -1,4 +1,4 @@
-//! Reading an image once, from its start to its end, in private copies: what was checked is what is used, whoever writes
+//! Reading an image once, from its start to its end, in private copies: what was checked is what is used, also when another agent writes
 //! the memory meanwhile.
 
 use bytemuck::Pod;
@@ -12,7 +12,7 @@ const EDGES: usize = 64;
 const ARGS: usize = 64;
 
 /// Reads a part of an image from its start on.
-pub struct Reader<'a, T, const N: usize> {
+pub struct EntryReader<'a, T, const N: usize> {
     image: GmWindow<'a>,
     offset: u64,
     end: u64,
@@ -21,7 +21,7 @@ pub struct Reader<'a, T, const N: usize> {
     copies: [T; N],
 }
 
-impl<'a, T: Pod, const N: usize> Reader<'a, T, N> {
+impl<'a, T: Pod, const N: usize> EntryReader<'a, T, N> {
     pub(super) fn new(image: GmWindow<'a>, (offset, bytes): (u64, u64)) -> Self {
         let end = offset.saturating_add(bytes);
         Self { image, offset, end, next: 0, held: 0, copies: [T::zeroed(); N] }
@@ -43,7 +43,7 @@ impl<'a, T: Pod, const N: usize> Reader<'a, T, N> {
     }
 }
 
-/// Copies what stands between two offsets, as far as there is room; how many bytes. Between them are whole values.
+/// Copies the bytes between two offsets, as far as there is room; returns how many. Between them are whole values.
 #[inline(never)]
 fn copy_some(image: &GmWindow<'_>, offset: u64, end: u64, to: &mut [u8]) -> usize {
     let left = end.saturating_sub(offset);
@@ -55,20 +55,20 @@ fn copy_some(image: &GmWindow<'_>, offset: u64, end: u64, to: &mut [u8]) -> usiz
 /// The parts of an image.
 pub struct ImageReaders<'a> {
     /// The tasks.
-    pub tasks: Reader<'a, ImageTask, TASKS>,
+    pub tasks: EntryReader<'a, ImageTask, TASKS>,
     /// The producers of all tasks.
-    pub producers: Reader<'a, u32, EDGES>,
+    pub producers: EntryReader<'a, u32, EDGES>,
     /// The arguments of all tasks.
-    pub args: Reader<'a, u64, ARGS>,
+    pub args: EntryReader<'a, u64, ARGS>,
 }
 
 impl<'a> ImageReaders<'a> {
     pub(super) fn new(image: GmWindow<'a>, header: &GraphHeader) -> Self {
         let [tasks, producers, args] = header.parts();
         Self {
-            tasks: Reader::new(image, tasks),
-            producers: Reader::new(image, producers),
-            args: Reader::new(image, args),
+            tasks: EntryReader::new(image, tasks),
+            producers: EntryReader::new(image, producers),
+            args: EntryReader::new(image, args),
         }
     }
 }

@@ -3,8 +3,8 @@
 use bytemuck::Zeroable;
 
 use super::checksum::Checksum;
-use super::reader::{ImageReaders, Reader};
-use super::refusal::{Refusal, expect_at_most, expect_equal};
+use super::mismatch::{FieldMismatch, expect_at_most, expect_equal};
+use super::reader::{EntryReader, ImageReaders};
 use super::task_check::ImageTaskCheck;
 use crate::fault::Fault;
 use crate::gm::GmWindow;
@@ -41,7 +41,7 @@ impl GraphHeader {
 }
 
 /// An image whose header has been checked. Holding it proves: header, counts and offsets agree with the size. It proves
-/// nothing of what stands behind the header: [`check_sum`](Self::check_sum) finds damage, and [`ImageTaskCheck`] checks tasks.
+/// nothing of what follows the header: [`check_sum`](Self::check_sum) finds damage, and [`ImageTaskCheck`] checks tasks.
 #[derive(Clone, Copy)]
 pub struct SealedImage<'a> {
     pub(super) window: GmWindow<'a>,
@@ -52,12 +52,12 @@ impl<'a> SealedImage<'a> {
     /// Checks the header.
     ///
     /// # Errors
-    /// The first field that is wrong, what stands there and what should.
-    pub fn open(window: GmWindow<'a>) -> Result<Self, Refusal> {
+    /// The first field that is wrong, with the value found and the one expected.
+    pub fn open(window: GmWindow<'a>) -> Result<Self, FieldMismatch> {
         let mut header = GraphHeader::zeroed();
         if window.read_bytes(0, bytemuck::bytes_of_mut(&mut header)).is_none() {
             let expected = size_of::<GraphHeader>() as u64;
-            return Err(Refusal {
+            return Err(FieldMismatch {
                 fault: Fault::GRAPH_TOTAL_BYTES,
                 found: window.bytes(),
                 expected,
@@ -79,7 +79,7 @@ impl<'a> SealedImage<'a> {
         self.header.task_count
     }
 
-    /// Whether every producer stands before its consumers, as the header claims.
+    /// Whether every producer comes before its consumers, as the header claims.
     #[must_use]
     pub const fn is_topological(&self) -> bool {
         self.header.is_topological()
@@ -102,12 +102,12 @@ impl<'a> SealedImage<'a> {
     /// # Errors
     /// `GRAPH_CHECKSUM`.
     #[inline(never)]
-    pub fn check_sum(&self) -> Result<(), Refusal> {
+    pub fn check_sum(&self) -> Result<(), FieldMismatch> {
         let mut sum = Checksum::new();
         let from = self.header.tasks_offset;
         // `open` has found that it is whole words, to the end of the image.
         let body = (from, self.header.total_bytes.saturating_sub(from));
-        let mut words = Reader::<u64, 64>::new(self.window, body);
+        let mut words = EntryReader::<u64, 64>::new(self.window, body);
         loop {
             let some = words.up_to(usize::MAX);
             if some.is_empty() {
@@ -119,7 +119,7 @@ impl<'a> SealedImage<'a> {
     }
 }
 
-fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), Refusal> {
+fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), FieldMismatch> {
     expect_equal(Fault::GRAPH_MAGIC, header.magic, GRAPH_MAGIC)?;
     expect_equal(Fault::GRAPH_ABI_MAJOR, header.abi_major.into(), ABI_MAJOR.into())?;
     expect_at_most(Fault::GRAPH_ABI_MINOR, header.abi_minor.into(), ABI_MINOR.into())?;
@@ -137,13 +137,13 @@ fn check_header(header: &GraphHeader, bytes: u64) -> Result<(), Refusal> {
     let unknown = header.flags & !GraphFlags::all().bits();
     if unknown != 0 {
         let (found, expected) = (header.flags.into(), GraphFlags::all().bits().into());
-        return Err(Refusal { fault: Fault::GRAPH_FLAGS, found, expected });
+        return Err(FieldMismatch { fault: Fault::GRAPH_FLAGS, found, expected });
     }
     Ok(())
 }
 
-/// The parts follow each other without gaps; which equation fails alone tells which field is wrong.
-fn check_offsets(header: &GraphHeader) -> Result<(), Refusal> {
+/// The parts follow each other without gaps; the one equation that fails shows which field is wrong.
+fn check_offsets(header: &GraphHeader) -> Result<(), FieldMismatch> {
     let GraphHeader { tasks_offset, edges_offset, args_offset, total_bytes, .. } = *header;
     expect_equal(Fault::GRAPH_TASKS_OFFSET, tasks_offset, size_of::<GraphHeader>() as u64)?;
     let tasks = u64::from(header.task_count) * size_of::<ImageTask>() as u64;

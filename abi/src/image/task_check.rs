@@ -1,6 +1,6 @@
 //! The check of an image's tasks, one after the other: the loader makes it while it loads.
 
-use super::refusal::{Refusal, expect_at_most, expect_equal};
+use super::mismatch::{FieldMismatch, expect_at_most, expect_equal};
 use crate::fault::Fault;
 use crate::graph_header::{GraphHeader, ImageTask};
 use crate::limits::{MAX_ARGS, MAX_FANIN};
@@ -32,7 +32,7 @@ impl ImageTaskCheck {
         }
     }
 
-    /// Whether every producer stands before its consumers, as the header claims.
+    /// Whether every producer comes before its consumers, as the header claims.
     #[must_use]
     #[inline]
     pub const fn is_topological(&self) -> bool {
@@ -45,7 +45,7 @@ impl ImageTaskCheck {
     /// The index of the first that is wrong. `GRAPH_TASK_ARGS`, `GRAPH_TASK_EDGES`: its arguments or edges begin elsewhere,
     /// or end outside the image; `BUILD_TOO_MANY_ARGS`, `BUILD_FANIN_LIMIT`.
     #[inline]
-    pub fn tasks(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, Refusal)> {
+    pub fn tasks(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, FieldMismatch)> {
         let (mut args, mut edges) = (self.next_arg, self.next_edge);
         // All of them at once, without a branch; which one is wrong is found when one is.
         let mut is_wrong = false;
@@ -66,7 +66,7 @@ impl ImageTaskCheck {
 
     #[cold]
     #[inline(never)]
-    fn find(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, Refusal)> {
+    fn find(&mut self, tasks: &[ImageTask]) -> Result<(), (u32, FieldMismatch)> {
         for (index, task) in (0..).zip(tasks) {
             let args = self.next_arg + u64::from(task.arg_count);
             let edges = self.next_edge + u64::from(task.edge_count);
@@ -76,7 +76,7 @@ impl ImageTaskCheck {
         Ok(())
     }
 
-    fn one(&self, task: &ImageTask, args: u64, edges: u64) -> Result<(), Refusal> {
+    fn one(&self, task: &ImageTask, args: u64, edges: u64) -> Result<(), FieldMismatch> {
         expect_equal(Fault::GRAPH_TASK_ARGS, task.first_arg.into(), self.next_arg)?;
         expect_at_most(Fault::GRAPH_TASK_ARGS, args, self.arg_words)?;
         expect_equal(Fault::GRAPH_TASK_EDGES, task.first_edge.into(), self.next_edge)?;
@@ -102,20 +102,20 @@ impl ImageTaskCheck {
     /// Why a producer of the task `index` is refused that is not below [`producers_below`](Self::producers_below).
     #[must_use]
     #[cold]
-    pub fn refuse_producer(&self, index: u32, producer: u32) -> Refusal {
+    pub fn refuse_producer(&self, index: u32, producer: u32) -> FieldMismatch {
         let found = u64::from(producer);
         if producer < self.task_count {
-            return Refusal { fault: Fault::GRAPH_FLAGS, found, expected: index.into() };
+            return FieldMismatch { fault: Fault::GRAPH_FLAGS, found, expected: index.into() };
         }
         let expected = u64::from(self.task_count).saturating_sub(1);
-        Refusal { fault: Fault::GRAPH_EDGE_PRODUCER, found, expected }
+        FieldMismatch { fault: Fault::GRAPH_EDGE_PRODUCER, found, expected }
     }
 
     /// After the last task.
     ///
     /// # Errors
     /// `GRAPH_EDGE_COUNT`, `GRAPH_ARG_WORDS`: there are edges or argument words that no task has.
-    pub fn end(&self) -> Result<(), Refusal> {
+    pub fn end(&self) -> Result<(), FieldMismatch> {
         expect_equal(Fault::GRAPH_EDGE_COUNT, self.edge_count, self.next_edge)?;
         expect_equal(Fault::GRAPH_ARG_WORDS, self.arg_words, self.next_arg)
     }

@@ -1,12 +1,12 @@
-//! The board of a session: what the host and the resident firmware tell each other beside the rings.
+//! The board of a session: what the host and the resident firmware exchange in addition to the rings.
 //!
 //! ```text
 //! block of GM: [ SessionOrders | SessionNews | doorbells | StreamLine; MAX_STREAMS | LaneLine; MAX_STREAMS | LaunchNote; notes ]
 //! submitter: CommandRing::put, then `ring` the stream's doorbell           firmware: `take_doorbells`, then CommandRing::accept
 //! ```
-//! Who has a stream's commands: while a firmware is up, it has the head of every stream, until it meets a command that is the
+//! Which side has a stream's commands: while a firmware is up, it has the head of every stream, until it meets a command that is the
 //! host's. Then it hands the stream over (`LaneLine::handed` differs from `StreamLine::returned`), and the host returns it.
-//! Whoever has the head is the consumer of the ring and writes the consumer's line. While no firmware is up, the host has all.
+//! The side that has the head is the consumer of the ring and writes the consumer's line. While no firmware is up, the host has all.
 
 use crate::limits::{MAX_ARGS, MAX_STREAMS};
 use crate::shared_struct::shared_struct;
@@ -26,7 +26,7 @@ const _: () = assert!(LAUNCH_PAYLOAD_WORDS as usize == MAX_ARGS + 2);
 pub const STREAMS_A_BELL: usize = 62;
 /// Doorbells of a session.
 pub const BELLS: usize = MAX_STREAMS.div_ceil(STREAMS_A_BELL);
-/// In a doorbell: no firmware looks at it, so whoever rings wakes the host's service.
+/// In a doorbell: no firmware looks at it, so the agent that rings wakes the host's service.
 pub const ASLEEP: u64 = 1 << 63;
 
 shared_struct! {
@@ -53,7 +53,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// What the firmware tells. Its own line.
+    /// What the firmware reports. Its own line.
     #[derive(Default)]
     pub struct SessionNews [size = 64, align = 64] {
         /// Streams that were handed over to the host.
@@ -68,7 +68,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// A stream, as the host tells the firmware of it. The host's line.
+    /// A stream, as the host describes it to the firmware. The host's line.
     #[derive(Default)]
     pub struct StreamLine [size = 64, align = 64] {
         /// Where the producer's line of its ring is; zero: there is no such stream.
@@ -123,7 +123,7 @@ shared_struct! {
     pub struct LaunchNote [size = 32, align = 32] {
         /// The number of the command.
         0 => number: AtomicU64,
-        /// The position behind it.
+        /// The position after it.
         8 => end: AtomicU64,
         /// The slot of the next task of the stream.
         16 => next: AtomicU32,
@@ -141,7 +141,7 @@ impl LaneLine {
     #[must_use]
     #[inline]
     pub fn is_handed(&self, line: &StreamLine) -> bool {
-        // Acquire: pair with the Release stores in `hand_over` and `give_back`: who has the head sees the consumer's line.
+        // Acquire: pair with the Release stores in `hand_over` and `give_back`: the side that has the head sees the consumer's line.
         self.handed.load(Ordering::Acquire) != line.returned.load(Ordering::Acquire)
     }
 
@@ -186,13 +186,13 @@ pub fn take_bell(bell: &AtomicU64) -> u64 {
     bell.swap(0, Ordering::AcqRel) & !ASLEEP
 }
 
-/// Nobody looks at the doorbell any more; the bits that were set before. They stay.
+/// No agent looks at the doorbell any more; the bits that were set before. They stay.
 pub fn fall_asleep(bell: &AtomicU64) -> u64 {
     // AcqRel: see `ring`.
     bell.fetch_or(ASLEEP, Ordering::AcqRel) & !ASLEEP
 }
 
-/// Somebody looks at the doorbell again.
+/// An agent looks at the doorbell again.
 pub fn wake_up(bell: &AtomicU64) {
     // AcqRel: see `ring`.
     bell.fetch_and(!ASLEEP, Ordering::AcqRel);
@@ -231,7 +231,7 @@ impl<'a> SessionBoard<'a> {
         Self::NOTES_AT + notes * size_of::<LaunchNote>() as u64
     }
 
-    /// Which bytes of a board with so many notes the firmware writes beside the doorbells.
+    /// Which bytes of a board with so many notes the firmware writes in addition to the doorbells.
     #[must_use]
     pub const fn of_firmware(notes: u64) -> [core::ops::Range<u64>; 2] {
         let news = size_of::<SessionOrders>() as u64..Self::BELLS_AT;
@@ -310,12 +310,12 @@ mod tests {
     #[test]
     fn a_ring_is_heard_or_answered() {
         let bell = AtomicU64::new(ASLEEP);
-        assert!(ring(&bell, 4), "nobody is up");
+        assert!(ring(&bell, 4), "no firmware is up");
         wake_up(&bell);
         assert!(!ring(&bell, 1));
         assert_eq!((take_bell(&bell), take_bell(&bell)), (5, 0));
         assert!(!ring(&bell, 2));
-        assert_eq!(fall_asleep(&bell), 2, "whoever falls asleep sees it");
+        assert_eq!(fall_asleep(&bell), 2, "the agent that falls asleep sees it");
         assert_eq!(bell.load(Ordering::Relaxed), ASLEEP | 2);
     }
 }

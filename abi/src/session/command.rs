@@ -1,4 +1,4 @@
-//! What a command says: its kind, its number, its words. The words of each kind stand in the table of [`CommandKind`].
+//! What a command says: its kind, its number, its words. The words of each kind are in the table of [`CommandKind`].
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ closed_set! {
         COPY_OUT = 4, "copy from the device";
         /// Copy on the device: [source, target, bytes].
         COPY = 5, "copy on the device";
-        /// Fill: [target, bytes, the eight bytes that stand there again and again].
+        /// Fill: [target, bytes, the eight bytes that are repeated there].
         FILL = 6, "fill";
         /// Complete a record of an event: [address of its line, record].
         RECORD = 7, "record";
@@ -34,7 +34,7 @@ closed_set! {
         CALL = 12, "call the host";
         /// Wait until every stream has come to this barrier. Its word is the barrier.
         BARRIER = 13, "barrier";
-        /// Launch a recording, which stands in GM as `recording` says: [address, words].
+        /// Launch a recording, which is in GM as `recording` says: [address, words].
         REPLAY = 14, "launch a recording";
         /// Reduce on the device: [source, target, bytes, element type and reduction].
         REDUCE = 15, "reduce";
@@ -74,7 +74,7 @@ pub const LAUNCH_WORDS: usize = 3;
 pub const MAX_COMMAND_WORDS: usize = LAUNCH_WORDS + MAX_ARGS;
 /// Words of an entry.
 pub const ENTRY_WORDS: usize = 8;
-/// Words of a command in its first entry, behind head and number.
+/// Words of a command in its first entry, after head and number.
 pub const INLINE_WORDS: usize = ENTRY_WORDS - 2;
 
 impl CommandKind {
@@ -138,12 +138,12 @@ impl CommandHead {
     }
 }
 
-/// Why the service does not take what stands in a ring.
+/// Why the service does not take an entry of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandDefect {
     /// There is no such kind.
     Kind {
-        /// What stands there.
+        /// The value found.
         found: u64,
     },
     /// No command of the kind has so many words.

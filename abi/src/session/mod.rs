@@ -6,7 +6,7 @@
 //!       RingConsumer.taken <-- service: CommandRing::accept, word, take
 //! ```
 //! A stream has one ring, with one producer (the host's stream) and one consumer at a time: the resident firmware, or the service of
-//! the host. Each of them writes one line of the ring. [`command`] says what stands in an entry, [`ring`] how entries get through,
+//! the host. Each of them writes one line of the ring. [`command`] says what an entry holds, [`ring`] how entries get through,
 //! [`board`] which of the two consumers has a stream.
 //!
 //! Why it is so: `docs/decisions/sessions.md`.

@@ -1,7 +1,7 @@
 //! A recording in GM, as the firmware begins it: the launches of a capture, with what each of them follows.
 //!
 //! ```text
-//! words: [ nodes | place of node 0, 1, .. | slot of node 0, 1, .. | nodes ]
+//! words: [ nodes | index of node 0, 1, .. | slot of node 0, 1, .. | nodes ]
 //! node:  [ head: func id, core kind or `TRANSFER`, arguments, earlier nodes | numbers of the earlier nodes | arguments ]
 //! ```
 //! The host writes all words but the slots, before the command is submitted. The slots are the firmware's, while the command is on its way. A node
@@ -50,7 +50,7 @@ pub struct RecordedNode<'a> {
 }
 
 impl<'a> RecordedLaunches<'a> {
-    /// The recording in these words. `None`: it has no nodes, too many, or its places do not stand in the words.
+    /// The recording in these words. `None`: it has no nodes, too many, or an index is not within the words.
     #[must_use]
     pub fn of(words: &'a [AtomicU64]) -> Option<Self> {
         let count = words.first()?.load(Ordering::Relaxed);
@@ -71,8 +71,8 @@ impl<'a> RecordedLaunches<'a> {
         if number >= self.nodes {
             return None;
         }
-        let place = self.words.get(1 + number as usize)?.load(Ordering::Relaxed);
-        let words = self.words.get(usize::try_from(place).ok()?..)?;
+        let start = self.words.get(1 + number as usize)?.load(Ordering::Relaxed);
+        let words = self.words.get(usize::try_from(start).ok()?..)?;
         let (head, rest) = words.split_first()?;
         let [func_low, func_high, kind, args, a, b, c, d] =
             head.load(Ordering::Relaxed).to_le_bytes();
@@ -90,8 +90,8 @@ impl<'a> RecordedLaunches<'a> {
     /// The slot of a node that was begun.
     #[must_use]
     pub fn slot(&self, number: u32) -> u32 {
-        let place = 1 + self.nodes as usize + number as usize;
-        let slot = self.words.get(place).map(|slot| slot.load(Ordering::Relaxed));
+        let index = 1 + self.nodes as usize + number as usize;
+        let slot = self.words.get(index).map(|slot| slot.load(Ordering::Relaxed));
         slot.and_then(|slot| u32::try_from(slot).ok()).unwrap_or(u32::MAX)
     }
 
@@ -170,14 +170,14 @@ mod tests {
 
     #[test]
     fn words_that_cannot_be_are_no_nodes() {
-        let refused = |place: usize, word: u64| {
+        let refused = |index: usize, word: u64| {
             let mut changed = two();
-            changed[place] = word;
+            changed[index] = word;
             let words = words(&changed);
             RecordedLaunches::of(&words).is_none_or(|recording| recording.node(1).is_none())
         };
         assert!(refused(0, 0) && refused(0, 6) && refused(0, u64::MAX), "counts");
-        assert!(refused(2, 99) && refused(2, u64::MAX), "places");
+        assert!(refused(2, 99) && refused(2, u64::MAX), "indices");
         assert!(refused(8, 1) && refused(8, u64::MAX), "follows itself or a later one");
         assert!(refused(7, node_head(FuncId(7), CoreKind::AIV.get(), 3, 1)), "arguments");
         assert!(refused(7, node_head(FuncId(7), CoreKind::AIV.get(), 0, 4)), "earlier nodes");

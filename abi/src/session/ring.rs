@@ -27,7 +27,7 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// The consumer's line of a ring, which also tells how far the stream is.
+    /// The consumer's line of a ring, which also says how far the stream is.
     #[derive(Default)]
     pub struct RingConsumer [size = 64, align = 64] {
         /// Entries taken since the stream was made.
@@ -70,7 +70,7 @@ shared_struct! {
 }
 
 impl EventLine {
-    /// Everything up to this number is complete, unless more is. Whoever waits sees what was done before.
+    /// Everything up to this number is complete, unless more is. A waiter sees what was done before.
     pub fn complete(&self, number: u64) {
         // Release: pairs with the Acquire loads in `StreamPoll::wait`, `StreamPoll::record` and `EventCore::look_at_line`.
         // Not `fetch_max`, which ThreadSanitizer does not see.
@@ -210,21 +210,21 @@ impl<'a> CommandRing<'a> {
 
     /// Word `index` of a command counts on from its first entry: 8 words an entry.
     #[inline]
-    fn place(&self, at: u64, index: usize) -> Option<&'a AtomicU64> {
+    fn entry_word(&self, at: u64, index: usize) -> Option<&'a AtomicU64> {
         let entry = at.wrapping_add((index / ENTRY_WORDS) as u64) & (self.entries.len() as u64 - 1);
         self.entries.get(usize::try_from(entry).ok()?)?.words.get(index % ENTRY_WORDS)
     }
 
     #[inline]
     fn set(&self, at: u64, index: usize, word: u64) {
-        if let Some(place) = self.place(at, index) {
-            place.store(word, Ordering::Relaxed);
+        if let Some(target) = self.entry_word(at, index) {
+            target.store(word, Ordering::Relaxed);
         }
     }
 
     #[inline]
     fn get(&self, at: u64, index: usize) -> u64 {
-        self.place(at, index).map_or(0, |place| place.load(Ordering::Relaxed))
+        self.entry_word(at, index).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 }
 

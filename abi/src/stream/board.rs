@@ -17,7 +17,7 @@ use crate::sync::{AtomicU8, AtomicU32, AtomicU64, Ordering, TaskLock};
 pub const MAX_LANES: usize = 3;
 /// Lists of each priority.
 pub const LISTS_A_LEVEL: u32 = 4;
-/// Tasks with a predicate that nobody has read yet.
+/// Tasks with a predicate that no scheduler has read yet.
 pub const ARRIVALS: u32 = LISTS_A_LEVEL * PRIORITY_LEVELS;
 /// Transfers that are ready, and that the transfer engine has not taken yet.
 pub const TRANSFERS: u32 = ARRIVALS + 1;
@@ -87,7 +87,7 @@ shared_struct! {
     /// Where tasks with a block shape wait for cores.
     #[derive(Default)]
     pub struct BlockBoard [size = 256, align = 64] {
-        /// Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the bit behind them: that one has some.
+        /// Which lists have a task, by bits; of a list of `sync` tasks also while one of its level gathers cores; the next bit: that one has some.
         0 => waiting: AtomicU32,
         /// Guards everything else.
         4 => lock: TaskLock,
@@ -109,7 +109,7 @@ shared_struct! {
 }
 
 impl BlockLine {
-    /// Makes it the line of a transfer. Only while nobody else uses it.
+    /// Makes it the line of a transfer. Only while no other agent uses it.
     pub fn set_transfer(&self) {
         self.flags.store(0, Ordering::Relaxed);
         self.list.store(TRANSFERS, Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl BlockLine {
 }
 
 impl BlockBoard {
-    /// Empties it. Only while nobody else uses it.
+    /// Empties it. Only while no other agent uses it.
     pub fn reset(&self) {
         self.waiting.store(0, Ordering::Relaxed);
         self.count.store(0, Ordering::Relaxed);

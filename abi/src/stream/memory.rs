@@ -3,7 +3,7 @@
 //! ```text
 //! region `stream`:  StreamHeader | SlotNote x window | BlockLine x window | words of parts x workers |
 //!                 MapRow x tensors | MapRow x cells | MapGrid x tensors | MapEntry x entries |
-//!                 place x tensors | place x cells | words of recordings | heap ring x rings
+//!                 index x tensors | index x cells | words of recordings | heap ring x rings
 //! ```
 //! The host writes the sizes, the builder alone writes the rest but what [`BlockBoard`] says; the host reads the marks
 //! when the run is over.
@@ -100,7 +100,7 @@ shared_struct! {
 pub const ROW_READERS: usize = 3;
 
 shared_struct! {
-    /// The accesses to one tensor, or to one cell of its grid: those to one region stand here, all others in chains.
+    /// The accesses to one tensor, or to one cell of its grid: those to one region are here, all others in chains.
     /// Tasks are low halves of their numbers.
     #[derive(Default)]
     pub struct MapRow [size = 64, align = 64] {
@@ -108,9 +108,9 @@ shared_struct! {
         0 => base: AtomicU64,
         /// First byte of the region, from the tensor's first one.
         8 => low: AtomicU64,
-        /// The byte behind the last one.
+        /// One byte past the last one.
         16 => high: AtomicU64,
-        /// Bytes that stand together, and in the high half the bytes from one run to the next; zero: one run.
+        /// Contiguous bytes, and in the high half the bytes from one run to the next; zero: one run.
         24 => rows: AtomicU64,
         /// The last task that wrote the region.
         32 => writer: AtomicU32,
@@ -151,16 +151,16 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// An access that stands in no row. One with more than one stride is followed by an entry that holds the others.
+    /// An access that is in no row. One with more than one stride is followed by an entry that holds the others.
     #[derive(Default)]
     pub struct MapEntry [size = 64, align = 64] {
         /// The tensor's address.
         0 => base: AtomicU64,
         /// First byte of the region, from the tensor's first one.
         8 => low: AtomicU64,
-        /// The byte behind the last one.
+        /// One byte past the last one.
         16 => high: AtomicU64,
-        /// Bytes that stand together.
+        /// Contiguous bytes.
         24 => run: AtomicU64,
         /// Bytes from one run to the next, in the innermost dimension.
         32 => stride: AtomicU64,
@@ -177,13 +177,13 @@ shared_struct! {
     }
 }
 
-/// How much of each resource a streaming run provides for, beside the argument words and the edges of
+/// How much of each resource a streaming run provides for, in addition to the argument words and the edges of
 /// [`Capacities`](crate::arena::Capacities).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamCapacities {
     /// Task slots: a power of two; 0: the run does not stream.
     pub window: u32,
-    /// Accesses to tensors that are not retired and stand in no row: a power of two. A strided access takes up to two.
+    /// Accesses to tensors that are not retired and are in no row: a power of two. A strided access takes up to two.
     pub map_entries: u32,
     /// Depths of scopes that have a heap: 1 to 8. The program itself is the first.
     pub heap_rings: u32,
@@ -227,24 +227,28 @@ impl StreamCapacities {
 
 /// Words that there are for recordings, for each slot of the window; a task with four tensors that are not the recording's own takes
 /// about 32.
-const TAPE_WORDS: u64 = 32;
+const RECORDING_WORDS_PER_SLOT: u64 = 32;
 /// Slots for which there are words of recordings at least.
-const FEWEST_TAPED: u32 = 256;
+const MIN_RECORDING_SLOTS: u32 = 256;
 
 /// Slots that a window has whose recordings take so many words together.
 #[must_use]
 pub const fn slots_for_recordings(words: u64) -> u64 {
-    if words <= FEWEST_TAPED as u64 * TAPE_WORDS { 1 } else { words.div_ceil(TAPE_WORDS) }
+    if words <= MIN_RECORDING_SLOTS as u64 * RECORDING_WORDS_PER_SLOT {
+        1
+    } else {
+        words.div_ceil(RECORDING_WORDS_PER_SLOT)
+    }
 }
 
 /// Words that there are for recordings in a run with this window.
 #[must_use]
 pub const fn recording_words(window: u32) -> u64 {
-    let slots = if window > FEWEST_TAPED { window } else { FEWEST_TAPED };
-    slots as u64 * TAPE_WORDS
+    let slots = if window > MIN_RECORDING_SLOTS { window } else { MIN_RECORDING_SLOTS };
+    slots as u64 * RECORDING_WORDS_PER_SLOT
 }
 
-/// Where everything stands in the region `stream`, in bytes from its start.
+/// The parts of the region `stream`, in bytes from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamPlan {
     /// [`SlotNote`]s.
@@ -264,11 +268,11 @@ pub struct StreamPlan {
     /// [`MapEntry`]s.
     pub entries: u64,
     /// 32 bits for each row of a tensor, by which it is found.
-    pub tensor_places: u64,
+    pub tensor_index: u64,
     /// The same of cells.
-    pub cell_places: u64,
+    pub cell_index: u64,
     /// Words of recordings, and how many.
-    pub tape: (u64, usize),
+    pub recordings: (u64, usize),
     /// The heap rings.
     pub heap: u64,
     /// The size of it all.
@@ -289,14 +293,14 @@ impl StreamPlan {
         let grids = cells + u64::from(capacities.map_entries) * size_of::<MapRow>() as u64;
         let entries = grids + u64::from(rows) * size_of::<MapGrid>() as u64;
         let entries = entries.next_multiple_of(64);
-        let tensor_places =
+        let tensor_index =
             entries + u64::from(capacities.map_entries) * size_of::<MapEntry>() as u64;
-        let places = |count: u32| (4 * u64::from(count)).next_multiple_of(64);
-        let cell_places = tensor_places + places(rows);
-        let tape = cell_places + places(capacities.map_entries);
-        let tape_words = recording_words(capacities.window);
-        let heap = tape + tape_words * size_of::<u64>() as u64;
-        let tape = (tape, usize::try_from(tape_words).ok()?);
+        let index_bytes = |count: u32| (4 * u64::from(count)).next_multiple_of(64);
+        let cell_index = tensor_index + index_bytes(rows);
+        let recordings = cell_index + index_bytes(capacities.map_entries);
+        let words = recording_words(capacities.window);
+        let heap = recordings + words * size_of::<u64>() as u64;
+        let recordings = (recordings, usize::try_from(words).ok()?);
         let heaps = u64::from(capacities.heap_rings).checked_mul(capacities.heap_bytes)?;
         let bytes = heap.checked_add(heaps)?;
         let rows = usize::try_from(rows).ok()?;
@@ -309,9 +313,9 @@ impl StreamPlan {
             grids,
             rows,
             entries,
-            tensor_places,
-            cell_places,
-            tape,
+            tensor_index,
+            cell_index,
+            recordings,
             heap,
             bytes,
         })
@@ -333,9 +337,9 @@ mod tests {
             plan.cells,
             plan.grids,
             plan.entries,
-            plan.tensor_places,
-            plan.cell_places,
-            plan.tape.0,
+            plan.tensor_index,
+            plan.cell_index,
+            plan.recordings.0,
             plan.heap,
             plan.bytes,
         ];

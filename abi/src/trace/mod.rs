@@ -60,7 +60,7 @@ const _: () = assert!(MAX_TASKS - 1 <= MAX_EXTRA, "a slot fits an extra");
 /// Bits of `TraceEvent::task` that hold the slot; those above hold its lap.
 pub const SLOT_BITS: u32 = 25;
 const _: () = assert!(MAX_TASKS - 1 < 1 << SLOT_BITS, "a slot leaves bits for its lap");
-/// Laps that an event tells apart.
+/// Laps that an event distinguishes.
 pub const LAPS: u32 = 1 << (u32::BITS - SLOT_BITS);
 
 /// The low bits of a slot's generation: which of the tasks that had the slot an event is of.
@@ -215,7 +215,7 @@ const fn ring_bytes(events: u32) -> u64 {
     RING_HEAD_BYTES + events as u64 * size_of::<TraceEvent>() as u64
 }
 
-/// What stands before the events of a ring.
+/// The bytes before the events of a ring.
 pub(crate) const RING_HEAD_BYTES: u64 =
     size_of::<TraceCursor>() as u64 + size_of::<TraceReader>() as u64;
 
@@ -359,7 +359,7 @@ impl<'a> TraceLane<'a> {
     /// Events that the reader has read; of a ring whose writer waits.
     #[must_use]
     pub fn read_so_far(&self) -> u64 {
-        // Acquire: pairs with the Release store of read in `read_new`; the places may be written anew.
+        // Acquire: pairs with the Release store of read in `read_new`; the writer may overwrite these entries.
         self.reader.read.load(Ordering::Acquire)
     }
 
@@ -374,15 +374,15 @@ impl<'a> TraceLane<'a> {
         self.written().saturating_sub(self.read_so_far()) >= self.capacity()
     }
 
-    /// Forgets everything. Only while nobody writes.
+    /// Forgets everything. Only while no agent writes.
     pub fn reset(&self) {
         self.reader.read.store(0, Ordering::Relaxed);
         self.cursor.written.store(0, Ordering::Relaxed);
         self.cursor.refused.store(0, Ordering::Relaxed);
     }
 
-    /// Hands the events that were written since the last call to `each`, with the laps of their slots, the oldest
-    /// first, and lets the writer have their places; returns how many there were, and how many of them were none. One
+    /// Passes the events that were written since the last call to `each`, with the laps of their slots, the oldest
+    /// first, and frees their entries for the writer; returns how many there were, and how many of them were none. One
     /// reader per ring, whose writer waits.
     pub fn read_new(&self, mut each: impl FnMut(TracePoint, u8)) -> (u64, u64) {
         // Acquire: pairs with the Release store of written in `write`.
@@ -406,7 +406,7 @@ impl<'a> TraceLane<'a> {
         self.cursor.refused.load(Ordering::Relaxed)
     }
 
-    /// Hands every event to `each`, with the lap of its slot, the oldest first; returns how many are missing. Meant for a ring that is
+    /// Passes every event to `each`, with the lap of its slot, the oldest first; returns how many are missing. Meant for a ring that is
     /// no longer written; events that a writer overwrites meanwhile count as missing.
     pub fn read_all(&self, mut each: impl FnMut(TracePoint, u8)) -> u64 {
         // Acquire: pairs with the Release store of written in `write`.
@@ -433,7 +433,7 @@ impl<'a> TraceLane<'a> {
             kind: TraceKind::try_from((what & ((1 << KIND_BITS) - 1)) as u8).ok()?,
             extra: what >> KIND_BITS,
         };
-        // Acquire: as in `read_all`; the place may just be written anew by an agent that did not come back.
+        // Acquire: as in `read_all`; an agent that missed its deadline may be overwriting the entry.
         let written = self.cursor.written.load(Ordering::Acquire);
         (written <= number + self.events.len() as u64).then_some((point, lap_of(task >> SLOT_BITS)))
     }

@@ -78,7 +78,7 @@ fn a_full_ring_waits_for_its_reader_if_asked_to() {
 }
 
 #[test]
-fn what_a_full_ring_does_stands_in_the_flags() {
+fn the_flags_say_what_a_full_ring_does() {
     for when_full in [WhenFull::DropOldest, WhenFull::KeepOldest, WhenFull::Wait] {
         assert_eq!(WhenFull::of(when_full.flags()), when_full);
     }
@@ -94,7 +94,7 @@ fn a_kind_that_does_not_exist_is_missing_not_invented() {
 }
 
 #[test]
-fn rings_stand_one_behind_the_other_on_lines_of_their_own() {
+fn rings_follow_each_other_on_lines_of_their_own() {
     let asked = TraceCapacities { instances: 3, instance_events: 9, cores: 2, core_events: 1 };
     let header = asked.header();
     assert_eq!((header.instance_events, header.core_events), (16, 4));

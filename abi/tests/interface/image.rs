@@ -2,7 +2,7 @@
 
 use bytemuck::Zeroable;
 use pto_abi::Fault;
-use pto_abi::image::{CheckedImage, Checksum, GraphHeader, ImageParts, ImageTask, Refusal};
+use pto_abi::image::{CheckedImage, Checksum, FieldMismatch, GraphHeader, ImageParts, ImageTask};
 use pto_abi::kinds::GraphFlags;
 use pto_abi::runtime::ABI_MINOR;
 
@@ -39,7 +39,7 @@ fn sealed(mut image: Vec<u8>) -> Vec<u8> {
     image
 }
 
-fn check(image: &[u8]) -> Result<(), Refusal> {
+fn check(image: &[u8]) -> Result<(), FieldMismatch> {
     with_gm(image.len() as u64, |gm| {
         gm.write_bytes(0, image).unwrap();
         CheckedImage::check(gm).map(drop)
@@ -112,7 +112,7 @@ fn every_length_but_the_right_one_is_refused() {
     }
 }
 
-/// Whatever stands in a 32-bit word of the body, the check ends, and with a fault of its own or none.
+/// For every value of a 32-bit word of the body, the check ends, and with a fault of its own or none.
 #[test]
 fn any_word_of_the_body() {
     for at in (128..image().len()).step_by(4) {
@@ -128,12 +128,12 @@ fn any_word_of_the_body() {
 }
 
 #[test]
-fn a_producer_that_stands_later_needs_an_honest_header() {
+fn a_producer_after_its_consumer_needs_an_honest_header() {
     let mut image = image();
     // Task 1 waits for task 2.
     image[200..204].copy_from_slice(&2_u32.to_le_bytes());
     let image = sealed(image);
-    let expected = Refusal { fault: Fault::GRAPH_FLAGS, found: 2, expected: 1 };
+    let expected = FieldMismatch { fault: Fault::GRAPH_FLAGS, found: 2, expected: 1 };
     assert_eq!(check(&image), Err(expected));
     let mut honest = image;
     honest[40] = 0;
@@ -150,7 +150,7 @@ fn the_checksum_sees_order_and_length() {
     assert_eq!(Checksum::of(&[1, 0, 0, 0, 0, 0, 0, 0, 2]), sum(&[1, 2]), "padded with zeros");
 }
 
-/// Whatever a word is changed to, and wherever it stands.
+/// For every value that a word is changed to, at every position.
 #[test]
 fn the_checksum_sees_any_change_of_a_word() {
     let words: Vec<u64> = (0..11).map(|word| word * 0x0101_0101_0101_0101).collect();

@@ -1,6 +1,6 @@
 //! Alone, the two ways of sharing do the same; together, only one of them is right.
 
-use pto_abi::sync::{AtomicU32, AtomicU64, Exclusive, Ordering, Shared, Sharing, TaskLock};
+use pto_abi::sync::{AtomicU32, AtomicU64, Concurrent, Exclusive, Ordering, Sharing, TaskLock};
 
 /// What a sequence of operations returns and leaves.
 fn trace<S: Sharing>() -> (Vec<u64>, Vec<Result<u64, u64>>) {
@@ -28,9 +28,9 @@ fn trace<S: Sharing>() -> (Vec<u64>, Vec<Result<u64, u64>>) {
 }
 
 #[test]
-fn one_thread_cannot_tell_them_apart() {
-    assert_eq!(trace::<Shared>(), trace::<Exclusive>());
-    let (values, exchanges) = trace::<Shared>();
+fn one_thread_sees_no_difference() {
+    assert_eq!(trace::<Concurrent>(), trace::<Exclusive>());
+    let (values, exchanges) = trace::<Concurrent>();
     assert_eq!(values[..3], [u64::MAX - 1, 3, u64::MAX]);
     assert_eq!(exchanges[..3], [Err(u64::MAX), Ok(u64::MAX), Ok(7)]);
 }
@@ -42,8 +42,8 @@ fn shared_words_lose_nothing() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..20_000 {
-                    Shared::fetch_add(&word, 3, Ordering::Relaxed);
-                    Shared::fetch_sub(&word, 1, Ordering::Relaxed);
+                    Concurrent::fetch_add(&word, 3, Ordering::Relaxed);
+                    Concurrent::fetch_sub(&word, 1, Ordering::Relaxed);
                 }
             });
         }

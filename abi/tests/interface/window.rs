@@ -22,7 +22,7 @@ fn addresses_become_offsets_in_range_only() {
 }
 
 #[test]
-fn parts_know_their_place() {
+fn parts_know_their_offset() {
     with_gm(256, |gm| {
         let part = gm.part(64, 128).unwrap();
         assert_eq!((part.address(), part.bytes()), (GM.offset(64), 128));
@@ -66,7 +66,7 @@ fn bytes_go_in_and_out_whole_or_not_at_all() {
 
 /// Each range of some words, also in windows that begin and end within a word.
 #[test]
-fn bytes_at_any_offset_are_copied_and_nothing_beside_them() {
+fn bytes_at_any_offset_are_copied_and_none_around_them() {
     with_gm(64, |gm| {
         let part = gm.part(3, 26).unwrap();
         for (window, bytes) in [(gm, 40), (part, 26)] {
@@ -92,7 +92,7 @@ fn bytes_at_any_offset_are_copied_and_nothing_beside_them() {
 
 /// Two threads change their own bytes of one word.
 #[test]
-fn bytes_beside_each_other_have_a_writer_each() {
+fn adjacent_bytes_may_have_different_writers() {
     with_gm(64, |gm| {
         std::thread::scope(|scope| {
             for (offset, length) in [(0, 3), (3, 10)] {
@@ -153,7 +153,7 @@ fn the_line_of_a_task_is_written_at_once() {
         assert_eq!(task.last_chunk.load(Ordering::Relaxed), NO_CHUNK);
         let consumers = [0, 1].map(|at| task.consumers[at].load(Ordering::Relaxed));
         assert_eq!(consumers, [0, 6], "the first one belongs to the words, the others do not");
-        // Nobody holds it.
+        // No agent holds it.
         task.lock.hold(|| ());
         head.advance(9);
     }

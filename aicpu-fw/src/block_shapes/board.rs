@@ -6,14 +6,14 @@
 //! post ----> arrivals --take--> post, or skipped
 //! post ----> transfers --take (the engine)--> .. --post--> arrived --take--> completed
 //! ```
-//! A task stays at the head of its list until its last block is claimed, so that blocks go to whoever has free cores, and
-//! the order of a list is the order of readiness. Between lists and plain tasks an [`Age`] tells who became ready first: a task
+//! A task stays at the head of its list until its last block is claimed, so that blocks go to the schedulers with free cores, and
+//! the order of a list is the order of readiness. Between lists and plain tasks an [`Age`] says which became ready first: a task
 //! gets it when it is posted, and keeps it as long as it waits.
 //!
 //! **The gate.** One task at a time gathers cores. A pledged core is neither free nor busy: it waits for the others, and
 //! no task but the one at the gate ever holds a core that it does not use. So the task gets its cores: each of them is
-//! pledged to it, or free, or runs a kernel that ends without anybody's help (docs/decisions/block-shapes.md). Until its first core is pledged a
-//! task of higher priority takes its place at the gate; from then on nothing goes before it, so that its cores are idle for as
+//! pledged to it, or free, or runs a kernel that ends without any other agent (docs/decisions/block-shapes.md). Until its first core is pledged a
+//! task of higher priority replaces it at the gate; from then on nothing goes before it, so that its cores are idle for as
 //! long as the longest kernel under way.
 
 use pto_abi::CoreKind;
@@ -88,7 +88,7 @@ fn set_age(line: &BlockLine, age: Age) {
     }
 }
 
-/// A task that waits no more has no age: what is left of it does not tell two runs apart.
+/// A task that waits no more has no age: what is left of it makes no difference between two runs.
 fn forget_age(line: &BlockLine) {
     set_age(line, Age { posted: 0, plain_before: [0; CoreKind::COUNT] });
 }
@@ -98,7 +98,7 @@ impl<'a> BlockShapeMemory<'a> {
     #[inline]
     #[must_use]
     pub fn lists(&self) -> u32 {
-        // Relaxed: who finds a bit takes the lock before it looks further.
+        // Relaxed: a scheduler that finds a bit takes the lock before it looks further.
         self.board.waiting.load(Ordering::Relaxed)
     }
 
@@ -175,7 +175,7 @@ impl<'a> BlockShapeMemory<'a> {
         })
     }
 
-    /// The task of this priority that gathers cores: the one at the gate, or, if nobody is, the next one of its list.
+    /// The task of this priority that gathers cores: the one at the gate, or, if there is none, the next one of its list.
     #[must_use]
     pub fn gathering(&self, priority: Priority) -> Option<u32> {
         let list = List::sync(priority);
@@ -219,7 +219,7 @@ impl<'a> BlockShapeMemory<'a> {
         })
     }
 
-    /// Pledges up to `count` places to the task at the gate; `None`: it is there no more.
+    /// Pledges cores for up to `count` blocks to the task at the gate; `None`: it is there no more.
     #[must_use]
     pub fn pledge(&self, slot: u32, count: u32) -> Option<Claim> {
         self.board.lock.hold(|| {

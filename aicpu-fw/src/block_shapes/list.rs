@@ -44,7 +44,7 @@ impl WaitsFor {
     pub const ALL: [Self; LEVEL_LISTS] =
         [Self::Core(CoreKind::AIC), Self::Core(CoreKind::AIV), Self::Cluster, Self::AllAtOnce];
 
-    /// Its place among the lists of a priority.
+    /// Its index among the lists of a priority.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {

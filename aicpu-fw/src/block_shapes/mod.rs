@@ -7,7 +7,7 @@
 //!                read, then list or skip                                    free cores of its own
 //! ```
 //! Memory is in the region `stream`, so that other runs have none of it; a task says in one bit of its line that it has a
-//! line. Everything that schedulers share stands on the board, under one lock that nobody holds for long.
+//! line. Everything that schedulers share is on the board, under one lock that is held for a short time only.
 
 mod board;
 mod lanes;
@@ -114,8 +114,8 @@ pub fn starts_at_once(line: &BlockLine) -> bool {
 #[must_use]
 pub fn has_element(gm: &GmWindow<'_>, address: GmAddr, bytes: u64) -> bool {
     let align = usize::try_from(bytes).ok().filter(|bytes| [1, 2, 4, 8].contains(bytes));
-    let place = gm.offset_of(address, bytes).zip(align);
-    place.is_some_and(|(at, align)| gm.pointer(at, bytes, align).is_some())
+    let offset = gm.offset_of(address, bytes).zip(align);
+    offset.is_some_and(|(at, align)| gm.pointer(at, bytes, align).is_some())
 }
 
 /// The element of `bytes` bytes (1, 2, 4 or 8) at `address`; `None`: outside GM, or not aligned.

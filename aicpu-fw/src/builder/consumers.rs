@@ -3,22 +3,25 @@
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{EdgeChunk, NO_CHUNK, Task};
 
-use crate::fanout::{Place, place_of};
+use crate::fanout::{ConsumerSlot, slot_of_consumer};
 
-/// Puts `consumer` into place `count` of the producer's fanout, to be committed. `next_chunk` gives out a chunk; `None`: there
-/// is none, and nothing was put.
+/// Writes `consumer` as number `count` of the producer's fanout, to be committed. `next_chunk` allocates a chunk; `None`: there
+/// is none, and nothing was written.
 #[inline]
 pub(crate) fn put_consumer(
     chunks: &[EdgeChunk],
     producer: &Task,
-    (count, consumer): (u32, u32),
+    count: u32,
+    consumer: u32,
     next_chunk: impl FnOnce() -> Option<u32>,
 ) -> Option<()> {
     let last = || producer.last_chunk.load(Relaxed);
-    let place = match place_of(count) {
-        Place::Inline(at) => producer.consumers.get(at),
-        Place::Chunk(at) => chunks.get(last() as usize).and_then(|chunk| chunk.consumers.get(at)),
-        Place::NewChunk => {
+    let slot = match slot_of_consumer(count) {
+        ConsumerSlot::Inline(at) => producer.consumers.get(at),
+        ConsumerSlot::Chunk(at) => {
+            chunks.get(last() as usize).and_then(|chunk| chunk.consumers.get(at))
+        }
+        ConsumerSlot::NewChunk => {
             let (index, last) = (next_chunk()?, last());
             match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
                 None => producer.first_chunk.store(index, Relaxed),
@@ -28,7 +31,7 @@ pub(crate) fn put_consumer(
             chunks.get(index as usize).and_then(|chunk| chunk.consumers.first())
         }
     };
-    place.map(|place| place.store(consumer, Relaxed))
+    slot.map(|slot| slot.store(consumer, Relaxed))
 }
 
 /// Whether `consumer` is the last one of the `count` that a task has.
@@ -36,16 +39,17 @@ pub(crate) fn put_consumer(
 pub(crate) fn is_last_consumer(
     chunks: &[EdgeChunk],
     producer: &Task,
-    (count, consumer): (u32, u32),
+    count: u32,
+    consumer: u32,
 ) -> bool {
     let chunk = || chunks.get(producer.last_chunk.load(Relaxed) as usize);
-    let place = match count.checked_sub(1).map(place_of) {
+    let slot = match count.checked_sub(1).map(slot_of_consumer) {
         None => None,
-        Some(Place::Inline(at)) => producer.consumers.get(at),
-        Some(Place::Chunk(at)) => chunk().and_then(|chunk| chunk.consumers.get(at)),
-        Some(Place::NewChunk) => chunk().and_then(|chunk| chunk.consumers.first()),
+        Some(ConsumerSlot::Inline(at)) => producer.consumers.get(at),
+        Some(ConsumerSlot::Chunk(at)) => chunk().and_then(|chunk| chunk.consumers.get(at)),
+        Some(ConsumerSlot::NewChunk) => chunk().and_then(|chunk| chunk.consumers.first()),
     };
-    place.is_some_and(|place| place.load(Relaxed) == consumer)
+    slot.is_some_and(|slot| slot.load(Relaxed) == consumer)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -68,12 +72,12 @@ mod tests {
                 given += 1;
                 (given <= 2).then_some(3 - given)
             };
-            put_consumer(&chunks, &task, (count, 1000 + count), next)
+            put_consumer(&chunks, &task, count, 1000 + count, next)
         };
         for count in 0..35 {
             assert_eq!(put(count), Some(()), "{count}");
-            assert!(is_last_consumer(&chunks, &task, (count + 1, 1000 + count)));
-            assert!(!is_last_consumer(&chunks, &task, (count, 1000 + count)));
+            assert!(is_last_consumer(&chunks, &task, count + 1, 1000 + count));
+            assert!(!is_last_consumer(&chunks, &task, count, 1000 + count));
         }
         assert_eq!(put(35), None, "a third chunk is not given out");
         let mut walk = ConsumerWalk::new(35);

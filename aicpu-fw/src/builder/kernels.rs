@@ -7,12 +7,12 @@ use super::memory::DeviceMemory;
 use crate::blame::Blame;
 
 /// The kernels and the core kinds of the device.
-pub(crate) struct Kernels<M> {
+pub(crate) struct KernelLookup<M> {
     memory: M,
     has_kind: [bool; CoreKind::COUNT],
 }
 
-impl<M: DeviceMemory> Kernels<M> {
+impl<M: DeviceMemory> KernelLookup<M> {
     pub(crate) const fn new(memory: M, has_kind: [bool; CoreKind::COUNT]) -> Self {
         Self { memory, has_kind }
     }
@@ -64,23 +64,23 @@ impl<M: DeviceMemory> Kernels<M> {
 
 /// The kernels of one run, while which what is registered stays as it is: most tasks have the kernel of the one before.
 pub(crate) struct RunKernels<M> {
-    kernels: Kernels<M>,
+    kernels: KernelLookup<M>,
     /// The registered kernel that was accepted last (func id, and core kind from bit 16 on), and its code.
     last: (u32, GmAddr),
 }
 
 impl<M: DeviceMemory> RunKernels<M> {
     pub(crate) const fn new(memory: M, has_kind: [bool; CoreKind::COUNT]) -> Self {
-        Self { kernels: Kernels::new(memory, has_kind), last: (u32::MAX, GmAddr::NULL) }
+        Self { kernels: KernelLookup::new(memory, has_kind), last: (u32::MAX, GmAddr::NULL) }
     }
 
-    /// As [`Kernels::memory`].
+    /// As [`KernelLookup::memory`].
     #[inline]
     pub(crate) const fn memory(&self) -> &M {
         self.kernels.memory()
     }
 
-    /// As [`Kernels::accept`].
+    /// As [`KernelLookup::accept`].
     #[inline]
     pub(crate) fn accept(
         &mut self,
@@ -100,7 +100,7 @@ impl<M: DeviceMemory> RunKernels<M> {
         Some(code)
     }
 
-    /// As [`Kernels::refusal`].
+    /// As [`KernelLookup::refusal`].
     pub(crate) fn refusal(&self, kernel: (FuncId, CoreKind), args: usize, next: TaskId) -> Blame {
         self.kernels.refusal(kernel, args, next)
     }
@@ -108,12 +108,12 @@ impl<M: DeviceMemory> RunKernels<M> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{DeviceMemory, Kernels, RunKernels};
+    use super::{DeviceMemory, KernelLookup, RunKernels};
     use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
-    struct Registered;
+    struct FourKernels;
 
-    impl DeviceMemory for Registered {
+    impl DeviceMemory for FourKernels {
         fn kernel_addr(&self, func: FuncId) -> GmAddr {
             if func.0 < 4 { GmAddr(0x40) } else { GmAddr::NULL }
         }
@@ -126,7 +126,7 @@ mod tests {
     fn a_kernel_is_given_or_registered_and_has_cores() {
         let mut has_kind = [false; CoreKind::COUNT];
         has_kind[CoreKind::AIV.index()] = true;
-        let kernels = Kernels::new(Registered, has_kind);
+        let kernels = KernelLookup::new(FourKernels, has_kind);
         let accept = |func, kind, given, args| {
             let accepted = kernels.accept((FuncId(func), kind), GmAddr(given), args);
             accepted.ok_or_else(|| {
@@ -150,7 +150,7 @@ mod tests {
         let mut has_kind = [false; CoreKind::COUNT];
         has_kind[CoreKind::AIV.index()] = true;
         let (plain, mut kernels) =
-            (Kernels::new(Registered, has_kind), RunKernels::new(Registered, has_kind));
+            (KernelLookup::new(FourKernels, has_kind), RunKernels::new(FourKernels, has_kind));
         let asked = [
             (3, CoreKind::AIV, 0, 128),
             (3, CoreKind::AIV, 0, 0),

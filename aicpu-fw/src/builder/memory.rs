@@ -2,7 +2,7 @@
 
 use pto_abi::{FuncId, GmAddr};
 
-/// What a builder reads of the device beside the shared state.
+/// What a builder reads of the device in addition to the shared state.
 pub trait DeviceMemory {
     /// Where the code of `func_id` is; null: not registered.
     fn kernel_addr(&self, func_id: FuncId) -> GmAddr;

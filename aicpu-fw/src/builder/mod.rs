@@ -5,9 +5,9 @@
 //! - A task is invisible to schedulers until `publish`; the `UNPUBLISHED` bit keeps its fanin above zero.
 //! - Tasks, argument words and chunks are given out in order, and never taken back.
 //!
-//! What this builder shares with the streaming one stands in files of its own: the line of a task (`task_line.rs`), which
-//! kernels are accepted (`kernels.rs`), where consumers are put (`consumers.rs`), what a publish counts (`publisher.rs`) and
-//! what the host is told (`events.rs`).
+//! What this builder shares with the streaming one is in files of its own: the line of a task (`task_line.rs`), which
+//! kernels are accepted (`kernels.rs`), where consumers are written (`consumers.rs`), what a publish counts (`publisher.rs`) and
+//! what is reported to the host (`events.rs`).
 
 pub(crate) mod consumers;
 pub(crate) mod events;
@@ -110,7 +110,7 @@ impl<'a, C: Config> Builder<'a, C> {
         let blame = self.blame.of(fault);
         let next = TaskId { slot: self.next_task, generation: self.generation };
         match fault {
-            // Who reads the kind out of an image or a call gives up before it adds the task.
+            // A caller that reads the kind out of an image or a call gives up before it adds the task.
             Fault::BUILD_UNKNOWN_KIND => blame.task(next),
             // The program reads for the task that it is about to add; from where, says the detail.
             Fault::BUILD_GM_RANGE => blame.task(next).detail(self.unread.get().0, 0),
@@ -203,11 +203,11 @@ impl<'a, C: Config> Builder<'a, C> {
         }
     }
 
-    /// Puts `consumer` into place `count` of the producer's fanout, to be committed; `None`: there is no chunk for it.
+    /// Writes `consumer` as number `count` of the producer's fanout, to be committed; `None`: there is no chunk for it.
     #[inline]
     fn put(&mut self, producer: &Task, count: u32, consumer: u32) -> Option<()> {
         let (chunks, next) = (self.state.chunks, &mut self.next_chunk);
-        put_consumer(chunks, producer, (count, consumer), || {
+        put_consumer(chunks, producer, count, consumer, || {
             let index = *next;
             chunks.get(index as usize)?;
             *next += 1;
@@ -215,7 +215,7 @@ impl<'a, C: Config> Builder<'a, C> {
         })
     }
 
-    /// Puts an edge behind the producer, unless it has completed. `edges_in`: the edges that the consumer has.
+    /// Adds an edge from the producer, unless it has completed. `edges_in`: the edges that the consumer has.
     // Ranges call it for edges that are far, and would keep it out of the loop of single submissions. An image that is built for size has no room for a second copy.
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
     #[cfg_attr(target_arch = "aarch64", inline)]
@@ -245,7 +245,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(EdgeOutcome::Added)
     }
 
-    /// Puts edges behind all of them; counts those that the consumer, the task that was added last, has to wait for.
+    /// Adds edges from all of them; counts those that the consumer, the task that was added last, has to wait for.
     // As `append`.
     #[cfg_attr(not(target_arch = "aarch64"), inline(always))]
     #[cfg_attr(target_arch = "aarch64", inline)]
@@ -276,9 +276,9 @@ impl<'a, C: Config> Builder<'a, C> {
         }
     }
 
-    /// Puts edges behind `producers` for the task that was added last, which has `before` edges, and publishes it.
+    /// Adds edges from `producers` to the task that was added last, which has `before` edges, and publishes it.
     #[inline]
-    fn publish_behind(
+    fn publish_after(
         &mut self,
         (task, id): (&Task, TaskId),
         producers: &[TaskId],
@@ -346,7 +346,7 @@ impl<'a, C: Config> Builder<'a, C> {
         }
         let (task, slot) = self.insert(spec)?;
         let id = TaskId { slot, generation: self.generation };
-        self.publish_behind((task, id), after, 0)?;
+        self.publish_after((task, id), after, 0)?;
         Ok(id)
     }
 
@@ -389,7 +389,7 @@ impl<'a, C: Config> Builder<'a, C> {
         (after, publish): (&[TaskId], Publish),
     ) -> Result<TaskId, Fault> {
         match publish {
-            Publish::Now => self.publish_behind((task, id), after, 0)?,
+            Publish::Now => self.publish_after((task, id), after, 0)?,
             Publish::Later => link_and_publish(self, id, (after, publish))?,
         }
         Ok(id)
@@ -417,7 +417,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(id)
     }
 
-    /// A task of which not all producers were right stands there and is not published.
+    /// A task with an invalid producer remains added and is not published.
     #[cold]
     fn leave_added(&self, (task, id): (&Task, TaskId), line: TaskLine, edges_in: u32) {
         TaskLine { producers: edges_in, ..line }.write(task, id);
@@ -433,7 +433,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok((task, slot))
     }
 
-    /// Where the next task stands, its slot, and what its line is to say; writes its arguments.
+    /// The line of the next task, its slot, and what the line is to say; writes its arguments.
     #[inline(always)]
     fn begin_task(&mut self, spec: &TaskSpec<'_>) -> Result<(&'a Task, u32, TaskLine), Fault> {
         let kernel = self.accept(spec)?;
@@ -506,7 +506,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(RoomForChain { first, task, words, payload, end })
     }
 
-    /// Takes the room of a chain of so many kernels, whose words stand in it.
+    /// Takes the room of a chain of so many kernels, for its words.
     #[inline(always)]
     fn open_chain(&mut self, room: RoomForChain<'a>, kernels: u32) -> (&'a Task, TaskId) {
         let RoomForChain { first, task, payload, end, .. } = room;
@@ -526,13 +526,13 @@ fn is_kernel(chain: &Chain<'_>) -> bool {
     matches!(chain.links(), [only] if only.count() == 1)
 }
 
-/// Where a chain is to stand.
+/// The memory of a chain.
 struct RoomForChain<'a> {
     /// Its first kernel, whose task it is said to be.
     first: TaskSpec<'static>,
     task: &'a Task,
     words: &'a [AtomicU64],
-    /// The number of its first word, and of the one behind its last.
+    /// The number of its first word, and one past its last.
     payload: u32,
     end: u32,
 }

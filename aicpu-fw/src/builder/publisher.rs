@@ -58,7 +58,7 @@ impl<'a> Publisher<'a> {
 
     /// So many tasks are about to be published, with no reserve.
     pub(crate) fn count_all<S: Sharing>(&self, tasks: u64) {
-        // Relaxed: ordered before every decrement of these tasks by the pushes and releases behind it.
+        // Relaxed: ordered before every decrement of these tasks by the pushes and releases that follow.
         S::fetch_add(&self.progress.outstanding, tasks, Ordering::Relaxed);
         count_some(&self.line.published, tasks);
     }
@@ -74,7 +74,7 @@ impl<'a> Publisher<'a> {
     pub(crate) fn end<S: Sharing>(&mut self) {
         S::fetch_sub(&self.progress.outstanding, self.reserve, Ordering::Relaxed);
         self.reserve = 0;
-        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees every raise.
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; a scheduler that sees it sees every raise.
         self.progress.build_done.store(1, Ordering::Release);
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn count_some(counter: &AtomicU64, more: u64) {
 #[inline]
 pub(crate) fn release_published<S: Sharing>(task: &Task, edges_in: u32) -> bool {
     if edges_in == 0 {
-        // No edge leads here, so nobody else touches the fanin.
+        // No edge leads here, so no scheduler touches the fanin.
         task.fanin.store(0, Ordering::Relaxed);
         return true;
     }

@@ -25,10 +25,10 @@ use crate::mutant::{self, Mutant};
 /// Tasks whose lines are written before the first of them gets its edges: 4 KiB of lines, which are still in the nearest cache then.
 const BATCH: u32 = 64;
 
-/// Where the tasks of a range stand.
+/// The slots and argument words of a range.
 struct Room<'a> {
     tasks: &'a [Task],
-    /// Arguments of all of them, each task's with a word of block context behind.
+    /// Arguments of all of them, each task's followed by a word of block context.
     words: &'a [AtomicU64],
     /// The number of the first word.
     first_word: u32,
@@ -54,7 +54,7 @@ impl Common<'_> {
         usize::from(self.args) + 1
     }
 
-    /// Writes the lines and the words of tasks that nobody looks at yet, and their ids. The first of them is task `first` of the range, stands in
+    /// Writes the lines and the words of tasks that no scheduler looks at yet, and their ids. The first of them is task `first` of the range, is in
     /// `slot`, and has its words at `payload`.
     #[inline(never)]
     fn write(
@@ -65,11 +65,11 @@ impl Common<'_> {
     ) {
         let generation = self.generation;
         let code = (self.func_id, self.kind.get(), self.kernel);
-        // Nobody looks before a task is published; one that is not says so itself ([`break_off`](Builder::break_off)).
+        // No scheduler looks before a task is published; one that is not says so itself ([`break_off`](Builder::break_off)).
         let mut head = TaskHead::new(TaskState::PUBLISHED, code, (payload, self.args), generation);
-        let places = tasks.iter().zip(ids).zip(words.chunks_exact(self.stride()));
-        for ((task, place), own) in places {
-            *place = TaskId { slot, generation };
+        let slots = tasks.iter().zip(ids).zip(words.chunks_exact(self.stride()));
+        for ((task, id), own) in slots {
+            *id = TaskId { slot, generation };
             head.write(task);
             self.write_words(own);
             slot = slot.wrapping_add(1);
@@ -83,7 +83,7 @@ impl Common<'_> {
         }
     }
 
-    /// Writes the arguments of a task, and the block context behind them.
+    /// Writes the arguments of a task, and then the block context.
     #[inline(always)]
     fn write_words(&self, own: &[AtomicU64]) {
         for (word, arg) in own.iter().zip(self.words) {
@@ -95,7 +95,7 @@ impl Common<'_> {
         }
     }
 
-    /// Turns the arguments of the first task, which stand here, into those of task `index`.
+    /// Turns the arguments of the first task, which these words hold, into those of task `index`.
     #[inline(always)]
     fn vary(&self, own: &[AtomicU64], index: u32) {
         for variation in self.variations {
@@ -138,9 +138,9 @@ impl<'a, C: Config> Builder<'a, C> {
             let batch = index as usize..next as usize;
             let of_words = batch.start * common.stride()..batch.end * common.stride();
             let payload = first_word.wrapping_add(index.wrapping_mul(u32::from(common.args) + 1));
-            let places = (tasks.get(batch.clone()), ids.get_mut(batch), words.get(of_words));
+            let parts = (tasks.get(batch.clone()), ids.get_mut(batch), words.get(of_words));
             // `accept_range` and `room` have seen to it.
-            let (Some(tasks), Some(ids), Some(words)) = places else { break };
+            let (Some(tasks), Some(ids), Some(words)) = parts else { break };
             common.write((tasks, ids), words, (first.wrapping_add(index), payload, index));
             let at = (first, index);
             match range.waits() {
@@ -273,7 +273,7 @@ impl<'a, C: Config> Builder<'a, C> {
         self.publisher.line().added.store(self.next_task.into(), Ordering::Relaxed);
     }
 
-    /// Puts edges behind all of them, for a task that is not published; gives those that it has to wait for, with the `edges_in` that there
+    /// Adds edges from all of them to a task that is not published; returns those that it has to wait for, with the `edges_in` that there
     /// were. `before`: the tasks before the range.
     #[inline(always)]
     fn append_range(
@@ -291,13 +291,13 @@ impl<'a, C: Config> Builder<'a, C> {
         edges_in += producers.len();
         let mut rest = producers.iter();
         while let Some(producer) = rest.next() {
-            let at = place_in_run(*producer, consumer.generation);
+            let at = index_in_run(*producer, consumer.generation);
             let task = usize::try_from(at).ok().and_then(|at| before.get(at));
             let outcome = match task.map(|task| (task, C::Fanout::room_in_line(task))) {
                 // Most tasks have few consumers.
-                Some((task, RoomInLine::Place(count))) => {
-                    if let Some(place) = task.consumers.get(count as usize) {
-                        place.store(consumer.slot, Ordering::Relaxed);
+                Some((task, RoomInLine::Slot(count))) => {
+                    if let Some(entry) = task.consumers.get(count as usize) {
+                        entry.store(consumer.slot, Ordering::Relaxed);
                     }
                     if C::Fanout::commit::<C::Sharing>(task, count) {
                         self.events.trace(TraceKind::EDGE, consumer.slot, producer.slot);
@@ -326,7 +326,7 @@ impl<'a, C: Config> Builder<'a, C> {
         Ok(edges_in)
     }
 
-    /// An edge that does not stand in the line of its producer, or whose producer has completed, or is not before the range. How many edges the
+    /// An edge that does not fit into the line of its producer, or whose producer has completed, or is not before the range. How many edges the
     /// consumer has need not be looked at: [`accept_range`](Self::accept_range) has.
     #[cold]
     #[inline(never)]
@@ -384,14 +384,14 @@ fn outside<'r>(wait: &Wait<'r>, first: u32, slot: u32) -> &'r [TaskId] {
 
 /// The slot of a task of this generation. One of another generation has a number of 2^32 and more, which no table of tasks has.
 #[inline(always)]
-fn place_in_run(task: TaskId, generation: u32) -> u64 {
+fn index_in_run(task: TaskId, generation: u32) -> u64 {
     (u64::from(task.generation) << 32 | u64::from(task.slot)) ^ u64::from(generation) << 32
 }
 
 /// The task that has this number.
 #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
-const fn task_at(place: u64, generation: u32) -> TaskId {
-    TaskId { slot: place as u32, generation: (place >> 32) as u32 ^ generation }
+const fn task_at(index: u64, generation: u32) -> TaskId {
+    TaskId { slot: index as u32, generation: (index >> 32) as u32 ^ generation }
 }
 
 /// How many producers a task has: [`accept_range`](Builder::accept_range) bounded their number.

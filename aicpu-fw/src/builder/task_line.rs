@@ -5,7 +5,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering::Relaxed;
 use pto_abi::task::{NO_CHUNK, Task, UNPUBLISHED};
 
-/// The block context behind a task's arguments: block number in the low half, how many in the high one.
+/// The block context that follows a task's arguments: block number in the low half, how many in the high one.
 pub(crate) const BLOCK_0_OF_1: u64 = 1 << 32;
 
 /// The generation with which a run begins that reuses its slots; each reuse takes the next one. No function of 32 bits keeps all generations of all runs apart. This one, a
@@ -22,7 +22,7 @@ pub(crate) struct TaskLine {
     pub(crate) kind: u8,
     pub(crate) args: u8,
     pub(crate) kernel: u64,
-    /// Where its arguments stand.
+    /// The index of its first argument word.
     pub(crate) payload: u32,
     pub(crate) producers: u32,
     /// How many there are already.
@@ -44,7 +44,7 @@ impl TaskLine {
         Self { func_id, kind, args, kernel, payload, producers, consumers, is_published }
     }
 
-    /// Writes the line of a task that nobody looks at yet.
+    /// Writes the line of a task that no scheduler looks at yet.
     #[inline]
     pub(crate) fn write(self, task: &Task, id: TaskId) {
         let (fanin, state) = match self.is_published {

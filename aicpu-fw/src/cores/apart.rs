@@ -4,14 +4,14 @@
 use pto_abi::CoreKind;
 use pto_abi::limits::{MAX_TASKS, MAX_WORKERS};
 
-use super::Cores;
+use super::CoreSet;
 
-/// In what a core runs: it is a part of the task in the slot below. No slot has this bit, so that whoever looks for a
-/// task finds none, and then asks what it is.
+/// In what a core runs: it is a part of the task in the slot below. No slot has this bit: a lookup of the
+/// task finds none, and the caller then checks this bit.
 pub(crate) const PART: u32 = 1 << 31;
 const _: () = assert!(MAX_TASKS <= PART, "slots leave the bit alone");
 
-impl Cores {
+impl CoreSet {
     /// A free core of `kind`, the one that became free last.
     pub(crate) fn free_core(&self, kind: CoreKind) -> Option<usize> {
         self.free[kind.index()].last().copied().map(usize::from)
@@ -49,12 +49,12 @@ impl Cores {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Cores, PART};
+    use super::{CoreSet, PART};
     use pto_abi::CoreKind;
 
     #[test]
     fn a_core_set_apart_is_neither_free_nor_busy() {
-        let mut cores = Cores::new();
+        let mut cores = CoreSet::new();
         (0..3).for_each(|worker| cores.add(worker, CoreKind::AIV).unwrap());
         cores.set_apart(1);
         assert_eq!((cores.free_count(CoreKind::AIV), cores.busy().len()), (2, 0));

@@ -22,7 +22,7 @@ pub(crate) const fn bit(core: usize) -> u128 {
 /// reduced to that, so that no bounds check is left.
 #[derive(Hash)]
 #[repr(C)]
-pub(crate) struct Cores {
+pub(crate) struct CoreSet {
     busy: Vec<u8, MAX_WORKERS>,
     free: [Vec<u8, MAX_WORKERS>; CoreKind::COUNT],
     kinds: [CoreKind; MAX_WORKERS],
@@ -31,7 +31,7 @@ pub(crate) struct Cores {
     workers: Vec<u32, MAX_WORKERS>,
 }
 
-impl Cores {
+impl CoreSet {
     #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self {
@@ -137,7 +137,7 @@ impl Cores {
         Some(slot)
     }
 
-    /// The busy core at `index` of the list is free again; the last one takes its place.
+    /// The busy core at `index` of the list is free again; the last one moves to this index.
     #[inline]
     pub(crate) fn release(&mut self, index: usize) {
         if index >= self.busy.len() {
@@ -151,12 +151,12 @@ impl Cores {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Cores;
+    use super::CoreSet;
     use pto_abi::CoreKind;
 
     #[test]
     fn a_core_is_free_or_busy_never_both() {
-        let mut cores = Cores::new();
+        let mut cores = CoreSet::new();
         for (worker, kind) in [(7, CoreKind::AIC), (8, CoreKind::AIV), (9, CoreKind::AIV)] {
             cores.add(worker, kind).unwrap();
         }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_a_fault() {
-        let mut cores = Cores::new();
+        let mut cores = CoreSet::new();
         (0..128).for_each(|worker| cores.add(worker, CoreKind::AIV).unwrap());
         assert!(cores.add(128, CoreKind::AIV).is_err());
     }

@@ -1,8 +1,8 @@
-//! Running a graph again that stands in the arena: edges, arguments and kernels are as the run before has left them, and only
-//! what it counted down is counted up again.
+//! Running a graph again that the arena still holds: edges, arguments and kernels are as the run before has left them, and only
+//! the counters that it counted down are set again.
 
 use pto_abi::Fault;
-use pto_abi::image::{GraphHeader, Refusal, SealedImage};
+use pto_abi::image::{FieldMismatch, GraphHeader, SealedImage};
 use pto_abi::kinds::TaskState;
 use pto_abi::runtime::{NOBODY, Progress};
 use pto_abi::sync::{Ordering, Sharing};
@@ -16,8 +16,8 @@ impl<M: Machine> Loader<'_, '_, M> {
     /// Makes the tasks of the last run wait for their producers again.
     ///
     /// # Errors
-    /// `RUNTIME_FLAGS`: the run is traced. `GRAPH_NOT_LOADED`: what stands in the arena is not the graph of the launch's image, or was not run to its end. Or the
-    /// fault that somebody else has raised meanwhile.
+    /// `RUNTIME_FLAGS`: the run is traced. `GRAPH_NOT_LOADED`: the arena does not hold the graph of the launch's image, or the graph was not run to its end. Or the
+    /// fault that another instance has raised meanwhile.
     pub(super) fn reset_all<S: Sharing>(&mut self, image: &SealedImage<'_>) -> Result<(), Fault> {
         if self.machine.traces() {
             // Only loading gives the events of its edges.
@@ -28,7 +28,7 @@ impl<M: Machine> Loader<'_, '_, M> {
             let loaded = progress.loaded_checksum.load(Ordering::Relaxed);
             return Err(self.not_loaded(NOBODY, loaded, header.checksum));
         }
-        // It stands again when it has been started.
+        // It is complete again when it has been started.
         progress.loaded_run.store(0, Ordering::Relaxed);
         let generation = self.launch.run_epoch;
         let mut slot = 0;
@@ -57,7 +57,7 @@ impl<M: Machine> Loader<'_, '_, M> {
     #[inline(never)]
     fn not_loaded(&mut self, slot: u32, found: u64, expected: u64) -> Fault {
         let fault = Fault::GRAPH_NOT_LOADED;
-        self.refuse(slot, NOBODY, &Refusal { fault, found, expected })
+        self.refuse(slot, NOBODY, &FieldMismatch { fault, found, expected })
     }
 }
 

@@ -1,11 +1,11 @@
-//! The loader of `host_build_graph`: makes tasks of a graph image, and starts a graph again that stands already.
+//! The loader of `host_build_graph`: makes tasks of a graph image, and starts a graph again that the arena already holds.
 //!
 //! ```text
 //! load:   open (header) -> checksum -> for each task: check, edges, arguments, line -> start
-//! again:  open (header), which is that of what stands -> for each task: its counts   -> start
+//! again:  open (header), the one of the loaded graph -> for each task: its counts    -> start
 //! start:  outstanding, ready queues, build_done: the schedulers, who have waited for it, begin
 //! ```
-//! Schedulers wait until all of it stands (docs/decisions/graph-images.md). So nobody else touches a line meanwhile, nothing is atomic by more
+//! Schedulers wait until the whole graph is loaded (docs/decisions/graph-images.md). So no other instance touches a line meanwhile, nothing is atomic by more
 //! than its type, and a wrong image ends the run before a task has run. An edge is counted where it is read, so that the
 //! fanin of its consumer and the fanout of its producer cannot differ.
 
@@ -13,7 +13,7 @@ mod again;
 
 use heapless::Vec;
 use pto_abi::image::{
-    GraphHeader, ImageReaders, ImageTask, ImageTaskCheck, Reader, Refusal, SealedImage,
+    EntryReader, FieldMismatch, GraphHeader, ImageReaders, ImageTask, ImageTaskCheck, SealedImage,
 };
 use pto_abi::kinds::{RunFlags, TaskState};
 use pto_abi::limits::{MAX_FANOUT, MAX_FUNC_ID};
@@ -25,7 +25,7 @@ use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 
 use crate::blame::{Blame, BlameSlot};
 use crate::builder::BLOCK_0_OF_1;
-use crate::fanout::{Place, place_of};
+use crate::fanout::{ConsumerSlot, slot_of_consumer};
 use crate::launch::Launch;
 use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
@@ -40,11 +40,11 @@ const TASKS_A_LOOK: usize = 256;
 /// In `Loader::known`: nothing was looked up yet.
 const NOTHING: u32 = u32::MAX;
 
-/// Loads the image of a launch, or takes what stands of it from the run before, and starts it; how many tasks it has.
+/// Loads the image of a launch, or takes the graph that the run before has loaded, and starts it; returns how many tasks it has.
 ///
 /// # Errors
-/// What is wrong with the image (`GRAPH_..`) or with what a task asks for (`BUILD_..`), or the fault that somebody else
-/// has raised meanwhile. `GRAPH_NOT_LOADED`: it is to run again, and does not stand.
+/// What is wrong with the image (`GRAPH_..`) or with what a task asks for (`BUILD_..`), or the fault that another instance
+/// has raised meanwhile. `GRAPH_NOT_LOADED`: it is to run again, and is not loaded.
 pub(crate) fn load<S: Sharing, M: Machine>(
     launch: &Launch<'_>,
     line: &InstanceLine,
@@ -52,7 +52,7 @@ pub(crate) fn load<S: Sharing, M: Machine>(
 ) -> Result<u64, Blame> {
     let mut loader = Loader::new(launch, line, machine);
     loader.run::<S>().map_err(|fault| {
-        // Nothing of a graph stands that is not whole.
+        // A graph that is not complete counts as not loaded.
         line.added.store(0, Ordering::Relaxed);
         loader.blame.of(fault)
     })
@@ -99,7 +99,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         let (count, tasks) = (image.task_count(), self.launch.state.tasks);
         let Some(tasks) = tasks.get(..count as usize) else {
             let (found, expected) = (count.into(), tasks.len() as u64);
-            return Err(self.refuse_image(&Refusal {
+            return Err(self.refuse_image(&FieldMismatch {
                 fault: Fault::GRAPH_TASK_COUNT,
                 found,
                 expected,
@@ -129,7 +129,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
     }
 
     /// Loads the tasks that are copied at once, from the task `first` on: checks them, and then does one thing after the
-    /// other, each in a loop that has its words in registers. The task behind them.
+    /// other, each in a loop that has its words in registers. Returns the number of the task after them.
     #[inline(always)]
     fn load_some<S: Sharing>(
         &mut self,
@@ -155,7 +155,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         if self.machine.traces() {
             self.trace_added(first, image_tasks);
         }
-        // Where no order is claimed, consumers may stand before their producers.
+        // Where no order is claimed, consumers may come before their producers.
         let all = if first == 0 { self.tasks } else { &[] };
         let opened = if check.is_topological() { tasks } else { all };
         for task in opened {
@@ -192,14 +192,14 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
 
     #[cold]
     #[inline(never)]
-    fn refuse_image(&mut self, refusal: &Refusal) -> Fault {
+    fn refuse_image(&mut self, refusal: &FieldMismatch) -> Fault {
         self.refuse(NOBODY, NOBODY, refusal)
     }
 
-    /// Leaves behind which task and func id are concerned, if any, and gives the fault.
+    /// Stores which task and func id are concerned, if any, and returns the fault.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, slot: u32, func: u32, refusal: &Refusal) -> Fault {
+    fn refuse(&mut self, slot: u32, func: u32, refusal: &FieldMismatch) -> Fault {
         let task = TaskId { slot, generation: self.launch.run_epoch };
         let task = if slot == NOBODY { TaskId::NONE } else { task };
         let blame = Blame::of(refusal.fault).detail(refusal.found, refusal.expected);
@@ -225,7 +225,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         let (found, expected) = (image_task.kind.into(), 0);
         let refusal = if func.index() >= MAX_FUNC_ID {
             let (found, expected) = (func.0.into(), MAX_FUNC_ID as u64 - 1);
-            Refusal { fault: Fault::BUILD_UNKNOWN_FUNC, found, expected }
+            FieldMismatch { fault: Fault::BUILD_UNKNOWN_FUNC, found, expected }
         } else {
             match CoreKind::try_from(image_task.kind) {
                 Ok(kind) if self.launch.workers.count(kind) > 0 => {
@@ -236,14 +236,14 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
                     self.kernel = self.launch.arena.kernel_addr(func);
                     return self.expect_transfers(slot, func);
                 }
-                Ok(_) => Refusal { fault: Fault::BUILD_NO_CORE_OF_KIND, found, expected },
-                Err(_) => Refusal { fault: Fault::BUILD_UNKNOWN_KIND, found, expected },
+                Ok(_) => FieldMismatch { fault: Fault::BUILD_NO_CORE_OF_KIND, found, expected },
+                Err(_) => FieldMismatch { fault: Fault::BUILD_UNKNOWN_KIND, found, expected },
             }
         };
         Err(self.refuse(slot, func.0.into(), &refusal))
     }
 
-    /// From here on there may be transfers: what a task needs to be one stands in the lines of all.
+    /// From here on there may be transfers: the lines of all tasks get what a transfer needs.
     #[cold]
     #[inline(never)]
     fn expect_transfers(&mut self, slot: u32, func: FuncId) -> Result<(), Fault> {
@@ -252,7 +252,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
             let mut slots = 0..u32::try_from(count).unwrap_or(u32::MAX);
             if !M::TRANSFERS || !slots.all(|slot| self.launch.state.set_transfer(slot)) {
                 let (fault, expected) = (Fault::TRANSFER_NO_ENGINE, 0);
-                let refusal = Refusal { fault, found: count as u64, expected };
+                let refusal = FieldMismatch { fault, found: count as u64, expected };
                 return Err(self.refuse(slot, func.0.into(), &refusal));
             }
             self.has_transfers = true;
@@ -264,16 +264,16 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
     #[inline(never)]
     fn no_kernel(&mut self, slot: u32, image_task: &ImageTask) -> Fault {
         let (fault, found) = (Fault::BUILD_KERNEL_MISSING, image_task.func_id.into());
-        self.refuse(slot, image_task.func_id.into(), &Refusal { fault, found, expected: 0 })
+        self.refuse(slot, image_task.func_id.into(), &FieldMismatch { fault, found, expected: 0 })
     }
 
-    /// Puts each task behind its producers.
+    /// Adds each task to the consumers of its producers.
     #[inline(always)]
     fn connect<const N: usize>(
         &mut self,
         first: u32,
         image_tasks: &[ImageTask],
-        producers: &mut Reader<'_, u32, N>,
+        producers: &mut EntryReader<'_, u32, N>,
         check: &ImageTaskCheck,
     ) -> Result<(), Fault> {
         for (slot, image_task) in (first..).zip(image_tasks) {
@@ -294,8 +294,8 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
                         return Err(self.refuse_producer(slot, producer, check));
                     }
                     let count = task.fanout.load(Ordering::Relaxed);
-                    if let Some(place) = task.consumers.get(count as usize) {
-                        place.store(slot, Ordering::Relaxed);
+                    if let Some(entry) = task.consumers.get(count as usize) {
+                        entry.store(slot, Ordering::Relaxed);
                     } else {
                         self.put_in_chunk(slot, producer, task)?;
                     }
@@ -312,28 +312,28 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
     fn refuse_producer(&mut self, slot: u32, producer: u32, check: &ImageTaskCheck) -> Fault {
         let mut refusal = check.refuse_producer(slot, producer);
         if producer == slot && !check.is_topological() {
-            refusal = Refusal { fault: Fault::BUILD_SELF_EDGE, found: 0, expected: 0 };
+            refusal = FieldMismatch { fault: Fault::BUILD_SELF_EDGE, found: 0, expected: 0 };
         }
         self.refuse(slot, NOBODY, &refusal)
     }
 
-    /// Puts the task where the producer's own line has no place left.
+    /// Writes the task into a chunk, because the producer's own line is full.
     #[inline(never)]
     fn put_in_chunk(&mut self, slot: u32, producer: u32, task: &Task) -> Result<(), Fault> {
         let chunks = self.launch.state.chunks;
         let count = task.fanout.load(Ordering::Relaxed);
         let last = task.last_chunk.load(Ordering::Relaxed);
-        let (index, at) = match place_of(count) {
-            Place::Chunk(at) => (last, at),
+        let (index, at) = match slot_of_consumer(count) {
+            ConsumerSlot::Chunk(at) => (last, at),
             _ => (self.next_chunk, 0),
         };
         let chunk = chunks.get(index as usize).filter(|_| count < MAX_FANOUT);
-        let Some(place) = chunk.and_then(|chunk| chunk.consumers.get(at)) else {
+        let Some(entry) = chunk.and_then(|chunk| chunk.consumers.get(at)) else {
             let (fault, expected) = (Fault::BUILD_EDGES_FULL, chunks.len() as u64);
-            let refusal = Refusal { fault, found: self.next_chunk.into(), expected };
+            let refusal = FieldMismatch { fault, found: self.next_chunk.into(), expected };
             return Err(self.refuse(producer, NOBODY, &refusal));
         };
-        place.store(slot, Ordering::Relaxed);
+        entry.store(slot, Ordering::Relaxed);
         if at == 0 {
             match chunks.get(last as usize).filter(|_| last != NO_CHUNK) {
                 None => task.first_chunk.store(index, Ordering::Relaxed),
@@ -345,14 +345,14 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         Ok(())
     }
 
-    /// Copies the arguments of tasks, from the word `first_arg` of the image on, and behind each one's a word of block context
+    /// Copies the arguments of tasks, from the word `first_arg` of the image on, and after each task's a word of block context
     /// (block 0 of 1).
     #[inline(always)]
     fn copy_args<const N: usize>(
         &mut self,
         first: u32,
         image_tasks: &[ImageTask],
-        args: &mut Reader<'_, u64, N>,
+        args: &mut EntryReader<'_, u64, N>,
         first_arg: u64,
     ) -> Result<(), Fault> {
         let payloads = self.launch.state.payloads;
@@ -385,10 +385,10 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
     #[inline(never)]
     fn payloads_full(&mut self, slot: u32, capacity: usize) -> Fault {
         let (fault, expected) = (Fault::BUILD_PAYLOADS_FULL, capacity as u64);
-        self.refuse(slot, NOBODY, &Refusal { fault, found: expected + 1, expected })
+        self.refuse(slot, NOBODY, &FieldMismatch { fault, found: expected + 1, expected })
     }
 
-    /// Lets the task wait for its producers, or puts it among the ready ones. Nobody looks before the start.
+    /// Lets the task wait for its producers, or adds it to the ready ones. No scheduler looks before the start.
     #[inline(always)]
     fn publish<S: Sharing>(&mut self, slot: u32, task: &Task, edges_in: u32) {
         let forgotten = u32::from(mutant::is(Mutant::LoadsAnEdgeTooFew) && edges_in > 1);
@@ -432,7 +432,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         ready.clear();
     }
 
-    /// Everything stands: lets the schedulers begin.
+    /// The graph is complete: lets the schedulers begin.
     fn start<S: Sharing>(&mut self, header: &GraphHeader) {
         CoreKind::ALL.iter().for_each(|kind| self.push_ready::<S>(*kind));
         let count = self.tasks.len() as u64;
@@ -446,7 +446,7 @@ impl<'l, 'a, M: Machine> Loader<'l, 'a, M> {
         progress.loaded_run.store(self.launch.run_epoch, Ordering::Relaxed);
         let raise = if mutant::is(Mutant::NeverRaises) { 0 } else { count };
         S::fetch_add(&progress.outstanding, raise, Ordering::Relaxed);
-        // Release: pairs with the Acquire load in `SharedState::build_is_done`; who sees it sees the tasks and the raise.
+        // Release: pairs with the Acquire load in `SharedState::build_is_done`; a scheduler that sees it sees the tasks and the raise.
         progress.build_done.store(1, Ordering::Release);
         self.machine.published();
     }

@@ -1,5 +1,5 @@
 //! Which streams have something to do, and in which order they are served: by priority, and within a priority in turns; or, with
-//! a seed, from a place that the seed chooses.
+//! a seed, from a stream that the seed chooses.
 
 use pto_abi::limits::MAX_STREAMS;
 
@@ -81,9 +81,9 @@ impl ActiveLanes {
     }
 
     /// The order of the next turn.
-    pub(super) fn order(&mut self) -> Order {
+    pub(super) fn order(&mut self) -> RoundRobin {
         self.turn = if self.is_seeded() { self.draw() } else { (self.turn + 1) % MAX_STREAMS };
-        Order { priority: 0, start: self.turn, at: self.turn, has_wrapped: false }
+        RoundRobin { priority: 0, start: self.turn, at: self.turn, has_wrapped: false }
     }
 
     /// A number below [`MAX_STREAMS`] (xorshift64, Marsaglia 2003).
@@ -110,14 +110,14 @@ impl ActiveLanes {
 }
 
 /// A turn over the active streams.
-pub(super) struct Order {
+pub(super) struct RoundRobin {
     priority: usize,
     start: usize,
     at: usize,
     has_wrapped: bool,
 }
 
-impl Order {
+impl RoundRobin {
     /// The next stream of the turn.
     pub(super) fn next(&mut self, lanes: &ActiveLanes) -> Option<usize> {
         while self.priority < PRIORITIES {

@@ -1,8 +1,8 @@
 //! The launches that have begun and are not over: free slots, running tasks, and the limit of both.
 //!
 //! Invariants: a slot is free, or holds a task that some stream's list of launches on their way has in it; a task has few
-//! consumers, which stand in its own line: the next one of its stream, or those that a recording has behind it; the arguments of
-//! slot `n` stand at `n * PAYLOAD_WORDS`.
+//! consumers, which are in its own line: the next one of its stream, or the nodes that follow it in a recording; the arguments of
+//! slot `n` are at `n * PAYLOAD_WORDS`.
 
 use core::marker::PhantomData;
 
@@ -17,7 +17,7 @@ use pto_graph::EdgeOutcome;
 
 use crate::blame::Blame;
 use crate::builder::consumers::put_consumer;
-use crate::builder::kernels::Kernels;
+use crate::builder::kernels::KernelLookup;
 use crate::builder::publisher::{Publisher, count_one, release_published};
 use crate::builder::task_line::{TaskLine, first_generation};
 use crate::builder::{BLOCK_0_OF_1, BuilderInputs};
@@ -32,7 +32,7 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 /// See the file.
 pub(super) struct Launches<'a, C: Config> {
     state: SharedState<'a>,
-    kernels: Kernels<C::Memory>,
+    kernels: KernelLookup<C::Memory>,
     publisher: Publisher<'a>,
     machine: &'a mut C::Machine,
     notes: &'a [LaunchNote],
@@ -49,14 +49,14 @@ pub(super) struct Launches<'a, C: Config> {
 }
 
 /// What a task of a launch is to be.
-pub(super) struct Part<'w, W> {
+pub(super) struct LaunchTask<'w, W> {
     pub(super) func: FuncId,
     pub(super) kind: CoreKind,
     pub(super) kernel: GmAddr,
     pub(super) args: usize,
     /// The argument of this number.
     pub(super) arg: &'w W,
-    /// The context of its block, behind the arguments, where there are several.
+    /// The context of its block, which follows the arguments, where there are several.
     pub(super) context: Option<u64>,
     /// How long it may take, in microseconds; `NO_CHUNK`: as long as the run says.
     pub(super) budget_us: u32,
@@ -76,7 +76,7 @@ impl<'a, C: Config> Launches<'a, C> {
         let slots = inputs.state.tasks.len().min(board.notes.len()).min(payloads);
         Self {
             state: inputs.state,
-            kernels: Kernels::new(memory, inputs.has_kind),
+            kernels: KernelLookup::new(memory, inputs.has_kind),
             publisher: Publisher::new(inputs.state.progress, inputs.line),
             notes: board.notes,
             slots: Slots {
@@ -153,11 +153,11 @@ impl<'a, C: Config> Launches<'a, C> {
         self.kernels.refusal((func, kind), args, TaskId::NONE)
     }
 
-    /// Begins a task behind others that are on their way; its slot, `None`: there is none free.
+    /// Begins a task that follows others that are on their way; its slot, `None`: there is none free.
     #[inline]
     pub(super) fn begin<W: Fn(usize) -> u64>(
         &mut self,
-        part: &Part<'_, W>,
+        part: &LaunchTask<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
         let (task, slot, edges_in) = self.add(part, part.kind.get(), after)?;
@@ -168,11 +168,11 @@ impl<'a, C: Config> Launches<'a, C> {
         Some(slot)
     }
 
-    /// Begins a transfer behind others that are on their way; its slot, `None`: there is none free.
+    /// Begins a transfer that follows others that are on their way; its slot, `None`: there is none free.
     #[cold]
     pub(super) fn begin_transfer<W: Fn(usize) -> u64>(
         &mut self,
-        part: &Part<'_, W>,
+        part: &LaunchTask<'_, W>,
         after: impl Iterator<Item = u32>,
     ) -> Option<u32> {
         if !C::Machine::TRANSFERS {
@@ -180,7 +180,7 @@ impl<'a, C: Config> Launches<'a, C> {
             return None;
         }
         let (task, slot, edges_in) = self.add(part, TRANSFER, after)?;
-        // Nobody looks at its line before it is published.
+        // No scheduler looks at its line before it is published.
         self.state.set_transfer(slot);
         if self.publish(task, slot, edges_in) {
             self.state.post_ready(slot);
@@ -198,7 +198,7 @@ impl<'a, C: Config> Launches<'a, C> {
     #[inline]
     fn add<W: Fn(usize) -> u64>(
         &mut self,
-        part: &Part<'_, W>,
+        part: &LaunchTask<'_, W>,
         kind: u8,
         after: impl Iterator<Item = u32>,
     ) -> Option<(&'a Task, u32, u32)> {
@@ -221,17 +221,16 @@ impl<'a, C: Config> Launches<'a, C> {
     fn write_payload<W: Fn(usize) -> u64>(
         &self,
         slot: u32,
-        part: &Part<'_, W>,
+        part: &LaunchTask<'_, W>,
     ) -> Option<(u32, u8)> {
         let first = slot.wrapping_mul(PAYLOAD_WORDS);
         let words = self.state.payloads.get(first as usize..)?.get(..PAYLOAD_WORDS as usize)?;
-        let (args, behind) = words.split_at_checked(part.args)?;
+        let (args, rest) = words.split_at_checked(part.args)?;
         for (index, word) in args.iter().enumerate() {
             word.store((part.arg)(index), Ordering::Relaxed);
         }
         let contexts = part.context.into_iter().chain([BLOCK_0_OF_1]);
-        behind
-            .iter()
+        rest.iter()
             .zip(contexts)
             .for_each(|(word, context)| word.store(context, Ordering::Relaxed));
         let args = part.args + usize::from(part.context.is_some());
@@ -249,7 +248,7 @@ impl<'a, C: Config> Launches<'a, C> {
     fn follow(&mut self, producer: u32, slot: u32) -> bool {
         let Some(task) = self.state.task(producer) else { return false };
         let put =
-            |count| put_consumer(self.state.chunks, task, (count, slot), || None).map(|()| count);
+            |count| put_consumer(self.state.chunks, task, count, slot, || None).map(|()| count);
         let waits = C::Fanout::count(task)
             .and_then(put)
             .is_some_and(|count| C::Fanout::commit::<C::Sharing>(task, count));
@@ -275,7 +274,7 @@ impl<'a, C: Config> Launches<'a, C> {
     #[inline]
     pub(super) fn take_over(&mut self, slot: u32) -> bool {
         let Some(task) = self.state.task(slot) else { return false };
-        // Acquire: pairs with the Release store in `Flow::note_completed`: nobody touches the task any more, and what it wrote is
+        // Acquire: pairs with the Release store in `Flow::note_completed`: no scheduler touches the task any more, and what it wrote is
         // seen.
         if task.state.load(Ordering::Acquire) != TaskState::COMPLETED.get() {
             return false;

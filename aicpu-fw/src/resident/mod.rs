@@ -6,9 +6,9 @@
 //! serve: listen -> ActiveLanes -> StreamPoll::collect -> StreamPoll::turn -> Launches::begin -> ready queues -> schedulers
 //!            ^                                           |
 //!            |------------ machine.relax() <--------------|
-//!            '------------ machine.park()  <-- idle ------'        asked to leave, out of time, not rung for: drain, then return
+//!            '------------ machine.park()  <-- idle ------'        asked to leave, out of time, no doorbell: drain, then return
 //! ```
-//! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream stands in GM (the
+//! It is the builder of its run: instance 0 feeds, the others schedule. Everything that it knows of a stream is in GM (the
 //! board of the session), so that it can return at any time with nothing on its way, and come up again.
 //!
 //! Why it is so: `docs/decisions/resident-firmware.md`.
@@ -35,8 +35,8 @@ use crate::machine::Machine;
 
 /// Turns in which something moved between two that the host gives the schedulers, where one thread steps everything.
 const TURNS_A_RELAX: u32 = 16;
-/// Turns in which nothing moved between two looks at the doorbells, while streams wait for something. Whoever submits writes the line of a
-/// doorbell, which a look takes from his processor.
+/// Turns in which nothing moved between two looks at the doorbells, while streams wait for something. A submitter writes the line of a
+/// doorbell, and a look takes that line from the submitter's processor.
 const TURNS_A_LISTEN: u32 = 8;
 /// Commands of one stream that are served before the next stream is.
 const IN_A_ROW: u32 = 64;
@@ -47,7 +47,7 @@ pub(crate) const fn is_program(program: u64) -> bool {
 }
 
 /// Serves the session whose board the one orchestration word names, until there is a reason to return. How many tasks there were.
-// A call of its own: what it keeps of the streams stands on the stack of no other builder.
+// A call of its own, so that other builders do not need its stack for the streams.
 #[inline(never)]
 pub(crate) fn serve<S: Sharing, F: FanoutPolicy, M: Machine>(
     launch: &Launch<'_>,
@@ -160,7 +160,7 @@ impl<C: Config> Resident<'_, C> {
         self.launches.machine().relax();
     }
 
-    /// Looks which streams were rung for.
+    /// Looks which doorbells were written.
     fn listen(&mut self) {
         for (index, bell) in self.around.board.bells.iter().enumerate() {
             let mut bits = take_bell(bell);
@@ -207,7 +207,7 @@ impl<C: Config> Resident<'_, C> {
         is_asked || limit_ns > 0 && self.launches.age_ns() > limit_ns
     }
 
-    /// Whether there has been nothing to do for long enough, and nobody has rung since.
+    /// Whether there has been nothing to do for long enough, and no doorbell was written since.
     fn may_sleep(&mut self) -> bool {
         let linger_ns = self.around.board.orders.linger_ns.load(Ordering::Relaxed);
         if linger_ns > 0 {
@@ -220,13 +220,14 @@ impl<C: Config> Resident<'_, C> {
         self.fall_asleep()
     }
 
-    /// The doorbells are not looked at any more: sleeps until one is rung, where the machine lets a builder sleep; whether one was. Not
-    /// while a stream waits for something for which no doorbell is rung, nor where the time of a run is limited or a seed decides.
+    /// The doorbells are not looked at any more: sleeps until one is written, where the machine lets a builder sleep; whether one was. Not
+    /// while a stream waits for something that has no doorbell, nor where the time of a run is limited or a seed decides.
     fn park(&mut self) -> bool {
         let orders = self.around.board.orders;
         let is_limited = orders.limit_ns.load(Ordering::Relaxed) > 0;
-        let lingers = orders.linger_ns.load(Ordering::Relaxed) > 0;
-        if is_limited || !lingers || !self.lanes.is_empty() || !self.launches.machine().park() {
+        let has_idle_time = orders.linger_ns.load(Ordering::Relaxed) > 0;
+        if is_limited || !has_idle_time || !self.lanes.is_empty() || !self.launches.machine().park()
+        {
             return false;
         }
         self.around.board.bells.iter().for_each(wake_up);
@@ -236,8 +237,8 @@ impl<C: Config> Resident<'_, C> {
 
     fn fall_asleep(&self) -> bool {
         let bells: &[AtomicU64] = self.around.board.bells;
-        let rung = bells.iter().fold(0, |rung, bell| rung | fall_asleep(bell));
-        if rung & !ASLEEP == 0 {
+        let written = bells.iter().fold(0, |bits, bell| bits | fall_asleep(bell));
+        if written & !ASLEEP == 0 {
             return true;
         }
         bells.iter().for_each(wake_up);

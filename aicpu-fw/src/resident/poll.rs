@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! head of the ring     with launches on their way                without
-//! launch               behind the last one                       begun
+//! launch               follows the last one                      begun
 //! launch of blocks     waits                                     begun, block by block
 //! record, write        waits                                     done
 //! wait                 waits                                     over, or looked at again
@@ -21,7 +21,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 use pto_abi::task::{NO_CHUNK, TRANSFER};
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr};
 
-use super::launches::{Launches, Part};
+use super::launches::{LaunchTask, Launches};
 use crate::blame::Blame;
 use crate::config::Config;
 use crate::machine::Machine;
@@ -151,7 +151,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
         self.lane.at.load(Ordering::Relaxed)
     }
 
-    /// Tells what is over, and begins at most `limit` commands; whether anything moved.
+    /// Reports what is over, and begins at most `limit` commands; whether anything moved.
     #[inline]
     pub(super) fn serve<C: Config>(
         &mut self,
@@ -237,7 +237,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
     fn turn<C: Config>(&mut self, launches: &mut Launches<'a, C>) -> Result<HeadOutcome, Blame> {
         let is_in_blocks = self.lane.blocks_begun.load(Ordering::Relaxed) > 0;
         if is_in_blocks && self.at() != self.ring.taken() {
-            // All of them have begun; what is behind them waits until they are over.
+            // All of them have begun; what follows them waits until they are over.
             return Ok(HeadOutcome::Waits);
         }
         let head = match self.accept() {
@@ -308,7 +308,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
     /// A record that is not the next one of its event is the host's, which knows the others.
     fn record(&self, now_ns: u64, machine: &mut impl Machine) -> HeadOutcome {
         let record = self.word(1);
-        // Acquire: pairs with the Release store in `EventLine::complete`. Who waits for the record before this one may see this one,
+        // Acquire: pairs with the Release store in `EventLine::complete`. A waiter for the record before this one may see this one,
         // and then sees what was done before that one.
         let is_next =
             |line: &&EventLine| line.completed.load(Ordering::Acquire).wrapping_add(1) == record;
@@ -436,7 +436,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
         let arg = |index: usize| ring.word(at, LAUNCH_WORDS + index);
         let context = block.map(BlockContext::word);
         let budget_us = self.budget_us();
-        let part = Part { func, kind, kernel, args, arg: &arg, context, budget_us };
+        let part = LaunchTask { func, kind, kernel, args, arg: &arg, context, budget_us };
         let Some(slot) = launches.begin(&part, after.into_iter()) else { return Ok(false) };
         let is_last = block.is_none_or(|block| block.block + 1 == blocks);
         self.note(launches, slot, head, (blocks, is_last));
@@ -475,7 +475,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
         launches: &Launches<'a, C>,
         (func, args): (FuncId, usize),
         arg: &'w W,
-    ) -> Result<Part<'w, W>, Blame> {
+    ) -> Result<LaunchTask<'w, W>, Blame> {
         // The kind of core that its kernel has in the library.
         let kind = CoreKind::AIV;
         let kernel = launches.kernel(func, kind, args);
@@ -486,7 +486,7 @@ impl<'v, 'a> StreamPoll<'v, 'a> {
                 Some(_) => Blame::of(Fault::TRANSFER_NO_ENGINE).func(func.0.into()),
             });
         };
-        Ok(Part { func, kind, kernel, args, arg, context: None, budget_us: NO_CHUNK })
+        Ok(LaunchTask { func, kind, kernel, args, arg, context: None, budget_us: NO_CHUNK })
     }
 
     #[inline]

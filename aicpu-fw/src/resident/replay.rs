@@ -1,13 +1,13 @@
 //! Recordings: the launches of a capture, begun as tasks in the order of their nodes.
 //!
-//! A recording begins when nothing of its stream is on its way, and what is behind it in the stream waits until it is over, as with a launch in several
-//! blocks: `LaneLine::blocks_begun` and `blocks_over` count nodes. Nodes that are over have given their slots back; nobody waits for them.
+//! A recording begins when nothing of its stream is on its way, and what follows it in the stream waits until it is over, as with a launch in several
+//! blocks: `LaneLine::blocks_begun` and `blocks_over` count nodes. Nodes that are over have given their slots back; no node waits for them.
 
 use pto_abi::session::{CommandHead, RecordedLaunches, RecordedNode};
 use pto_abi::sync::Ordering;
 use pto_abi::{Fault, GmAddr};
 
-use super::launches::{Launches, Part};
+use super::launches::{LaunchTask, Launches};
 use super::poll::{HeadOutcome, StreamPoll};
 use crate::blame::Blame;
 use crate::config::Config;
@@ -80,7 +80,7 @@ impl<'a> StreamPoll<'_, 'a> {
                 return Err(launches.refusal(func, kind, args));
             };
             let budget_us = self.budget_us();
-            let part = Part { func, kind, kernel, args, arg: &arg, context: None, budget_us };
+            let part = LaunchTask { func, kind, kernel, args, arg: &arg, context: None, budget_us };
             launches.begin(&part, producers)
         } else {
             let part = self.transfer(launches, (func, args), &arg)?;

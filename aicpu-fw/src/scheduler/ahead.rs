@@ -1,26 +1,26 @@
 //! Staging ahead: while a task runs, the dispatch of a consumer that waits for nothing else is written for the core that
-//! could run it. When the task is found finished, that core is rung at once: nothing is left to write, and the barrier
+//! could run it. When the task is found finished, that core's doorbell is written at once: nothing is left to write, and the barrier
 //! has been made. For platforms that stage ahead (`Machine::STAGES_AHEAD`); others compute nothing of this.
 //!
 //! ```text
 //! task T starts on core c --look--> its consumer N has a fanin of 1: N's dispatch is written for core g
-//! T is found finished --complete--> N's fanin is 0: g is rung (Dispatcher::ring_ahead)
+//! T is found finished --complete--> N's fanin is 0: g's doorbell (Dispatcher::ring_ahead)
 //! ```
 //! Core g is c itself, where N is of its kind and nothing is pending there, or a free core (`choose_core`).
 //!
 //! Invariants:
 //! - *Nothing is promised.* A ready task takes any core that is free, whatever was staged ahead for it, and replaces that;
-//!   N then goes the way of every other task. As nothing was rung, nobody waits for anything: no deadlock, no hoarding.
-//! - *What is rung is right.* A fanin of 1 while T runs means that N is published, that T is its last producer, and that
+//!   N then goes the way of every other task. As no doorbell was written, no core waits for anything: no deadlock, no hoarding.
+//! - *What starts is right.* A fanin of 1 while T runs means that N is published, that T is its last producer, and that
 //!   N cannot complete, nor its slot hold another task, before T has completed. So what was written is what N needs. A
 //!   dispatch that replaces it clears [`Ahead::on`] of that core.
-//! - *It delays nothing that is urgent*: a scheduler looks ahead after it has rung the cores that were idle.
+//! - *It delays nothing that is urgent*: a scheduler looks ahead after it has written the doorbells of the cores that were idle.
 
 use pto_abi::kinds::CoreKind;
 use pto_abi::limits::MAX_WORKERS;
 use pto_abi::sync::Ordering;
 
-use crate::cores::{Cores, bit};
+use crate::cores::{CoreSet, bit};
 use crate::fanout::FanoutPolicy;
 use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
@@ -55,7 +55,7 @@ impl Hint {
 #[derive(Hash)]
 pub(super) struct Ahead {
     /// By core: what waits for the task that it runs.
-    behind: [Hint; MAX_WORKERS],
+    next: [Hint; MAX_WORKERS],
     /// By core: the task whose dispatch was staged ahead for it, and not replaced.
     on: [u32; MAX_WORKERS],
     /// Cores with a task whose consumers have not been looked at yet.
@@ -73,7 +73,7 @@ impl Ahead {
     #[inline(always)]
     pub(super) const fn new() -> Self {
         Self {
-            behind: [NO_HINT; MAX_WORKERS],
+            next: [NO_HINT; MAX_WORKERS],
             on: [NONE; MAX_WORKERS],
             fresh: 0,
             unplaced: [0; CoreKind::COUNT],
@@ -95,8 +95,8 @@ impl Ahead {
         self.is_urgent = true;
     }
 
-    /// The core was rung for what was staged ahead for it.
-    pub(super) fn note_rung(&mut self, core: usize) {
+    /// The core was started on what was staged ahead for it.
+    pub(super) fn note_started(&mut self, core: usize) {
         self.on[core % MAX_WORKERS] = NONE;
         self.note_start(core);
     }
@@ -124,14 +124,14 @@ impl Ahead {
     /// What waits for the task that the core has finished.
     #[inline]
     pub(super) fn take(&mut self, core: usize) -> Option<Hint> {
-        let hint = core::mem::replace(&mut self.behind[core % MAX_WORKERS], NO_HINT);
+        let hint = core::mem::replace(&mut self.next[core % MAX_WORKERS], NO_HINT);
         (hint.consumer != NONE).then_some(hint)
     }
 
-    /// The core for which the dispatch of `consumer` still stands, if that core can take it.
+    /// The core for which `consumer` is still staged, if that core can take it.
     #[inline]
     #[must_use]
-    pub(super) fn stands_on(
+    pub(super) fn core_staged_for(
         &self,
         hint: Option<Hint>,
         consumer: u32,
@@ -139,8 +139,8 @@ impl Ahead {
     ) -> Option<usize> {
         let hint = hint.filter(|hint| hint.is_of(consumer))?;
         let core = usize::from(hint.core);
-        let still_stands = self.on[core % MAX_WORKERS] == consumer;
-        (still_stands && can_take(core)).then_some(core)
+        let is_staged = self.on[core % MAX_WORKERS] == consumer;
+        (is_staged && can_take(core)).then_some(core)
     }
 }
 
@@ -151,24 +151,24 @@ impl Ahead {
         &mut self,
         platform: &mut P,
         state: &SharedState<'_>,
-        cores: &Cores,
+        cores: &CoreSet,
     ) {
         let mut fresh = core::mem::take(&mut self.fresh);
         while fresh != 0 {
             let core = fresh.trailing_zeros() as usize;
             fresh &= fresh - 1;
-            if cores.is_busy(core) && self.behind[core % MAX_WORKERS].consumer == NONE {
-                self.look_behind::<P, F>(platform, state, cores, core);
+            if cores.is_busy(core) && self.next[core % MAX_WORKERS].consumer == NONE {
+                self.stage_next::<P, F>(platform, state, cores, core);
             }
         }
     }
 
     /// Stages the first consumer that waits only for what `core` runs.
-    fn look_behind<P: Platform, F: FanoutPolicy>(
+    fn stage_next<P: Platform, F: FanoutPolicy>(
         &mut self,
         platform: &mut P,
         state: &SharedState<'_>,
-        cores: &Cores,
+        cores: &CoreSet,
         core: usize,
     ) {
         let Some(task) = state.task(cores.running(core)) else { return };
@@ -210,7 +210,7 @@ impl Ahead {
 
     /// For which core a consumer of what `core` runs can be staged ahead.
     #[must_use]
-    fn choose_core(&self, cores: &Cores, core: usize, kind: CoreKind) -> Option<usize> {
+    fn choose_core(&self, cores: &CoreSet, core: usize, kind: CoreKind) -> Option<usize> {
         if cores.has_room(core, kind) {
             return (!self.is_on(core)).then_some(core);
         }
@@ -223,12 +223,12 @@ impl Ahead {
         self.on[core % MAX_WORKERS] != NONE
     }
 
-    /// `consumer` was staged ahead for core `target`, behind what core `from` runs.
+    /// `consumer` was staged ahead for core `target`, to follow what core `from` runs.
     fn note_staged(&mut self, (from, target): (usize, usize), consumer: u32) {
         // A core is one of at most 128.
         let core = u8::try_from(target).unwrap_or(u8::MAX);
         self.on[target % MAX_WORKERS] = consumer;
-        self.behind[from % MAX_WORKERS] = Hint { consumer, core };
+        self.next[from % MAX_WORKERS] = Hint { consumer, core };
     }
 }
 
@@ -236,12 +236,12 @@ impl Ahead {
 mod tests {
     extern crate std;
     use super::Ahead;
-    use crate::cores::Cores;
+    use crate::cores::CoreSet;
     use pto_abi::CoreKind;
 
     /// Core 0 is a cube core; 1, 2 and 3 are vector cores. Core 1 is busy.
-    fn cores() -> Cores {
-        let mut cores = Cores::new();
+    fn cores() -> CoreSet {
+        let mut cores = CoreSet::new();
         let kinds = [CoreKind::AIC, CoreKind::AIV, CoreKind::AIV, CoreKind::AIV];
         (0..).zip(kinds).for_each(|(worker, kind)| cores.add(worker, kind).unwrap());
         cores.set_apart(1);
@@ -259,15 +259,15 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_stands_no_more() {
+    fn what_was_replaced_is_no_longer_staged() {
         let mut ahead = Ahead::new();
         ahead.note_staged((1, 2), 9);
         let hint = ahead.take(1);
-        assert_eq!(ahead.stands_on(hint, 9, |_| true), Some(2));
-        assert_eq!(ahead.stands_on(hint, 8, |_| true), None, "another task");
-        assert_eq!(ahead.stands_on(hint, 9, |_| false), None, "the core is not free");
+        assert_eq!(ahead.core_staged_for(hint, 9, |_| true), Some(2));
+        assert_eq!(ahead.core_staged_for(hint, 8, |_| true), None, "another task");
+        assert_eq!(ahead.core_staged_for(hint, 9, |_| false), None, "the core is not free");
         ahead.replace(2);
-        assert_eq!(ahead.stands_on(hint, 9, |_| true), None);
+        assert_eq!(ahead.core_staged_for(hint, 9, |_| true), None);
         assert!(ahead.take(1).is_none(), "it is taken once");
     }
 }

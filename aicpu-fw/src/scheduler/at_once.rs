@@ -1,4 +1,4 @@
-//! Tasks that run where they are rung: on a machine that steps a core from within the ring (`Machine::RUNS_AT_ONCE`) a
+//! Tasks that run as soon as their doorbell is written: on a machine that steps a core from within the ring (`Machine::RUNS_AT_ONCE`) a
 //! task has finished when its dispatch returns. Then there is nothing to poll and no core is ever busy: each task is
 //! completed at once, and what is ready by that runs next, while its line is at hand. Others compute nothing of this.
 //!
@@ -13,7 +13,7 @@
 use pto_abi::{CoreKind, Fault};
 
 use super::collect::PollOutcome;
-use super::completion::{Flow, Next, OnCore};
+use super::completion::{Flow, NextTask, OnCore};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
 use crate::machine::{Machine, Terms};
@@ -23,9 +23,9 @@ use crate::platform::{CoreStatus, Platform};
 /// (the watchdog, the other instances) gets its turn.
 const TASKS_A_STEP: u32 = 128;
 /// The same while others run some: what they have finished is to be seen soon.
-const TASKS_BESIDE_OTHERS: u32 = 16;
+const TASKS_A_STEP_WHEN_SHARED: u32 = 16;
 
-/// Tasks that are taken from a shared queue at once, where nobody asks for some: a line of its slots holds 8.
+/// Tasks that are taken from a shared queue at once, where no sibling asks for some: a line of its slots holds 8.
 const TASKS_A_LOOK: usize = 8;
 
 /// Tasks of one kind that were taken from a shared queue and have not run. They do not outlive the step.
@@ -80,7 +80,7 @@ impl Taken {
 /// Where the next task comes from.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum TaskSource {
     /// The newest of those that this step has made ready, of this kind.
     Own(CoreKind),
     /// The oldest of a shared queue, of a kind that has a free core, if there is one.
@@ -89,17 +89,17 @@ enum Choice {
 
 /// Decides where the next task comes from: what this step has made ready goes first.
 #[inline(always)]
-fn choose(has_own: impl Fn(CoreKind) -> bool, has_free: impl Fn(CoreKind) -> bool) -> Choice {
+fn choose(has_own: impl Fn(CoreKind) -> bool, has_free: impl Fn(CoreKind) -> bool) -> TaskSource {
     for kind in [CoreKind::AIC, CoreKind::AIV] {
         if has_own(kind) && has_free(kind) {
-            return Choice::Own(kind);
+            return TaskSource::Own(kind);
         }
     }
-    Choice::Shared
+    TaskSource::Shared
 }
 
 /// What became of a task that was run.
-enum Ran {
+enum AttemptResult {
     /// It is completed; what is ready by it and may run next, if anything.
     Finished(Option<(u32, CoreKind)>),
     /// The core has not finished.
@@ -129,7 +129,7 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
     while left > 0 && may_go_on(flow) {
         if has_borrowers && lend(flow, platform)? {
             moved.dispatched = true;
-            let fewer = left.min(TASKS_BESIDE_OTHERS);
+            let fewer = left.min(TASKS_A_STEP_WHEN_SHARED);
             most -= left - fewer;
             left = fewer;
             free = free_cores(&flow.dispatcher);
@@ -144,8 +144,8 @@ pub(super) fn run_ready<P: Platform, F: FanoutPolicy>(
         }
         left -= 1;
         match run_task(flow, platform, OnCore { core, slot })? {
-            Ran::Finished(ready) => next = ready,
-            Ran::Busy => {
+            AttemptResult::Finished(ready) => next = ready,
+            AttemptResult::Busy => {
                 flow.dispatcher.cores_mut().take(kind, slot);
                 free = free_cores(&flow.dispatcher);
             }
@@ -175,8 +175,8 @@ fn take_ready<P: Platform, F>(
 ) -> Option<(u32, CoreKind)> {
     let has_free = |kind: CoreKind| free[kind.index()] != NONE;
     match choose(|kind| flow.plain.local_count(kind) > 0, has_free) {
-        Choice::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
-        Choice::Shared => {
+        TaskSource::Own(kind) => flow.plain.pop_local(kind).map(|slot| (slot, kind)),
+        TaskSource::Shared => {
             if taken.is_empty() {
                 taken.refill::<P, F>(flow, free, left);
             }
@@ -202,28 +202,28 @@ fn run_task<P: Platform, F: FanoutPolicy>(
     flow: &mut Flow<'_, F>,
     platform: &mut P,
     chosen: OnCore,
-) -> Result<Ran, Fault> {
+) -> Result<AttemptResult, Fault> {
     let (task, words) = flow.dispatcher.take_task::<P>(chosen.slot)?;
     match platform.run(chosen.core, words) {
         Ok(CoreStatus::Finished) => {}
-        Ok(_) => return Ok(Ran::Busy),
+        Ok(_) => return Ok(AttemptResult::Busy),
         Err(fault) => return Err(flow.dispatcher.refused::<P>(fault, chosen.core)),
     }
     let hands_over = flow.plain.hands_over();
     match flow.complete_task(platform, chosen, task, |_| hands_over)? {
-        Next::Ready(next, kind) => Ok(Ran::Finished(Some((next, kind)))),
-        Next::Nothing | Next::Rung => Ok(Ran::Finished(None)),
+        NextTask::Ready(next, kind) => Ok(AttemptResult::Finished(Some((next, kind)))),
+        NextTask::Nothing | NextTask::Started => Ok(AttemptResult::Finished(None)),
     }
 }
 
-/// Lends to those who ask for it. Whether there was anything.
+/// Lends ready tasks to the agents that ask. Whether there was any.
 #[inline(always)]
 fn lend<P: Platform, F>(flow: &mut Flow<'_, F>, platform: &mut P) -> Result<bool, Fault> {
     let asked = platform.machine().asked_for();
     if asked == 0 { Ok(false) } else { lend_some(flow, platform, asked) }
 }
 
-/// Lends what is ready to those who ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
+/// Lends what is ready to the agents that ask, the oldest first, up to `asked` tasks and half of all. Whether there was any.
 #[inline(never)]
 fn lend_some<P: Platform, F>(
     flow: &mut Flow<'_, F>,
@@ -254,7 +254,7 @@ fn lend_some<P: Platform, F>(
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Choice, choose};
+    use super::{TaskSource, choose};
     use pto_abi::CoreKind;
 
     /// Every state: the own tasks before the queues, cube before vector, and only where a core is free.
@@ -265,9 +265,9 @@ mod tests {
             let of = |set: u8| move |kind: CoreKind| set >> kind.index() & 1 == 1;
             let runs = [CoreKind::AIC, CoreKind::AIV].map(|kind| of(own & free)(kind));
             let expected = match runs {
-                [true, _] => Choice::Own(CoreKind::AIC),
-                [false, true] => Choice::Own(CoreKind::AIV),
-                [false, false] => Choice::Shared,
+                [true, _] => TaskSource::Own(CoreKind::AIC),
+                [false, true] => TaskSource::Own(CoreKind::AIV),
+                [false, false] => TaskSource::Shared,
             };
             assert_eq!(choose(of(own), of(free)), expected, "{bits:b}");
         }

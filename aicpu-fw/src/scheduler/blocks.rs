@@ -21,7 +21,7 @@ use pto_graph::Priority;
 use super::clusters::{ClusterCores, Clusters, members};
 use super::dispatcher::Dispatcher;
 use super::gathering::{Gathering, Pledge};
-use super::order::{Choice, Level};
+use super::order::{Level, NextDispatch};
 use super::parts::{Block, stage_block};
 use super::plain::PlainTasks;
 use crate::block_shapes::{
@@ -31,7 +31,7 @@ use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
 
 /// Which task has its turn.
-struct Chosen {
+struct ChosenTask {
     priority: Priority,
     waits_for: WaitsFor,
     slot: u32,
@@ -64,7 +64,7 @@ impl BlockTasks {
         self.gathering.is_idle()
     }
 
-    /// Learns which cores stand together: the cluster of each worker.
+    /// Learns the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
     pub(super) fn form_clusters(
         &mut self,
@@ -117,12 +117,12 @@ impl BlockTasks {
         let (mut staged, mut is_closed) = (false, [false; LEVEL_LISTS]);
         while shapes.lists() & List::level(priority) != 0 {
             match self.level(dispatcher, shapes, priority, is_closed).choose() {
-                Choice::Nothing => break,
-                Choice::Plain(kind, before) => {
+                NextDispatch::Nothing => break,
+                NextDispatch::Plain(kind, before) => {
                     staged |= dispatch_older(dispatcher, platform, kind, before)?;
                 }
-                Choice::Blocks(list, slot) => {
-                    let chosen = Chosen { priority, waits_for: list, slot };
+                NextDispatch::Blocks(list, slot) => {
+                    let chosen = ChosenTask { priority, waits_for: list, slot };
                     let turn = self.take_turn(dispatcher, plain, platform, shapes, chosen)?;
                     staged |= turn.has_staged;
                     is_closed[list.index()] = !turn.found_cores;
@@ -168,9 +168,9 @@ impl BlockTasks {
         plain: &mut PlainTasks<'_>,
         platform: &mut P,
         shapes: &BlockShapeMemory<'_>,
-        chosen: Chosen,
+        chosen: ChosenTask,
     ) -> Result<BlockOutcome, Fault> {
-        let Chosen { priority, waits_for, slot } = chosen;
+        let ChosenTask { priority, waits_for, slot } = chosen;
         let list = List::at(priority, waits_for);
         match waits_for {
             WaitsFor::Core(kind) => dispatch_blocks(dispatcher, platform, shapes, list, slot, kind),
@@ -195,7 +195,7 @@ impl BlockTasks {
             return Ok(BlockOutcome { has_staged: false, found_cores: false });
         };
         let lanes = lanes_of(line);
-        let Some(place) = self.clusters.free_place(dispatcher.cores(), lanes) else {
+        let Some(lane_cores) = self.clusters.free_cores(dispatcher.cores(), lanes) else {
             self.hold_a_cluster(dispatcher, lanes);
             return Ok(BlockOutcome { has_staged: false, found_cores: false });
         };
@@ -203,9 +203,9 @@ impl BlockTasks {
         let Some(claim) = shapes.claim(list, Some(slot), 1) else {
             return Ok(BlockOutcome { has_staged: false, found_cores: true });
         };
-        set_apart(dispatcher, place, lanes);
+        set_apart(dispatcher, lane_cores, lanes);
         let block = Block { slot, number: claim.first, lanes };
-        stage_block(dispatcher, platform, shapes, place, block)?;
+        stage_block(dispatcher, platform, shapes, lane_cores, block)?;
         Ok(BlockOutcome { has_staged: true, found_cores: true })
     }
 
@@ -225,7 +225,7 @@ impl BlockTasks {
             turn.has_staged |= self.start_pledged(dispatcher, platform, shapes)?;
         }
         let lanes = lanes_of(line);
-        let Some(place) = self.clusters.free_place(dispatcher.cores(), lanes) else {
+        let Some(lane_cores) = self.clusters.free_cores(dispatcher.cores(), lanes) else {
             if lanes.single().is_none() {
                 let left = shapes.blocks_left(slot);
                 (0..left).take_while(|_| self.hold_a_cluster(dispatcher, lanes)).for_each(drop);
@@ -235,11 +235,11 @@ impl BlockTasks {
         turn.found_cores = true;
         // Another scheduler may have pledged the last one, or sent it back.
         let Some(claim) = shapes.pledge(slot, 1) else { return Ok(turn) };
-        set_apart(dispatcher, place, lanes);
-        self.gathering.pledge(slot, Pledge { place, block: claim.first });
+        set_apart(dispatcher, lane_cores, lanes);
+        self.gathering.pledge(slot, Pledge { lane_cores, block: claim.first });
         if claim.is_last || mutant::is(Mutant::StartsBeforeAllAreThere) {
             // Siblings have pledged cores too.
-            plain.tell_siblings();
+            plain.share_with_siblings();
             turn.has_staged |= self.start_pledged(dispatcher, platform, shapes)?;
         }
         Ok(turn)
@@ -258,20 +258,21 @@ impl BlockTasks {
             return Ok(false);
         }
         let lanes = lanes_of(line);
-        while let Some(Pledge { place, block }) = self.gathering.take_pledge() {
+        while let Some(Pledge { lane_cores, block }) = self.gathering.take_pledge() {
             let block = Block { slot, number: block, lanes };
-            stage_block(dispatcher, platform, shapes, place, block)?;
+            stage_block(dispatcher, platform, shapes, lane_cores, block)?;
         }
         Ok(true)
     }
 
     /// Keeps what is free of one cluster from later tasks, for the rest of the step. Whether there was one.
     fn hold_a_cluster(&mut self, dispatcher: &mut Dispatcher<'_>, lanes: Lanes) -> bool {
-        let Some((cluster, place)) = self.clusters.choose_to_hold(dispatcher.cores(), lanes) else {
+        let Some((cluster, lane_cores)) = self.clusters.choose_to_hold(dispatcher.cores(), lanes)
+        else {
             return false;
         };
         self.clusters.note_held(cluster);
-        for core in members(place, lanes) {
+        for core in members(lane_cores, lanes) {
             if dispatcher.cores().is_free(core.into()) {
                 dispatcher.cores_mut().set_apart(core.into());
                 // A core is held once, so there is room.
@@ -305,14 +306,14 @@ fn dispatch_blocks<P: Platform>(
     for number in claim.first..claim.first + claim.count {
         let Some(core) = dispatcher.cores().free_core(kind) else { break };
         dispatcher.cores_mut().set_apart(core);
-        let place = [u8::try_from(core).unwrap_or(u8::MAX); MAX_LANES];
+        let lane_cores = [u8::try_from(core).unwrap_or(u8::MAX); MAX_LANES];
         let block = Block { slot: claim.slot, number, lanes: Lanes::one(kind) };
-        stage_block(dispatcher, platform, shapes, place, block)?;
+        stage_block(dispatcher, platform, shapes, lane_cores, block)?;
     }
     Ok(BlockOutcome { has_staged: true, found_cores: true })
 }
 
-/// Gives plain tasks that stand before this position in their queue to free cores. Whether there was one.
+/// Gives plain tasks before this position of their queue to free cores. Whether there was one.
 fn dispatch_older<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
@@ -330,6 +331,6 @@ fn dispatch_older<P: Platform>(
     Ok(staged)
 }
 
-fn set_apart(dispatcher: &mut Dispatcher<'_>, place: ClusterCores, lanes: Lanes) {
-    members(place, lanes).for_each(|core| dispatcher.cores_mut().set_apart(core.into()));
+fn set_apart(dispatcher: &mut Dispatcher<'_>, lane_cores: ClusterCores, lanes: Lanes) {
+    members(lane_cores, lanes).for_each(|core| dispatcher.cores_mut().set_apart(core.into()));
 }

@@ -8,7 +8,7 @@
 
 use pto_abi::Fault;
 
-use super::completion::{Flow, Next, OnCore};
+use super::completion::{Flow, NextTask, OnCore};
 use super::dispatcher::Dispatcher;
 use crate::fanout::FanoutPolicy;
 use crate::machine::Machine;
@@ -33,7 +33,7 @@ pub(super) struct PollOutcome {
 /// What a core does that has finished a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextStep {
-    /// Nothing: it is in service no more, and another one stands at its index.
+    /// Nothing: it is in service no more, and another one is at its index.
     Free,
     /// It goes on with its second dispatch.
     GoesOn,
@@ -197,14 +197,14 @@ fn finished<P: Platform, F: FanoutPolicy>(
     let hands_over = flow.plain.hands_over();
     let wants = |ready| hands_over && ready == kind;
     match flow.complete(platform, OnCore { core, slot }, wants)? {
-        Next::Nothing => {
+        NextTask::Nothing => {
             flow.dispatcher.set_free::<P>(index, kind);
             Ok(NextStep::Free)
         }
-        Next::Ready(next, _) => {
+        NextTask::Ready(next, _) => {
             flow.dispatcher.stage_next(platform, core, next)?;
             Ok(NextStep::HasNext)
         }
-        Next::Rung => Ok(NextStep::GoesOn),
+        NextTask::Started => Ok(NextStep::GoesOn),
     }
 }

@@ -2,11 +2,11 @@
 //! go to what dispatches them.
 //!
 //! ```text
-//! complete --+--> consumers in the task's own line --> ready: handed over, rung ahead, or PlainTasks / the board
+//! complete --+--> consumers in the task's own line --> ready: handed over, started ahead, or PlainTasks / the board
 //!            `--> the others: go_on, as far as the releases of the pass go --> resume, in the next step
 //! ```
 //! Invariants:
-//! - A pass over the cores, or over the tasks that run as soon as they are rung, releases at most [`RELEASES_A_PASS`] consumers beside the few in each task's
+//! - A pass over the cores, or over the tasks that run as soon as their doorbell is written, releases at most [`RELEASES_A_PASS`] consumers in addition to the few in each task's
 //!   own line. A larger fanout ends the pass and goes on in the next step, before anything else is collected. A step makes two passes at most.
 //! - A task is counted as completed after all its consumers have been released; nothing of it is touched from then on.
 
@@ -41,13 +41,13 @@ const INLINE: u32 = INLINE_CONSUMERS as u32;
 
 /// What a core that has finished a task could run next, of what is ready by that.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextTask {
     /// Nothing that is wanted.
     Nothing,
     /// This task, of this kind, which is in no queue.
     Ready(u32, CoreKind),
-    /// A task that was staged ahead for it, and has been rung.
-    Rung,
+    /// A task that was staged ahead for it, and has been started.
+    Started,
 }
 
 /// A task, or a part of one, on the core that has finished it.
@@ -104,7 +104,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         &self.tally
     }
 
-    /// Tells the others how many tasks this instance has completed.
+    /// Publishes how many tasks this instance has completed.
     pub(super) fn flush<P: Platform>(&mut self) {
         let Self { tally, dispatcher, .. } = self;
         tally.flush::<P>(dispatcher.cores(), dispatcher.state().progress);
@@ -116,26 +116,26 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.release.is_some()
     }
 
-    /// A pass over the cores begins: it, and what becomes complete without a core behind it, may release so many consumers.
+    /// A pass over the cores begins: it, and the tasks that complete without a core, may release so many consumers.
     #[inline(always)]
     pub(super) const fn begin(&mut self) {
         self.releases_left = RELEASES_A_PASS;
     }
 
     /// Closes the fanout of the task that a core has finished, and releases its consumers. Returns the first one of a
-    /// kind that is wanted and is ready by that, if any; it is in no queue then. What was staged ahead is rung.
+    /// kind that is wanted and is ready by that, if any; it is in no queue then. What was staged ahead is started.
     #[inline]
     pub(super) fn complete<P: Platform>(
         &mut self,
         platform: &mut P,
         finished: OnCore,
         wants: impl Fn(CoreKind) -> bool,
-    ) -> Result<Next, Fault> {
+    ) -> Result<NextTask, Fault> {
         let Some(task) = self.dispatcher.state().task(finished.slot) else {
             if P::Machine::BLOCK_SHAPES {
                 self.part_finished(platform, finished);
             }
-            return Ok(Next::Nothing);
+            return Ok(NextTask::Nothing);
         };
         self.complete_task(platform, finished, task, wants)
     }
@@ -148,13 +148,13 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         finished: OnCore,
         task: &'a Task,
         wants: impl Fn(CoreKind) -> bool,
-    ) -> Result<Next, Fault> {
+    ) -> Result<NextTask, Fault> {
         let OnCore { core, slot } = finished;
         self.dispatcher.look_at_clock(platform);
         self.trace_completed(platform, finished);
         let lost = u32::from(mutant::is(Mutant::DropsAnEdge));
         let count = F::close::<P::Sharing>(task).saturating_sub(lost);
-        let mut next = Next::Nothing;
+        let mut next = NextTask::Nothing;
         let hint = if P::Machine::STAGES_AHEAD { self.dispatcher.take_hint(core) } else { None };
         let in_line = task.consumers.get(..count.min(INLINE) as usize);
         // At hand: what is released could be anything to the compiler, which would look for the tasks again after each.
@@ -166,16 +166,18 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
             let Some(kind) = ready else { continue };
             if P::Machine::STAGES_AHEAD
                 && self.plain.hands_over()
-                && let Some(target) = self.dispatcher.stands_on(hint, consumer, core, wants(kind))
+                && let Some(target) =
+                    self.dispatcher.core_staged_for(hint, consumer, core, wants(kind))
             {
                 self.dispatcher.ring_ahead(platform, core, target, consumer)?;
                 if target == core
-                    && let Next::Ready(other, kind) = core::mem::replace(&mut next, Next::Rung)
+                    && let NextTask::Ready(other, kind) =
+                        core::mem::replace(&mut next, NextTask::Started)
                 {
                     self.plain.make_ready::<P>(self.dispatcher.state(), other, kind);
                 }
-            } else if next == Next::Nothing && wants(kind) {
-                next = Next::Ready(consumer, kind);
+            } else if next == NextTask::Nothing && wants(kind) {
+                next = NextTask::Ready(consumer, kind);
             } else {
                 self.plain.make_ready::<P>(self.dispatcher.state(), consumer, kind);
             }
@@ -194,7 +196,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
     #[inline]
     fn note_completed(&mut self, task: &Task) {
         if !mutant::is(Mutant::ForgetsTheState) {
-            // Release: pairs with the Acquire loads in `Window::advance` and `proof::rest`; the builder then reuses the slot and its edges:
+            // Release: pairs with the Acquire loads in `SlotWindow::advance` and `proof::rest`; the builder then reuses the slot and its edges:
             // nothing of the task is touched after this store.
             task.state.store(TaskState::COMPLETED.get(), Ordering::Release);
         }
@@ -295,7 +297,7 @@ impl<'a, F: FanoutPolicy> Flow<'a, F> {
         self.go_on(platform, Release { slot, walk: ConsumerWalk::new(count) });
     }
 
-    /// The engine has finished a transfer: what it brought is to be seen by who is released now.
+    /// The engine has finished a transfer: the tasks that are released now must see what it brought.
     #[cold]
     pub(super) fn transferred<P: Platform>(&mut self, platform: &mut P, slot: u32, task: &Task) {
         platform.transferred(slot);

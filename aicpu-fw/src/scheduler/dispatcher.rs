@@ -7,7 +7,7 @@
 //! - A task is dispatched once: it is published when it is taken, and dispatched from then on.
 //! - A core whose bit is in `staged` was given something since the last commit. It gets no second dispatch before that.
 //! - What is staged for a core replaces what was staged ahead for it.
-//! - The pace of a core is that of the dispatch that it runs, not of the one that is pending behind it.
+//! - The pace of a core is that of the dispatch that it runs, not of the one that is pending.
 //!
 //! Why it is so: `docs/decisions/dispatch.md`.
 
@@ -25,7 +25,7 @@ use super::ahead::{Ahead, Hint};
 use crate::blame::{Blame, BlameSlot};
 use crate::block_shapes::BlockShapeMemory;
 use crate::cores::apart::PART;
-use crate::cores::{Cores, bit};
+use crate::cores::{CoreSet, bit};
 use crate::fanout::FanoutPolicy;
 use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
@@ -33,7 +33,7 @@ use crate::pace::Pace;
 use crate::platform::{CoreStatus, Platform, Staged};
 use crate::state::SharedState;
 
-/// A task is pended behind a core that is expected to be free within this time. What it saves is about 2 us: a report, a dispatch and a
+/// A core gets a second task when it is expected to be free within this time. What it saves is about 2 us: a report, a dispatch and a
 /// doorbell. A kernel may take longer than the one before it, and another core may be free long before.
 const PEND_WITHIN_NS: u64 = 4_000;
 
@@ -41,7 +41,7 @@ const PEND_WITHIN_NS: u64 = 4_000;
 #[repr(C)]
 pub(super) struct Dispatcher<'a> {
     state: SharedState<'a>,
-    cores: Cores,
+    cores: CoreSet,
     generation: u32,
     // Cores that were given something since the last commit, where a core may have two dispatches.
     staged: u128,
@@ -58,7 +58,7 @@ impl<'a> Dispatcher<'a> {
     pub(super) const fn new(state: SharedState<'a>, generation: u32) -> Self {
         Self {
             state,
-            cores: Cores::new(),
+            cores: CoreSet::new(),
             generation,
             staged: 0,
             pace: Pace::new(),
@@ -68,7 +68,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Reads the clock, where events are recorded: before a core is rung, which may have started when that returns. Whoever takes over what another agent made ready reads it after that.
+    /// Reads the clock, where events are recorded: before a doorbell is written, because the core may have started when that write returns. An agent that takes over what another agent made ready reads it after that.
     #[inline]
     pub(super) fn look_at_clock<P: Platform>(&mut self, platform: &mut P) {
         if platform.machine().traces() {
@@ -90,13 +90,13 @@ impl<'a> Dispatcher<'a> {
 
     /// Which cores are free, which are busy, and with what.
     #[inline(always)]
-    pub(super) const fn cores(&self) -> &Cores {
+    pub(super) const fn cores(&self) -> &CoreSet {
         &self.cores
     }
 
-    /// The same, for who takes cores into service, sets them apart and frees them.
+    /// The same, to take cores into service, set them apart and free them.
     #[inline(always)]
-    pub(super) const fn cores_mut(&mut self) -> &mut Cores {
+    pub(super) const fn cores_mut(&mut self) -> &mut CoreSet {
         &mut self.cores
     }
 
@@ -106,7 +106,7 @@ impl<'a> Dispatcher<'a> {
         &self.pace
     }
 
-    /// The same, for who looks.
+    /// The same, to note durations.
     #[inline(always)]
     pub(super) const fn pace_mut(&mut self) -> &mut Pace {
         &mut self.pace
@@ -319,24 +319,24 @@ impl Dispatcher<'_> {
         ahead.look::<P, F>(platform, state, cores);
     }
 
-    /// What was staged ahead behind the task that the core has finished.
+    /// What was staged ahead to follow the task that the core has finished.
     #[inline]
     pub(super) fn take_hint(&mut self, core: usize) -> Option<Hint> {
         self.ahead.take(core)
     }
 
-    /// The core that can be rung for `consumer`, for which it was staged ahead: the one that has just finished the producer
+    /// The core for which `consumer` was staged ahead and that can start it: the one that has just finished the producer
     /// only if it `goes_on` with this one.
     #[inline]
     #[must_use]
-    pub(super) fn stands_on(
+    pub(super) fn core_staged_for(
         &self,
         hint: Option<Hint>,
         consumer: u32,
         from: usize,
         goes_on: bool,
     ) -> Option<usize> {
-        self.ahead.stands_on(hint, consumer, |core| {
+        self.ahead.core_staged_for(hint, consumer, |core| {
             if core == from { goes_on } else { self.cores.is_free(core) }
         })
     }
@@ -362,13 +362,13 @@ impl Dispatcher<'_> {
         if P::Machine::POLLS_COST {
             self.pace.start(core, task.func_id.load(Ordering::Relaxed));
         }
-        self.ahead.note_rung(core);
+        self.ahead.note_started(core);
         self.trace_dispatch(platform, core, slot);
         Ok(())
     }
 }
 
-/// What is told of dispatches: events and circumstances of faults.
+/// What is reported of dispatches: events and circumstances of faults.
 impl<'a> Dispatcher<'a> {
     #[inline]
     fn trace_dispatch<P: Platform>(&self, platform: &mut P, core: usize, task: u32) {
@@ -384,7 +384,7 @@ impl<'a> Dispatcher<'a> {
         self.blame.of(fault)
     }
 
-    /// Leaves the circumstances of a fault behind, and gives the fault.
+    /// Stores the circumstances of a fault, and returns the fault.
     #[cold]
     pub(super) fn leave(&mut self, blame: Blame) -> Fault {
         self.blame.leave(blame)
@@ -413,7 +413,7 @@ impl<'a> Dispatcher<'a> {
         self.blame.leave(blame.detail(state.into(), expected))
     }
 
-    /// The task that stands in a slot: where slots are used again, each has a generation of its own.
+    /// The task in a slot: where slots are used again, each task has a generation of its own.
     fn id_of(&self, slot: u32) -> TaskId {
         let task = self.state.task(slot);
         let generation =
@@ -456,7 +456,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor the blame, which is only
-    /// told.
+    /// reported.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { state: _, cores, generation, staged, pace, blame: _, ahead, traced_ns } = self;
         (cores, generation, staged, pace, ahead, traced_ns).hash(into);
@@ -466,7 +466,7 @@ impl<'a> Dispatcher<'a> {
 /// See [`Dispatcher::soonest_free`].
 #[must_use]
 fn choose_soonest(
-    cores: &Cores,
+    cores: &CoreSet,
     pace: &Pace,
     kind: CoreKind,
     is_staged: impl Fn(usize) -> bool,
@@ -474,7 +474,7 @@ fn choose_soonest(
     let busy = cores.busy().iter().copied().map(usize::from);
     let with_room = busy.filter(|core| !is_staged(*core) && cores.has_room(*core, kind));
     let known = with_room.filter_map(|core| {
-        if mutant::is(Mutant::PendsBehindLongKernels) {
+        if mutant::is(Mutant::PendsAfterLongKernels) {
             return Some((0, core));
         }
         let remaining_ns = pace.remaining_ns(core)?;
@@ -486,7 +486,7 @@ fn choose_soonest(
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{PEND_WITHIN_NS, choose_soonest};
-    use crate::cores::Cores;
+    use crate::cores::CoreSet;
     use crate::pace::Pace;
     use pto_abi::CoreKind;
 
@@ -494,8 +494,8 @@ mod tests {
 
     /// Cores 0 to 3 are vector cores and busy. The kernels of 0, 1 and 2 are known: they take 1,000 and 3,000 ns, and more than the
     /// bound. All have started at 100,000 ns; it is so much later.
-    fn busy_for(since_ns: u64) -> (Cores, Pace) {
-        let (mut cores, mut pace) = (Cores::new(), Pace::new());
+    fn busy_for(since_ns: u64) -> (CoreSet, Pace) {
+        let (mut cores, mut pace) = (CoreSet::new(), Pace::new());
         let kernels = [(0, 1_000), (1, 3_000), (2, PEND_WITHIN_NS + 1)];
         for core in 0..4 {
             cores.add(core, AIV).unwrap();
@@ -514,9 +514,9 @@ mod tests {
     }
 
     #[test]
-    fn a_second_task_goes_behind_the_core_that_is_free_soonest() {
+    fn a_second_task_goes_to_the_core_that_is_free_soonest() {
         let nothing = |_| false;
-        let soonest = |(cores, pace): &(Cores, Pace)| choose_soonest(cores, pace, AIV, nothing);
+        let soonest = |(cores, pace): &(CoreSet, Pace)| choose_soonest(cores, pace, AIV, nothing);
         assert_eq!(soonest(&busy_for(0)), Some(0));
         assert_eq!(soonest(&busy_for(2_001)), Some(1), "0 takes more than twice its time");
         assert_eq!(soonest(&busy_for(6_001)), Some(2), "which is within the bound by now");
@@ -526,8 +526,9 @@ mod tests {
     #[test]
     fn a_core_is_left_out_that_cannot_take_a_second_task() {
         let (mut cores, pace) = busy_for(0);
-        let choose =
-            |cores: &Cores, kind, staged| choose_soonest(cores, &pace, kind, |core| core == staged);
+        let choose = |cores: &CoreSet, kind, staged| {
+            choose_soonest(cores, &pace, kind, |core| core == staged)
+        };
         assert_eq!(choose(&cores, AIV, 0), Some(1), "0 is staged");
         assert_eq!(choose(&cores, CoreKind::AIC, 9), None);
         cores.pend(0, 7);

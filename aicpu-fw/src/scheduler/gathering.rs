@@ -16,7 +16,7 @@ use super::clusters::ClusterCores;
 /// The cores that wait for a block to start.
 #[derive(Clone, Copy, Hash)]
 pub(super) struct Pledge {
-    pub(super) place: ClusterCores,
+    pub(super) lane_cores: ClusterCores,
     pub(super) block: u32,
 }
 
@@ -83,12 +83,12 @@ mod tests {
         let mut gathering = Gathering::new();
         assert!(gathering.is_idle() && gathering.take_pledge().is_none());
         for block in 0..3 {
-            gathering.pledge(7, Pledge { place: [block; 3], block: block.into() });
+            gathering.pledge(7, Pledge { lane_cores: [block; 3], block: block.into() });
         }
         assert!(gathering.is_for(7) && !gathering.is_for(8) && gathering.task() == 7);
         let mut blocks = [false; 3];
-        while let Some(Pledge { place, block }) = gathering.take_pledge() {
-            assert_eq!(u32::from(place[0]), block, "the cores of this block");
+        while let Some(Pledge { lane_cores, block }) = gathering.take_pledge() {
+            assert_eq!(u32::from(lane_cores[0]), block, "the cores of this block");
             blocks[block as usize] = true;
         }
         assert!(blocks == [true; 3] && gathering.is_idle());

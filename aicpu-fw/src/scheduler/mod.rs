@@ -8,8 +8,8 @@
 //!         `- poll the busy cores
 //!       nothing of it --> flush counts, look for the end, watchdog       (Idle, Done)
 //! ```
-//! Each part owns its state and is told here when it has its turn. What is decided is decided by a function that changes
-//! nothing (`choose` and the like), and done by another one.
+//! Each part owns its state and is called from here when it has its turn. One function decides and changes
+//! nothing (`choose` and the like), and another one does what was decided.
 //!
 //! | part | owns | decides |
 //! |---|---|---|
@@ -18,13 +18,13 @@
 //! | `plain` | ready tasks of one kernel | free core, second dispatch, or shared queue |
 //! | `order`, `blocks`, `clusters`, `gathering` | clusters, cores that are held or pledged | which task is next, where its blocks go |
 //! | `ahead` | what is staged ahead | for which core |
-//! | `at_once` | the tasks of a step that run as soon as they are rung | which is next |
+//! | `at_once` | the tasks of a step that run as soon as their doorbell is written | which is next |
 //! | `dispatcher` | the cores, what they run and for how long | |
 //!
 //! Invariants:
-//! - A step is bounded. It makes at most two passes: one over its busy cores, and a second one over the tasks that run as soon as they are rung, or over its
+//! - A step is bounded. It makes at most two passes: one over its busy cores, and a second one over the tasks that run as soon as their doorbell is written, or over its
 //!   cores again where the first pass has found nothing. A pass polls each core once (twice, if it had two dispatches) and releases at most [`RELEASES_A_PASS`]
-//!   consumers, beside the few in each task's own line and one of each task that completes without a core; a larger fanout goes on in the next step. A step
+//!   consumers, in addition to the few in each task's own line and one of each task that completes without a core; a larger fanout goes on in the next step. A step
 //!   fills each core at most once.
 //! - No hoarding: at the end of a step the scheduler holds no ready task. What its own cores did not take is
 //!   in the shared queue, where siblings find it.
@@ -87,8 +87,8 @@ pub enum Step {
     Done,
 }
 
-/// The scheduler of one AICPU instance. See the module. What a task on its way touches stands at the start: near
-/// places need no instructions of their own to be found.
+/// The scheduler of one AICPU instance. See the module. The fields that each task touches come first: small
+/// offsets need no instructions of their own.
 #[repr(C)]
 pub struct Scheduler<'a, P: Platform, F> {
     // What a step has to look at first: bits, usually none.
@@ -134,7 +134,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         Ok(())
     }
 
-    /// Tells which of its cores stand together: the cluster of each worker.
+    /// Sets the cluster of each worker.
     #[cfg(not(any(loom, shuttle)))]
     pub fn form_clusters(&mut self, cluster_of: impl Fn(u32) -> Option<u32>) {
         if P::Machine::BLOCK_SHAPES && self.flow.dispatcher.state().shapes.is_some() {
@@ -171,7 +171,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     /// One bounded turn.
     ///
     /// # Errors
-    /// The fault that ends the run; [`blame`](Self::blame) tells its circumstances.
+    /// The fault that ends the run; [`blame`](Self::blame) has its circumstances.
     pub fn step(&mut self, platform: &mut P) -> Result<Step, Fault> {
         if let Some(fault) = self.raised() {
             return Err(fault);
@@ -270,7 +270,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
             return at_once::run_ready(&mut self.flow, platform, moved);
         }
         let Flow { dispatcher, plain, .. } = &mut self.flow;
-        // Written out, so that each kind's tables are at known places.
+        // Written out, so that each kind's tables are at constant offsets.
         plain.dispatch(dispatcher, platform, CoreKind::AIC, among, &mut moved.dispatched)?;
         plain.dispatch(dispatcher, platform, CoreKind::AIV, among, &mut moved.dispatched)
     }
@@ -359,7 +359,7 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
         }
     }
 
-    /// Tells the others how many tasks this instance has completed.
+    /// Publishes how many tasks this instance has completed.
     fn flush(&mut self) {
         self.flow.flush::<P>();
     }
@@ -424,10 +424,10 @@ impl<'a, P: Platform, F: FanoutPolicy> Scheduler<'a, P, F> {
     }
 }
 
-/// What tells a scheduler from another one on the same memory: for machines that search all orders of steps and go on from each
+/// The state by which schedulers on the same memory differ: for machines that search all orders of steps and go on from each
 /// state once.
 impl<P: Platform, F> Scheduler<'_, P, F> {
-    /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor is what is only told: the
+    /// Hashes everything that later steps depend on. The memory of the run is not part of it, nor is what is only reported: the
     /// circumstances of a fault.
     pub fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { first_look, mode, flow, cursor, blocks, watchdog, platform: _ } = self;

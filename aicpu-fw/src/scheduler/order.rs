@@ -26,8 +26,8 @@ pub(super) struct Level {
 /// What happens next at one priority.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
-    /// Plain tasks of this kind, those that stand before this position in their queue, go to free cores.
+pub(super) enum NextDispatch {
+    /// Plain tasks of this kind, those before this position of their queue, go to free cores.
     Plain(CoreKind, u64),
     /// The task at the head of this list gets what it waits for, as far as it is there.
     Blocks(WaitsFor, u32),
@@ -37,7 +37,7 @@ pub(super) enum Choice {
 
 impl Level {
     /// Decides what happens next.
-    pub(super) fn choose(&self) -> Choice {
+    pub(super) fn choose(&self) -> NextDispatch {
         let lists = WaitsFor::ALL.into_iter().zip(self.heads);
         let can_start = |list: WaitsFor| match list {
             WaitsFor::Core(kind) => self.has_free[kind.index()],
@@ -46,7 +46,7 @@ impl Level {
         let waiting = lists.filter_map(|(list, head)| Some((list, head?)));
         let waiting = waiting.filter(|(list, _)| can_start(*list));
         let Some((list, head)) = waiting.min_by_key(|(_, head)| head.age.posted) else {
-            return Choice::Nothing;
+            return NextDispatch::Nothing;
         };
         let is_older = |kind: &CoreKind| {
             let position = self.plain[kind.index()].filter(|_| self.has_free[kind.index()]);
@@ -54,9 +54,9 @@ impl Level {
         };
         match CoreKind::ALL.iter().copied().find(is_older) {
             Some(kind) if !mutant::is(Mutant::LetsPlainTasksWait) => {
-                Choice::Plain(kind, head.age.plain_before[kind.index()])
+                NextDispatch::Plain(kind, head.age.plain_before[kind.index()])
             }
-            _ => Choice::Blocks(list, head.slot),
+            _ => NextDispatch::Blocks(list, head.slot),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Level {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{Choice, Level};
+    use super::{Level, NextDispatch};
     use crate::block_shapes::{Age, Head, LEVEL_LISTS, WaitsFor};
     use pto_abi::CoreKind;
     use std::vec::Vec;
@@ -76,9 +76,9 @@ mod tests {
         Blocks(WaitsFor),
     }
 
-    struct Random(u64);
+    struct Lcg(u64);
 
-    impl Random {
+    impl Lcg {
         fn below(&mut self, bound: u64) -> u64 {
             self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (self.0 >> 33) % bound
@@ -121,7 +121,7 @@ mod tests {
     /// of plain ones exactly those that are older than the next task with blocks.
     #[test]
     fn the_oldest_goes_first() {
-        let mut random = Random(11);
+        let mut random = Lcg(11);
         let mut plain_first = 0;
         let rounds = if cfg!(miri) { 50 } else { 50_000 };
         for _ in 0..rounds {
@@ -144,11 +144,15 @@ mod tests {
             let oldest = open.clone().next();
             let choice = level_of(&ready, first, has_free, closed).choose();
             match (choice, oldest, blocks) {
-                (Choice::Nothing, _, None) => {}
-                (Choice::Blocks(list, slot), Some((oldest, task)), Some(_)) => {
+                (NextDispatch::Nothing, _, None) => {}
+                (NextDispatch::Blocks(list, slot), Some((oldest, task)), Some(_)) => {
                     assert_eq!((slot, &Ready::Blocks(list)), (oldest, task), "{ready:?}");
                 }
-                (Choice::Plain(kind, before), Some((_, Ready::Plain(_))), Some((next, _))) => {
+                (
+                    NextDispatch::Plain(kind, before),
+                    Some((_, Ready::Plain(_))),
+                    Some((next, _)),
+                ) => {
                     let older = ready.iter().take(next as usize);
                     let count = older.filter(|task| **task == Ready::Plain(kind)).count() as u64;
                     assert!(count > 0 && before == first[kind.index()] + count, "{ready:?}");

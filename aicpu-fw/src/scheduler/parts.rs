@@ -1,6 +1,6 @@
 //! The parts of a block on their cores: staged with argument words of their own.
 //!
-//! Invariant: all parts of a block are staged in one step, and thus rung by one commit.
+//! Invariant: all parts of a block are staged in one step, and thus started by one commit.
 
 use pto_abi::block::BlockContext;
 use pto_abi::stream::MAX_LANES;
@@ -28,12 +28,12 @@ pub(super) fn stage_block<P: Platform>(
     dispatcher: &mut Dispatcher<'_>,
     platform: &mut P,
     shapes: &BlockShapeMemory<'_>,
-    place: ClusterCores,
+    lane_cores: ClusterCores,
     block: Block,
 ) -> Result<(), Fault> {
     dispatcher.look_at_clock(platform);
     for lane in (0..MAX_LANES).filter(|lane| block.lanes.has(*lane)) {
-        stage_part(dispatcher, platform, shapes, place[lane].into(), lane, block)?;
+        stage_part(dispatcher, platform, shapes, lane_cores[lane].into(), lane, block)?;
     }
     Ok(())
 }
@@ -54,7 +54,7 @@ fn stage_part<P: Platform>(
     };
     let blocks = line.blocks.load(Ordering::Relaxed);
     if blocks == 1 && lanes.count() == 1 {
-        // Nothing tells it from a plain task any more.
+        // It is handled like a plain task from here on.
         return dispatcher.stage_on_set_apart(platform, core, slot);
     }
     if number == 0 && lane == first_lane(lanes) {

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! own newly ready tasks -> the part of siblings with free cores: shared queue
-//! own newly ready tasks -> free own cores -> (two dispatches a core) behind busy own cores -> shared queue
-//! shared queue          -> free own cores -> (two dispatches a core) behind busy own cores
+//! own newly ready tasks -> free own cores -> (two dispatches a core) busy own cores ->  shared queue
+//! shared queue          -> free own cores -> (two dispatches a core) busy own cores
 //! ```
 //! [`choose`] says what comes next for one kind of cores, and changes nothing; [`PlainTasks::dispatch`] does it, and asks again.
 //!
@@ -13,14 +13,14 @@
 //!
 //! A second dispatch is a promise that cannot be taken back, so it is given only
 //! - while no core of the kind is free, here or at a sibling, by what siblings said last;
-//! - behind a core that is expected to be free soon, the soonest first. A kernel that was not seen to finish yet, or
+//! - to a core that is expected to be free soon, the soonest first. A kernel that was not seen to finish yet, or
 //!   that takes twice what it took before, is expected to take for ever.
 //!
 //! So a task loses at most about that time against a core that becomes free earlier than expected.
 //!
 //! Invariants:
 //! - *No hoarding*: at the end of a step `local` is empty. What the own cores did not take is in the shared queue. No more is left
-//!   there beside a free own core than siblings have free cores, by what they said; each step takes some of it.
+//!   there while an own core is free than siblings have free cores, by what they said; each step takes some of it.
 //! - `has_shared` says that siblings have something to look for since the last [`PlainTasks::take_shared`].
 //! - While a task waits on the board that comes first, `hands_over` is false: no core goes straight to a consumer.
 
@@ -47,13 +47,13 @@ const SHARED_BATCH: usize = 16;
 /// What comes next for the cores of one kind.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+enum PlainAction {
     /// The newest of the own tasks goes to a free core.
     OwnToFree,
     /// The oldest tasks of the shared queue go to free cores.
     SharedToFree,
-    /// A task goes behind the core that is free soonest, if there is one.
-    Behind,
+    /// A task goes to the busy core that is free soonest, if there is one.
+    SecondToBusy,
     /// The own tasks go to the shared queue.
     Share,
     /// Nothing.
@@ -73,18 +73,18 @@ struct OfKind {
 /// Decides what comes next for the cores of one kind. `is_queued` looks at the shared queue, which costs a line: it is asked only
 /// where the answer matters.
 #[inline(always)]
-fn choose(of_kind: OfKind, is_queued: impl FnOnce() -> bool) -> Choice {
+fn choose(of_kind: OfKind, is_queued: impl FnOnce() -> bool) -> PlainAction {
     let OfKind { has_own, has_free, has_seconds } = of_kind;
     if has_own && has_free {
-        Choice::OwnToFree
+        PlainAction::OwnToFree
     } else if has_free {
-        if is_queued() { Choice::SharedToFree } else { Choice::Nothing }
+        if is_queued() { PlainAction::SharedToFree } else { PlainAction::Nothing }
     } else if has_seconds && (has_own || is_queued()) {
-        Choice::Behind
+        PlainAction::SecondToBusy
     } else if has_own {
-        Choice::Share
+        PlainAction::Share
     } else {
-        Choice::Nothing
+        PlainAction::Nothing
     }
 }
 
@@ -116,7 +116,7 @@ impl<'a> PlainTasks<'a> {
     }
 
     /// Siblings have something to look for.
-    pub(super) const fn tell_siblings(&mut self) {
+    pub(super) const fn share_with_siblings(&mut self) {
         self.has_shared = true;
     }
 
@@ -226,31 +226,31 @@ impl<'a> PlainTasks<'a> {
         } else {
             usize::MAX
         };
-        // Sharing ends it, and stands behind the loop: a call in the loop costs each task five instructions on AArch64.
+        // Sharing ends it, and comes after the loop: a call in the loop costs each task five instructions on AArch64.
         let shares = loop {
             let has_free = dispatcher.cores().free_count(kind) > 0;
             let has_own = !self.local[kind.index()].is_empty();
             let queue = dispatcher.state().queue(kind);
             let is_queued = || may_take > 0 && queue.has_ready::<P::Sharing>();
             match choose(OfKind { has_own, has_free, has_seconds }, is_queued) {
-                Choice::OwnToFree => {
+                PlainAction::OwnToFree => {
                     let Some(slot) = self.pop_local(kind) else { break false };
                     dispatcher.stage_on_free(platform, kind, slot)?;
                     staged = true;
                 }
-                Choice::SharedToFree => {
+                PlainAction::SharedToFree => {
                     let room = dispatcher.cores().free_count(kind).min(SHARED_BATCH).min(may_take);
                     let taken = dispatch_shared(dispatcher, platform, kind, room)?;
                     may_take -= taken;
                     staged |= taken > 0;
                 }
-                Choice::Behind => {
+                PlainAction::SecondToBusy => {
                     has_seconds =
-                        self.dispatch_behind(dispatcher, platform, kind, &mut siblings)?;
+                        self.dispatch_second(dispatcher, platform, kind, &mut siblings)?;
                     staged |= has_seconds;
                 }
-                Choice::Share => break true,
-                Choice::Nothing => break false,
+                PlainAction::Share => break true,
+                PlainAction::Nothing => break false,
             }
         };
         if shares && !mutant::is(Mutant::Hoards) {
@@ -299,7 +299,7 @@ impl<'a> PlainTasks<'a> {
 
     /// Gives a second task to the busy core that is free soonest, unless a sibling has a free core of the kind. Whether there
     /// was such a core, and a task.
-    fn dispatch_behind<P: Platform>(
+    fn dispatch_second<P: Platform>(
         &mut self,
         dispatcher: &mut Dispatcher<'_>,
         platform: &mut P,
@@ -307,7 +307,7 @@ impl<'a> PlainTasks<'a> {
         siblings: &mut Siblings<'_>,
     ) -> Result<bool, Fault> {
         let is_hungry = siblings.free(dispatcher.state(), platform, kind) > 0;
-        if is_hungry && !mutant::is(Mutant::PendsBesideFreeCores) {
+        if is_hungry && !mutant::is(Mutant::PendsDespiteFreeCores) {
             return Ok(false);
         }
         let Some(core) = dispatcher.soonest_free(kind) else { return Ok(false) };
@@ -384,7 +384,7 @@ fn dispatch_shared<P: Platform>(
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Choice, OfKind, choose};
+    use super::{OfKind, PlainAction, choose};
 
     const fn of(has_own: bool, has_free: bool, has_seconds: bool) -> OfKind {
         OfKind { has_own, has_free, has_seconds }
@@ -397,11 +397,11 @@ mod tests {
             let [own, free, seconds, queued] = [0, 1, 2, 3].map(|bit| bits >> bit & 1 == 1);
             let choice = choose(of(own, free, seconds), || queued);
             let expected = match (own, free, seconds, queued) {
-                (true, true, ..) => Choice::OwnToFree,
-                (false, true, _, true) => Choice::SharedToFree,
-                (true, false, true, _) | (false, false, true, true) => Choice::Behind,
-                (true, false, false, _) => Choice::Share,
-                _ => Choice::Nothing,
+                (true, true, ..) => PlainAction::OwnToFree,
+                (false, true, _, true) => PlainAction::SharedToFree,
+                (true, false, true, _) | (false, false, true, true) => PlainAction::SecondToBusy,
+                (true, false, false, _) => PlainAction::Share,
+                _ => PlainAction::Nothing,
             };
             assert_eq!(choice, expected, "{own} {free} {seconds} {queued}");
         }
@@ -410,9 +410,9 @@ mod tests {
     #[test]
     fn the_queue_is_not_looked_at_where_it_does_not_matter() {
         let unasked = || panic!("the queue was looked at");
-        assert_eq!(choose(of(true, true, true), unasked), Choice::OwnToFree);
-        assert_eq!(choose(of(true, false, true), unasked), Choice::Behind);
-        assert_eq!(choose(of(true, false, false), unasked), Choice::Share);
-        assert_eq!(choose(of(false, false, false), unasked), Choice::Nothing);
+        assert_eq!(choose(of(true, true, true), unasked), PlainAction::OwnToFree);
+        assert_eq!(choose(of(true, false, true), unasked), PlainAction::SecondToBusy);
+        assert_eq!(choose(of(true, false, false), unasked), PlainAction::Share);
+        assert_eq!(choose(of(false, false, false), unasked), PlainAction::Nothing);
     }
 }

@@ -9,7 +9,7 @@ use pto_abi::CoreKind;
 use pto_abi::runtime::{InstanceLine, Progress};
 use pto_abi::sync::{Ordering, Sharing};
 
-use crate::cores::Cores;
+use crate::cores::CoreSet;
 use crate::machine::Machine;
 use crate::mutant::{self, Mutant};
 use crate::platform::Platform;
@@ -22,7 +22,7 @@ const FLUSH_EVERY: u64 = 4096;
 pub(super) struct Tally<'a> {
     line: &'a InstanceLine,
     completed: u64,
-    /// How many of them the others were told of.
+    /// How many of them were published.
     flushed: u64,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Tally<'a> {
         self.flushed += u64::from(mutant::is(Mutant::CountsTooEarly));
     }
 
-    /// Whether so much was completed that the others should be told.
+    /// Whether so much was completed that it should be published.
     #[inline(always)]
     pub(super) const fn is_large(&self) -> bool {
         self.unflushed() >= FLUSH_EVERY
@@ -52,7 +52,7 @@ impl<'a> Tally<'a> {
 
     /// Says in the own line what siblings need in order not to take a long kernel for a stall.
     #[inline(always)]
-    pub(super) fn say<P: Platform>(&self, cores: &Cores) {
+    pub(super) fn say<P: Platform>(&self, cores: &CoreSet) {
         self.line.completed.store(self.completed, Ordering::Relaxed);
         let busy = u32::try_from(cores.busy().len()).unwrap_or(u32::MAX);
         self.line.busy_cores.store(busy, Ordering::Relaxed);
@@ -62,15 +62,15 @@ impl<'a> Tally<'a> {
     }
 
     /// Says in the own line which cores wait for work: siblings do not pend a task that one of them could run.
-    pub(super) fn say_free(&self, cores: &Cores) {
+    pub(super) fn say_free(&self, cores: &CoreSet) {
         for &kind in CoreKind::ALL {
             let free = u32::try_from(cores.free_count(kind)).unwrap_or(u32::MAX);
             self.line.free_cores[kind.index()].store(free, Ordering::Relaxed);
         }
     }
 
-    /// Tells the others how many tasks this instance has completed.
-    pub(super) fn flush<P: Platform>(&mut self, cores: &Cores, progress: &Progress) {
+    /// Publishes how many tasks this instance has completed.
+    pub(super) fn flush<P: Platform>(&mut self, cores: &CoreSet, progress: &Progress) {
         self.say::<P>(cores);
         let unflushed = self.unflushed();
         if unflushed > 0 {

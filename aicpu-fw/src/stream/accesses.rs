@@ -18,7 +18,7 @@ pub(super) fn access_of<'v>(arg: &Arg<'v>) -> Option<(&'v TensorView<'v>, Access
     }
 }
 
-/// What a task does to its tensors, by argument. It reads the element of its predicate as if that stood behind its arguments.
+/// What a task does to its tensors, by argument. It reads the element of its predicate as if that were its last argument.
 pub(super) fn accesses_of<'t>(
     task: &TensorTask<'t>,
 ) -> impl Iterator<Item = (u32, &'t TensorView<'t>, AccessKind)> {

@@ -1,5 +1,5 @@
 //! Block shapes: what a task is that needs several cores, or waits for a predicate. The value is worked out of a
-//! submission, is written to the notes of a slot when the task is published, and may stand on the tape of a recording in
+//! submission, is written to the notes of a slot when the task is published, and may be stored in a recording in
 //! between.
 
 use pto_abi::limits::MAX_BLOCKS;
@@ -46,7 +46,7 @@ pub(super) struct BlockSpec {
 }
 
 impl BlockSpec {
-    /// Words on the tape.
+    /// Words on the buffer.
     pub(super) const WORDS: usize = MAX_LANES + 5;
 
     /// A block of these kernels is one that the device has cores for, `room` of them at once.
@@ -120,7 +120,7 @@ impl BlockSpec {
         ElementType::try_from(element).map_or(0, ElementType::bytes)
     }
 
-    /// The words that hold it on a tape; `base`: what the address of its predicate is counted from.
+    /// The words that hold it on a buffer; `base`: what the address of its predicate is counted from.
     pub(super) fn words(&self, base: u8) -> [u64; Self::WORDS] {
         let two = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let [first, second, third] = self.func_ids.map(u64::from);
@@ -177,7 +177,7 @@ mod tests {
     use pto_graph::{Comparison, ElementType, Predicate, Priority, TensorTask, TensorView};
 
     #[test]
-    fn a_block_shape_survives_the_tape() {
+    fn a_block_shape_survives_a_recording() {
         let flags = TensorView::dense(GmAddr(0xA_0000), ElementType::I16, &[9]);
         let when = Predicate::new(&flags, &[3], Comparison::GREATER_EQUAL, u64::MAX - 4);
         let task = TensorTask::new(FuncId(1023), CoreKind::AIC, &[]);

@@ -17,7 +17,7 @@ use crate::mutant::{self, Mutant};
 /// Closed scopes that a heap keeps apart; beyond that, the newest ones retire together.
 const CLOSED_SCOPES: usize = 16;
 
-/// The heaps of all depths, one behind the other.
+/// The heaps of all depths, one after another.
 pub(super) struct Heaps {
     rings: Vec<HeapRing, MAX_HEAP_RINGS>,
     /// Where the first one is.
@@ -54,7 +54,7 @@ impl Heaps {
     }
 
     /// Takes back what has retired at `depth`, and a part of `bytes` bytes, if it fits; where that is. `None`: there is no
-    /// such heap. `told` hears what is in use then, and a capacity that holds the open scope with these bytes, wherever in
+    /// such heap. `report` gets what is in use then, and a capacity that holds the open scope with these bytes, wherever in
     /// the ring that begins.
     #[inline(always)]
     pub(super) fn take(
@@ -62,19 +62,19 @@ impl Heaps {
         depth: usize,
         watermark: u64,
         bytes: u64,
-        told: impl FnOnce(u64, u64),
+        report: impl FnOnce(u64, u64),
     ) -> Option<Result<GmAddr, HeapFull>> {
         let heap = self.rings.get_mut(depth)?;
         heap.retire(watermark);
         let needed = heap.needed(bytes);
         if heap.has_room(bytes) {
-            let place = heap.take(bytes);
-            told(heap.in_use(), needed);
-            return Some(Ok(self.start.offset(depth as u64 * self.bytes + place)));
+            let offset = heap.take(bytes);
+            report(heap.in_use(), needed);
+            return Some(Ok(self.start.offset(depth as u64 * self.bytes + offset)));
         }
         let (is_held, in_use) = (heap.is_held(), heap.in_use());
-        told(in_use, needed);
-        let suffices = if is_held { needed } else { heap.needed_beside(bytes) };
+        report(in_use, needed);
+        let suffices = if is_held { needed } else { heap.needed_with(bytes) };
         Some(Err(HeapFull { in_use, suffices, is_held }))
     }
 
@@ -90,7 +90,7 @@ impl Heaps {
         }
     }
 
-    /// Hashes where they stand.
+    /// Hashes their positions.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
         self.rings.iter().for_each(|heap| heap.hash_state(into));
     }
@@ -100,7 +100,7 @@ impl Heaps {
 #[derive(Clone, Debug)]
 struct HeapRing {
     span: SpanRing,
-    /// Where the parts of closed scopes end, and the number of the first task behind each.
+    /// Where the parts of closed scopes end, and the number of the first task after each.
     closed: Deque<(u64, u64), CLOSED_SCOPES>,
     /// What the open scope has taken, and its largest span.
     open_bytes: u64,
@@ -116,9 +116,9 @@ impl HeapRing {
         Self { span, closed: Deque::new(), open_bytes: 0, open_largest: 0, largest: 0 }
     }
 
-    /// Hashes where it stands.
+    /// Hashes its position.
     fn hash_state<H: Hasher>(&self, into: &mut H) {
-        // What is only told is left out.
+        // What is only reported is left out.
         let Self { span, closed, open_bytes, open_largest, largest: _ } = self;
         (span, open_bytes, open_largest).hash(into);
         closed.iter().for_each(|scope| scope.hash(into));
@@ -148,7 +148,7 @@ impl HeapRing {
         self.closed.is_empty()
     }
 
-    /// Takes a span for which there is room; returns its place.
+    /// Takes a span for which there is room; returns its offset.
     #[inline]
     const fn take(&mut self, bytes: u64) -> u64 {
         self.open_bytes += bytes;
@@ -176,7 +176,7 @@ impl HeapRing {
     }
 
     /// A capacity that holds all that is in it with `more` bytes, while none of it can retire.
-    const fn needed_beside(&self, more: u64) -> u64 {
+    const fn needed_with(&self, more: u64) -> u64 {
         let largest = if more > self.largest { more } else { self.largest };
         self.in_use().saturating_add(more).saturating_add(largest)
     }
@@ -216,18 +216,21 @@ mod tests {
     #[test]
     fn each_depth_has_a_heap_of_its_own() {
         let mut heaps = Heaps::new(2, GmAddr(0x1000), 256);
-        let told = core::cell::Cell::new((0, 0));
-        let tell = |in_use, needed| told.set((in_use, needed));
-        assert_eq!(heaps.take(0, 0, 192, tell), Some(Ok(GmAddr(0x1000))));
-        assert_eq!(heaps.take(1, 0, 64, tell), Some(Ok(GmAddr(0x1100))));
-        assert_eq!(heaps.take(2, 0, 64, tell), None);
+        let reported = core::cell::Cell::new((0, 0));
+        let report = |in_use, needed| reported.set((in_use, needed));
+        assert_eq!(heaps.take(0, 0, 192, report), Some(Ok(GmAddr(0x1000))));
+        assert_eq!(heaps.take(1, 0, 64, report), Some(Ok(GmAddr(0x1100))));
+        assert_eq!(heaps.take(2, 0, 64, report), None);
         let full = HeapFull { in_use: 192, suffices: 192 + 128 + 192, is_held: true };
-        assert_eq!(heaps.take(0, 0, 128, tell), Some(Err(full)));
+        assert_eq!(heaps.take(0, 0, 128, report), Some(Err(full)));
         heaps.close(0, 5);
         assert_eq!(heaps.needed_since(4).collect::<Vec<_>>(), [384, 0]);
-        assert!(matches!(heaps.take(0, 4, 128, tell), Some(Err(HeapFull { is_held: false, .. }))));
-        assert_eq!(heaps.take(0, 5, 128, tell), Some(Ok(GmAddr(0x1000))), "it begins anew");
-        assert_eq!((told.get(), heaps.count()), ((128, 256), 2));
+        assert!(matches!(
+            heaps.take(0, 4, 128, report),
+            Some(Err(HeapFull { is_held: false, .. }))
+        ));
+        assert_eq!(heaps.take(0, 5, 128, report), Some(Ok(GmAddr(0x1000))), "it begins anew");
+        assert_eq!((reported.get(), heaps.count()), ((128, 256), 2));
     }
 
     #[test]

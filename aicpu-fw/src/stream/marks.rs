@@ -1,6 +1,6 @@
 //! The marks that a run leaves: how full each ring was, how often the builder waited, and which sizes would suffice.
 //!
-//! Only the builder writes them. Rings are named by `RingKind`; the heaps follow behind the last one, by depth. Invariant:
+//! Only the builder writes them. Rings are named by `RingKind`; the heaps follow the last one, by depth. Invariant:
 //! `high_water` and `needed` only grow within a run.
 
 use pto_abi::stream::{RingKind, StreamHeader};
@@ -88,7 +88,7 @@ impl<'a> Marks<'a> {
         self.header.tensors.store(self.header.tensors.load(Relaxed) + 1, Relaxed);
     }
 
-    /// The build is over; `any`: a task was added; `kept`: entries of the map that were kept back, beside those of one task.
+    /// The build is over; `any`: a task was added; `kept`: entries of the map that were kept back, in addition to those of one task.
     pub(super) fn end(&self, in_use: [u64; 4], any: bool, kept: u64) {
         self.in_use(in_use);
         let [window, words, chunks, entries] = self.largest;

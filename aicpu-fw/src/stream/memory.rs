@@ -33,9 +33,9 @@ impl<'a> StreamMemory<'a> {
         let entries = sizes.map_entries as usize;
         let map = MapMemory {
             tensors: window.live_slice(plan.tensors, plan.rows).ok_or(unusable)?,
-            tensor_places: window.live_slice(plan.tensor_places, plan.rows).ok_or(unusable)?,
+            tensor_index: window.live_slice(plan.tensor_index, plan.rows).ok_or(unusable)?,
             cells: window.live_slice(plan.cells, entries).ok_or(unusable)?,
-            cell_places: window.live_slice(plan.cell_places, entries).ok_or(unusable)?,
+            cell_index: window.live_slice(plan.cell_index, entries).ok_or(unusable)?,
             grids: window.live_slice(plan.grids, plan.rows).ok_or(unusable)?,
             entries: window.live_slice(plan.entries, entries).ok_or(unusable)?,
         };
@@ -46,7 +46,7 @@ impl<'a> StreamMemory<'a> {
             header,
             notes,
             map,
-            tape: window.live_slice(plan.tape.0, plan.tape.1).ok_or(unusable)?,
+            recordings: window.live_slice(plan.recordings.0, plan.recordings.1).ok_or(unusable)?,
             arg_words,
             edge_chunks,
             heap_rings: sizes.heap_rings as usize,

@@ -85,8 +85,8 @@ impl Search {
     }
 
     fn fail(&mut self, question: Question) {
-        if let Some(place) = self.failed.get_mut(self.next % 4) {
-            *place = Some(question);
+        if let Some(entry) = self.failed.get_mut(self.next % 4) {
+            *entry = Some(question);
         }
         self.next += 1;
     }
@@ -135,8 +135,8 @@ impl Question {
         match last {
             Some(last) if last.c == term.c => last.m += term.m,
             _ => {
-                if let Some(place) = self.terms.get_mut(self.count) {
-                    *place = term;
+                if let Some(entry) = self.terms.get_mut(self.count) {
+                    *entry = term;
                     self.count += 1;
                 }
             }
@@ -209,8 +209,8 @@ impl Question {
         for term in terms.iter().take(self.count) {
             if kept == 0 && term.c <= self.last - self.first + 1 {
                 self.first -= term.c * term.m;
-            } else if let Some(place) = self.terms.get_mut(kept) {
-                *place = *term;
+            } else if let Some(entry) = self.terms.get_mut(kept) {
+                *entry = *term;
                 kept += 1;
             }
         }

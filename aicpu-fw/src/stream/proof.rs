@@ -23,7 +23,7 @@ use pto_abi::kinds::TaskState;
 use pto_abi::sync::Ordering;
 use pto_abi::task::{EdgeChunk, Task};
 
-use super::window::Window;
+use super::window::SlotWindow;
 use crate::fanout::{ConsumerWalk, FanoutPolicy};
 
 /// Whether schedulers run while the builder does.
@@ -39,8 +39,8 @@ pub enum Schedulers {
 const FIRST_PROOF: u64 = if cfg!(loom) { 0 } else { 8 };
 /// Turns between two proofs at most, where fewer tasks than this are under way: a fraction of every stall budget.
 const MOST_TURNS: u64 = 1024;
-/// Walks back through the window in search of who keeps a task waiting. Each but the last one follows an edge from a later
-/// task to an earlier one, of which a chain that somebody wrote has few.
+/// Walks back through the window in search of what keeps a task waiting. Each but the last one follows an edge from a later
+/// task to an earlier one, of which a chain in a real program has few.
 const WALKS: u32 = 64;
 
 /// How many of these tasks are complete; `None`: one of them moves.
@@ -94,12 +94,12 @@ impl ProofBackoff {
     }
 }
 
-/// Who keeps a task waiting.
+/// What keeps a task waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(super) enum Blocker {
     /// The program has not published this one.
     Unpublished(u64),
-    /// This one waits for itself, through others, or nobody releases it.
+    /// This one waits for itself, through others, or no task releases it.
     Deadlock(u64),
 }
 
@@ -117,7 +117,7 @@ pub(super) enum Until {
 impl Until {
     /// Whether it is plain that this never comes while the builder waits: the program itself keeps back what it waits for, or
     /// nothing is under way.
-    fn is_never(self, window: &Window<'_>) -> bool {
+    fn is_never(self, window: &SlotWindow<'_>) -> bool {
         let oldest = window.watermark();
         match self {
             Self::Retired => oldest == window.next() || window.is_added(oldest),
@@ -126,11 +126,11 @@ impl Until {
         }
     }
 
-    /// One more turn of a wait has brought nothing; whether what is waited for can never come. Who hears so looks once more:
+    /// One more turn of a wait has brought nothing; whether what is waited for can never come. The caller then looks once more:
     /// it may have come in between.
     pub(super) fn give_up(
         self,
-        window: &Window<'_>,
+        window: &SlotWindow<'_>,
         schedulers: Schedulers,
         backoff: &mut ProofBackoff,
     ) -> bool {
@@ -145,24 +145,24 @@ impl Until {
 /// A walk goes from the newest task to the oldest one, so that it follows any number of edges from earlier tasks to later
 /// ones. Circles are found in Brent's way: the search comes back to a task that it has remembered.
 pub(super) fn cause_of<F: FanoutPolicy>(
-    window: &Window<'_>,
+    window: &SlotWindow<'_>,
     chunks: &[EdgeChunk],
     number: u64,
-) -> Cause {
+) -> Blocker {
     let (mut at, mut remembered) = (number, number);
     let (mut steps, mut limit) = (0_u64, 1_u64);
     for _ in 0..WALKS {
         let start = at;
         for producer in (window.watermark()..window.next()).rev() {
             if window.is_added(at) {
-                return Cause::Unpublished(at);
+                return Blocker::Unpublished(at);
             }
             if !keeps_waiting::<F>(window, chunks, producer, at) {
                 continue;
             }
             at = producer;
             if at == remembered {
-                return Cause::Deadlock(at);
+                return Blocker::Deadlock(at);
             }
             steps += 1;
             if steps == limit {
@@ -170,15 +170,15 @@ pub(super) fn cause_of<F: FanoutPolicy>(
             }
         }
         if at == start {
-            return Cause::Deadlock(at);
+            return Blocker::Deadlock(at);
         }
     }
-    window.oldest_unpublished().map_or(Cause::Deadlock(at), Cause::Unpublished)
+    window.oldest_unpublished().map_or(Blocker::Deadlock(at), Blocker::Unpublished)
 }
 
 /// Whether `consumer` waits for `producer`, which has not completed.
 fn keeps_waiting<F: FanoutPolicy>(
-    window: &Window<'_>,
+    window: &SlotWindow<'_>,
     chunks: &[EdgeChunk],
     producer: u64,
     consumer: u64,
@@ -211,7 +211,7 @@ mod tests {
         let still = [
             task(TaskState::COMPLETED, 0),
             task(TaskState::ADDED, UNPUBLISHED),
-            // Its producers have completed, and nobody has published it.
+            // Its producers have completed, and it was not published.
             task(TaskState::ADDED, 0),
             task(TaskState::PUBLISHED, 1),
             task(TaskState::COMPLETED, 0),

@@ -24,9 +24,9 @@ pub(super) const HALF: u64 = 0xFFFF_FFFF;
 pub struct Region {
     /// The first byte.
     pub low: u64,
-    /// The byte behind the last one.
+    /// One past the last byte.
     pub high: u64,
-    /// Bytes that stand together.
+    /// Contiguous bytes.
     pub run: u64,
     dims: [Dim; MAX_RANK],
     rank: u8,
@@ -52,7 +52,7 @@ impl Region {
         Self { low, high, run: high - low, dims: [Dim::default(); MAX_RANK], rank: 0 }
     }
 
-    /// What says, with both ends, which bytes these are, in one word: bytes that stand together, and in the high half
+    /// What says, with both ends, which bytes these are, in one word: contiguous bytes, and in the high half
     /// the bytes from one run to the next; zero: it is one run. `None`: it has more than one stride, or larger ones.
     #[must_use]
     #[inline]
@@ -168,7 +168,7 @@ impl Dims {
     fn merge(&mut self) {
         let rank = core::mem::take(&mut self.rank);
         for at in 0..rank {
-            // What is merged stands before it, or in its place.
+            // The merged dimensions come before it, or replace it.
             let dim = core::mem::take(&mut self.dims[at % MAX_RANK]);
             let last = self.rank.checked_sub(1);
             match last.and_then(|last| self.dims.get_mut(last)) {
@@ -187,14 +187,14 @@ impl Dims {
     }
 
     fn push(&mut self, dim: Dim) {
-        if let Some(place) = self.dims.get_mut(self.rank) {
-            *place = dim;
+        if let Some(entry) = self.dims.get_mut(self.rank) {
+            *entry = dim;
             self.rank += 1;
         }
     }
 }
 
-/// The tile of a matrix that a view is: bytes from its first one to behind the last one, and [`Region::rows`]. `None`: it
+/// The tile of a matrix that a view is: bytes from its first one to one past the last one, and [`Region::rows`]. `None`: it
 /// is something else.
 #[inline]
 pub(super) fn tile(view: &TensorView<'_>) -> Option<(u64, u64)> {
@@ -207,10 +207,10 @@ pub(super) fn tile(view: &TensorView<'_>) -> Option<(u64, u64)> {
     fits.then(|| (stride * (u64::from(rows) - 1) + run, stride << 32 | run))
 }
 
-/// A region that is one run, or runs at one distance: the first byte, the one behind the last one, and the bytes of each run.
+/// A region that is one run, or runs at one distance: the first byte, one past the last one, and the bytes of each run.
 pub(super) type Rows = (u64, u64, u64);
 
-/// Whether two regions, whose hulls have a byte in common, have one themselves. Their runs stand at the same distance; where both have one, at any.
+/// Whether two regions, whose hulls have a byte in common, have one themselves. Their runs have the same distance; where both have one, at any.
 #[inline]
 pub(super) fn rows_meet(one: Rows, other: Rows, stride: u64) -> bool {
     let reach = |(low, high, run): Rows| high.wrapping_sub(low).wrapping_sub(run);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_together_is_one_run() {
+    fn contiguous_bytes_are_one_run() {
         for (shape, strides) in [
             (&[3, 4][..], &[4, 1][..]),
             (&[4, 3], &[1, 4]),

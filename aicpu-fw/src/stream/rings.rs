@@ -1,8 +1,8 @@
 //! Rings: storage that is given out in order and taken back in order.
 //!
-//! Positions only grow; a position modulo the capacity is the place. [`SpanRing`] gives out spans that do not wrap, for
-//! the heap: what is left at its end may be skipped. [`RunOnRing`] skips nothing: there is memory behind its end for the longest
-//! span, and a span that begins before the end runs on there. So what it has in use is what was taken, wherever it stands, and a
+//! Positions only grow; a position modulo the capacity is the offset. [`SpanRing`] gives out spans that do not wrap, for
+//! the heap: what is left at its end may be skipped. [`RunOnRing`] skips nothing: there is memory past its end for the longest
+//! span, and a span that begins before the end runs on there. So what it has in use is what was taken, wherever it is, and a
 //! ring of exactly that size suffices; it is for argument words, and for chunks, which are spans of one.
 //!
 //! Invariants: `tail <= head`, and `head - tail` is at most the capacity.
@@ -49,7 +49,7 @@ impl SpanRing {
         self.ring.has_room(self.skip(count) + count)
     }
 
-    /// Takes a span of `count`, for which there is room; returns its place.
+    /// Takes a span of `count`, for which there is room; returns its offset.
     #[inline]
     pub const fn take(&mut self, count: u64) -> u64 {
         // What is skipped ends where the ring does.
@@ -66,18 +66,18 @@ impl SpanRing {
     /// Units at the end of the ring that a span of `count` does not fit into.
     #[inline]
     const fn skip(&self, count: u64) -> u64 {
-        let rest = self.ring.capacity() - self.ring.place();
+        let rest = self.ring.capacity() - self.ring.offset();
         if count > rest { rest } else { 0 }
     }
 }
 
-/// A ring whose spans run on behind its end. See the module.
+/// A ring whose spans run on past its end. See the module.
 #[derive(Clone, Copy, Debug, Hash)]
 pub struct RunOnRing {
     capacity: u64,
     head: u64,
     tail: u64,
-    /// The place of `head`.
+    /// The offset of `head`.
     at: u64,
 }
 
@@ -104,7 +104,7 @@ impl RunOnRing {
     /// Where the next span will be: below the capacity.
     #[must_use]
     #[inline]
-    pub const fn place(&self) -> u64 {
+    pub const fn offset(&self) -> u64 {
         self.at
     }
 
@@ -144,16 +144,16 @@ impl RunOnRing {
         self.in_use() + count <= self.capacity
     }
 
-    /// Takes a span of `count`, for which there is room; returns its place.
+    /// Takes a span of `count`, for which there is room; returns its offset.
     #[inline]
     pub const fn take(&mut self, count: u64) -> u64 {
-        let place = self.at;
+        let offset = self.at;
         self.head += count;
-        self.at = place + count;
+        self.at = offset + count;
         if self.at >= self.capacity {
             self.at -= self.capacity;
         }
-        place
+        offset
     }
 }
 
@@ -184,10 +184,13 @@ mod tests {
                 let (end, _, _) = held.pop_front().unwrap();
                 ring.retire(end);
             }
-            let place = ring.take(count);
-            assert!(place + count <= 10);
-            assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
-            held.push_back((ring.head(), place, count));
+            let offset = ring.take(count);
+            assert!(offset + count <= 10);
+            assert!(
+                held.iter().all(|(_, p, c)| offset + count <= *p || p + c <= offset),
+                "{held:?}"
+            );
+            held.push_back((ring.head(), offset, count));
         }
         assert!(!ring.has_room(11));
     }
@@ -204,13 +207,16 @@ mod tests {
                 ring.retire(end);
                 in_use -= size;
             }
-            let (start, place) = (ring.head(), ring.place());
-            assert_eq!((place, place < 10), (ring.take(count), true));
-            // Behind the end there is memory for the longest span but one unit.
-            assert!(place + count < 20);
-            assert!(held.iter().all(|(_, p, c)| place + count <= *p || p + c <= place), "{held:?}");
+            let (start, offset) = (ring.head(), ring.offset());
+            assert_eq!((offset, offset < 10), (ring.take(count), true));
+            // Past the end there is memory for the longest span but one unit.
+            assert!(offset + count < 20);
+            assert!(
+                held.iter().all(|(_, p, c)| offset + count <= *p || p + c <= offset),
+                "{held:?}"
+            );
             assert_eq!(ring.since_low(super::low_half(start)), count);
-            held.push_back((ring.head(), place, count));
+            held.push_back((ring.head(), offset, count));
             in_use += count;
             assert_eq!(ring.in_use(), in_use);
         }

@@ -134,6 +134,6 @@ mod tests {
         scopes.close(first).unwrap();
         assert!(!scopes.holds(tag));
         scopes.open(DependencyMode::DERIVED).unwrap();
-        assert!(!scopes.holds(tag), "another one stands at its depth");
+        assert!(!scopes.holds(tag), "another one is at its depth");
     }
 }

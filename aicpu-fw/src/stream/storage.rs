@@ -3,9 +3,9 @@
 //! **The watermark** `W`: every task with a number below `W` has completed. Slots, argument words, chunks of edges and entries
 //! of the tensor map are given out in the order of the tasks and taken back in that order, when `W` passes: one number,
 //! read from the state of one task, instead of a reference count on everything. Parts of the heaps are taken back when a
-//! closed scope is behind `W`; recordings are kept until the run ends.
+//! closed scope is below `W`; recordings are kept until the run ends.
 //!
-//! Invariant: what was noted of a slot is where the rings stood before its task took a part of them, so what is behind the
+//! Invariant: the note of a slot holds the positions of the rings before its task took a part of them, so what comes before the
 //! note of the oldest task under way has retired.
 
 use pto_abi::GmAddr;
@@ -15,12 +15,12 @@ use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 use pto_abi::task::{EdgeChunk, Task};
 
 use super::heaps::{HeapFull, Heaps};
-use super::kept::Kept;
 use super::map::TensorMap;
 use super::marks::Marks;
 use super::recording::Recordings;
 use super::rings::{RunOnRing, before, low_half};
-use super::window::Window;
+use super::unpublished::UnpublishedTasks;
+use super::window::SlotWindow;
 use crate::builder::BLOCK_0_OF_1;
 use crate::builder::consumers::put_consumer;
 use crate::state::SharedState;
@@ -34,8 +34,8 @@ pub struct StreamMemory<'a> {
     /// The tensor map, empty.
     pub map: TensorMap<'a>,
     /// Words of recordings.
-    pub tape: &'a [AtomicU64],
-    /// Argument words. Memory holds [`MAX_ARGS`] more, behind the end of the ring.
+    pub recordings: &'a [AtomicU64],
+    /// Argument words. Memory holds [`MAX_ARGS`] more, past the end of the ring.
     pub arg_words: u64,
     /// Chunks of edges.
     pub edge_chunks: u64,
@@ -51,7 +51,7 @@ pub struct StreamMemory<'a> {
 
 /// See the file.
 pub(super) struct Storage<'a> {
-    window: Window<'a>,
+    window: SlotWindow<'a>,
     /// The argument words, and the ring that they are given out by.
     payloads: &'a [AtomicU64],
     words: RunOnRing,
@@ -60,15 +60,15 @@ pub(super) struct Storage<'a> {
     heaps: Heaps,
     recordings: Recordings<'a>,
     marks: Marks<'a>,
-    kept: Kept,
+    unpublished: UnpublishedTasks,
 }
 
 impl<'a> Storage<'a> {
     /// All of it is free.
     pub(super) fn new(state: &SharedState<'a>, generation: u32, of: &'a StreamMemory<'a>) -> Self {
         let first = of.first_task;
-        let window = Window::new(state.tasks, of.notes, first, generation);
-        // The words of one task run on behind the end of the ring.
+        let window = SlotWindow::new(state.tasks, of.notes, first, generation);
+        // The words of one task run on past the end of the ring.
         let held = (state.payloads.len() as u64).saturating_sub(MAX_ARGS as u64);
         let words = RunOnRing::new(of.arg_words.min(held), first);
         let chunks = RunOnRing::new(of.edge_chunks, first);
@@ -82,15 +82,15 @@ impl<'a> Storage<'a> {
             chunks,
             map: &of.map,
             heaps,
-            recordings: Recordings::new(of.tape),
+            recordings: Recordings::new(of.recordings),
             marks,
-            kept: Kept::new(),
+            unpublished: UnpublishedTasks::new(),
         }
     }
 
     /// The slots.
     #[inline]
-    pub(super) const fn window(&self) -> &Window<'a> {
+    pub(super) const fn window(&self) -> &SlotWindow<'a> {
         &self.window
     }
 
@@ -111,7 +111,7 @@ impl<'a> Storage<'a> {
         &mut self.recordings
     }
 
-    /// What a run leaves behind.
+    /// What a run leaves.
     pub(super) const fn marks(&self) -> &Marks<'a> {
         &self.marks
     }
@@ -121,7 +121,7 @@ impl<'a> Storage<'a> {
         self.heaps.count()
     }
 
-    /// Moves the watermark, and takes back what is behind it.
+    /// Moves the watermark, and takes back what is below it.
     #[inline]
     pub(super) fn advance(&mut self) {
         if self.window.advance() {
@@ -174,13 +174,13 @@ impl<'a> Storage<'a> {
     /// Where the next `count` argument words are.
     #[inline]
     pub(super) fn next_words(&self, count: usize) -> &'a [AtomicU64] {
-        let start = usize::try_from(self.words.place()).unwrap_or(usize::MAX);
+        let start = usize::try_from(self.words.offset()).unwrap_or(usize::MAX);
         let words = self.payloads.get(start..).unwrap_or(&[]);
         words.get(..count).unwrap_or(&[])
     }
 
-    /// Takes what a task needs with its slot: `count` argument words, which have been written, and one of block context behind
-    /// them; where the first one is.
+    /// Takes what a task needs with its slot: `count` argument words, which have been written, and then one of block context;
+    /// returns the offset of the first one.
     #[inline]
     pub(super) fn take_args(&mut self, note: &SlotNote, count: usize) -> u32 {
         self.note_rings(note, self.words.head());
@@ -192,10 +192,10 @@ impl<'a> Storage<'a> {
         u32::try_from(payload).unwrap_or(u32::MAX)
     }
 
-    /// Takes argument words of many tasks at once; the place of the first one and its position.
+    /// Takes argument words of many tasks at once; the offset of the first one and its position.
     pub(super) const fn take_words(&mut self, count: u64) -> (u32, u64) {
         let position = self.words.head();
-        // Places are words of a task's line.
+        // The line of a task has 32 bits for the offset.
         (low_half(self.words.take(count)), position)
     }
 
@@ -204,7 +204,7 @@ impl<'a> Storage<'a> {
         (self.payloads, low_half(self.words.capacity()))
     }
 
-    /// Notes where the rings stand before a task takes its part of them; `first_word`: that of the arguments.
+    /// Notes the positions of the rings before a task takes its part of them; `first_word`: that of the arguments.
     #[inline]
     pub(super) fn note_rings(&self, note: &SlotNote, first_word: u64) {
         note.first_word.store(low_half(first_word), Relaxed);
@@ -218,16 +218,17 @@ impl<'a> Storage<'a> {
         self.window.add();
     }
 
-    /// Puts a consumer into a place of the producer's fanout, for which there is room. `place`: how many it has, and the consumer.
+    /// Writes a consumer into the producer's fanout, which has `count` and room for one more.
     #[inline]
     pub(super) fn put_consumer(
         &mut self,
         chunks: &[EdgeChunk],
         producer: &Task,
-        place: (u32, u32),
+        count: u32,
+        consumer: u32,
     ) {
         // There is room: a chunk is there.
-        put_consumer(chunks, producer, place, || self.take_chunk()).unwrap_or_default();
+        put_consumer(chunks, producer, count, consumer, || self.take_chunk()).unwrap_or_default();
     }
 
     #[inline]
@@ -262,13 +263,13 @@ impl<'a> Storage<'a> {
 
     /// Task `consumer`, which is not published, waits for a later one.
     pub(super) const fn waits_for_later(&mut self, consumer: u64) {
-        self.kept.waits_for_later(consumer);
+        self.unpublished.waits_for_later(consumer);
     }
 
     /// Task `number`, which is added, is about to be published; `published` says how many were before.
     #[inline]
     pub(super) fn note_kept(&mut self, number: u64, published: impl FnOnce() -> u64) {
-        if self.kept.concerns(number, self.window.next()) {
+        if self.unpublished.concerns(number, self.window.next()) {
             self.count_kept(number, published());
         }
     }
@@ -276,11 +277,11 @@ impl<'a> Storage<'a> {
     #[inline(never)]
     fn count_kept(&mut self, number: u64, published: u64) {
         let (watermark, next) = (self.window.watermark(), self.window.next());
-        if let Some(from) = self.kept.count_from(number, watermark, next) {
+        if let Some(from) = self.unpublished.count_from(number, watermark, next) {
             self.count_since(from);
         }
         if published + 1 == self.window.added() {
-            self.kept.none_is_left();
+            self.unpublished.none_is_left();
         }
     }
 
@@ -291,7 +292,7 @@ impl<'a> Storage<'a> {
         self.marks.takes(RingKind::WINDOW, self.window.next() - from);
         self.marks.takes(RingKind::ARGS, self.words.since_low(word));
         self.marks.takes(RingKind::EDGES, self.chunks.since_low(chunk));
-        self.kept.count_entries(self.map.since_low(entry));
+        self.unpublished.count_entries(self.map.since_low(entry));
         for (depth, needed) in self.heaps.needed_since(from).enumerate() {
             self.marks.heap(depth, 0, needed);
         }
@@ -301,15 +302,24 @@ impl<'a> Storage<'a> {
     pub(super) fn end_marks(&self, is_held: bool) {
         let kept = if is_held { self.map.in_use() } else { 0 };
         let any = self.window.added() > 0;
-        self.marks.end(self.in_use(), any, self.kept.entries().max(kept));
+        self.marks.end(self.in_use(), any, self.unpublished.entries().max(kept));
     }
 
-    /// Hashes where everything stands.
+    /// Hashes the positions of everything.
     pub(super) fn hash_state<H: core::hash::Hasher>(&self, into: &mut H) {
         use core::hash::Hash;
-        // What is only told is left out, and what is memory of the run.
-        let Self { window, payloads: _, words, chunks, map, heaps, recordings, marks: _, kept: _ } =
-            self;
+        // What is only reported is left out, and what is memory of the run.
+        let Self {
+            window,
+            payloads: _,
+            words,
+            chunks,
+            map,
+            heaps,
+            recordings,
+            marks: _,
+            unpublished: _,
+        } = self;
         window.hash_state(into);
         (words, chunks).hash(into);
         recordings.hash_state(into);

@@ -1,15 +1,15 @@
 //! What the links of a chain do to tensors, worked out once: from the check of the chain to the derivation of its edges.
 //!
-//! Links that take turns go through a tensor side by side: of four links with rows at a distance of four, each has the row behind that of the link before.
-//! Together they are one region, with rows at a distance of one. [`Uses::join`] finds such links, so that one access stands in the tensor map instead of
+//! Links that take turns go through adjacent parts of a tensor: of four links with rows at a distance of four, each has the row after that of the link before.
+//! Together they are one region, with rows at a distance of one. [`Uses::join`] finds such links, so that the tensor map holds one access instead of
 //! four. Invariant: what is joined touches the same bytes as before, no more and no less.
 
 use pto_graph::TensorView;
 
-use super::map::{Access, AccessKind};
+use super::map::{AccessKind, TensorAccess};
 use super::region::Region;
 
-/// Accesses with one stride or none that stand on the stack: most chains have no more.
+/// Accesses with one stride or none, kept on the stack: most chains have no more.
 const SIMPLE: usize = 12;
 /// Accesses with several strides.
 const OTHERS: usize = 2;
@@ -17,7 +17,7 @@ const OTHERS: usize = 2;
 /// See the module.
 pub(super) struct Uses {
     /// The number of an argument, and what is done to its tensor.
-    simple: heapless::Vec<(u32, Access<'static>), SIMPLE>,
+    simple: heapless::Vec<(u32, TensorAccess<'static>), SIMPLE>,
     /// The number of an argument, its tensor, what is done to it, and the part.
     others: heapless::Vec<(u32, u64, AccessKind, Region), OTHERS>,
     /// How many were added.
@@ -37,9 +37,9 @@ impl Uses {
         }
     }
 
-    /// Argument `index` is used like this. Inlined, so that an access goes from registers to its place.
+    /// Argument `index` is used like this. Inlined, so that an access goes from registers to its entry.
     #[inline(always)]
-    pub(super) fn add(&mut self, index: u32, access: Access<'static>) {
+    pub(super) fn add(&mut self, index: u32, access: TensorAccess<'static>) {
         // Two links may do the same.
         let is_known = self.simple.iter().any(|(_, other)| other.is_same(&access));
         let is_kept = is_known || self.simple.push((index, access)).is_ok();
@@ -50,7 +50,7 @@ impl Uses {
     #[cold]
     pub(super) fn add_view(&mut self, index: u32, (view, kind): (&TensorView<'_>, AccessKind)) {
         let (base, region) = (view.base().0, Region::of(view));
-        match Access::of_rows(base, kind, &region) {
+        match TensorAccess::of_rows(base, kind, &region) {
             Some(access) => self.add(index, access),
             None => {
                 let is_kept = self.others.push((index, base, kind, region)).is_ok();
@@ -77,13 +77,13 @@ impl Uses {
     /// Shows those that are here, with the numbers of their arguments.
     pub(super) fn each<E>(
         &self,
-        mut each: impl FnMut(u32, &Access<'_>) -> Result<(), E>,
+        mut each: impl FnMut(u32, &TensorAccess<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         for (index, access) in &self.simple {
             each(*index, access)?;
         }
         for (index, base, kind, region) in &self.others {
-            each(*index, &Access::new(*base, *kind, region))?;
+            each(*index, &TensorAccess::new(*base, *kind, region))?;
         }
         Ok(())
     }
@@ -94,26 +94,26 @@ impl Uses {
         while let Some((_, first)) = self.simple.get(at) {
             at += 1;
             let Some(joined) = self.joined(first, at) else { continue };
-            let (first, mut place) = (*first, 0);
+            let (first, mut index) = (*first, 0);
             self.simple.retain(|(_, access)| {
-                place += 1;
-                place <= at || !access.is_beside(&first)
+                index += 1;
+                index <= at || !access.has_same_shape(&first)
             });
-            if let Some((_, place)) = self.simple.get_mut(at - 1) {
-                *place = joined;
+            if let Some((_, entry)) = self.simple.get_mut(at - 1) {
+                *entry = joined;
             }
         }
     }
 
-    /// What `first` and those from `next` on that stand beside it are together; `None`: nothing that one access says.
-    fn joined(&self, first: &Access<'static>, next: usize) -> Option<Access<'static>> {
+    /// One access for `first` and those from `next` on that are like it; `None`: one access cannot describe them.
+    fn joined(&self, first: &TensorAccess<'static>, next: usize) -> Option<TensorAccess<'static>> {
         let stride = first.stride()?;
-        let beside = self.simple.get(next..)?.iter().map(|(_, access)| access);
-        let mut beside = beside.filter(|access| access.is_beside(first));
-        let second = beside.next()?;
+        let similar = self.simple.get(next..)?.iter().map(|(_, access)| access);
+        let mut similar = similar.filter(|access| access.has_same_shape(first));
+        let second = similar.next()?;
         let distance = second.low.checked_sub(first.low).filter(|distance| *distance > 0)?;
         let mut last = second.low;
-        for access in beside {
+        for access in similar {
             if access.low.checked_sub(last) != Some(distance) {
                 return None;
             }
@@ -178,7 +178,7 @@ mod tests {
         let turns = [(0, 2, 12, 3), (100, 2, 16, 3), (6, 2, 12, 3), (108, 2, 16, 3)];
         let expected = [bytes(0, 2, 6, 6), bytes(100, 2, 8, 6)];
         assert_eq!(joined(&turns, &[Read, Write]), expected);
-        // What two links do is done once; and what stands before those that are joined stays.
+        // What two links do is done once; and what comes before those that are joined stays.
         assert_eq!(joined(&[(8, 4, 16, 5), (8, 4, 16, 5)], &[Write]), [bytes(8, 4, 16, 5)]);
         assert_eq!(
             joined(&[(32, 3, 16, 5), (0, 3, 16, 5), (8, 3, 16, 5)], &[Write]),

@@ -1,4 +1,4 @@
-//! The window of slots: tasks are numbered in the order in which they are added; task `n` stands in slot `n % window`.
+//! The window of slots: tasks are numbered in the order in which they are added; task `n` is in slot `n % window`.
 //!
 //! Invariants: `first <= watermark <= next`, and `next - watermark` is at most the number of slots. Every task below the
 //! watermark has completed. An id is a slot and a generation; the generation grows by one each time round the window, from
@@ -22,7 +22,7 @@ use crate::builder::task_line::first_generation;
 
 /// See the file.
 #[derive(Clone)]
-pub(super) struct Window<'a> {
+pub(super) struct SlotWindow<'a> {
     tasks: &'a [Task],
     /// What the builder notes of each slot: where the rings stood before its task took a part of them.
     notes: &'a [SlotNote],
@@ -35,7 +35,7 @@ pub(super) struct Window<'a> {
     generation: u32,
 }
 
-impl<'a> Window<'a> {
+impl<'a> SlotWindow<'a> {
     /// An empty window; `notes`: as many as it has slots, a power of two.
     pub(super) fn new(
         tasks: &'a [Task],
@@ -86,7 +86,7 @@ impl<'a> Window<'a> {
         self.mask + 1
     }
 
-    /// What tells this run from others.
+    /// The number of this run.
     pub(super) const fn run(&self) -> u32 {
         self.generation
     }
@@ -227,7 +227,7 @@ impl<'a> Window<'a> {
         Blame::of(Fault::BUILD_UNKNOWN_TASK).task(id).detail(number, self.next)
     }
 
-    /// Hashes where it stands.
+    /// Hashes its position.
     pub(super) fn hash_state<H: Hasher>(&self, into: &mut H) {
         let Self { tasks: _, notes: _, next, watermark, first, shift: _, mask: _, generation } =
             self;
@@ -238,7 +238,7 @@ impl<'a> Window<'a> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::Window;
+    use super::SlotWindow;
     use pto_abi::kinds::TaskState;
     use pto_abi::stream::SlotNote;
     use pto_abi::sync::Ordering::Relaxed;
@@ -246,13 +246,13 @@ mod tests {
     use pto_abi::{Fault, TaskId};
     use std::vec::Vec;
 
-    fn with_window(first: u64, test: impl FnOnce(&mut Window<'_>, &[Task])) {
+    fn with_window(first: u64, test: impl FnOnce(&mut SlotWindow<'_>, &[Task])) {
         let tasks: Vec<Task> = (0..4).map(|_| Task::default()).collect();
         let notes: Vec<SlotNote> = (0..4).map(|_| SlotNote::default()).collect();
-        test(&mut Window::new(&tasks, &notes, first, 3), &tasks);
+        test(&mut SlotWindow::new(&tasks, &notes, first, 3), &tasks);
     }
 
-    fn add(window: &mut Window<'_>, state: TaskState) {
+    fn add(window: &mut SlotWindow<'_>, state: TaskState) {
         let (_, task, _) = window.open().unwrap();
         task.state.store(state.get(), Relaxed);
         window.add();
@@ -267,7 +267,7 @@ mod tests {
             assert_eq!((window.advance(), window.watermark(), window.in_use()), (true, 7, 2));
             assert_eq!((window.oldest_unpublished(), window.has_completed(8)), (Some(7), true));
             assert!(!window.advance() && window.has_completed(6) && !window.has_completed(7));
-            // Task 7 stands in slot 3.
+            // Task 7 is in slot 3.
             tasks[3].state.store(TaskState::COMPLETED.get(), Relaxed);
             assert!(window.advance() && window.watermark() == window.next());
             assert_eq!((window.added(), window.oldest_unpublished()), (3, None));

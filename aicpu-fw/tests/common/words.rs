@@ -22,10 +22,10 @@ pub(crate) struct Size {
     pub(crate) instances: usize,
 }
 
-/// The memory behind a [`SharedState`].
-pub(crate) struct Words(RunWords);
+/// The memory of a [`SharedState`].
+pub(crate) struct StateMemory(RunWords);
 
-impl core::ops::Deref for Words {
+impl core::ops::Deref for StateMemory {
     type Target = RunWords;
 
     fn deref(&self) -> &RunWords {
@@ -33,7 +33,7 @@ impl core::ops::Deref for Words {
     }
 }
 
-impl Words {
+impl StateMemory {
     pub(crate) fn new(size: Size) -> Self {
         Self(RunWords::new(RunSizes {
             tasks: size.tasks,
@@ -55,9 +55,9 @@ impl Words {
 
 /// A device with the kernels `0 .. REGISTERED`, and one page of memory where each word holds its address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kernels;
+pub(crate) struct FakeDevice;
 
-impl DeviceMemory for Kernels {
+impl DeviceMemory for FakeDevice {
     fn kernel_addr(&self, func_id: FuncId) -> GmAddr {
         if func_id.0 < REGISTERED { GmAddr(KERNELS + u64::from(func_id.0)) } else { GmAddr::NULL }
     }

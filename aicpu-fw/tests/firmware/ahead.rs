@@ -1,4 +1,4 @@
-//! Dispatches that are staged ahead of their tasks: which are, what is rung, and what becomes of those whose core is
+//! Dispatches that are staged ahead of their tasks: which are, which are started, and what happens to those whose core is
 //! taken.
 
 use pto_abi::sync::Ordering;
@@ -7,7 +7,7 @@ use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Mock, with_options};
-use crate::words::{Size, Words};
+use crate::words::{Size, StateMemory};
 use crate::{TestBuilder, both_strategies, builder};
 
 const SIZE: Size = Size { tasks: 64, arg_words: 0, edges: 128, instances: 3 };
@@ -16,7 +16,7 @@ const AIV: CoreKind = CoreKind::AIV;
 
 type Two<'a, F> = (Scheduler<'a, Mock<2>, F>, Mock<2>);
 
-fn scheduler<'a, F: FanoutPolicy>(words: &'a Words, kinds: &[CoreKind]) -> Two<'a, F> {
+fn scheduler<'a, F: FanoutPolicy>(words: &'a StateMemory, kinds: &[CoreKind]) -> Two<'a, F> {
     with_options::<F, 2>(words, 1, kinds, BuildMode::CONCURRENT, BUDGETS)
 }
 
@@ -38,27 +38,27 @@ fn ahead(mock: &Mock<2>) -> Vec<Option<u32>> {
     mock.ahead.iter().map(|staged| staged.map(|staged| staged.task)).collect()
 }
 
-fn a_consumer_is_staged_while_its_producer_runs_and_rung_when_that_is_done<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+fn a_consumer_is_staged_while_its_producer_runs_and_started_when_that_is_done<F: FanoutPolicy>() {
+    let words = StateMemory::new(SIZE);
     let mut graph = builder::<F>(&words);
     let first = submit(&mut graph, AIC, &[]);
     submit(&mut graph, AIV, &[first]);
     let mut two = scheduler::<F>(&words, &[AIC, AIV]);
     assert_eq!(step(&mut two), Step::Worked);
-    assert_eq!((ahead(&two.1), two.1.running(1)), (vec![None, Some(1)], None), "not rung");
+    assert_eq!((ahead(&two.1), two.1.running(1)), (vec![None, Some(1)], None), "not started");
     assert_eq!(step(&mut two), Step::Idle, "and not again");
     let commits = two.1.commits;
     two.1.finish(0);
     assert_eq!(step(&mut two), Step::Worked);
-    assert_eq!((two.1.running(1), two.1.rung_ahead), (Some(1), 1));
+    assert_eq!((two.1.running(1), two.1.started_ahead), (Some(1), 1));
     assert_eq!(two.1.commits, commits, "no further barrier");
     two.1.finish(1);
     assert_eq!(step(&mut two), Step::Worked);
     assert_eq!(words.instances[1].completed.load(Ordering::Relaxed), 2);
 }
 
-fn a_consumer_of_the_same_kind_is_staged_behind_its_producer<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+fn a_consumer_of_the_same_kind_is_staged_after_its_producer<F: FanoutPolicy>() {
+    let words = StateMemory::new(SIZE);
     let mut graph = builder::<F>(&words);
     let mut last = submit(&mut graph, AIV, &[]);
     for _ in 0..5 {
@@ -73,12 +73,12 @@ fn a_consumer_of_the_same_kind_is_staged_behind_its_producer<F: FanoutPolicy>() 
         two.1.finish(core);
         assert_eq!(step(&mut two), Step::Worked);
     }
-    assert_eq!(two.1.rung_ahead, 5);
+    assert_eq!(two.1.started_ahead, 5);
 }
 
 /// A fanin of two is not of interest, until the other producer has completed.
 fn a_consumer_with_another_producer_is_not_staged<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut graph = builder::<F>(&words);
     let producers = [submit(&mut graph, AIC, &[]), submit(&mut graph, AIC, &[])];
     submit(&mut graph, AIV, &producers);
@@ -94,11 +94,11 @@ fn a_consumer_with_another_producer_is_not_staged<F: FanoutPolicy>() {
     let at = ahead(&two.1)[2];
     two.1.finish(1);
     step(&mut two);
-    assert_eq!((two.1.running(2), two.1.rung_ahead), (Some(2), usize::from(at.is_some())));
+    assert_eq!((two.1.running(2), two.1.started_ahead), (Some(2), usize::from(at.is_some())));
 }
 
 fn a_ready_task_takes_the_core_and_nothing_is_lost<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut graph = builder::<F>(&words);
     let first = submit(&mut graph, AIC, &[]);
     submit(&mut graph, AIV, &[first]);
@@ -115,15 +115,15 @@ fn a_ready_task_takes_the_core_and_nothing_is_lost<F: FanoutPolicy>() {
     );
     two.1.finish(0);
     step(&mut two);
-    assert_eq!(two.1.rung_ahead, 0, "another one has the core");
+    assert_eq!(two.1.started_ahead, 0, "another one has the core");
     two.1.finish(1);
     step(&mut two);
     assert_eq!(two.1.tasks(), [0, 2, 1]);
 }
 
 both_strategies! {
-    staged_then_rung => a_consumer_is_staged_while_its_producer_runs_and_rung_when_that_is_done;
-    staged_behind => a_consumer_of_the_same_kind_is_staged_behind_its_producer;
+    staged_then_started => a_consumer_is_staged_while_its_producer_runs_and_started_when_that_is_done;
+    staged_after => a_consumer_of_the_same_kind_is_staged_after_its_producer;
     two_producers => a_consumer_with_another_producer_is_not_staged;
     taken => a_ready_task_takes_the_core_and_nothing_is_lost;
 }

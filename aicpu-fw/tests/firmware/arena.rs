@@ -15,7 +15,7 @@ use pto_abi::{BuildMode, FanoutStrategy, GmAddr, RuntimeVariant};
 
 /// First address of the tests' GM.
 const GM: GmAddr = GmAddr(0x8000_0000);
-/// GM before and behind the arena.
+/// GM before and after the arena.
 const MARGIN: u64 = 4096;
 /// What an arena of the tests provides for.
 pub(crate) const CAPACITIES: Capacities = Capacities {
@@ -28,7 +28,7 @@ pub(crate) const CAPACITIES: Capacities = Capacities {
     stream: StreamCapacities { window: 8, map_entries: 256, heap_rings: 1, heap_bytes: 64 },
 };
 
-/// Hands `test` a launch that is right: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.
+/// Passes a valid launch to `test`: 3 AIC, 6 AIV, 3 AICPU instances, `aicpu_build_graph`.
 pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
     let layout = ArenaLayout::plan(&CAPACITIES).unwrap();
     let bytes = layout.total_bytes + 2 * MARGIN;
@@ -36,7 +36,7 @@ pub(crate) fn with_arena<R>(test: impl FnOnce(Arena<'_>) -> R) -> R {
     // SAFETY: the layout has a size above zero.
     let start = unsafe { alloc_zeroed(memory) };
     assert!(!start.is_null());
-    // SAFETY: the memory stands until the end of this function, is aligned to a page, and is reached
+    // SAFETY: the memory is mapped until the end of this function, is aligned to a page, and is reached
     // through windows only.
     let gm = unsafe { GmWindow::from_raw(start, bytes, GM) };
     let result = {

@@ -4,7 +4,7 @@ use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::kinds::TaskState;
 use pto_abi::limits::MAX_FANIN;
 use pto_abi::runtime::NOBODY;
-use pto_abi::sync::{Ordering, Shared};
+use pto_abi::sync::{Concurrent, Ordering};
 use pto_abi::task::UNPUBLISHED;
 use pto_abi::{CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::builder::RESERVE;
@@ -14,7 +14,7 @@ use pto_graph::{
     Chain, ChainTemplate, EdgeOutcome, GraphBuilder, Link, TaskRange, TaskSpec, Variation, Wait,
 };
 
-use crate::words::{GENERATION, KERNELS, Kernels, REGISTERED, Size, Words, quiet};
+use crate::words::{FakeDevice, GENERATION, KERNELS, REGISTERED, Size, StateMemory, quiet};
 use crate::{TestBuilder, both_strategies, builder};
 
 const SMALL: Size = Size { tasks: 4, arg_words: 8, edges: 0, instances: 1 };
@@ -53,7 +53,7 @@ impl<T: std::fmt::Debug> Refused<T> {
 }
 
 fn chains_are_tasks<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let first = add(&mut builder);
     let grows = [Variation::by(0, 64)];
@@ -65,7 +65,7 @@ fn chains_are_tasks<F: FanoutPolicy>() {
     assert_eq!((chain, line), (id(1), (CHAIN_KERNEL.0, FUNC.0)));
     assert_eq!((task.kind.load(Ordering::Relaxed), task.fanin.load(Ordering::Relaxed)), (1, 1));
     assert_eq!(words.instances[0].chained.load(Ordering::Relaxed), 3);
-    // A chain of one kernel is a task like any other, behind the words of the chain.
+    // A chain of one kernel is a task like any other, after the words of the chain.
     let one = builder.submit_chain(&Chain::new(&[link]), &[chain]).unwrap();
     let task = &words.tasks[2];
     assert_eq!((one, task.kernel.load(Ordering::Relaxed)), (id(2), KERNELS + 3));
@@ -78,7 +78,7 @@ fn chains_are_tasks<F: FanoutPolicy>() {
 }
 
 fn chains_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(SMALL);
+    let words = StateMemory::new(SMALL);
     let mut builder = builder::<F>(&words);
     let (vector, cube) = (spec(&[1]), TaskSpec::new(FUNC, CoreKind::AIC, &[]));
     let missing = TaskSpec { func_id: FuncId(REGISTERED), ..vector };
@@ -101,7 +101,7 @@ fn chains_that_are_refused<F: FanoutPolicy>() {
 
 /// The chain of a template is written as the chain whose words were set.
 fn templates_are_chains<F: FanoutPolicy>() {
-    let [words, others] = [(); 2].map(|()| Words::new(LARGE));
+    let [words, others] = [(); 2].map(|()| StateMemory::new(LARGE));
     let (mut builder, mut other) = (builder::<F>(&words), builder::<F>(&others));
     let grows = [Variation::by(0, 64), Variation::of(1, &[5, 6, 7])];
     let link = Link::new(spec(&[100, 7])).times(3).varying(&grows);
@@ -116,7 +116,7 @@ fn templates_are_chains<F: FanoutPolicy>() {
         let links = args.each_ref().map(|args| Link::new(spec(args)).times(3).varying(&grows));
         other.submit_chain(&Chain::new(&links), &first[..producers]).unwrap();
     }
-    let payloads = |words: &Words| -> Vec<u64> {
+    let payloads = |words: &StateMemory| -> Vec<u64> {
         words.payloads.iter().map(|word| word.load(Ordering::Relaxed)).collect()
     };
     assert_eq!(payloads(&words), payloads(&others));
@@ -132,12 +132,12 @@ fn templates_are_chains<F: FanoutPolicy>() {
         };
         assert_eq!(line(task), line(expected));
     }
-    let chained = |words: &Words| words.instances[0].chained.load(Ordering::Relaxed);
+    let chained = |words: &StateMemory| words.instances[0].chained.load(Ordering::Relaxed);
     assert_eq!((chained(&words), chained(&others)), (10, 10));
 }
 
 fn templates_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(SMALL);
+    let words = StateMemory::new(SMALL);
     let mut builder = builder::<F>(&words);
     let missing = TaskSpec { func_id: FuncId(REGISTERED), ..spec(&[1]) };
     let column = [7; 126];
@@ -158,7 +158,7 @@ fn templates_that_are_refused<F: FanoutPolicy>() {
     assert_eq!(blame.detail, [1 + 2 + 1 + 1 + 126, 128]);
     // It is empty, and then it is another run's.
     assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_CHAIN_EMPTY));
-    let others = Words::new(SMALL);
+    let others = StateMemory::new(SMALL);
     let mut other = self::builder::<F>(&others);
     other.fill_template(&mut template, &Chain::new(&[Link::new(spec(&[1]))])).unwrap();
     assert_eq!(builder.submit_template(&template, &[]), Err(Fault::BUILD_TEMPLATE_FOREIGN));
@@ -170,10 +170,10 @@ fn templates_that_are_refused<F: FanoutPolicy>() {
 }
 
 fn tasks_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(SMALL);
+    let words = StateMemory::new(SMALL);
     let mut inputs = words.inputs();
     inputs.has_kind = [false, true];
-    let mut builder = TestBuilder::<F>::new(inputs, Kernels, quiet());
+    let mut builder = TestBuilder::<F>::new(inputs, FakeDevice, quiet());
     add(&mut builder);
     let no_args = TaskSpec::new(FUNC, CoreKind::AIV, &[]);
     let many = [0; 129];
@@ -201,7 +201,7 @@ fn tasks_that_are_refused<F: FanoutPolicy>() {
 
 fn capacities_that_are_used_up<F: FanoutPolicy>() {
     // 8 argument words and 4 of block context.
-    let words = Words::new(SMALL);
+    let words = StateMemory::new(SMALL);
     let mut builder = builder::<F>(&words);
     assert!(builder.add_task(spec(&[1; 8])).is_ok());
     let result = builder.add_task(spec(&[1; 3]));
@@ -212,7 +212,7 @@ fn capacities_that_are_used_up<F: FanoutPolicy>() {
     let full = Fault::BUILD_TASKS_FULL;
     Refused { result, fault: full, task: id(4), func_id: 3, detail: [4, 4] }.check(&builder);
 
-    let words = Words::new(Size { tasks: 16, ..SMALL });
+    let words = StateMemory::new(Size { tasks: 16, ..SMALL });
     let mut builder = crate::builder::<F>(&words);
     let producer = add(&mut builder);
     for _ in 0..5 {
@@ -228,7 +228,7 @@ fn capacities_that_are_used_up<F: FanoutPolicy>() {
 }
 
 fn edges_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let (a, b) = (add(&mut builder), add(&mut builder));
     let published = builder.submit(spec(&[]), &[]).unwrap();
@@ -259,7 +259,7 @@ fn edges_that_are_refused<F: FanoutPolicy>() {
 }
 
 fn publishes_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let (a, b) = (add(&mut builder), add(&mut builder));
     builder.publish(a).unwrap();
@@ -285,7 +285,7 @@ fn publishes_that_are_refused<F: FanoutPolicy>() {
 }
 
 fn a_fault_of_the_run_stops_the_builder<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let task = add(&mut builder);
     assert!(words.fault.raise(Fault::STALL_CORE));
@@ -294,7 +294,7 @@ fn a_fault_of_the_run_stops_the_builder<F: FanoutPolicy>() {
 }
 
 fn a_task_is_written_as_it_was_given<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     add(&mut builder);
     let kernel = GmAddr(0xABC0);
@@ -307,7 +307,7 @@ fn a_task_is_written_as_it_was_given<F: FanoutPolicy>() {
     assert_eq!(task.fanin.load(Ordering::Relaxed), UNPUBLISHED);
     assert_eq!(task.generation.load(Ordering::Relaxed), GENERATION);
     let first = task.payload.load(Ordering::Relaxed) as usize;
-    assert_eq!(first, 1, "behind the block context of task 0");
+    assert_eq!(first, 1, "after the block context of task 0");
     let payload: Vec<u64> = words.state().payloads[first..first + 4]
         .iter()
         .map(|w| w.load(Ordering::Relaxed))
@@ -317,8 +317,8 @@ fn a_task_is_written_as_it_was_given<F: FanoutPolicy>() {
     assert!(builder.add_task(spec(&[1; 128])).is_ok(), "128 arguments are the most");
 }
 
-fn consumers_stand_in_order_however_many<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+fn consumers_are_in_order_however_many<F: FanoutPolicy>() {
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let (first, second) = (add(&mut builder), add(&mut builder));
     let mut expected = [Vec::new(), Vec::new()];
@@ -337,7 +337,7 @@ fn consumers_stand_in_order_however_many<F: FanoutPolicy>() {
     }
     for (producer, expected) in [first, second].iter().zip(expected) {
         let task = &words.tasks[producer.slot as usize];
-        let mut walk = ConsumerWalk::new(F::close::<Shared>(task));
+        let mut walk = ConsumerWalk::new(F::close::<Concurrent>(task));
         let found: Vec<u32> =
             std::iter::from_fn(|| walk.next(task, words.state().chunks)).collect();
         assert_eq!(found, expected);
@@ -346,14 +346,14 @@ fn consumers_stand_in_order_however_many<F: FanoutPolicy>() {
 }
 
 fn an_edge_from_a_completed_task_is_satisfied<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let (producer, consumer) = (add(&mut builder), add(&mut builder));
     builder.publish(producer).unwrap();
-    assert_eq!(F::close::<Shared>(&words.tasks[0]), 0);
+    assert_eq!(F::close::<Concurrent>(&words.tasks[0]), 0);
     assert_eq!(builder.add_edge(producer, consumer), Ok(EdgeOutcome::AlreadySatisfied));
     builder.publish(consumer).unwrap();
-    assert_eq!(words.state().queue(CoreKind::AIV).len(), 2, "it waits for nobody");
+    assert_eq!(words.state().queue(CoreKind::AIV).len(), 2, "it waits for no task");
     let line = &words.instances[0];
     let counts = [&line.edges, &line.edges_satisfied].map(|word| word.load(Ordering::Relaxed));
     assert_eq!(counts, [0, 1]);
@@ -362,7 +362,7 @@ fn an_edge_from_a_completed_task_is_satisfied<F: FanoutPolicy>() {
 /// What is raised is at least what is published, at every moment; exactly that in the end.
 fn outstanding_is_raised_before_and_settled_at_the_end<F: FanoutPolicy>() {
     for tasks in [0, 1, RESERVE - 1, RESERVE, RESERVE + 1, 3 * RESERVE] {
-        let words = Words::new(LARGE);
+        let words = StateMemory::new(LARGE);
         let mut builder = builder::<F>(&words);
         for published in 0..tasks {
             assert!(words.state().outstanding() >= published);
@@ -375,8 +375,8 @@ fn outstanding_is_raised_before_and_settled_at_the_end<F: FanoutPolicy>() {
     }
 }
 
-/// What stands in the lines and words of a run, apart from addresses.
-fn written(words: &Words, tasks: u32) -> Vec<Vec<u64>> {
+/// The lines and words of a run, apart from addresses.
+fn written(words: &StateMemory, tasks: u32) -> Vec<Vec<u64>> {
     let of = |slot: u32| {
         let task = &words.tasks[slot as usize];
         let first = task.payload.load(Ordering::Relaxed) as usize;
@@ -404,7 +404,7 @@ fn written(words: &Words, tasks: u32) -> Vec<Vec<u64>> {
 
 fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
     const WIDTH: u32 = 9;
-    let (ranged, single) = (Words::new(LARGE), Words::new(LARGE));
+    let (ranged, single) = (StateMemory::new(LARGE), StateMemory::new(LARGE));
     let (mut ranges, mut singles) = (builder::<F>(&ranged), builder::<F>(&single));
     let mut above = [[TaskId::NONE; WIDTH as usize]; 2];
     let column: [u64; WIDTH as usize] = std::array::from_fn(|at| 1000 + at as u64 * at as u64);
@@ -435,7 +435,7 @@ fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
         (*from_range, *from_single) = (ids, alone);
     }
     assert_eq!(written(&ranged, 6 * WIDTH), written(&single, 6 * WIDTH));
-    let counts = |words: &Words| {
+    let counts = |words: &StateMemory| {
         let line = &words.instances[0];
         [&line.edges, &line.edges_satisfied, &line.added, &line.published]
             .map(|word| word.load(Ordering::Relaxed))
@@ -448,11 +448,11 @@ fn a_range_writes_what_its_tasks_would<F: FanoutPolicy>() {
 }
 
 fn a_range_after_completed_tasks_is_ready<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let mut ids = [TaskId::NONE; 3];
     builder.submit_range(&TaskRange::new(spec(&[])).times(3), &mut ids).unwrap();
-    assert_eq!(F::close::<Shared>(&words.tasks[1]), 0);
+    assert_eq!(F::close::<Concurrent>(&words.tasks[1]), 0);
     let waits = [Wait::each(&ids)];
     let mut next = [TaskId::NONE; 3];
     builder.submit_range(&TaskRange::new(spec(&[])).times(3).after(&waits), &mut next).unwrap();
@@ -463,14 +463,14 @@ fn a_range_after_completed_tasks_is_ready<F: FanoutPolicy>() {
 }
 
 fn ranges_that_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(SMALL);
+    let words = StateMemory::new(SMALL);
     let mut builder = builder::<F>(&words);
-    let nobody = [TaskId::NONE; 16];
+    let none = [TaskId::NONE; 16];
     let mut refuse = |range: TaskRange<'_>, ids: usize, fault, func_id, detail| {
-        let mut given = nobody;
+        let mut given = none;
         let result = builder.submit_range(&range, &mut given[..ids]);
         Refused { result, fault, task: id(0), func_id, detail }.check(&builder);
-        assert_eq!((given, builder.added()), (nobody, 0), "nothing of it stays");
+        assert_eq!((given, builder.added()), (none, 0), "nothing of it stays");
     };
     let range = TaskRange::new(spec(&[1]));
     let wrong = [Variation::by(1, 8)];
@@ -481,7 +481,7 @@ fn ranges_that_are_refused<F: FanoutPolicy>() {
     refuse(long, 4, Fault::BUILD_PAYLOADS_FULL, 3, [16, 12]);
     let missing = TaskSpec { func_id: FuncId(REGISTERED), ..spec(&[]) };
     refuse(TaskRange::new(missing), 1, Fault::BUILD_KERNEL_MISSING, 16, [16, 0]);
-    // Nothing at all, and then a task that waits for one behind it.
+    // Nothing at all, and then a task that waits for a later one.
     assert_eq!(builder.submit_range(&range.times(0), &mut []), Ok(()));
     let producers = [id(0), id(1)];
     let waits = [Wait::listed(&producers, &[0, 1, 2])];
@@ -491,7 +491,7 @@ fn ranges_that_are_refused<F: FanoutPolicy>() {
 }
 
 fn a_range_that_breaks_off_is_not_finished<F: FanoutPolicy>() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<F>(&words);
     let first = add(&mut builder);
     builder.publish(first).unwrap();
@@ -512,7 +512,7 @@ fn a_range_that_breaks_off_is_not_finished<F: FanoutPolicy>() {
 
 both_strategies! {
     a_range_is_its_tasks => a_range_writes_what_its_tasks_would;
-    a_range_behind_completed_tasks => a_range_after_completed_tasks_is_ready;
+    a_range_after_completed_tasks => a_range_after_completed_tasks_is_ready;
     a_wrong_range_is_refused_and_leaves_nothing => ranges_that_are_refused;
     a_range_with_a_wrong_edge_breaks_off => a_range_that_breaks_off_is_not_finished;
     a_chain_is_one_task_to_everybody_else => chains_are_tasks;
@@ -525,15 +525,15 @@ both_strategies! {
     a_wrong_publish_is_refused_and_blamed => publishes_that_are_refused;
     a_fault_stops_the_builder => a_fault_of_the_run_stops_the_builder;
     tasks_are_written_as_given => a_task_is_written_as_it_was_given;
-    consumers_stand_in_order => consumers_stand_in_order_however_many;
+    consumers_are_in_order => consumers_are_in_order_however_many;
     a_completed_producer_satisfies => an_edge_from_a_completed_task_is_satisfied;
     outstanding_covers_what_is_published => outstanding_is_raised_before_and_settled_at_the_end;
 }
 
 #[test]
 fn device_memory_is_read_in_range_and_aligned() {
-    let words = Words::new(SMALL);
-    let builder: Builder<'_, (Shared, LockFree, Kernels, ())> = builder(&words);
+    let words = StateMemory::new(SMALL);
+    let builder: Builder<'_, (Concurrent, LockFree, FakeDevice, ())> = builder(&words);
     assert_eq!(builder.read_u32(GmAddr(0x1004)), Ok(0x1004));
     for address in [0x0FFC, 0x2000, 0x1002, u64::MAX] {
         assert_eq!(builder.read_u32(GmAddr(address)), Err(Fault::BUILD_GM_RANGE));
@@ -545,7 +545,7 @@ fn device_memory_is_read_in_range_and_aligned() {
 
 #[test]
 fn submit_is_add_edges_publish() {
-    let words = Words::new(LARGE);
+    let words = StateMemory::new(LARGE);
     let mut builder = builder::<LockFree>(&words);
     let a = builder.submit(spec(&[]), &[]).unwrap();
     let b = builder.submit(spec(&[]), &[]).unwrap();

@@ -10,25 +10,15 @@ use pto_aicpu_fw::{FanoutPolicy, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, with_options};
-use crate::words::{Size, Words};
+use crate::split_mix::SplitMix64;
+use crate::words::{Size, StateMemory};
 use crate::{TestBuilder, both_strategies, builder};
 
 const SEEDS: u64 = 150;
 
-/// splitmix64.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
-    }
+/// A random number below `bound`; 0 if that is 0.
+fn below(random: &mut SplitMix64, bound: usize) -> usize {
+    random.below(u32::try_from(bound).unwrap()) as usize
 }
 
 /// A builder that is a step at a time, and the edges that it added.
@@ -42,18 +32,18 @@ struct RandomGraph<'a, F: FanoutPolicy> {
 }
 
 impl<F: FanoutPolicy> RandomGraph<'_, F> {
-    /// Adds a task with its edges, or publishes one of those that stand open, or finishes.
-    fn step(&mut self, random: &mut Random) {
+    /// Adds a task with its edges, or publishes one of those that are not published, or finishes.
+    fn step(&mut self, random: &mut SplitMix64) {
         let open = !self.unpublished.is_empty();
-        if self.ids.len() < self.tasks && (!open || random.below(2) == 0) {
-            let kind = CoreKind::ALL[random.below(2)];
+        if self.ids.len() < self.tasks && (!open || below(random, 2) == 0) {
+            let kind = CoreKind::ALL[below(random, 2)];
             let id = self.builder.add_task(TaskSpec::new(FuncId(1), kind, &[])).unwrap();
             let mut producers = HashSet::new();
-            for _ in 0..random.below(4).min(self.ids.len()) {
+            for _ in 0..below(random, 4).min(self.ids.len()) {
                 // Mostly recent ones, so that some complete at this very moment.
-                let back = if random.below(4) == 0 { self.ids.len() } else { 6 };
+                let back = if below(random, 4) == 0 { self.ids.len() } else { 6 };
                 let producer =
-                    self.ids[self.ids.len() - 1 - random.below(back.min(self.ids.len()))];
+                    self.ids[self.ids.len() - 1 - below(random, back.min(self.ids.len()))];
                 if producers.insert(producer.slot) {
                     self.builder.add_edge(producer, id).unwrap();
                 }
@@ -62,7 +52,7 @@ impl<F: FanoutPolicy> RandomGraph<'_, F> {
             self.ids.push(id);
             self.unpublished.push(id);
         } else if open {
-            let at = random.below(self.unpublished.len());
+            let at = below(random, self.unpublished.len());
             self.builder.publish(self.unpublished.swap_remove(at)).unwrap();
         } else if !self.done {
             self.builder.finish().unwrap();
@@ -71,9 +61,9 @@ impl<F: FanoutPolicy> RandomGraph<'_, F> {
     }
 }
 
-/// What every step must leave behind.
+/// What must hold after every step.
 struct Checker<'a> {
-    words: &'a Words,
+    words: &'a StateMemory,
     dispatched: HashSet<u32>,
 }
 
@@ -148,8 +138,8 @@ impl Checker<'_> {
 
 /// A core may have a second dispatch only while no core of its kind is free, of whichever scheduler. `before`:
 /// the second dispatches of the stepped scheduler's cores before its step; returns how many it has given.
-fn no_pending_beside_a_free_core<F, const SLOTS: usize>(
-    schedulers: &[Seat<'_, F, SLOTS>],
+fn no_pending_while_a_core_is_free<F, const SLOTS: usize>(
+    schedulers: &[SchedulerUnderTest<'_, F, SLOTS>],
     kinds: &[Vec<CoreKind>],
     at: usize,
     before: &[Option<u32>],
@@ -161,17 +151,17 @@ fn no_pending_beside_a_free_core<F, const SLOTS: usize>(
             continue;
         }
         given += 1;
-        for (seat, kinds) in schedulers.iter().zip(kinds) {
-            let mut cores = seat.mock.cores.iter().zip(kinds);
+        for (scheduler, kinds) in schedulers.iter().zip(kinds) {
+            let mut cores = scheduler.mock.cores.iter().zip(kinds);
             let is_free = cores.any(|(core, other)| other == kind && *core == Core::Free);
-            assert!(!is_free, "an {kind} task waits behind another while a core is free");
+            assert!(!is_free, "an {kind} task waits for a busy core while another core is free");
         }
     }
     given
 }
 
 /// A scheduler, its cores, and whether it has come to its end.
-struct Seat<'a, F, const SLOTS: usize> {
+struct SchedulerUnderTest<'a, F, const SLOTS: usize> {
     scheduler: Scheduler<'a, Mock<SLOTS>, F>,
     mock: Mock<SLOTS>,
     is_done: bool,
@@ -179,24 +169,24 @@ struct Seat<'a, F, const SLOTS: usize> {
 
 /// Returns how many second dispatches there were, and how many that were staged ahead of their tasks.
 fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
-    let random = &mut Random(seed);
-    let tasks = 1 + random.below(60);
+    let random = &mut SplitMix64(seed);
+    let tasks = 1 + below(random, 60);
     let size = Size { tasks: 64, arg_words: 0, edges: 256, instances: 4 };
-    let words = Words::new(size);
-    let mode = BuildMode::ALL[random.below(2)];
-    let instances = 1 + random.below(3);
+    let words = StateMemory::new(size);
+    let mode = BuildMode::ALL[below(random, 2)];
+    let instances = 1 + below(random, 3);
     let kinds: Vec<Vec<CoreKind>> = (0..instances)
         .map(|_| {
             let mut kinds: Vec<_> =
-                (0..random.below(5)).map(|_| CoreKind::ALL[random.below(2)]).collect();
+                (0..below(random, 5)).map(|_| CoreKind::ALL[below(random, 2)]).collect();
             // Every kind is somewhere.
             kinds.extend(CoreKind::ALL);
             kinds
         })
         .collect();
-    let mut schedulers: Vec<Seat<'_, F, SLOTS>> = (0..instances)
+    let mut schedulers: Vec<SchedulerUnderTest<'_, F, SLOTS>> = (0..instances)
         .map(|i| with_options::<F, SLOTS>(&words, i + 1, &kinds[i], mode, BUDGETS))
-        .map(|(scheduler, mock)| Seat { scheduler, mock, is_done: false })
+        .map(|(scheduler, mock)| SchedulerUnderTest { scheduler, mock, is_done: false })
         .collect();
     let mut given = 0;
     let (ids, unpublished, producers) = (Vec::new(), Vec::new(), Vec::new());
@@ -204,20 +194,20 @@ fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
     let mut graph = RandomGraph { builder, tasks, ids, unpublished, producers, done: false };
     let mut checker = Checker { words: &words, dispatched: HashSet::new() };
     let mut steps = 0;
-    while schedulers.iter().any(|seat| !seat.is_done) {
+    while schedulers.iter().any(|scheduler| !scheduler.is_done) {
         steps += 1;
         assert!(steps < 20_000, "the run does not end");
-        if random.below(3) == 0 {
+        if below(random, 3) == 0 {
             graph.step(random);
             checker.no_hoarding::<SLOTS>((0, &[]), None);
             continue;
         }
-        let at = random.below(instances);
-        let Seat { scheduler, mock, is_done } = &mut schedulers[at];
+        let at = below(random, instances);
+        let SchedulerUnderTest { scheduler, mock, is_done } = &mut schedulers[at];
         let before: Vec<_> = (0..mock.cores.len()).map(|core| mock.pending(core)).collect();
         mock.now_ns += 10;
         for core in 0..mock.cores.len() {
-            if mock.running(core).is_some() && random.below(3) == 0 {
+            if mock.running(core).is_some() && below(random, 3) == 0 {
                 mock.finish(core);
             }
         }
@@ -230,13 +220,13 @@ fn one_run<F: FanoutPolicy, const SLOTS: usize>(seed: u64) -> [usize; 2] {
         checker.no_hoarding((at + 1, &kinds[at]), (!waits).then_some(&*mock));
         checker.order(mock, &graph.producers);
         assert!(!*is_done || checker.dispatched.len() == tasks, "an end before the last task");
-        given += no_pending_beside_a_free_core(&schedulers, &kinds, at, &before);
+        given += no_pending_while_a_core_is_free(&schedulers, &kinds, at, &before);
     }
     assert_eq!(checker.dispatched.len(), tasks);
     let line = &words.instances[0];
     let edges = line.edges.load(Ordering::Relaxed) + line.edges_satisfied.load(Ordering::Relaxed);
     assert_eq!(edges, graph.producers.iter().map(Vec::len).sum::<usize>() as u64);
-    [given, schedulers.iter().map(|seat| seat.mock.rung_ahead).sum()]
+    [given, schedulers.iter().map(|scheduler| scheduler.mock.started_ahead).sum()]
 }
 
 /// Returns how many second dispatches there were, and how many that were staged ahead of their tasks.

@@ -146,7 +146,7 @@ fn every_region() {
     };
     for (index, fault) in FAULTS.into_iter().enumerate() {
         let refused = Some(fault);
-        assert_eq!(tamper(index, &|r| r.offset = total), refused, "behind the arena");
+        assert_eq!(tamper(index, &|r| r.offset = total), refused, "past the arena");
         assert_eq!(tamper(index, &|r| r.bytes = total), refused, "larger than the arena");
         assert_eq!(tamper(index, &|r| r.offset = u64::MAX - 63), refused, "wraps");
         assert_eq!(tamper(index, &|r| r.bytes = u64::MAX - 63), refused, "wraps");
@@ -168,7 +168,7 @@ fn every_region() {
     assert_eq!(tamper(region::READY, &|r| r.bytes /= 2), Some(Fault::RUNTIME_REGION_READY));
     assert_eq!(tamper(region::READY, &|r| r.bytes = 0), Some(Fault::RUNTIME_REGION_READY));
     assert_eq!(tamper(region::LOGS, &|r| r.bytes = 0), Some(Fault::RUNTIME_REGION_LOGS));
-    // Ring 0 is aligned whatever the size; those behind it are not.
+    // Ring 0 is aligned whatever the size; those after it are not.
     assert_eq!(tamper(region::LOGS, &|r| r.bytes -= 16 * 32), Some(Fault::RUNTIME_REGION_LOGS));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes -= 64), Some(Fault::RUNTIME_REGION_TRACE));
     assert_eq!(tamper(region::TRACE, &|r| r.bytes = 8), Some(Fault::RUNTIME_REGION_TRACE));
@@ -261,7 +261,7 @@ fn an_arena_must_hold_a_runtime() {
         assert!(Arena::new(gm, at, runtime - 1).is_none(), "too small");
         assert!(Arena::new(gm, at.offset(8), runtime).is_none(), "misaligned");
         assert!(Arena::new(gm, GmAddr(0), runtime).is_none(), "before GM");
-        assert!(Arena::new(gm, at, gm.bytes()).is_none(), "ends behind GM");
+        assert!(Arena::new(gm, at, gm.bytes()).is_none(), "ends past GM");
         assert!(Arena::new(gm, GmAddr(u64::MAX - 63), runtime).is_none(), "wraps");
     });
 }

@@ -5,7 +5,7 @@ use pto_abi::gm::GmWindow;
 use pto_abi::image::{GraphHeader, ImageParts, ImageTask};
 use pto_abi::kinds::{GraphFlags, RunFlags};
 use pto_abi::runtime::region;
-use pto_abi::sync::Shared;
+use pto_abi::sync::Concurrent;
 use pto_abi::{CoreKind, RuntimeVariant};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{FanoutPolicy, Instance, Launch, Progressed};
@@ -20,12 +20,12 @@ const PRODUCERS: [&[u32]; 8] = [&[], &[], &[0, 1], &[0], &[2, 3], &[4], &[4], &[
 
 /// Cores that finish what they were given, one at each third look at any of them.
 #[derive(Default)]
-struct Cores {
+struct SlowCores {
     finished: Vec<u32>,
     looks: u32,
 }
 
-impl Script for Cores {
+impl Script for SlowCores {
     fn kind(&self, worker: u32) -> u32 {
         u32::from(worker >= 3)
     }
@@ -80,7 +80,7 @@ fn run<F: FanoutPolicy>(arena: Arena<'_>, epoch: u32, flags: RunFlags) -> Vec<u3
     config.flags = (RunFlags::KEEP_CORES | flags).bits();
     arena.set_config(&config);
     arena.prepare_run();
-    let cores = Stub::<Shared, _>::new(0, Cores::default());
+    let cores = Stub::<Concurrent, _>::new(0, SlowCores::default());
     let mut instance = Instance::<_, F>::new(Launch::accept(arena).unwrap(), 0, cores);
     for _ in 0..1_000 {
         if let Progressed::Returned(fault) = instance.step(&NoBuilders) {

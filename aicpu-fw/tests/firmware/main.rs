@@ -12,6 +12,8 @@ mod mock;
 mod mutants;
 mod scheduler;
 mod slots;
+#[path = "../common/split_mix.rs"]
+mod split_mix;
 #[path = "../common/stub.rs"]
 mod stub;
 mod trace;
@@ -35,8 +37,9 @@ macro_rules! both_strategies {
 use both_strategies;
 
 /// A builder over the tests' memory.
-type TestBuilder<'a, F> = pto_aicpu_fw::Builder<'a, (pto_abi::sync::Shared, F, words::Kernels, ())>;
+type TestBuilder<'a, F> =
+    pto_aicpu_fw::Builder<'a, (pto_abi::sync::Concurrent, F, words::FakeDevice, ())>;
 
-fn builder<F: FanoutPolicy>(words: &words::Words) -> TestBuilder<'_, F> {
-    TestBuilder::new(words.inputs(), words::Kernels, words::quiet())
+fn builder<F: FanoutPolicy>(words: &words::StateMemory) -> TestBuilder<'_, F> {
+    TestBuilder::new(words.inputs(), words::FakeDevice, words::quiet())
 }

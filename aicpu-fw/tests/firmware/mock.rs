@@ -4,13 +4,13 @@
 use std::cell::Cell;
 
 use pto_abi::kinds::CoreKind;
-use pto_abi::sync::Shared;
+use pto_abi::sync::Concurrent;
 use pto_abi::trace::TracePoint;
 use pto_abi::{BuildMode, Fault};
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use pto_aicpu_fw::{Budgets, FanoutPolicy, Machine, Scheduler};
 
-use crate::words::{GENERATION, Words};
+use crate::words::{GENERATION, StateMemory};
 
 /// What a scripted core answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(crate) struct Mock<const SLOTS: usize = 1> {
     pub(crate) look_ns: u64,
     /// What was staged ahead for each core, or for its second dispatch.
     pub(crate) ahead: Vec<Option<Staged>>,
-    /// Dispatches that were rung at once, of all.
-    pub(crate) rung_ahead: usize,
+    /// Dispatches that were staged ahead and then started.
+    pub(crate) started_ahead: usize,
     /// Every dispatch: core and what was staged.
     pub(crate) dispatches: Vec<(usize, Staged)>,
     pub(crate) polls: usize,
@@ -56,7 +56,7 @@ impl<const SLOTS: usize> Mock<SLOTS> {
             looks: Cell::new(0),
             look_ns: 0,
             dispatches: Vec::new(),
-            rung_ahead: 0,
+            started_ahead: 0,
             polls: 0,
             commits: 0,
             wakes: 0,
@@ -108,7 +108,7 @@ impl<const SLOTS: usize> Mock<SLOTS> {
 }
 
 impl<const SLOTS: usize> Platform for Mock<SLOTS> {
-    type Sharing = Shared;
+    type Sharing = Concurrent;
     type Machine = Self;
 
     fn machine(&mut self) -> &mut Self {
@@ -137,12 +137,12 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
 
     fn stage(&mut self, core: usize, dispatch: Staged) -> Result<(), Fault> {
         let second = matches!(self.cores[core], Core::Running(_) | Core::Finished(_)) && SLOTS > 1;
-        let place = if second { &mut self.pending[core] } else { &mut self.cores[core] };
-        if *place != Core::Free {
+        let slot = if second { &mut self.pending[core] } else { &mut self.cores[core] };
+        if *slot != Core::Free {
             return Err(Fault::SCHEDULE_CORE_NOT_FREE);
         }
-        *place = Core::Staged(dispatch.task);
-        // Where a core has one dispatch, both stand at the same place; behind it, both at the other.
+        *slot = Core::Staged(dispatch.task);
+        // A dispatch that is staged and one that is staged ahead use the same entry of the line.
         self.ahead[core] = None;
         self.dispatches.push((core, dispatch));
         Ok(())
@@ -174,10 +174,10 @@ impl<const SLOTS: usize> Platform for Mock<SLOTS> {
         let staged = self.ahead[core].take();
         let staged = staged.filter(|staged| staged.task == task);
         let staged =
-            staged.unwrap_or_else(|| panic!("core {core} is rung for what it was not given"));
+            staged.unwrap_or_else(|| panic!("core {core} is started on what it was not given"));
         self.cores[core] = Core::Running(task);
         self.dispatches.push((core, staged));
-        self.rung_ahead += 1;
+        self.started_ahead += 1;
         Ok(())
     }
 }
@@ -215,7 +215,7 @@ pub(crate) fn worker_of(instance: usize, core: usize) -> u32 {
 
 /// The scheduler on `instance`, with a mock core for each entry of `kinds`.
 pub(crate) fn scheduler<'a, F: FanoutPolicy>(
-    words: &'a Words,
+    words: &'a StateMemory,
     instance: usize,
     kinds: &[CoreKind],
 ) -> (Scheduler<'a, Mock, F>, Mock) {
@@ -224,7 +224,7 @@ pub(crate) fn scheduler<'a, F: FanoutPolicy>(
 
 /// As [`scheduler`].
 pub(crate) fn with_options<'a, F: FanoutPolicy, const SLOTS: usize>(
-    words: &'a Words,
+    words: &'a StateMemory,
     instance: usize,
     kinds: &[CoreKind],
     mode: BuildMode,

@@ -16,8 +16,8 @@ const ONE: Checker = ("random runs, one dispatch a core", hoarding::with_one_dis
 const TWO: Checker =
     ("random runs, two dispatches a core", hoarding::with_two_dispatches::<LockFree>);
 const LONG: Checker = (
-    "nothing is pended behind a long kernel",
-    slots::nothing_is_pended_behind_a_long_kernel::<LockFree>,
+    "nothing is pended after a long kernel",
+    slots::nothing_is_pended_after_a_long_kernel::<LockFree>,
 );
 const OVERDUE: Checker =
     ("an overdue core is named", watchdog::an_overdue_core_is_named::<LockFree>);
@@ -38,13 +38,13 @@ const TABLE: &[(Mutant, Checker, &str)] = &[
     (Mutant::NeverRaises, ONE, "outstanding"),
     (Mutant::QueueLoses, ONE, "that only one instance sees"),
     (Mutant::QueueRepeats, ONE, "that only one instance sees"),
-    (Mutant::PendsBesideFreeCores, TWO, "waits behind another while a core is free"),
+    (Mutant::PendsDespiteFreeCores, TWO, "waits for a busy core while another core is free"),
     (Mutant::TakesTheSecondForTheFirst, TWO, "counts as completed, and runs"),
     (Mutant::ForgetsTheSecond, TWO, "SCHEDULE_CORE_NOT_FREE"),
     (Mutant::NeverLooks, TWO, "STALL_CORE"),
     (Mutant::RingsTooEarly, TWO, " -> "),
-    (Mutant::RingsWhatWasReplaced, TWO, "rung for what it was not given"),
-    (Mutant::PendsBehindLongKernels, LONG, "it goes on for long"),
+    (Mutant::RingsWhatWasReplaced, TWO, "started on what it was not given"),
+    (Mutant::PendsAfterLongKernels, LONG, "it goes on for long"),
     (Mutant::IgnoresSlowCores, OVERDUE, "STALL_CORE"),
     (Mutant::TakesWorkForAStall, SLOW, "STALL"),
     (Mutant::LoadsAnEdgeTooFew, LOADED, "before its producer"),

@@ -3,7 +3,7 @@
 use pto_abi::gm::GmWindow;
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{BlockBoard, BlockLine};
-use pto_abi::sync::{Ordering, Shared};
+use pto_abi::sync::{Concurrent, Ordering};
 use pto_abi::task::Task;
 use pto_abi::{BuildMode, CoreKind, Fault, FuncId, GmAddr, TaskId};
 use pto_aicpu_fw::block_shapes::{BlockShapeMemory, LANE_SETS, List};
@@ -12,7 +12,7 @@ use pto_aicpu_fw::{FanoutPolicy, Scheduler, SharedState, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, scheduler, with_options, worker_of};
-use crate::words::{GENERATION, KERNELS, PAYLOADS, Size, Words};
+use crate::words::{GENERATION, KERNELS, PAYLOADS, Size, StateMemory};
 use crate::{both_strategies, builder};
 
 const AIC: CoreKind = CoreKind::AIC;
@@ -36,12 +36,12 @@ fn to_the_end<F: FanoutPolicy>(scheduler: &mut Scheduler<'_, Mock, F>, mock: &mu
     assert!((0..50_000).any(is_over), "the run does not end");
 }
 
-fn state_of(words: &Words, slot: u32) -> u8 {
+fn state_of(words: &StateMemory, slot: u32) -> u8 {
     words.tasks[slot as usize].state.load(Ordering::Relaxed)
 }
 
 fn dispatch_by_kind<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     for kind in [AIV, AIV, AIC, AIC, AIV] {
         builder.submit(TaskSpec { args: &[1, 2], ..on(kind) }, &[]).unwrap();
@@ -68,7 +68,7 @@ fn dispatch_by_kind<F: FanoutPolicy>() {
 /// The consumer that a completion makes ready goes to the core that has just become free, in the same
 /// step, and not through the shared queue.
 fn direct_hand_over<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     let mut last = builder.submit(on(AIV), &[]).unwrap();
     for _ in 0..9 {
@@ -95,7 +95,7 @@ fn direct_hand_over<F: FanoutPolicy>() {
 fn a_large_fanout_is_released_in_steps<F: FanoutPolicy>() {
     const CONSUMERS: u32 = 10_000;
     let size = Size { tasks: CONSUMERS + 1, arg_words: 0, edges: CONSUMERS.into(), instances: 2 };
-    let words = Words::new(size);
+    let words = StateMemory::new(size);
     let mut builder = builder::<F>(&words);
     let producer = builder.submit(on(AIC), &[]).unwrap();
     for _ in 0..CONSUMERS {
@@ -124,10 +124,10 @@ fn a_large_fanout_is_released_in_steps<F: FanoutPolicy>() {
 }
 
 /// While a large fanout is released, finished cores wait for the next step, and none is forgotten.
-fn completions_behind_a_large_fanout<F: FanoutPolicy>() {
+fn completions_after_a_large_fanout<F: FanoutPolicy>() {
     let consumers = RELEASES_A_PASS + 10;
     let size = Size { tasks: 2048, arg_words: 0, edges: 4096, instances: 1 };
-    let words = Words::new(size);
+    let words = StateMemory::new(size);
     let mut builder = builder::<F>(&words);
     let large = builder.submit(on(AIV), &[]).unwrap();
     let small = builder.submit(on(AIV), &[]).unwrap();
@@ -147,7 +147,7 @@ fn skipped_tasks_share_the_releases_of_a_step<F: FanoutPolicy>() {
     const SKIPPED: u32 = 16;
     const CONSUMERS: u32 = 200;
     let tasks = SKIPPED * (1 + CONSUMERS);
-    let words = Words::new(Size { tasks, arg_words: 0, edges: tasks.into(), instances: 1 });
+    let words = StateMemory::new(Size { tasks, arg_words: 0, edges: tasks.into(), instances: 1 });
     let mut builder = builder::<F>(&words);
     let skipped: Vec<_> = (0..SKIPPED).map(|_| builder.add_task(on(AIV)).unwrap()).collect();
     for producer in &skipped {
@@ -189,7 +189,7 @@ fn skipped_tasks_share_the_releases_of_a_step<F: FanoutPolicy>() {
 }
 
 fn sequential_mode_waits_for_the_builder<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let (mode, kinds) = (BuildMode::SEQUENTIAL, [AIV]);
     let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &kinds, mode, BUDGETS);
     let mut builder = builder::<F>(&words);
@@ -204,7 +204,7 @@ fn sequential_mode_waits_for_the_builder<F: FanoutPolicy>() {
 }
 
 fn the_end_is_exact<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let (mut first, mut mine) = scheduler::<F>(&words, 0, &[AIV]);
     let (mut other, mut others) = scheduler::<F>(&words, 1, &[AIV]);
     let mut builder = builder::<F>(&words);
@@ -221,9 +221,9 @@ fn the_end_is_exact<F: FanoutPolicy>() {
 }
 
 fn an_end_with_work_left_is_a_fault<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     builder::<F>(&words).finish().unwrap();
-    words.state().queue(AIC).push::<Shared>(&[3]);
+    words.state().queue(AIC).push::<Concurrent>(&[3]);
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[AIV]);
     assert_eq!(scheduler.step(&mut mock), Err(Fault::SCHEDULE_LEFT_WORK));
     assert_eq!(scheduler.blame(Fault::SCHEDULE_LEFT_WORK).detail, [1, 0]);
@@ -231,7 +231,7 @@ fn an_end_with_work_left_is_a_fault<F: FanoutPolicy>() {
 
 fn a_foreign_status_is_a_fault<F: FanoutPolicy>() {
     for (core, found) in [(Core::Foreign(0x8000_0009), 0x8000_0009), (Core::Free, 0)] {
-        let words = Words::new(SIZE);
+        let words = StateMemory::new(SIZE);
         let mut builder = builder::<F>(&words);
         builder.submit(on(AIC), &[]).unwrap();
         builder.submit(on(AIV), &[]).unwrap();
@@ -250,13 +250,13 @@ fn a_task_is_not_dispatched_twice<F: FanoutPolicy>() {
     let dispatched = u64::from(TaskState::DISPATCHED.get());
     let published = u64::from(TaskState::PUBLISHED.get());
     for (slot, found) in [(0, dispatched), (1, 1), (63, 0), (64, 0), (u32::MAX, 0)] {
-        let words = Words::new(SIZE);
+        let words = StateMemory::new(SIZE);
         let mut builder = builder::<F>(&words);
         builder.submit(on(AIV), &[]).unwrap();
         builder.add_task(on(AIV)).unwrap();
         let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[AIV, AIV]);
         step(&mut scheduler, &mut mock);
-        words.state().queue(AIV).push::<Shared>(&[slot]);
+        words.state().queue(AIV).push::<Concurrent>(&[slot]);
         assert_eq!(scheduler.step(&mut mock), Err(Fault::SCHEDULE_TASK_STATE));
         let blame = scheduler.blame(Fault::SCHEDULE_TASK_STATE);
         // No task has stood in slot 63.
@@ -268,7 +268,7 @@ fn a_task_is_not_dispatched_twice<F: FanoutPolicy>() {
 }
 
 fn a_core_that_is_not_free_is_a_fault<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     builder::<F>(&words).submit(on(AIV), &[]).unwrap();
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 1, &[AIC, AIV]);
     mock.cores[1] = Core::Running(9);
@@ -278,7 +278,7 @@ fn a_core_that_is_not_free_is_a_fault<F: FanoutPolicy>() {
 }
 
 fn nothing_is_dispatched_after_a_fault<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     builder::<F>(&words).submit(on(AIV), &[]).unwrap();
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[AIV]);
     assert!(words.fault.raise(Fault::CORE_WRONG_STATUS));
@@ -289,14 +289,14 @@ fn nothing_is_dispatched_after_a_fault<F: FanoutPolicy>() {
 
 /// More cores than the device may have are refused, not taken for other cores.
 fn too_many_cores_are_refused<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let (mut scheduler, _) = scheduler::<F>(&words, 0, &[AIV; 128]);
     assert_eq!(scheduler.add_core(128, AIV), Err(Fault::RUNTIME_WORKER_COUNT));
     assert_eq!(scheduler.core_count(), 128);
 }
 
 fn a_full_set_of_cores_is_used<F: FanoutPolicy>() {
-    let words = Words::new(Size { tasks: 200, ..SIZE });
+    let words = StateMemory::new(Size { tasks: 200, ..SIZE });
     let mut builder = builder::<F>(&words);
     (0..130).for_each(|_| assert!(builder.submit(on(AIV), &[]).is_ok()));
     builder.finish().unwrap();
@@ -312,7 +312,7 @@ both_strategies! {
     tasks_go_to_cores_of_their_kind => dispatch_by_kind;
     a_chain_stays_on_its_core => direct_hand_over;
     ten_thousand_consumers_take_several_steps => a_large_fanout_is_released_in_steps;
-    cores_that_finish_behind_a_large_fanout => completions_behind_a_large_fanout;
+    cores_that_finish_after_a_large_fanout => completions_after_a_large_fanout;
     sequential_mode => sequential_mode_waits_for_the_builder;
     the_end_comes_when_all_is_completed => the_end_is_exact;
     work_that_is_left_is_a_fault => an_end_with_work_left_is_a_fault;

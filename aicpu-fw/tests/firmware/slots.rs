@@ -8,7 +8,7 @@ use pto_aicpu_fw::{Budgets, FanoutPolicy, LockFree, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{Mock, with_options, worker_of};
-use crate::words::{GENERATION, Size, Words};
+use crate::words::{GENERATION, Size, StateMemory};
 use crate::{both_strategies, builder};
 
 const AIV: CoreKind = CoreKind::AIV;
@@ -20,7 +20,11 @@ const BUDGETS: Budgets =
 
 type Two<'a, F> = (Scheduler<'a, Mock<2>, F>, Mock<2>);
 
-fn scheduler<'a, F: FanoutPolicy>(words: &'a Words, instance: usize, cores: usize) -> Two<'a, F> {
+fn scheduler<'a, F: FanoutPolicy>(
+    words: &'a StateMemory,
+    instance: usize,
+    cores: usize,
+) -> Two<'a, F> {
     let kinds = vec![AIV; cores];
     with_options::<F, 2>(words, instance, &kinds, BuildMode::CONCURRENT, BUDGETS)
 }
@@ -29,7 +33,7 @@ fn spec(func_id: u16) -> TaskSpec<'static> {
     TaskSpec::new(FuncId(func_id), AIV, &[])
 }
 
-fn submit<F: FanoutPolicy>(words: &Words, func_id: u16, count: usize) {
+fn submit<F: FanoutPolicy>(words: &StateMemory, func_id: u16, count: usize) {
     let mut builder = builder::<F>(words);
     (0..count).for_each(|_| assert!(builder.submit(spec(func_id), &[]).is_ok()));
 }
@@ -40,11 +44,11 @@ fn step<F: FanoutPolicy>((scheduler, mock): &mut Two<'_, F>, later: u64) -> Step
 }
 
 /// A scheduler of one core which runs the second of `tasks` tasks, and knows the kernel; the third is pending.
-fn with_a_pending_task<'a, F: FanoutPolicy>(words: &'a Words, tasks: usize) -> Two<'a, F> {
+fn with_a_pending_task<'a, F: FanoutPolicy>(words: &'a StateMemory, tasks: usize) -> Two<'a, F> {
     submit::<F>(words, 5, tasks);
     let mut two = scheduler::<F>(words, 1, 1);
     step(&mut two, 0);
-    assert_eq!(two.1.pending(0), None, "behind a kernel that nobody knows");
+    assert_eq!(two.1.pending(0), None, "after a kernel of unknown length");
     two.1.finish(0);
     assert_eq!(step(&mut two, KERNEL_NS), Step::Worked);
     assert_eq!((two.1.running(0), two.1.pending(0)), (Some(1), None), "not with the first one");
@@ -54,7 +58,7 @@ fn with_a_pending_task<'a, F: FanoutPolicy>(words: &'a Words, tasks: usize) -> T
 }
 
 fn a_pending_task_follows_by_itself<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut two = with_a_pending_task::<F>(&words, 4);
     two.1.finish(0);
     assert_eq!(step(&mut two, KERNEL_NS), Step::Worked);
@@ -67,7 +71,7 @@ fn a_pending_task_follows_by_itself<F: FanoutPolicy>() {
 }
 
 fn the_watchdog_blames_the_one_that_runs<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut two = with_a_pending_task::<F>(&words, 3);
     let mut look = |later: u64| {
         two.1.now_ns += later;
@@ -82,7 +86,7 @@ fn the_watchdog_blames_the_one_that_runs<F: FanoutPolicy>() {
 
 /// The pending task gets the whole budget: it counts from where it starts.
 fn a_task_is_not_overdue_for_the_time_that_it_was_pending<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut two = with_a_pending_task::<F>(&words, 3);
     for later in [0, BUDGETS.task_ns] {
         two.1.now_ns += later;
@@ -97,7 +101,7 @@ fn a_task_is_not_overdue_for_the_time_that_it_was_pending<F: FanoutPolicy>() {
 }
 
 fn nothing_is_pended_while_a_sibling_has_a_free_core<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut hungry = scheduler::<F>(&words, 2, 1);
     let mut two = scheduler::<F>(&words, 1, 1);
     submit::<F>(&words, 5, 3);
@@ -115,7 +119,7 @@ fn nothing_is_pended_while_a_sibling_has_a_free_core<F: FanoutPolicy>() {
 
 /// Three schedulers with two, two and four free cores, and four tasks: one, one and two of them.
 fn ready_tasks_are_divided_by_free_cores<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut three = [(0, 2), (1, 2), (2, 4)].map(|(at, cores)| scheduler::<F>(&words, at, cores));
     submit::<F>(&words, 5, 4);
     let tasks = three.each_mut().map(|two| {
@@ -129,7 +133,7 @@ fn ready_tasks_are_divided_by_free_cores<F: FanoutPolicy>() {
 /// One task has four consumers: its own core goes on with one of them, two of the three others get one each, and one goes to a sibling,
 /// although a third core is free.
 fn a_sibling_gets_its_part_of_what_one_releases<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut graph = builder::<F>(&words);
     let first = graph.submit(spec(5), &[]).unwrap();
     (0..4).for_each(|_| assert!(graph.submit(spec(5), &[first]).is_ok()));
@@ -145,15 +149,15 @@ fn a_sibling_gets_its_part_of_what_one_releases<F: FanoutPolicy>() {
 }
 
 /// Publishes a task that the test made by hand, as the builder of another call cannot go on.
-fn submit_one_more(words: &Words) {
+fn submit_one_more(words: &StateMemory) {
     let task = &words.tasks[3];
     task.kind.store(AIV.get(), Ordering::Relaxed);
     task.state.store(pto_abi::kinds::TaskState::PUBLISHED.get(), Ordering::Relaxed);
-    words.state().queue(AIV).push::<pto_abi::sync::Shared>(&[3]);
+    words.state().queue(AIV).push::<pto_abi::sync::Concurrent>(&[3]);
 }
 
-pub(crate) fn nothing_is_pended_behind_a_long_kernel<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+pub(crate) fn nothing_is_pended_after_a_long_kernel<F: FanoutPolicy>() {
+    let words = StateMemory::new(SIZE);
     submit::<F>(&words, 5, 4);
     let mut two = scheduler::<F>(&words, 1, 1);
     let long_ns = 4 * LOOK_WITHIN_NS;
@@ -178,13 +182,13 @@ both_strategies! {
     divided => ready_tasks_are_divided_by_free_cores;
     part_of_a_sibling => a_sibling_gets_its_part_of_what_one_releases;
     hungry_sibling => nothing_is_pended_while_a_sibling_has_a_free_core;
-    long_kernel => nothing_is_pended_behind_a_long_kernel;
+    long_kernel => nothing_is_pended_after_a_long_kernel;
 }
 
 /// A core that cannot have finished is not looked at while there is something else to do, but within the bound.
 #[test]
 fn looks_wait_until_they_are_due() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     submit::<LockFree>(&words, 5, 64);
     let mut two = scheduler::<LockFree>(&words, 1, 2);
     step(&mut two, 0);

@@ -2,7 +2,7 @@
 
 use pto_abi::kinds::TaskState;
 use pto_abi::stream::{BLOCK_WORDS, BlockBoard, BlockLine};
-use pto_abi::sync::{AtomicU64, Ordering::Relaxed, Shared};
+use pto_abi::sync::{AtomicU64, Concurrent, Ordering::Relaxed};
 use pto_abi::task::SHAPED;
 use pto_abi::trace::{TraceKind, TracePoint};
 use pto_abi::{BuildMode, CoreKind, FuncId, GmAddr, GmWindow, TaskId};
@@ -12,7 +12,7 @@ use pto_graph::{GraphBuilder, Priority, TaskSpec};
 
 use crate::both_strategies;
 use crate::mock::{BUDGETS, Mock, scheduler, worker_of};
-use crate::words::{GENERATION, Kernels, Size, Words};
+use crate::words::{FakeDevice, GENERATION, Size, StateMemory};
 
 const SIZE: Size = Size { tasks: 16, arg_words: 16, edges: 16, instances: 1 };
 
@@ -38,12 +38,13 @@ impl Machine for ClockedMachine {
 
 type Event = (&'static str, u32, u32);
 
-fn told(events: &[TracePoint]) -> Vec<Event> {
+fn described(events: &[TracePoint]) -> Vec<Event> {
     events.iter().map(|event| (event.kind.name(), event.task, event.extra)).collect()
 }
 
-fn build<F: FanoutPolicy>(words: &Words, machine: &mut ClockedMachine) -> [TaskId; 3] {
-    let mut builder = Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, machine);
+fn build<F: FanoutPolicy>(words: &StateMemory, machine: &mut ClockedMachine) -> [TaskId; 3] {
+    let mut builder =
+        Builder::<(Concurrent, F, FakeDevice, _)>::new(words.inputs(), FakeDevice, machine);
     let mut add = |kind: CoreKind, producers: &[TaskId]| {
         let task = builder.add_task(TaskSpec::new(FuncId(5), kind, &[])).unwrap();
         producers.iter().for_each(|producer| {
@@ -60,7 +61,7 @@ fn build<F: FanoutPolicy>(words: &Words, machine: &mut ClockedMachine) -> [TaskI
 }
 
 fn events_of_a_graph<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut machine = ClockedMachine::default();
     build::<F>(&words, &mut machine);
     let aiv = 5 | 1 << 16;
@@ -76,7 +77,7 @@ fn events_of_a_graph<F: FanoutPolicy>() {
         ("edge", 2, 1),
         ("published", 2, 0),
     ];
-    assert_eq!(told(&machine.events), expected);
+    assert_eq!(described(&machine.events), expected);
     assert!(machine.events.is_sorted_by_key(|event| event.time_ns));
     assert_eq!(machine.looks.get(), 60, "two looks at the clock for each task");
 
@@ -99,16 +100,16 @@ fn events_of_a_graph<F: FanoutPolicy>() {
         ("dispatched", 2, aiv),
         ("completed", 2, aiv),
     ];
-    assert_eq!(told(&mock.events), expected);
+    assert_eq!(described(&mock.events), expected);
     let times: Vec<_> = mock.events.iter().map(|event| event.time_ns).collect();
     assert_eq!(times, [1000, 2000, 2000, 2000, 3000, 3000, 3000, 4000]);
 }
 
-fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+fn an_edge_that_is_satisfied_is_traced_as_such<F: FanoutPolicy>() {
+    let words = StateMemory::new(SIZE);
     let mut machine = ClockedMachine::default();
     let mut builder =
-        Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
+        Builder::<(Concurrent, F, FakeDevice, _)>::new(words.inputs(), FakeDevice, &mut machine);
     let spec = TaskSpec::new(FuncId(1), CoreKind::AIV, &[]);
     let first = builder.submit(spec, &[]).unwrap();
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 0, &[CoreKind::AIV]);
@@ -116,18 +117,20 @@ fn an_edge_that_is_satisfied_is_told_as_such<F: FanoutPolicy>() {
     mock.finish_all();
     scheduler.step(&mut mock).unwrap();
     builder.submit(spec, &[first]).unwrap();
-    let edges: Vec<_> =
-        told(&machine.events).into_iter().filter(|event| event.0.starts_with("edge")).collect();
+    let edges: Vec<_> = described(&machine.events)
+        .into_iter()
+        .filter(|event| event.0.starts_with("edge"))
+        .collect();
     assert_eq!(edges, [(TraceKind::EDGE_SATISFIED.name(), 1, 0)]);
 }
 
 /// A part may be counted down by an agent that is interrupted between its look at the clock and that: the agent with the last
 /// part looks again, so that no part ends after its task.
 fn a_task_with_parts_is_complete_after_all_of_them<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut machine = ClockedMachine::default();
     let mut builder =
-        Builder::<(Shared, F, Kernels, _)>::new(words.inputs(), Kernels, &mut machine);
+        Builder::<(Concurrent, F, FakeDevice, _)>::new(words.inputs(), FakeDevice, &mut machine);
     let slot = builder.add_task(TaskSpec::new(FuncId(5), CoreKind::AIV, &[])).unwrap().slot;
     let (board, lines) = (BlockBoard::default(), [(); 16].map(|()| BlockLine::default()));
     board.reset();
@@ -170,12 +173,12 @@ fn a_task_with_parts_is_complete_after_all_of_them<F: FanoutPolicy>() {
     let [second, first] = [0, 1].map(|core| worker_of(0, core));
     let expected =
         [("collected", slot, first), ("collected", slot, second), ("completed", slot, second)];
-    assert_eq!(told(&mock.events), expected);
+    assert_eq!(described(&mock.events), expected);
     assert!(mock.events.is_sorted_by(|one, next| one.time_ns < next.time_ns), "{:?}", mock.events);
 }
 
 both_strategies! {
     parts_before_their_task => a_task_with_parts_is_complete_after_all_of_them;
     every_event_of_a_graph_in_order => events_of_a_graph;
-    satisfied_edges => an_edge_that_is_satisfied_is_told_as_such;
+    satisfied_edges => an_edge_that_is_satisfied_is_traced_as_such;
 }

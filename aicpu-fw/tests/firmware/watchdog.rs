@@ -8,7 +8,7 @@ use pto_aicpu_fw::{Budgets, FanoutPolicy, LockFree, Scheduler, Step, stall};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::mock::{BUDGETS, Core, Mock, scheduler, with_options, worker_of};
-use crate::words::{GENERATION, KERNELS, Size, Words};
+use crate::words::{GENERATION, KERNELS, Size, StateMemory};
 use crate::{both_strategies, builder};
 
 const AIC: CoreKind = CoreKind::AIC;
@@ -44,7 +44,7 @@ fn idle_for<F: FanoutPolicy>(
 }
 
 pub(crate) fn a_slow_core_is_no_stall<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     builder.submit(spec(AIV), &[]).unwrap();
     builder.finish().unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn a_slow_core_is_no_stall<F: FanoutPolicy>() {
 }
 
 pub(crate) fn an_overdue_core_is_named<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     for _ in 0..3 {
         builder.submit(spec(AIV), &[]).unwrap();
@@ -83,7 +83,7 @@ pub(crate) fn an_overdue_core_is_named<F: FanoutPolicy>() {
 }
 
 fn a_core_that_gets_new_tasks_is_not_overdue<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     (0..20).for_each(|_| assert!(builder.submit(spec(AIV), &[]).is_ok()));
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 1, &[AIV]);
@@ -96,7 +96,7 @@ fn a_core_that_gets_new_tasks_is_not_overdue<F: FanoutPolicy>() {
 }
 
 fn ready_tasks_without_a_core_are_a_stall<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     builder::<F>(&words).submit(spec(AIC), &[]).unwrap();
     let (mut scheduler, mut mock) = scheduler::<F>(&words, 1, &[AIV]);
     assert_eq!(idle_for(&mut scheduler, &mut mock, BUDGETS.stall_ns), Ok(()), "just within");
@@ -112,9 +112,9 @@ fn a_builder_that_stops_after_a_publish_is_the_stall<F: FanoutPolicy>() {
     for (mode, fault) in
         [(BuildMode::SEQUENTIAL, Fault::STALL_BUILDER), (BuildMode::CONCURRENT, Fault::STALL_READY)]
     {
-        let words = Words::new(SIZE);
+        let words = StateMemory::new(SIZE);
         let mut builder = builder::<F>(&words);
-        // There is no such core, so that in concurrent mode nobody takes it either.
+        // There is no such core, so that in concurrent mode no scheduler takes it either.
         builder.submit(spec(AIC), &[]).unwrap();
         let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &[AIV], mode, BUDGETS);
         let stall = idle_for(&mut scheduler, &mut mock, BUDGETS.stall_ns + 1);
@@ -124,7 +124,7 @@ fn a_builder_that_stops_after_a_publish_is_the_stall<F: FanoutPolicy>() {
 
 fn a_builder_that_adds_nothing_is_a_stall<F: FanoutPolicy>() {
     for mode in [BuildMode::CONCURRENT, BuildMode::SEQUENTIAL] {
-        let words = Words::new(SIZE);
+        let words = StateMemory::new(SIZE);
         let mut builder = builder::<F>(&words);
         let (mut scheduler, mut mock) = with_options::<F, 1>(&words, 1, &[AIV], mode, BUDGETS);
         let first = builder.add_task(spec(AIV)).unwrap();
@@ -142,7 +142,7 @@ fn a_builder_that_adds_nothing_is_a_stall<F: FanoutPolicy>() {
 
 /// The epitaph of a run that has stalled with everything published.
 fn deadlock<F: FanoutPolicy>(
-    words: &Words,
+    words: &StateMemory,
 ) -> (pto_aicpu_fw::blame::Blame, pto_abi::runtime::Epitaph) {
     let (mut scheduler, mut mock) = scheduler::<F>(words, 1, &[AIC, AIV]);
     for _ in 0..words.tasks.len() {
@@ -156,7 +156,7 @@ fn deadlock<F: FanoutPolicy>(
 }
 
 fn a_cycle_is_named<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     let source = builder.submit(spec(AIV), &[]).unwrap();
     let [a, b, c] = [0; 3].map(|_| builder.add_task(spec(AIC)).unwrap());
@@ -179,8 +179,8 @@ fn a_cycle_is_named<F: FanoutPolicy>() {
     assert!(epitaph.blocked[..4].iter().all(|b| b.producer_state == published));
 }
 
-fn a_lost_edge_is_told_from_a_cycle<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+fn a_lost_edge_is_distinguished_from_a_cycle<F: FanoutPolicy>() {
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     let source = builder.submit(spec(AIV), &[]).unwrap();
     let task = builder.submit(spec(AIC), &[source]).unwrap();
@@ -197,7 +197,7 @@ fn a_lost_edge_is_told_from_a_cycle<F: FanoutPolicy>() {
 /// A long list is counted, and its start is named; producers beyond the line of the task are found too.
 fn a_long_list_is_counted<F: FanoutPolicy>() {
     const BLOCKED: u32 = 100;
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     let producer = builder.add_task(spec(AIC)).unwrap();
     let mut last = producer;
@@ -219,7 +219,7 @@ fn a_long_list_is_counted<F: FanoutPolicy>() {
 const RUN: Budgets = Budgets { task_ns: 10_000, stall_ns: 10_000, run_ns: 500, of_launches: false };
 
 fn the_run_budget_ends_an_idle_run<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     builder::<F>(&words).submit(spec(AIV), &[]).unwrap();
     let (mut scheduler, mut mock) =
         with_options::<F, 1>(&words, 1, &[AIV], BuildMode::CONCURRENT, RUN);
@@ -232,7 +232,7 @@ fn the_run_budget_ends_an_idle_run<F: FanoutPolicy>() {
 
 /// A run that always has something to do is over its budget all the same.
 fn the_run_budget_ends_a_busy_run<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     (0..250).for_each(|_| assert!(builder.submit(spec(AIV), &[]).is_ok()));
     let (mut scheduler, mut mock) =
@@ -248,7 +248,7 @@ fn the_run_budget_ends_a_busy_run<F: FanoutPolicy>() {
 
 /// An instance that never idles says all the same what it does: its siblings see no stall.
 fn a_sibling_that_never_idles_is_no_stall<F: FanoutPolicy>() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let mut builder = builder::<F>(&words);
     let mut last = builder.submit(spec(AIV), &[]).unwrap();
     (0..20).for_each(|_| last = builder.submit(spec(AIV), &[last]).unwrap());
@@ -257,7 +257,7 @@ fn a_sibling_that_never_idles_is_no_stall<F: FanoutPolicy>() {
     let (mut sibling, mut no_work) = scheduler::<F>(&words, 2, &[AIV]);
     busy.step(&mut cores).unwrap();
     for _ in 0..20 {
-        // The core is busy for longer than the stall budget, and nobody polls it meanwhile.
+        // The core is busy for longer than the stall budget, and no scheduler polls it meanwhile.
         assert_eq!(idle_for(&mut sibling, &mut no_work, BUDGETS.stall_ns + 1), Ok(()));
         cores.finish(0);
         assert_eq!(busy.step(&mut cores), Ok(Step::Worked));
@@ -272,7 +272,7 @@ both_strategies! {
     stopped_builder => a_builder_that_stops_after_a_publish_is_the_stall;
     silent_builder => a_builder_that_adds_nothing_is_a_stall;
     cycle => a_cycle_is_named;
-    lost_edge => a_lost_edge_is_told_from_a_cycle;
+    lost_edge => a_lost_edge_is_distinguished_from_a_cycle;
     long_list => a_long_list_is_counted;
     run_budget_idle => the_run_budget_ends_an_idle_run;
     run_budget_busy => the_run_budget_ends_a_busy_run;
@@ -281,18 +281,18 @@ both_strategies! {
 
 #[test]
 fn the_watchdog_looks_at_the_clock_and_not_at_steps() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let (mut scheduler, mut mock) = scheduler::<LockFree>(&words, 1, &[AIV]);
     for _ in 0..200 {
-        assert_eq!(idle(&mut scheduler, &mut mock), Ok(()), "time stands still");
+        assert_eq!(idle(&mut scheduler, &mut mock), Ok(()), "time does not advance");
     }
     assert_eq!(mock.cores, [Core::Free]);
 }
 
-/// Whoever looks from outside may find a core that was given nothing yet, whose words are zeros, or nothing new.
+/// A supervisor may find a core that was given nothing yet, whose words are zeros, or nothing new.
 #[test]
 fn only_a_launch_on_a_core_has_the_time_of_its_stream() {
-    let words = Words::new(SIZE);
+    let words = StateMemory::new(SIZE);
     let (state, task) = (words.state(), &words.tasks[0]);
     let budgets = Budgets { of_launches: true, ..BUDGETS };
     task.last_chunk.store(0, Ordering::Relaxed);

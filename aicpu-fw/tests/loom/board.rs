@@ -1,5 +1,5 @@
-//! The board of shaped tasks: a builder posts, two schedulers take. Every block is taken once, whoever takes it sees what was written
-//! for its task, nothing is left behind, and two tasks that need all cores never have one each.
+//! The board of shaped tasks: a builder posts, two schedulers take. Every block is taken once, the scheduler that takes it sees what was written
+//! for its task, no block is left, and two tasks that need all cores never have one each.
 
 use std::marker::PhantomData;
 
@@ -8,7 +8,7 @@ use loom::thread::yield_now;
 use pto_abi::GmAddr;
 use pto_abi::gm::GmWindow;
 use pto_abi::stream::{BlockBoard, BlockLine, NO_TASK};
-use pto_abi::sync::{AtomicU32, Ordering::Relaxed, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Ordering::Relaxed, Sharing};
 use pto_aicpu_fw::block_shapes::{BlockShapeMemory, Lanes, List};
 use pto_graph::Priority;
 
@@ -17,7 +17,7 @@ use crate::{WEAK_TASKS, Weak, explore, spawn};
 const TASKS: usize = 2;
 /// Of each task.
 const BLOCKS: u32 = 2;
-/// Everybody polls, so that threads meet at every place without it; with two a model takes minutes.
+/// Every thread polls, so that they meet at every step without preemptions; with two a model takes minutes.
 const PREEMPTIONS: usize = 1;
 const VECTORS: List = List::spread(Priority::NORMAL, Lanes(2));
 const TOGETHER: List = List::sync(Priority::NORMAL);
@@ -37,7 +37,7 @@ struct AsItIs;
 
 impl Variant for AsItIs {}
 
-/// Wrong on purpose: nobody holds the lock.
+/// Wrong on purpose: the lock is not held.
 struct WithoutTheLock;
 
 impl Variant for WithoutTheLock {
@@ -91,10 +91,10 @@ struct Witness(UnsafeCell<u64>);
 // SAFETY: loom checks every access.
 unsafe impl Sync for Witness {}
 
-struct Run<V> {
+struct BoardScenario<V> {
     board: BlockBoard,
     lines: Vec<BlockLine>,
-    /// Stand for the lines and arguments of the tasks: written by the builder, read by who has taken a block.
+    /// Represent the lines and arguments of the tasks: written by the builder, read by the scheduler that has taken a block.
     tasks: [Witness; TASKS],
     /// How often each block was taken, and blocks that were not.
     taken: [[AtomicU32; BLOCKS as usize]; TASKS],
@@ -102,7 +102,7 @@ struct Run<V> {
     variant: PhantomData<V>,
 }
 
-impl<V: Variant> Run<V> {
+impl<V: Variant> BoardScenario<V> {
     fn new() -> Self {
         let board = BlockBoard::default();
         board.reset();
@@ -158,7 +158,7 @@ impl<V: Variant> Run<V> {
 }
 
 /// A scheduler that has cores for every block. The second task has a predicate, which holds.
-fn spread<V: Variant>(run: &Run<V>) {
+fn spread<V: Variant>(run: &BoardScenario<V>) {
     let shapes = run.shapes();
     while !run.is_over() {
         if shapes.lists() & List::ARRIVALS.bit() != 0
@@ -175,7 +175,7 @@ fn spread<V: Variant>(run: &Run<V>) {
 }
 
 fn blocks_spread<V: Variant>() {
-    explore(PREEMPTIONS, Run::<V>::new, |run| {
+    explore(PREEMPTIONS, BoardScenario::<V>::new, |run| {
         let schedulers = [0, 1].map(|_| spawn(move || spread(run)));
         run.submit(0, VECTORS, VECTORS);
         run.submit(1, VECTORS, List::ARRIVALS);
@@ -185,7 +185,7 @@ fn blocks_spread<V: Variant>() {
 }
 
 /// A scheduler with one core; every task needs two.
-fn gather<V: Variant>(run: &Run<V>) {
+fn gather<V: Variant>(run: &BoardScenario<V>) {
     let shapes = run.shapes();
     let mut pledged = None;
     while !run.is_over() {
@@ -210,7 +210,7 @@ fn gather<V: Variant>(run: &Run<V>) {
 }
 
 fn blocks_together<V: Variant>() {
-    explore(PREEMPTIONS, Run::<V>::new, |run| {
+    explore(PREEMPTIONS, BoardScenario::<V>::new, |run| {
         let schedulers = [0, 1].map(|_| spawn(move || gather(run)));
         run.submit(0, TOGETHER, TOGETHER);
         run.submit(1, TOGETHER, TOGETHER);
@@ -251,7 +251,7 @@ fn a_post_without_the_lock_is_found() {
 
 #[test]
 #[should_panic]
-fn a_bit_behind_the_lock_is_found() {
+fn a_bit_set_without_the_lock_is_found() {
     blocks_spread::<BitBehindTheLock>();
 }
 
@@ -268,7 +268,7 @@ fn a_gate_that_is_left_early_is_found() {
 
 #[test]
 fn the_last_part_sees_the_others() {
-    parts_finish::<Shared>();
+    parts_finish::<Concurrent>();
 }
 
 #[test]

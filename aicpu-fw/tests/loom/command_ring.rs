@@ -7,9 +7,9 @@ use pto_abi::sync::Ordering;
 use crate::{explore, spawn};
 
 /// Two entries: the third command goes where the first one stood.
-type Words = (RingProducer, RingConsumer, [CommandEntry; 2]);
+type RingWords = (RingProducer, RingConsumer, [CommandEntry; 2]);
 
-fn words() -> Words {
+fn words() -> RingWords {
     (
         RingProducer::default(),
         RingConsumer::default(),
@@ -17,7 +17,7 @@ fn words() -> Words {
     )
 }
 
-fn ring((producer, consumer, entries): &'static Words) -> CommandRing<'static> {
+fn ring((producer, consumer, entries): &'static RingWords) -> CommandRing<'static> {
     CommandRing::new(producer, consumer, entries).unwrap()
 }
 

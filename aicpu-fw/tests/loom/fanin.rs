@@ -1,29 +1,29 @@
 //! Two producers complete on two schedulers while the builder publishes their consumer: exactly one of the
-//! three makes it ready, and whoever dispatches it sees what both producers and the builder wrote.
+//! three makes it ready, and the scheduler that dispatches it sees what both producers and the builder wrote.
 
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Exclusive, Ordering, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicpu_fw::platform::Staged;
 use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, PAYLOADS, Size, Words, quiet};
+use crate::words::{FakeDevice, GENERATION, PAYLOADS, Size, StateMemory, quiet};
 use crate::{WEAK_TASKS, Weak, explore, spawn};
 
 /// Slot of the consumer; 0 and 1 are its producers.
 const CONSUMER: u32 = 2;
 const ARGUMENT: u64 = 77;
 
-struct Run {
-    words: Words,
+struct FaninScenario {
+    words: StateMemory,
     /// What the producers' kernels write.
     outputs: [AtomicU32; 2],
 }
 
 /// One core; what it has finishes when it is polled, from when the test says so.
 pub(crate) struct OneCore {
-    run: &'static Run,
+    run: &'static FaninScenario,
     finishes: bool,
     consumer: u32,
 }
@@ -54,7 +54,7 @@ impl Script for OneCore {
 type Core<S> = Stub<S, OneCore>;
 type OneScheduler<S> = (Scheduler<'static, Core<S>, LockFree>, Core<S>);
 
-fn scheduler<S: Sharing>(run: &'static Run, instance: usize) -> OneScheduler<S> {
+fn scheduler<S: Sharing>(run: &'static FaninScenario, instance: usize) -> OneScheduler<S> {
     let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0, of_launches: false };
     let (line, mode) = (&run.words.instances[instance], BuildMode::CONCURRENT);
     let mut scheduler = Scheduler::new(run.words.state(), line, mode, GENERATION, budgets);
@@ -64,9 +64,11 @@ fn scheduler<S: Sharing>(run: &'static Run, instance: usize) -> OneScheduler<S> 
 
 fn two_completions_and_a_publish<S: Sharing>() {
     let size = Size { tasks: 3, arg_words: 1, edges: 2, instances: 4 };
-    let setup = move || Run { words: Words::new(size), outputs: Default::default() };
+    let setup =
+        move || FaninScenario { words: StateMemory::new(size), outputs: Default::default() };
     explore(4, setup, |run| {
-        let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
+        let mut builder =
+            Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), FakeDevice, quiet());
         let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
         let producers = [0; 2].map(|_| builder.submit(spec, &[]).unwrap());
         let completers = [1, 2].map(|instance| {
@@ -97,7 +99,7 @@ fn two_completions_and_a_publish<S: Sharing>() {
 
 #[test]
 fn exactly_one_makes_it_ready_and_sees_everything() {
-    two_completions_and_a_publish::<Shared>();
+    two_completions_and_a_publish::<Concurrent>();
 }
 
 #[test]

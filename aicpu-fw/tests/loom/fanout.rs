@@ -1,29 +1,29 @@
 //! Appending an edge against the completion of its producer, through the builder's own `add_edge`: either the
 //! edge is counted, and then the completing scheduler finds the consumer; or it is reported satisfied,
-//! and then the builder (and whoever it publishes to) sees what the producer wrote.
+//! and then the builder (and the scheduler that it publishes to) sees what the producer wrote.
 
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Exclusive, Ordering, Sharing};
 use pto_abi::task::{CLOSED, Task};
 use pto_abi::{CoreKind, FuncId, TaskId};
 use pto_aicpu_fw::fanout::ConsumerWalk;
 use pto_aicpu_fw::{Builder, FanoutPolicy, LockFree, Locked};
 use pto_graph::{EdgeOutcome, GraphBuilder, TaskSpec};
 
-use crate::words::{Kernels, Size, Words, quiet};
+use crate::words::{FakeDevice, Size, StateMemory, quiet};
 use crate::{explore, spawn};
 
-struct Run {
-    words: Words,
+struct FanoutScenario {
+    words: StateMemory,
     /// What the producer's kernel writes.
     output: AtomicU32,
 }
 
-/// `before` consumers stand in the fanout; then the builder adds two edges while the producer completes.
+/// The fanout has `before` consumers; then the builder adds two edges while the producer completes.
 fn append_against_close<S: Sharing, F: FanoutPolicy>(before: u32) {
     let size = Size { tasks: before + 3, arg_words: 0, edges: 12, instances: 1 };
-    let setup = move || Run { words: Words::new(size), output: AtomicU32::new(0) };
+    let setup = move || FanoutScenario { words: StateMemory::new(size), output: AtomicU32::new(0) };
     explore(5, setup, move |run| {
-        let mut builder = Builder::<(S, F, _, _)>::new(run.words.inputs(), Kernels, quiet());
+        let mut builder = Builder::<(S, F, _, _)>::new(run.words.inputs(), FakeDevice, quiet());
         let [producer, consumers @ ..] = &add(&mut builder, size.tasks)[..] else { return };
         let (early, late) = consumers.split_at(before as usize);
         for consumer in early {
@@ -59,7 +59,7 @@ fn add<G: GraphBuilder>(builder: &mut G, tasks: u32) -> Vec<TaskId> {
 }
 
 /// What a scheduler does with a finished producer.
-fn complete<S: Sharing, F: FanoutPolicy>(run: &Run) -> Vec<u32> {
+fn complete<S: Sharing, F: FanoutPolicy>(run: &FanoutScenario) -> Vec<u32> {
     run.output.store(1, Ordering::Relaxed);
     let producer = &run.words.tasks[0];
     let mut walk = ConsumerWalk::new(F::close::<S>(producer));
@@ -68,22 +68,22 @@ fn complete<S: Sharing, F: FanoutPolicy>(run: &Run) -> Vec<u32> {
 
 #[test]
 fn locked_in_the_line() {
-    append_against_close::<Shared, Locked>(0);
+    append_against_close::<Concurrent, Locked>(0);
 }
 
 #[test]
 fn locked_in_a_new_chunk() {
-    append_against_close::<Shared, Locked>(5);
+    append_against_close::<Concurrent, Locked>(5);
 }
 
 #[test]
 fn lock_free_in_the_line() {
-    append_against_close::<Shared, LockFree>(0);
+    append_against_close::<Concurrent, LockFree>(0);
 }
 
 #[test]
 fn lock_free_in_a_new_chunk() {
-    append_against_close::<Shared, LockFree>(5);
+    append_against_close::<Concurrent, LockFree>(5);
 }
 
 #[test]
@@ -97,7 +97,7 @@ struct Broken<const STEP: u8>;
 
 /// A closed fanout is found by a relaxed load.
 const RELAXED_COUNT: u8 = 0;
-/// The count is exchanged without release: the place of the consumer is not visible.
+/// The count is exchanged without release: the entry of the consumer is not visible.
 const RELAXED_COMMIT: u8 = 1;
 /// The fanout is closed without release.
 const RELAXED_CLOSE: u8 = 2;
@@ -132,17 +132,17 @@ impl<const STEP: u8> FanoutPolicy for Broken<STEP> {
 #[test]
 #[should_panic(expected = "what was written is not visible")]
 fn wrong_when_closed_is_seen_by_a_relaxed_load() {
-    append_against_close::<Shared, Broken<RELAXED_COUNT>>(0);
+    append_against_close::<Concurrent, Broken<RELAXED_COUNT>>(0);
 }
 
 #[test]
 #[should_panic(expected = "released are those that were counted")]
-fn wrong_when_the_place_is_not_released() {
-    append_against_close::<Shared, Broken<RELAXED_COMMIT>>(0);
+fn wrong_when_the_entry_is_not_released() {
+    append_against_close::<Concurrent, Broken<RELAXED_COMMIT>>(0);
 }
 
 #[test]
 #[should_panic(expected = "what was written is not visible")]
 fn wrong_when_the_close_is_not_released() {
-    append_against_close::<Shared, Broken<RELAXED_CLOSE>>(0);
+    append_against_close::<Concurrent, Broken<RELAXED_CLOSE>>(0);
 }

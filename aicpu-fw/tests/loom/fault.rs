@@ -9,7 +9,7 @@ use crate::{explore, spawn};
 #[derive(Default)]
 struct Report {
     line: FaultLine,
-    /// Stand for the epitaph, which is plain data.
+    /// Represent the epitaph, which is plain data.
     epitaph: [AtomicU32; 2],
     /// What led to the fault, by instance.
     cause: [AtomicU32; 2],

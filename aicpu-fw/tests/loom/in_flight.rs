@@ -25,7 +25,7 @@ impl Books {
 }
 
 #[derive(Default)]
-struct Session {
+struct HeldSession {
     books: Books,
     in_flight: InFlight,
     /// Whether the run is held.
@@ -34,7 +34,7 @@ struct Session {
     wrong: AtomicU64,
 }
 
-impl Session {
+impl HeldSession {
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.kept.lock().unwrap()
     }
@@ -50,17 +50,14 @@ impl Session {
         self.books.set(false);
     }
 
-    /// A command is submitted, something is freed behind it, and it is over.
+    /// A command is submitted, something is freed after it, and it is over.
     fn command(&self) {
-        assert!(
-            self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)),
-            "nobody has closed it"
-        );
+        assert!(self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)), "it is not closed");
         assert!(self.books.is_on(), "memory of a command was freed at once");
         self.in_flight.leave(1, || self.lock(), |kept| self.end(kept));
     }
 
-    /// As [`Session::command`], where the session may end meanwhile.
+    /// As [`HeldSession::command`], where the session may end meanwhile.
     fn command_or_none(&self) {
         if self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)) {
             assert!(self.books.is_on(), "memory of a command was freed at once");
@@ -68,7 +65,7 @@ impl Session {
         }
     }
 
-    /// As [`Session::command`], but the count is raised before the lock is taken.
+    /// As [`HeldSession::command`], but the count is raised before the lock is taken.
     fn counted_first(&self) {
         if self.wrong.fetch_add(1, Ordering::Acquire) == 0 {
             self.begin(&mut self.lock());
@@ -82,12 +79,9 @@ impl Session {
         }
     }
 
-    /// As [`Session::command`], but nobody looks again whether somebody has entered.
+    /// As [`HeldSession::command`], but without a second look whether a thread has entered.
     fn ended_blindly(&self) {
-        assert!(
-            self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)),
-            "nobody has closed it"
-        );
+        assert!(self.in_flight.enter(|| self.lock(), |kept| self.begin(kept)), "it is not closed");
         assert!(self.books.is_on(), "memory of a command was freed at once");
         let mut is_last = false;
         self.in_flight.leave(1, || is_last = true, |()| ());
@@ -98,8 +92,8 @@ impl Session {
 }
 
 /// Three threads submit one command each.
-fn commands(command: fn(&Session)) {
-    explore(3, Session::default, move |session| {
+fn commands(command: fn(&HeldSession)) {
+    explore(3, HeldSession::default, move |session| {
         let others = [(); 2].map(|()| spawn(move || command(session)));
         command(session);
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -109,14 +103,14 @@ fn commands(command: fn(&Session)) {
 }
 
 #[test]
-fn what_is_freed_behind_a_command_waits_for_it() {
-    commands(Session::command);
+fn what_is_freed_after_a_command_waits_for_it() {
+    commands(HeldSession::command);
 }
 
 /// Two threads submit while a third one ends the session: when it sees a count of zero, nothing is in flight, nothing comes any more, and nothing is held.
 #[test]
-fn behind_its_end_nothing_is_submitted() {
-    explore(3, Session::default, move |session| {
+fn after_its_end_nothing_is_submitted() {
+    explore(3, HeldSession::default, move |session| {
         let others = [(); 2].map(|()| spawn(move || session.command_or_none()));
         session.in_flight.close(|| session.lock());
         if session.in_flight.count() == 0 {
@@ -131,11 +125,11 @@ fn behind_its_end_nothing_is_submitted() {
 #[test]
 #[should_panic(expected = "memory of a command was freed at once")]
 fn wrong_when_the_count_is_raised_before_the_hold_begins() {
-    commands(Session::counted_first);
+    commands(HeldSession::counted_first);
 }
 
 #[test]
 #[should_panic(expected = "memory of a command was freed at once")]
 fn wrong_when_the_last_one_does_not_look_again() {
-    commands(Session::ended_blindly);
+    commands(HeldSession::ended_blindly);
 }

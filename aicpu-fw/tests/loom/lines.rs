@@ -4,7 +4,7 @@
 
 use loom::thread;
 use pto_abi::handshake::{Command, FINISHED, Handshake, STATUS_IDLE, Status};
-use pto_abi::sync::{AtomicU32, Ordering, Shared};
+use pto_abi::sync::{AtomicU32, Concurrent, Ordering};
 use pto_abi::{CoreKind, GmAddr};
 use pto_aicpu_fw::platform::{CoreStatus, Platform, Staged};
 use pto_aicpu_fw::{LinesPlatform, Machine};
@@ -12,7 +12,7 @@ use pto_aicpu_fw::{LinesPlatform, Machine};
 use crate::{explore, spawn};
 
 const TASKS: u32 = 2;
-/// What the core says of itself, beside its kind.
+/// What the core says of itself, in addition to its kind.
 const CORE_ID: u32 = 9;
 
 #[derive(Default)]
@@ -78,7 +78,7 @@ fn bring_up_and_two_dispatches() {
     explore(5, SharedLines::default, move |machine| {
         machine.lines[0].reset();
         let worker = spawn(move || core(machine, RIGHT, TASKS));
-        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, QuietMachine::<1>);
+        let mut platform = LinesPlatform::<Concurrent, _>::new(&machine.lines, QuietMachine::<1>);
         platform.attach(0);
         platform.greet(0, 1);
         let answer = loop {
@@ -105,7 +105,7 @@ fn bring_up_and_two_dispatches() {
     });
 }
 
-/// The second dispatch is rung while the core has the first: both run, in order, once each, and both are seen.
+/// The doorbell of the second dispatch is written while the core has the first: both run, in order, once each, and both are seen.
 #[test]
 fn two_dispatches_at_once() {
     explore(5, SharedLines::default, move |machine| {
@@ -114,7 +114,7 @@ fn two_dispatches_at_once() {
         lines.greet(1);
         lines.introduce(1, 0, CoreKind::AIC);
         let worker = spawn(move || core(machine, RIGHT, TASKS));
-        let mut platform = LinesPlatform::<Shared, _>::new(&machine.lines, QuietMachine::<2>);
+        let mut platform = LinesPlatform::<Concurrent, _>::new(&machine.lines, QuietMachine::<2>);
         platform.attach(0);
         assert!(platform.answer(0, 1).is_some());
         for task in 0..TASKS {

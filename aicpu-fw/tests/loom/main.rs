@@ -28,7 +28,7 @@ mod termination;
 #[path = "../common/words.rs"]
 mod words;
 
-use pto_abi::sync::{AtomicU32, AtomicU64, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, AtomicU64, Concurrent, Ordering, Sharing};
 
 /// Words of stack for the threads of a model; loom's own choice does not hold a scheduler.
 const STACK_WORDS: usize = 0x8000;
@@ -55,7 +55,7 @@ fn explore<T: Send + Sync + 'static>(
         let shared: &'static T = unsafe { &*owned };
         let model = std::sync::Arc::clone(&model);
         spawn(move || model(shared)).join().unwrap();
-        // SAFETY: made above from a box; nobody uses it any more.
+        // SAFETY: made above from a box; no thread uses it any more.
         drop(unsafe { Box::from_raw(owned) });
     });
 }
@@ -82,16 +82,16 @@ const fn weakened(is_weak: bool, ordering: Ordering) -> Ordering {
 
 impl<const WHICH: u8> Sharing for Weak<WHICH> {
     fn fetch_add(word: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
-        Shared::fetch_add(word, value, ordering)
+        Concurrent::fetch_add(word, value, ordering)
     }
     fn fetch_sub(word: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
-        Shared::fetch_sub(word, value, weakened(WHICH == WEAK_END, ordering))
+        Concurrent::fetch_sub(word, value, weakened(WHICH == WEAK_END, ordering))
     }
     fn fetch_sub_u32(word: &AtomicU32, value: u32, ordering: Ordering) -> u32 {
-        Shared::fetch_sub_u32(word, value, weakened(WHICH == WEAK_TASKS, ordering))
+        Concurrent::fetch_sub_u32(word, value, weakened(WHICH == WEAK_TASKS, ordering))
     }
     fn fetch_or_u32(word: &AtomicU32, value: u32, ordering: Ordering) -> u32 {
-        Shared::fetch_or_u32(word, value, weakened(WHICH == WEAK_TASKS, ordering))
+        Concurrent::fetch_or_u32(word, value, weakened(WHICH == WEAK_TASKS, ordering))
     }
     fn compare_exchange(
         word: &AtomicU64,
@@ -99,7 +99,7 @@ impl<const WHICH: u8> Sharing for Weak<WHICH> {
         new: u64,
         ordering: Ordering,
     ) -> Result<u64, u64> {
-        Shared::compare_exchange(word, current, new, ordering)
+        Concurrent::compare_exchange(word, current, new, ordering)
     }
     fn compare_exchange_u32(
         word: &AtomicU32,
@@ -107,6 +107,11 @@ impl<const WHICH: u8> Sharing for Weak<WHICH> {
         new: u32,
         ordering: Ordering,
     ) -> Result<u32, u32> {
-        Shared::compare_exchange_u32(word, current, new, weakened(WHICH == WEAK_TASKS, ordering))
+        Concurrent::compare_exchange_u32(
+            word,
+            current,
+            new,
+            weakened(WHICH == WEAK_TASKS, ordering),
+        )
     }
 }

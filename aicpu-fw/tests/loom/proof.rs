@@ -2,7 +2,7 @@
 //! completes one and runs another, which waited for it although it was added first.
 
 use pto_abi::kinds::TaskState;
-use pto_abi::sync::{Ordering, Shared};
+use pto_abi::sync::{Concurrent, Ordering};
 use pto_abi::task::Task;
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicpu_fw::stream::proof::{nothing_moves, rest};
@@ -10,7 +10,7 @@ use pto_aicpu_fw::{Budgets, Builder, LockFree, Scheduler};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, Size, Words, quiet};
+use crate::words::{FakeDevice, GENERATION, Size, StateMemory, quiet};
 use crate::{explore, spawn};
 
 /// Tasks that run.
@@ -71,10 +71,10 @@ fn look_at_work<P: Proof>() {
     let size = Size { tasks: 3, arg_words: 0, edges: 1, instances: 2 };
     explore(
         4,
-        move || Words::new(size),
+        move || StateMemory::new(size),
         |words| {
             let mut builder =
-                Builder::<(Shared, LockFree, _, _)>::new(words.inputs(), Kernels, quiet());
+                Builder::<(Concurrent, LockFree, _, _)>::new(words.inputs(), FakeDevice, quiet());
             let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
             let [waits, first, _] = [0; 3].map(|_| builder.add_task(spec).unwrap());
             builder.add_edge(first, waits).unwrap();
@@ -82,7 +82,7 @@ fn look_at_work<P: Proof>() {
             builder.publish(first).unwrap();
             let budgets = Budgets { task_ns: 1, stall_ns: 1, run_ns: 0, of_launches: false };
             let (line, mode) = (&words.instances[1], BuildMode::CONCURRENT);
-            let mut core = Stub::<Shared, _>::new(1, Core);
+            let mut core = Stub::<Concurrent, _>::new(1, Core);
             let mut scheduler =
                 Scheduler::<_, LockFree>::new(words.state(), line, mode, GENERATION, budgets);
             scheduler.add_core(0, CoreKind::AIV).unwrap();

@@ -1,7 +1,7 @@
 //! The ready queue: each id comes out once, and who gets it sees what was written before the push.
 
 use pto_abi::ready::QueueEnds;
-use pto_abi::sync::{AtomicU64, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU64, Concurrent, Exclusive, Ordering, Sharing};
 use pto_aicpu_fw::ready_queue::ReadyQueue;
 
 use crate::{explore, spawn};
@@ -48,7 +48,7 @@ impl Queue {
 
     /// What `popped` left, and that together they are `0 .. count`, each once.
     fn check(&self, mut popped: Vec<u32>, count: u32) {
-        while let [id] = self.pop::<Shared>(1)[..] {
+        while let [id] = self.pop::<Concurrent>(1)[..] {
             popped.push(id);
         }
         popped.sort_unstable();
@@ -148,38 +148,38 @@ fn laps_of_two_slots<S: Sharing>() {
 
 #[test]
 fn two_push_and_one_pops() {
-    two_pushers_one_popper::<Shared>();
+    two_pushers_one_popper::<Concurrent>();
 }
 
 #[test]
 fn one_pushes_and_two_pop() {
-    one_pusher_two_poppers::<Shared>();
+    one_pusher_two_poppers::<Concurrent>();
 }
 
 #[test]
 fn two_pop_what_is_there() {
-    two_poppers_of_what_is_there::<Shared>();
+    two_poppers_of_what_is_there::<Concurrent>();
 }
 
 #[test]
 fn batches_go_in_and_out() {
-    batches::<Shared>();
+    batches::<Concurrent>();
 }
 
 #[test]
 fn two_slots_wrap() {
-    laps_of_two_slots::<Shared>();
+    laps_of_two_slots::<Concurrent>();
 }
 
 #[test]
 #[should_panic(expected = "each id once")]
-fn wrong_when_pushers_take_the_same_place() {
+fn wrong_when_pushers_take_the_same_slot() {
     two_pushers_one_popper::<Exclusive>();
 }
 
 #[test]
 #[should_panic(expected = "each id once")]
-fn wrong_when_poppers_take_the_same_place() {
+fn wrong_when_poppers_take_the_same_slot() {
     two_poppers_of_what_is_there::<Exclusive>();
 }
 
@@ -196,7 +196,7 @@ fn wrong_when_a_slot_is_not_released() {
                 let position = queue.ends.tail.fetch_add(1, Ordering::Relaxed);
                 queue.slots[usize::try_from(position).unwrap()].store(1 << 32, Ordering::Relaxed);
             });
-            let popped = queue.pop::<Shared>(1);
+            let popped = queue.pop::<Concurrent>(1);
             pusher.join().unwrap();
             queue.check(popped, 1);
         },

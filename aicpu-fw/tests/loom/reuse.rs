@@ -5,14 +5,14 @@ use std::marker::PhantomData;
 
 use loom::cell::UnsafeCell;
 use pto_abi::kinds::TaskState;
-use pto_abi::sync::{Ordering, Shared};
+use pto_abi::sync::{Concurrent, Ordering};
 use pto_abi::{CoreKind, FuncId, GmAddr};
 use pto_aicpu_fw::stream::{Schedulers, Stream};
 use pto_aicpu_fw::{FanoutPolicy, LockFree, Machine};
 use pto_check::run_memory::{StreamRun, StreamSizes, StreamWords};
 use pto_graph::{GraphBuilder, TaskSpec};
 
-use crate::words::Kernels;
+use crate::words::FakeDevice;
 use crate::{explore, spawn};
 
 /// How the schedulers' side says that it is done with a task.
@@ -34,9 +34,9 @@ impl Done for Relaxed {
     const ORDER: Ordering = Ordering::Relaxed;
 }
 
-struct Run<D> {
+struct ReuseScenario<D> {
     words: StreamWords,
-    /// Stands for everything of a slot: the builder writes it when it takes the slot, a scheduler reads it. Loom finds
+    /// Represents everything of a slot: the builder writes it when it takes the slot, a scheduler reads it. Loom finds
     /// accesses that nothing puts in order.
     slot: Witness,
     done: PhantomData<D>,
@@ -76,7 +76,7 @@ fn reuse<D: Done>() {
         heap_bytes: 0,
         recording_words: 1,
     };
-    let setup = move || Run::<D> {
+    let setup = move || ReuseScenario::<D> {
         words: StreamWords::new(sizes),
         slot: Witness(UnsafeCell::new(0)),
         done: PhantomData,
@@ -88,7 +88,7 @@ fn reuse<D: Done>() {
     });
 }
 
-fn build<D>(run: &Run<D>) {
+fn build<D>(run: &ReuseScenario<D>) {
     let of = StreamRun {
         room: None,
         has_kind: [true; 2],
@@ -96,28 +96,28 @@ fn build<D>(run: &Run<D>) {
         orch_args: &[],
         schedulers: Schedulers::Run,
     };
-    let submit = |stream: &mut Stream<'_, (Shared, LockFree, Kernels, Takes<'_>)>| {
+    let submit = |stream: &mut Stream<'_, (Concurrent, LockFree, FakeDevice, Takes<'_>)>| {
         for word in 1..=2 {
             stream.submit(TaskSpec::new(FuncId(0), CoreKind::AIV, &[word]), &[]).unwrap();
         }
     };
-    run.words.with_stream(&of, Kernels, Takes(&run.slot), submit).unwrap();
+    run.words.with_stream(&of, FakeDevice, Takes(&run.slot), submit).unwrap();
 }
 
 /// Two tasks, one after the other.
-fn run_two<D: Done>(run: &Run<D>) {
+fn run_two<D: Done>(run: &ReuseScenario<D>) {
     let state = run.words.run.state().unwrap();
     for word in 1..=2 {
         let mut slot = [0];
-        while state.queue(CoreKind::AIV).pop::<Shared>(&mut slot) == 0 {
+        while state.queue(CoreKind::AIV).pop::<Concurrent>(&mut slot) == 0 {
             loom::thread::yield_now();
         }
         let task = state.task(slot[0]).unwrap();
         let first = task.payload.load(Ordering::Relaxed) as usize;
         assert_eq!(state.payloads[first].load(Ordering::Relaxed), word, "another task's argument");
-        assert_eq!(LockFree::close::<Shared>(task), 0);
+        assert_eq!(LockFree::close::<Concurrent>(task), 0);
         run.slot.0.with(|_| ());
-        // As the type says: Release pairs with the Acquire load in `Window::advance`.
+        // As the type says: Release pairs with the Acquire load in `SlotWindow::advance`.
         task.state.store(TaskState::COMPLETED.get(), D::ORDER);
     }
 }

@@ -1,5 +1,5 @@
-//! The board of a session: no ring of a doorbell is lost while a firmware falls asleep, and whoever gets the head of a stream sees what the
-//! one before has written.
+//! The board of a session: no ring of a doorbell is lost while a firmware falls asleep, and the side that gets the head of a stream sees what the
+//! other side has written.
 
 use pto_abi::session::board::{ASLEEP, fall_asleep, ring, take_bell, wake_up};
 use pto_abi::session::{LaneLine, StreamLine};
@@ -7,7 +7,7 @@ use pto_abi::sync::{AtomicU64, Ordering};
 
 use crate::{explore, spawn};
 
-/// A doorbell, and what was submitted before it was rung.
+/// A doorbell, and what was submitted before it was written.
 type Bell = (AtomicU64, AtomicU64);
 
 fn bell() -> Bell {
@@ -40,7 +40,7 @@ fn nothing_is_lost(sleeps: fn(&AtomicU64) -> u64) {
         let submitter = spawn(move || submit(bell));
         let heard = listen(bell, sleeps);
         let was_asleep = submitter.join().unwrap();
-        assert!(heard || was_asleep, "lost: nobody hears the bell");
+        assert!(heard || was_asleep, "lost: neither side hears the bell");
         assert!(!(heard && was_asleep), "both hear it");
     });
 }
@@ -52,9 +52,9 @@ fn of_a_submitter_and_a_firmware_that_falls_asleep_one_sees_the_other() {
 
 /// Wrong: the flag is set after the look, and the bit that came between is gone.
 fn fall_asleep_later(bell: &AtomicU64) -> u64 {
-    let rung = bell.load(Ordering::Acquire);
+    let before = bell.load(Ordering::Acquire);
     bell.store(ASLEEP, Ordering::Release);
-    rung
+    before
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn host((lane, line, taken, moved): &Head, gives_back: fn(&StreamLine, &LaneLine
     gives_back(line, lane);
 }
 
-fn hands_over(gives_back: fn(&StreamLine, &LaneLine)) {
+fn handover(gives_back: fn(&StreamLine, &LaneLine)) {
     explore(3, head, move |head| {
         let other = spawn(move || host(head, gives_back));
         let (lane, line, taken, moved) = head;
@@ -98,13 +98,13 @@ fn hands_over(gives_back: fn(&StreamLine, &LaneLine)) {
 
 #[test]
 fn the_head_of_a_stream_goes_there_and_back() {
-    hands_over(StreamLine::give_back);
+    handover(StreamLine::give_back);
 }
 
 #[test]
 #[should_panic(expected = "the firmware does not see")]
 fn a_host_that_gives_back_without_release_is_found() {
-    hands_over(|line, lane| {
+    handover(|line, lane| {
         line.returned.store(lane.handed.load(Ordering::Relaxed), Ordering::Relaxed);
     });
 }

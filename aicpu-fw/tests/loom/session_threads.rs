@@ -16,12 +16,12 @@ use self::table::{Entry, StreamTable};
 use crate::{explore, spawn};
 
 /// A state, and who waits for a change of it.
-struct Seat<S> {
+struct Monitor<S> {
     state: Mutex<S>,
     changed: Condvar,
 }
 
-impl<S> Seat<S> {
+impl<S> Monitor<S> {
     fn new(state: S) -> Self {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -48,13 +48,13 @@ impl<S> Seat<S> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Stream {
+struct StreamEntry {
     number: u32,
     place: usize,
     is_closed: bool,
 }
 
-impl Entry for Stream {
+impl Entry for StreamEntry {
     fn place(&self) -> usize {
         self.place
     }
@@ -64,40 +64,40 @@ impl Entry for Stream {
     }
 }
 
-type Table = Seat<StreamTable<Stream>>;
+type Table = Monitor<StreamTable<StreamEntry>>;
 
-const PLACES: usize = 2;
+const CAPACITY: usize = 2;
 
-/// A table of two places, one of which is taken.
+/// A table with room for two streams, which holds one.
 fn almost_full(is_closed: bool) -> Table {
-    let mut table = StreamTable::new(PLACES);
-    table.open(|number, place| Stream { number, place, is_closed }).flatten().unwrap();
-    Seat::new(table)
+    let mut table = StreamTable::new(CAPACITY);
+    table.open(|number, place| StreamEntry { number, place, is_closed }).flatten().unwrap();
+    Monitor::new(table)
 }
 
-fn open(table: &Table) -> Option<Stream> {
-    let made = |number, place| Stream { number, place, is_closed: false };
+fn open(table: &Table) -> Option<StreamEntry> {
+    let made = |number, place| StreamEntry { number, place, is_closed: false };
     table.wait(|table| table.open(made))
 }
 
-/// As [`open`], but the place is looked for first, and taken later.
-fn looked_first(table: &Table) -> Option<Stream> {
-    let has_room = table.lock().live().len() < PLACES;
+/// As [`open`], but the room is looked for first, and taken later.
+fn looked_first(table: &Table) -> Option<StreamEntry> {
+    let has_room = table.lock().live().len() < CAPACITY;
     has_room.then(|| open(table)).flatten()
 }
 
-fn check(table: &Table, opened: &[Option<Stream>]) {
+fn check(table: &Table, opened: &[Option<StreamEntry>]) {
     let table = table.lock();
-    let mut places: Vec<_> = table.live().iter().map(Entry::place).collect();
-    places.sort_unstable();
-    places.dedup();
-    assert_eq!(places.len(), table.live().len(), "two streams have one place");
+    let mut slots: Vec<_> = table.live().iter().map(Entry::place).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), table.live().len(), "two streams have one slot");
     let lost = opened.iter().flatten().find(|stream| !table.live().contains(stream));
     assert_eq!(lost, None, "a stream is not in the table");
 }
 
 /// Two threads open the last stream: one of them has it.
-fn last_places(open: fn(&Table) -> Option<Stream>) {
+fn last_slots(open: fn(&Table) -> Option<StreamEntry>) {
     explore(
         3,
         || almost_full(false),
@@ -105,20 +105,20 @@ fn last_places(open: fn(&Table) -> Option<Stream>) {
             let other = spawn(move || open(table));
             let opened = [open(table), other.join().unwrap()];
             check(table, &opened);
-            assert_eq!(opened.iter().flatten().count(), 1, "one place is left");
+            assert_eq!(opened.iter().flatten().count(), 1, "one slot is left");
         },
     );
 }
 
 #[test]
-fn the_last_place_has_one_stream() {
-    last_places(open);
+fn the_last_slot_has_one_stream() {
+    last_slots(open);
 }
 
-/// The second one to come is refused as late as in the table, which has the place by then.
+/// The second one to come is refused as late as in the table, which has the slot by then.
 #[test]
-fn a_place_that_was_looked_for_before_is_looked_for_again() {
-    last_places(looked_first);
+fn a_slot_that_was_looked_for_before_is_looked_for_again() {
+    last_slots(looked_first);
 }
 
 /// Two threads open a stream each while the service lets go of one that is closed.
@@ -132,13 +132,13 @@ fn closing(retire: fn(&Table)) {
             let opened = [open(table), other.join().unwrap()];
             service.join().unwrap();
             check(table, &opened);
-            assert!(opened.iter().all(Option::is_some), "there is a place for both");
+            assert!(opened.iter().all(Option::is_some), "there is a slot for both");
         },
     );
 }
 
 #[test]
-fn a_closed_stream_gives_its_place_to_who_waits() {
+fn a_closed_stream_gives_its_slot_to_who_waits() {
     closing(|table| {
         let gone = table.change(|table| table.retire(|stream| stream.is_closed));
         assert_eq!(gone.len(), 1);
@@ -147,7 +147,7 @@ fn a_closed_stream_gives_its_place_to_who_waits() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn wrong_when_those_who_wait_are_told_before() {
+fn wrong_when_waiters_are_notified_before() {
     closing(|table| {
         table.change(|_| ());
         table.lock().retire(|stream| stream.is_closed);
@@ -273,7 +273,7 @@ fn wrong_when_a_wait_and_its_lowering_are_submitted_apart() {
     });
 }
 
-/// What the threads of a session tell each other at its end.
+/// What the threads of a session share at its end.
 #[derive(Default)]
 struct End {
     has_ended: bool,
@@ -287,7 +287,7 @@ struct End {
 fn last_handle(is_awaited: bool) {
     explore(
         2,
-        || Seat::new(End::default()),
+        || Monitor::new(End::default()),
         move |session| {
             let service = spawn(move || {
                 session.wait(|end| (end.has_ended && end.is_quiet).then_some(()));

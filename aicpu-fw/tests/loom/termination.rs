@@ -1,26 +1,26 @@
-//! The end: nobody sees it before every task has been completed, and who sees it sees what the tasks wrote.
+//! The end: no thread sees it before every task has been completed, and a thread that sees it sees what the tasks wrote.
 
 use std::marker::PhantomData;
 
 use loom::thread;
-use pto_abi::sync::{AtomicU32, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Ordering, Sharing};
 use pto_abi::{BuildMode, CoreKind, FuncId};
 use pto_aicpu_fw::{Budgets, Builder, FanoutPolicy, LockFree, Scheduler, Step};
 use pto_graph::{GraphBuilder, TaskSpec};
 
 use crate::stub::{Script, Stub};
-use crate::words::{GENERATION, Kernels, Size, Words, quiet};
+use crate::words::{FakeDevice, GENERATION, Size, StateMemory, quiet};
 use crate::{WEAK_END, Weak, explore, spawn};
 
 const TASKS: u32 = 2;
 
-struct Run {
-    words: Words,
+struct TerminationScenario {
+    words: StateMemory,
     outputs: [AtomicU32; TASKS as usize],
 }
 
 /// Cores that finish what they have when they are polled; or no core.
-struct Instant(&'static Run);
+struct Instant(&'static TerminationScenario);
 
 impl Script for Instant {
     fn finishes(&mut self, task: u32) -> bool {
@@ -29,11 +29,11 @@ impl Script for Instant {
     }
 }
 
-type Cores<S> = Stub<S, Instant>;
-type OneScheduler<S, F> = (Scheduler<'static, Cores<S>, F>, Cores<S>);
+type StubCores<S> = Stub<S, Instant>;
+type OneScheduler<S, F> = (Scheduler<'static, StubCores<S>, F>, StubCores<S>);
 
 fn scheduler<S: Sharing, F: FanoutPolicy>(
-    run: &'static Run,
+    run: &'static TerminationScenario,
     instance: usize,
     cores: u32,
 ) -> OneScheduler<S, F> {
@@ -44,15 +44,15 @@ fn scheduler<S: Sharing, F: FanoutPolicy>(
     (scheduler, Stub::new(cores as usize, Instant(run)))
 }
 
-fn outputs(run: &Run) -> Vec<u32> {
+fn outputs(run: &TerminationScenario) -> Vec<u32> {
     run.outputs.iter().map(|output| output.load(Ordering::Relaxed)).collect()
 }
 
 /// How the builder's thread ends the build.
-type Build<S> = fn(&'static Run) -> PhantomData<S>;
+type Build<S> = fn(&'static TerminationScenario) -> PhantomData<S>;
 
-fn build<S: Sharing>(run: &'static Run) -> PhantomData<S> {
-    let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
+fn build<S: Sharing>(run: &'static TerminationScenario) -> PhantomData<S> {
+    let mut builder = Builder::<(S, LockFree, _, _)>::new(run.words.inputs(), FakeDevice, quiet());
     let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
     let first = builder.submit(spec, &[]).unwrap();
     builder.submit(spec, &[first]).unwrap();
@@ -63,7 +63,8 @@ fn build<S: Sharing>(run: &'static Run) -> PhantomData<S> {
 /// One scheduler works, one only looks for the end, the builder builds a chain of two.
 fn the_end<S: Sharing>(build: Build<S>) {
     let size = Size { tasks: TASKS, arg_words: 0, edges: 2, instances: 3 };
-    let setup = move || Run { words: Words::new(size), outputs: Default::default() };
+    let setup =
+        move || TerminationScenario { words: StateMemory::new(size), outputs: Default::default() };
     explore(3, setup, move |run| {
         let looker = spawn(move || {
             let (mut scheduler, mut none) = scheduler::<S, LockFree>(run, 2, 0);
@@ -89,8 +90,8 @@ fn the_end<S: Sharing>(build: Build<S>) {
 }
 
 #[test]
-fn nobody_sees_the_end_before_the_last_completion() {
-    the_end::<Shared>(build);
+fn no_thread_sees_the_end_before_the_last_completion() {
+    the_end::<Concurrent>(build);
 }
 
 #[test]
@@ -104,9 +105,9 @@ fn wrong_when_completions_are_not_released() {
 #[test]
 #[should_panic]
 fn wrong_when_build_done_is_set_before_the_last_publish() {
-    the_end::<Shared>(|run| {
+    the_end::<Concurrent>(|run| {
         let mut builder =
-            Builder::<(Shared, LockFree, _, _)>::new(run.words.inputs(), Kernels, quiet());
+            Builder::<(Concurrent, LockFree, _, _)>::new(run.words.inputs(), FakeDevice, quiet());
         let spec = TaskSpec::new(FuncId(0), CoreKind::AIV, &[]);
         let first = builder.add_task(spec).unwrap();
         builder.submit(spec, &[]).unwrap();

@@ -7,10 +7,11 @@ use pto_graph::{
 };
 
 use crate::oracle::{Oracle, Touch, all_reachable};
-use crate::random::{Random, bytes_of, view};
+use crate::random::{bytes_of, view};
 use crate::rig::{TestStream, with_stream};
+use crate::split_mix::SplitMix64;
 
-/// A link of one argument: what it does, where, how often, and how the place differs from time to time.
+/// A link of one argument: what it does, where, how often, and how the address varies.
 struct RandomLink {
     view: TensorView<'static>,
     writes: bool,
@@ -21,8 +22,8 @@ struct RandomLink {
 }
 
 impl RandomLink {
-    /// One whose places are all within the tensor.
-    fn new(random: &mut Random) -> Self {
+    /// One whose addresses are all within the tensor.
+    fn new(random: &mut SplitMix64) -> Self {
         loop {
             let base = GmAddr(0x1000 * u64::from(1 + random.below(3)));
             let view = view(random, base);
@@ -31,9 +32,9 @@ impl RandomLink {
             let step = (i64::from(random.below(120)) - 60) * size;
             let first = view.address().0;
             let column = (random.below(3) == 0).then(|| {
-                let place =
+                let address =
                     |_| first.wrapping_add_signed((i64::from(random.below(80)) - 40) * size);
-                (0..times).map(place).collect()
+                (0..times).map(address).collect()
             });
             let link = Self { view, writes, times, step, column };
             let args = link.args();
@@ -88,7 +89,7 @@ fn submit(stream: &mut TestStream<'_>, links: &[RandomLink; 2]) {
 fn a_chain_waits_for_what_its_kernels_touch() {
     let mut edges = 0;
     for seed in 0..120 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let count = 10 + random.below(30);
         let chains: Vec<_> = (0..count)
             .map(|_| [RandomLink::new(&mut random), RandomLink::new(&mut random)])
@@ -108,7 +109,7 @@ fn a_chain_waits_for_what_its_kernels_touch() {
     assert!(edges > 5_000, "{edges}: the chains hardly conflict");
 }
 
-/// Behind a task that is published and one that is kept back; and what is wrong with producers.
+/// After a task that is published and one that is kept back; and with wrong producers.
 #[test]
 fn a_submission_is_its_calls() {
     let task = TaskSpec::new(FuncId(1), CoreKind::AIV, &[5, 6]);
@@ -117,7 +118,7 @@ fn a_submission_is_its_calls() {
     for is_chain in [false, true] {
         for case in 0..6 {
             let [by_calls, at_once] = [false, true].map(|at_once| {
-                let mut told = None;
+                let mut outcome = None;
                 let made = with_stream(|stream| {
                     let first = stream.submit(task, &[]).unwrap();
                     let kept = stream.add_task(task).unwrap();
@@ -152,12 +153,12 @@ fn a_submission_is_its_calls() {
                     };
                     let blame = found.err().map(|fault| stream.blame(fault));
                     let blame = blame.map(|blame| (blame.fault, blame.task, blame.detail));
-                    // A task with a wrong producer stands there, and is published without it.
+                    // A task with a wrong producer is added, and is published without it.
                     let published = found.is_ok() || stream.publish(next).is_ok();
                     stream.publish(kept).unwrap();
-                    told = Some((found, blame, published));
+                    outcome = Some((found, blame, published));
                 });
-                (told, made.edges)
+                (outcome, made.edges)
             });
             assert_eq!(by_calls, at_once, "case {case}, a chain: {is_chain}");
             assert!(
@@ -176,7 +177,7 @@ fn a_chain_waits_for_what_the_program_states() {
     let chain = Chain::new(&links);
     let made = with_stream(|stream| {
         let first = stream.submit(task, &[]).unwrap();
-        // Added, published behind the chain, which waits for it nevertheless.
+        // Added, published after the chain, which waits for it nevertheless.
         let kept = stream.add_task(task).unwrap();
         let id = stream.submit_chain(&chain, &[first, kept]).unwrap();
         assert_eq!(stream.publish(id), Err(Fault::BUILD_ALREADY_PUBLISHED));

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use pto_abi::GmAddr;
 use pto_abi::stream::{MapEntry, MapGrid, MapRow};
 use pto_abi::sync::AtomicU32;
-use pto_aicpu_fw::stream::map::{Access, AccessKind, Hide, MapMemory, TensorMap};
+use pto_aicpu_fw::stream::map::{AccessKind, Hide, MapMemory, TensorAccess, TensorMap};
 use pto_aicpu_fw::stream::region::Region;
 use pto_graph::{ElementType, TensorView};
 
 use crate::oracle::{Oracle, Touch, all_reachable};
-use crate::random::{Random, bytes_of, view};
+use crate::random::{bytes_of, view};
+use crate::split_mix::SplitMix64;
 
 /// Tensors of a random program.
 const TENSORS: u32 = 3;
@@ -20,8 +21,8 @@ struct Task {
     derived: bool,
 }
 
-fn program(random: &mut Random, tasks: u64, all_derived: bool) -> Vec<Task> {
-    let task = |random: &mut Random| {
+fn program(random: &mut SplitMix64, tasks: u64, all_derived: bool) -> Vec<Task> {
+    let task = |random: &mut SplitMix64| {
         let count = 1 + random.below(3);
         let views = (0..count).map(|_| {
             let base = GmAddr(0x1000 * u64::from(1 + random.below(TENSORS)));
@@ -53,8 +54,8 @@ fn derive(map: &TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
     for (view, kind) in &task.views {
         let region = Region::of(view);
         // Both ways lead to the same.
-        let access = Access::simple(view, *kind).filter(|_| number.is_multiple_of(2));
-        let access = access.unwrap_or(Access::new(view.base().0, *kind, &region));
+        let access = TensorAccess::simple(view, *kind).filter(|_| number.is_multiple_of(2));
+        let access = access.unwrap_or(TensorAccess::new(view.base().0, *kind, &region));
         let found = |task| {
             producers.insert(task);
             Ok(())
@@ -64,12 +65,12 @@ fn derive(map: &TensorMap<'_>, task: &Task, number: u64) -> BTreeSet<u64> {
             continue;
         }
         // Step by step; or without waiting.
-        let place = map.place(&access).unwrap();
+        let position = map.locate(&access).unwrap();
         let hide = if task.derived { Hide::Covered } else { Hide::Nothing };
         if task.derived {
-            map.look(&place, &access, (number, hide), (), found).unwrap();
+            map.look(&position, &access, (number, hide), (), found).unwrap();
         }
-        map.note(&place, &access, (number, hide));
+        map.note(&position, &access, (number, hide));
     }
     producers
 }
@@ -83,12 +84,12 @@ fn with_cells(cell_count: usize, entries: usize, first: u64, test: impl FnOnce(T
     let (tensors, cells) = (rows(4), rows(cell_count));
     let grids: Vec<MapGrid> = (0..4).map(|_| MapGrid::default()).collect();
     let entries: Vec<MapEntry> = (0..entries).map(|_| MapEntry::default()).collect();
-    let places = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
+    let index = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
     let memory = MapMemory {
         tensors: &tensors,
-        tensor_places: &places(4),
+        tensor_index: &index(4),
         cells: &cells,
-        cell_places: &places(cell_count),
+        cell_index: &index(cell_count),
         grids: &grids,
         entries: &entries,
     };
@@ -99,7 +100,7 @@ fn with_cells(cell_count: usize, entries: usize, first: u64, test: impl FnOnce(T
 pub(crate) fn edges_are_those_of_the_oracle() {
     let mut direct = 0;
     for seed in 0..250 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let tasks = 20 + u64::from(random.below(60));
         let program = program(&mut random, tasks, true);
         with_map(512, 0, |map| {
@@ -124,7 +125,7 @@ pub(crate) fn edges_are_those_of_the_oracle() {
 #[test]
 fn explicit_tasks_are_waited_for_and_hide_nothing() {
     for seed in 1000..1120 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let program = program(&mut random, 40, false);
         with_map(512, 0, |map| {
             let mut oracle = Oracle::default();
@@ -142,7 +143,7 @@ fn explicit_tasks_are_waited_for_and_hide_nothing() {
 #[test]
 fn retired_accesses_are_not_found_and_all_others_are() {
     for seed in 2000..2120 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let program = program(&mut random, 300, true);
         let first = (1 << 32) - 200 + u64::from(random.below(100));
         with_map(64, first, |map| {
@@ -168,8 +169,8 @@ fn retired_accesses_are_not_found_and_all_others_are() {
 fn follow_the_oracle(
     map: &TensorMap<'_>,
     (seed, first): (u64, u64),
-    random: &mut Random,
-    part: impl Fn(&mut Random, u64) -> TensorView<'static>,
+    random: &mut SplitMix64,
+    part: impl Fn(&mut SplitMix64, u64) -> TensorView<'static>,
 ) {
     let mut oracle = Oracle::default();
     let mut starts = Vec::new();
@@ -195,9 +196,9 @@ fn follow_the_oracle(
 #[test]
 fn tiles_are_sorted_and_nothing_is_lost() {
     for seed in 3000..3025 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let size = 1 + random.below(3);
-        let tile = |random: &mut Random, size: u32| {
+        let tile = |random: &mut SplitMix64, size: u32| {
             let base = GmAddr(0x1000 * u64::from(1 + random.below(2)));
             let matrix = TensorView::dense(base, ElementType::F32, &[24, 30]);
             let (row, column) = (random.below(24 / size), random.below(30 / size));
@@ -220,9 +221,9 @@ fn tiles_are_sorted_and_nothing_is_lost() {
 #[test]
 pub(crate) fn strips_meet_the_tiles_and_the_strips_that_cross_them() {
     for seed in 4000..4080 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let size = 1 + random.below(3);
-        let part = |random: &mut Random, extent: u32| {
+        let part = |random: &mut SplitMix64, extent: u32| {
             let first = random.below(extent / size);
             let most = (extent / size - first).min(if random.below(8) == 0 { 30 } else { 6 });
             let (start, length) = (first * size, (1 + random.below(most)) * size);
@@ -230,7 +231,7 @@ pub(crate) fn strips_meet_the_tiles_and_the_strips_that_cross_them() {
             let off = if random.below(8) == 0 { random.below(length) } else { 0 };
             (start + off, length - off)
         };
-        let form = |random: &mut Random| {
+        let form = |random: &mut SplitMix64| {
             let matrix = TensorView::dense(GmAddr(0x1000), ElementType::F32, &[24, 30]);
             let tile = (random.below(24 / size) * size, random.below(30 / size) * size);
             let (rows, columns) = match random.below(8) {

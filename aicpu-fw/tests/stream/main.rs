@@ -12,4 +12,6 @@ mod random;
 mod ranges;
 mod replay;
 mod rig;
+#[path = "../common/split_mix.rs"]
+mod split_mix;
 mod stuck;

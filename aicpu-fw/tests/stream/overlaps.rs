@@ -5,11 +5,12 @@ use pto_aicpu_fw::stream::overlap::{Undecided, overlap};
 use pto_aicpu_fw::stream::region::Region;
 use pto_graph::{ElementType, RawView, TensorView};
 
-use crate::random::{Random, bytes_of, meet, view};
+use crate::random::{bytes_of, meet, view};
+use crate::split_mix::SplitMix64;
 
 #[test]
 fn regions_overlap_where_their_bytes_do() {
-    let mut random = Random(1);
+    let mut random = SplitMix64(1);
     let (mut meeting, mut hulls) = (0, 0);
     for case in 0..60_000 {
         let (one, other) = (view(&mut random, GmAddr(0)), view(&mut random, GmAddr(0)));
@@ -28,7 +29,7 @@ fn regions_overlap_where_their_bytes_do() {
 
 #[test]
 fn the_normal_form_touches_the_same_bytes() {
-    let mut random = Random(2);
+    let mut random = SplitMix64(2);
     for case in 0..20_000 {
         let view = view(&mut random, GmAddr(0));
         let region = Region::of(&view);

@@ -1,37 +1,20 @@
-//! Random numbers and random views; a seed is all that a failing case needs.
+//! Random views.
 
 use pto_abi::GmAddr;
 use pto_graph::{ElementType, RawView, TensorView};
 
-/// SplitMix64.
-#[derive(Clone)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// Below `bound`.
-    pub(crate) fn below(&mut self, bound: u32) -> u32 {
-        u32::try_from(self.word() % u64::from(bound.max(1))).unwrap()
-    }
-}
+use crate::split_mix::SplitMix64;
 
 /// Elements of the tensors that random views lie in.
 pub(crate) const ELEMENTS: u32 = 720;
 
 /// A view of a tensor of [`ELEMENTS`] elements at `base`.
-pub(crate) fn view(random: &mut Random, base: GmAddr) -> TensorView<'static> {
+pub(crate) fn view(random: &mut SplitMix64, base: GmAddr) -> TensorView<'static> {
     if random.below(4) == 0 { stated(random, base) } else { cut(random, base) }
 }
 
 /// Cut, stepped and transposed out of a dense tensor.
-fn cut(random: &mut Random, base: GmAddr) -> TensorView<'static> {
+fn cut(random: &mut SplitMix64, base: GmAddr) -> TensorView<'static> {
     let shapes: [&[u32]; 6] =
         [&[720], &[24, 30], &[6, 10, 12], &[2, 5, 6, 12], &[2, 3, 4, 5, 6], &[90, 8]];
     let mut view = TensorView::dense(base, element(random), shapes[random.below(6) as usize]);
@@ -51,7 +34,7 @@ fn cut(random: &mut Random, base: GmAddr) -> TensorView<'static> {
 }
 
 /// Any offset, shape and strides that fit.
-fn stated(random: &mut Random, base: GmAddr) -> TensorView<'static> {
+fn stated(random: &mut SplitMix64, base: GmAddr) -> TensorView<'static> {
     loop {
         let rank = random.below(6) as usize;
         let shape: Vec<u32> = (0..rank).map(|_| 1 + random.below(6)).collect();
@@ -70,7 +53,7 @@ fn stated(random: &mut Random, base: GmAddr) -> TensorView<'static> {
     }
 }
 
-fn element(random: &mut Random) -> ElementType {
+fn element(random: &mut SplitMix64) -> ElementType {
     [ElementType::F32, ElementType::F32, ElementType::BF16, ElementType::U8]
         [random.below(4) as usize]
 }

@@ -11,8 +11,9 @@ use pto_graph::{
     submit_tensor_range_one_by_one,
 };
 
-use crate::random::{Random, view};
-use crate::rig::{Memory, NO_KERNEL, Sizes, TestStream, with_stream};
+use crate::random::view;
+use crate::rig::{Memory, NO_KERNEL, RingSizes, TestStream, with_stream};
+use crate::split_mix::SplitMix64;
 
 /// How a range is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ struct RandomRange {
 
 impl RandomRange {
     /// `tidy`: its tensors are rows of matrices that move by whole rows, most of which stay in their tensors.
-    fn new(random: &mut Random) -> Self {
+    fn new(random: &mut SplitMix64) -> Self {
         let times = 1 + random.below(7);
         let tidy = random.below(3) > 0;
         let (mut views, mut steps, mut columns) = (Vec::new(), Vec::new(), Vec::new());
@@ -52,12 +53,13 @@ impl RandomRange {
                 _ => 30 * i64::from(random.below(4)),
             };
             let first = part.address().0;
-            let place = |random: &mut Random| {
+            let address = |random: &mut SplitMix64| {
                 let far = i64::from(random.below(90)) - 10;
                 first.wrapping_add_signed(far * size)
             };
-            columns
-                .push((random.below(5) == 0).then(|| (0..times).map(|_| place(random)).collect()));
+            columns.push(
+                (random.below(5) == 0).then(|| (0..times).map(|_| address(random)).collect()),
+            );
             steps.push(step * size);
             views.push((part, random.below(4)));
         }
@@ -115,12 +117,12 @@ fn at_once(stream: &mut TestStream<'_>, task: TensorTask<'_>, varies: &[Variatio
 fn a_range_makes_what_its_tasks_make_one_by_one() {
     let (mut edges, mut faults) = (0, 0);
     for seed in 0..400 {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let ranges: Vec<_> =
             (0..4 + random.below(20)).map(|_| RandomRange::new(&mut random)).collect();
         let modes = [DependencyMode::DERIVED, DependencyMode::EXPLICIT, DependencyMode::MANUAL];
         let inner = modes[random.below(3) as usize];
-        let mut told = Vec::new();
+        let mut runs = Vec::new();
         let mut make = |how| {
             with_stream(|stream| {
                 let (mut ids, mut ends) = (Vec::new(), Vec::new());
@@ -132,14 +134,14 @@ fn a_range_makes_what_its_tasks_make_one_by_one() {
                         stream.close_scope(scope).unwrap();
                     }
                 }
-                told.push((ids, ends));
+                runs.push((ids, ends));
             })
         };
         let made = [make(How::AtOnce), make(How::OneByOne)];
         assert_eq!(made[0], made[1], "seed {seed}");
-        assert_eq!(format!("{:?}", told[0]), format!("{:?}", told[1]), "seed {seed}");
+        assert_eq!(format!("{:?}", runs[0]), format!("{:?}", runs[1]), "seed {seed}");
         edges += made[0].edges.len();
-        faults += told[0].1.iter().filter(|end| end.is_err()).count();
+        faults += runs[0].1.iter().filter(|end| end.is_err()).count();
     }
     assert!(edges > 4_000 && faults > 300, "{edges} edges, {faults} faults");
 }
@@ -208,7 +210,7 @@ fn what_is_refused_leaves_nothing() {
     assert_eq!(made.words[7], [0x1000 + 7 * 32]);
 }
 
-/// Schedulers that complete one task whenever the builder waits, and tell in which order.
+/// Schedulers that complete one task whenever the builder waits, and report in which order.
 struct Lazy<'m> {
     memory: &'m Memory,
     alive: VecDeque<u32>,
@@ -238,7 +240,8 @@ fn a_range_that_is_larger_than_the_rings_waits_as_its_tasks_do() {
     let whole = TensorView::dense(GmAddr(0x1000), ElementType::F32, &[8 * 60]);
     let part = whole.slice(0, 0, 8);
     let run = |how: How| {
-        let memory = Memory::new(Sizes { window: 8, words: 32, chunks: 4, heap_bytes: 1 << 10 });
+        let memory =
+            Memory::new(RingSizes { window: 8, words: 32, chunks: 4, heap_bytes: 1 << 10 });
         let completed = core::cell::RefCell::new(Vec::new());
         let host = Lazy { memory: &memory, alive: VecDeque::new(), completed: &completed };
         memory.run(host, |stream| {

@@ -9,15 +9,16 @@ use pto_graph::{
 };
 
 use crate::oracle::all_reachable;
-use crate::random::{ELEMENTS, Random, view};
+use crate::random::{ELEMENTS, view};
 use crate::rig::{CORES, Made, NO_KERNEL, TestStream, reads, with_stream};
+use crate::split_mix::SplitMix64;
 
 fn whole(number: u64) -> TensorView<'static> {
     TensorView::dense(GmAddr(0x10_0000 * (1 + number)), ElementType::F32, &[ELEMENTS])
 }
 
 /// A part of a tensor, as `random::view` cuts it out of one, or the whole of it.
-fn part<'s>(random: &mut Random, of: &TensorView<'s>) -> TensorView<'s> {
+fn part<'s>(random: &mut SplitMix64, of: &TensorView<'s>) -> TensorView<'s> {
     if random.below(3) == 0 {
         return *of;
     }
@@ -45,7 +46,7 @@ fn piece<G: StreamBuilder>(
     tensors: &[TensorView<'_>; 4],
     salt: Arg<'_>,
 ) -> Result<(), Fault> {
-    let random = &mut Random(seed);
+    let random = &mut SplitMix64(seed);
     for part_of_it in 0..1 + random.below(3) {
         let mode = match random.below(6) {
             0 => DependencyMode::EXPLICIT,
@@ -88,7 +89,7 @@ fn piece<G: StreamBuilder>(
 /// A task with these arguments that waits for these tasks: every other one has a shape, and some a predicate on an element of a tensor.
 fn submit_shaped<G: StreamBuilder>(
     stream: &mut G,
-    random: &mut Random,
+    random: &mut SplitMix64,
     (args, after): (&[Arg<'_>], &[TaskId]),
     on: &TensorView<'_>,
 ) -> Result<TaskId, Fault> {
@@ -116,7 +117,7 @@ fn submit_shaped<G: StreamBuilder>(
 /// Pieces in turn, on the tensors in turn, with single tasks between them.
 fn program(seed: u64, replays: bool) -> Made {
     with_stream(|stream| {
-        let random = &mut Random(seed);
+        let random = &mut SplitMix64(seed);
         let all = [0, 1, 2, 3, 4].map(whole);
         let seeds = [random.word(), random.word()];
         let mut recordings = Vec::new();

@@ -1,4 +1,4 @@
-//! A streaming builder without a device, whose tasks nobody runs, and what it has made of a program.
+//! A streaming builder without a device, whose tasks do not run, and what it has made of a program.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -15,12 +15,12 @@ use pto_check::run_memory::{RunWords, StreamRun, StreamSizes, StreamWords};
 const WINDOW: usize = 512;
 const HEAP: u64 = 1 << 40;
 
-/// Cores of each kind of the device; two vector cores and a cube core stand in a cluster.
+/// Cores of each kind of the device; two vector cores and a cube core are in a cluster.
 pub(crate) const CORES: u32 = 8;
 /// A kernel that is not registered.
 pub(crate) const NO_KERNEL: FuncId = FuncId(999);
 
-pub(crate) struct Kernels;
+pub(crate) struct CountingDevice;
 
 std::thread_local! {
     /// Elements that the builder of this thread has read.
@@ -34,7 +34,7 @@ pub(crate) fn reads(program: impl FnOnce()) -> u32 {
     READS.get()
 }
 
-impl DeviceMemory for Kernels {
+impl DeviceMemory for CountingDevice {
     fn kernel_addr(&self, func: FuncId) -> GmAddr {
         if func == NO_KERNEL { GmAddr::NULL } else { GmAddr(64 + u64::from(func.0)) }
     }
@@ -50,7 +50,7 @@ impl DeviceMemory for Kernels {
     }
 }
 
-pub(crate) type TestStream<'a, H = ()> = Stream<'a, (Exclusive, LockFree, Kernels, H)>;
+pub(crate) type TestStream<'a, H = ()> = Stream<'a, (Exclusive, LockFree, CountingDevice, H)>;
 
 /// What a program has made: pairs of producers and consumers, the words of each task, and those of its shape, if it has
 /// one; addresses of the heap as zero.
@@ -63,15 +63,15 @@ pub(crate) struct Made {
 
 /// How large rings are.
 #[derive(Clone, Copy)]
-pub(crate) struct Sizes {
+pub(crate) struct RingSizes {
     pub(crate) window: usize,
     pub(crate) words: usize,
     pub(crate) chunks: usize,
     pub(crate) heap_bytes: u64,
 }
 
-const LARGE: Sizes =
-    Sizes { window: WINDOW, words: 16 * WINDOW, chunks: 8 * WINDOW, heap_bytes: 1 << 20 };
+const LARGE: RingSizes =
+    RingSizes { window: WINDOW, words: 16 * WINDOW, chunks: 8 * WINDOW, heap_bytes: 1 << 20 };
 
 /// The memory of a run.
 pub(crate) struct Memory(StreamWords);
@@ -85,7 +85,7 @@ impl core::ops::Deref for Memory {
 }
 
 impl Memory {
-    pub(crate) fn new(sizes: Sizes) -> Self {
+    pub(crate) fn new(sizes: RingSizes) -> Self {
         Self(StreamWords::new(StreamSizes {
             window: u32::try_from(sizes.window).unwrap(),
             arg_words: sizes.words,
@@ -112,7 +112,7 @@ impl Memory {
             orch_args: &[],
             schedulers: Schedulers::Run,
         };
-        self.with_stream(&run, Kernels, host, program).unwrap()
+        self.with_stream(&run, CountingDevice, host, program).unwrap()
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn with_stream(program: impl FnOnce(&mut TestStream<'_>)) -> Made {
     made
 }
 
-/// What stands in the line of a task that waits, in the order of the fields.
+/// The line of a task that waits, in the order of the fields.
 fn shape_words(of: &BlockLine) -> impl Iterator<Item = u64> {
     let kernels = of.kernels.iter().map(|word| word.load(Relaxed));
     let ids = of.func_ids.iter();

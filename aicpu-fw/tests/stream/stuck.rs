@@ -1,5 +1,5 @@
 //! Waits of the builder: those that nothing can end are faults that say what keeps them waiting, all others end. The schedulers
-//! stand still until the builder waits; then a task completes with each turn, the oldest one that can.
+//! do nothing until the builder waits; then a task completes with each turn, the oldest one that can.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ use pto_graph::{
     TensorView,
 };
 
-use crate::rig::{Memory, Sizes, TestStream};
+use crate::rig::{Memory, RingSizes, TestStream};
 
 /// Eight slots.
-const SMALL: Sizes = Sizes { window: 8, words: 64, chunks: 4, heap_bytes: 1 << 10 };
+const SMALL: RingSizes = RingSizes { window: 8, words: 64, chunks: 4, heap_bytes: 1 << 10 };
 /// Turns after which a wait that ends by itself would have ended, and one that cannot must have been found.
 const MOST_TURNS: u32 = 2000;
 
@@ -50,7 +50,7 @@ type Lazily<'a, 'm> = TestStream<'a, Lazy<'m>>;
 
 /// What a program needs of its rings, by `RingKind`; or the circumstances of its fault.
 fn run(
-    sizes: Sizes,
+    sizes: RingSizes,
     program: impl FnOnce(&mut Lazily<'_, '_>) -> Result<(), Fault>,
 ) -> Result<Vec<u64>, Blame> {
     let memory = Memory::new(sizes);
@@ -82,11 +82,11 @@ fn blamed(found: &Result<Vec<u64>, Blame>) -> (Fault, u32) {
 }
 
 #[test]
-fn a_task_that_waits_for_a_later_one_which_nobody_publishes_is_found() {
+fn a_task_that_waits_for_a_later_one_which_is_not_published_is_found() {
     let held = |published: bool| {
         run(SMALL, |stream| {
             many(stream, 3)?;
-            // 3 waits for 7, which waits for 6, which waits for 5; nobody waits for 4.
+            // 3 waits for 7, which waits for 6, which waits for 5; no task waits for 4.
             let [first, other, a, b, c] = [0; 5].map(|_| stream.add_task(spec()));
             let [first, other, a, b, c] = [first?, other?, a?, b?, c?];
             for (producer, consumer) in [(a, b), (b, c), (c, first)] {
@@ -106,7 +106,7 @@ fn a_task_that_waits_for_a_later_one_which_nobody_publishes_is_found() {
     assert_eq!(blamed(&found), (Fault::STREAM_WINDOW_RING, 5), "what the oldest one waits for");
     let blame = found.unwrap_err();
     assert_eq!((blame.detail, blame.ring), ([8, 16], (1, 0)));
-    // The oldest one keeps its place until the last one is published.
+    // The oldest one keeps its slot until the last one is published.
     assert_eq!(held(true).unwrap()[..2], [8, 5]);
 }
 
@@ -155,7 +155,7 @@ fn a_value_that_will_come_is_waited_for() {
 /// A task whose producers have many consumers, on a ring of one chunk: what has completed needs no edge.
 #[test]
 fn waiting_for_chunks_ends_when_no_edge_is_needed() {
-    let sizes = Sizes { chunks: 1, window: 16, ..SMALL };
+    let sizes = RingSizes { chunks: 1, window: 16, ..SMALL };
     let producers = |kept: bool| {
         run(sizes, |stream| {
             let producers = [0; 3].map(|_| stream.submit(spec(), &[]).unwrap());
@@ -172,13 +172,13 @@ fn waiting_for_chunks_ends_when_no_edge_is_needed() {
         })
     };
     assert_eq!(producers(false).unwrap()[usize::from(RingKind::EDGES.get())], 1);
-    assert!(producers(true).is_ok(), "nobody waits for the task that is kept back");
+    assert!(producers(true).is_ok(), "no task waits for the one that is kept back");
 }
 
 #[test]
 fn words_are_needed_to_the_last_one() {
     let program = |words: usize| {
-        run(Sizes { words, ..SMALL }, |stream| {
+        run(RingSizes { words, ..SMALL }, |stream| {
             let args = [1; 6];
             // So that what is kept back begins anywhere in the ring.
             for number in 0..5 {
@@ -205,9 +205,9 @@ fn words_are_needed_to_the_last_one() {
 
 /// Scopes that are closed keep their tensors while an older task is kept back.
 #[test]
-fn a_heap_is_needed_for_the_scopes_behind_a_task_that_is_kept_back() {
+fn a_heap_is_needed_for_the_scopes_after_a_task_that_is_kept_back() {
     let program = |heap_bytes: u64| {
-        run(Sizes { heap_bytes, ..SMALL }, |stream| {
+        run(RingSizes { heap_bytes, ..SMALL }, |stream| {
             let mut kept = TaskId::NONE;
             for scope in 0..6 {
                 if scope == 1 {
@@ -250,13 +250,13 @@ fn a_recording_needs_a_slot_for_each_of_its_tasks() {
     assert_eq!(needs.unwrap()[0], 8);
 }
 
-/// The words of a replay stand wherever they were put, each task's side by side.
+/// The words of each task of a replay are contiguous, wherever they are in the ring.
 #[test]
-fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
+fn words_of_a_replay_run_on_past_the_end_of_the_ring() {
     let counts = [3_u64, 1, 8, 4];
     let mut run_on = 0;
     for ring in 20..60 {
-        let memory = Memory::new(Sizes { words: ring, ..SMALL });
+        let memory = Memory::new(RingSizes { words: ring, ..SMALL });
         let host = Lazy { memory: &memory, alive: VecDeque::new(), turns: 0 };
         memory.run(host, |stream| {
             let recording = stream.record(&[], |stream, bound| {
@@ -274,14 +274,14 @@ fn words_of_a_replay_run_on_behind_the_end_of_the_ring() {
                 let first = stream.added() - 4;
                 for (number, count) in (first..).zip(counts) {
                     let task = &memory.run.tasks[usize::try_from(number % 8).unwrap()];
-                    let place = task.payload.load(Relaxed) as usize;
+                    let first = task.payload.load(Relaxed) as usize;
                     let words =
-                        &memory.run.payloads[place..=place + usize::try_from(count).unwrap()];
+                        &memory.run.payloads[first..=first + usize::try_from(count).unwrap()];
                     let found: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
                     let scalars = (1..count).map(|at| 10 * count + at);
                     let expected: Vec<u64> = scalars.chain([1000 + round, 1 << 32]).collect();
                     assert_eq!(found, expected, "ring {ring}, round {round}, task {number}");
-                    run_on += usize::from(place + found.len() > ring);
+                    run_on += usize::from(first + found.len() > ring);
                 }
             }
         });

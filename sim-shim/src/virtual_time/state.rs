@@ -3,7 +3,7 @@
 //!
 //! What is left out is what nobody reads again: sums for reports, the trace, logs, the builder's tensor map and recordings once
 //! it has returned. While a streaming builder is under way its own state is part: what it has in its fields
-//! (`Stream::tell_state`), its memory, and what its program was told, of which the program's stack is a function. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
+//! (`Stream::report_state`), its memory, and what its program was told, of which the program's stack is a function. Times are part of a state; in a search the clock stands still as long as anybody has something to do.
 
 use std::hash::{Hash, Hasher};
 use std::mem::offset_of;
@@ -101,9 +101,9 @@ pub(super) fn live_ranges(
                 ranges.push((stream, plan.parts + 8 * (BLOCK_WORDS * workers) as u64));
                 ranges.push((stream + plan.heap, bytes.saturating_sub(plan.heap)));
                 // The tensor map. The words of recordings behind it follow from what the program was told.
-                let (tape, _) = plan.tape;
+                let (recordings, _) = plan.recordings;
                 if builder == Builder::UnderWay {
-                    ranges.push((stream + plan.tensors, tape - plan.tensors));
+                    ranges.push((stream + plan.tensors, recordings - plan.tensors));
                 }
             }
             None => ranges.push((stream, bytes)),

@@ -51,7 +51,7 @@ impl Rings {
             map_entries: stream.map_entries,
             heap_rings: stream.heap_rings,
             heap_bytes: stream.heap_bytes,
-            recording_words: StreamPlan::of(stream)?.tape.1,
+            recording_words: StreamPlan::of(stream)?.recordings.1,
             build_mode,
         })
     }

@@ -149,7 +149,7 @@ pub(crate) fn least(
 }
 
 /// Whether slots and words that suffice may be more than the least: what the program itself reads and writes counts as
-/// tasks where nothing runs, and who waits for later tasks for longer than it does (`aicpu-fw/src/stream/kept.rs`).
+/// tasks where nothing runs, and who waits for later tasks for longer than it does (`aicpu-fw/src/stream/unpublished.rs`).
 fn is_estimated(program: &Program) -> bool {
     let waits =
         |step: &Step| matches!(step.action, Action::Get(_) | Action::Set(..) | Action::Edge { .. });

@@ -1,9 +1,9 @@
 //! Chains of a streaming run: tasks whose words are the chain's, and whose edges the program states, or the tensors of its links
 //! say.
 //!
-//! A chain is one task to the tensor map: it does what its kernels do, each link with as few accesses as its variations allow, and links that go through a tensor side by side with one ([`Uses`]).
-//! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain stand in one span of the
-//! ring of argument words, which runs on behind the ring's end for as many as a task has arguments at most.
+//! A chain is one task to the tensor map: it does what its kernels do, each link with as few accesses as its variations allow, and links that go through adjacent parts of a tensor with one ([`Uses`]).
+//! What a kernel takes from one before it in the chain needs no edge. Invariant: the words of a chain are one span of the
+//! ring of argument words, which runs on past the ring's end by the most arguments of a task.
 
 use pto_abi::chain::CHAIN_KERNEL;
 use pto_abi::limits::MAX_ARGS;
@@ -12,7 +12,7 @@ use pto_abi::{Fault, TaskId};
 use pto_graph::{Chain, ChainPlan, DependencyMode, Link, Predicate, TaskSpec, TensorTask};
 
 use super::super::accesses::access_of;
-use super::super::map::{Access, AccessKind, Hide};
+use super::super::map::{AccessKind, Hide, TensorAccess};
 use super::super::region::Region;
 use super::super::tasks::TaskWords;
 use super::super::uses::Uses;
@@ -67,7 +67,7 @@ impl<C: Config> Stream<'_, C> {
             uses.join();
         }
         let number = self.tasks.storage().window().next();
-        let id = self.write_chain(chain, plan, uses.count() * Access::MAX_ENTRIES)?;
+        let id = self.write_chain(chain, plan, uses.count() * TensorAccess::MAX_ENTRIES)?;
         if uses.is_whole() {
             uses.each(|index, access| self.use_access(access, (number, index)))?;
             return Ok(id);
@@ -75,7 +75,7 @@ impl<C: Config> Stream<'_, C> {
         for (index, arg, view) in chain.uses() {
             let Some((_, kind)) = access_of(arg) else { continue };
             let region = Region::of(&view);
-            self.use_access(&Access::new(view.base().0, kind, &region), (number, index))?;
+            self.use_access(&TensorAccess::new(view.base().0, kind, &region), (number, index))?;
         }
         Ok(id)
     }
@@ -89,7 +89,11 @@ impl<C: Config> Stream<'_, C> {
                 let kind = access_of(arg).map(|(_, kind)| kind).filter(|_| !is_manual);
                 let step = link.step_of(index as usize).filter(|_| self.is_usable(view));
                 let whole = step.and_then(|step| {
-                    Access::repeated(view, kind.unwrap_or(AccessKind::Read), (step, link.count()))
+                    TensorAccess::repeated(
+                        view,
+                        kind.unwrap_or(AccessKind::Read),
+                        (step, link.count()),
+                    )
                 });
                 match whole {
                     Some(access) if kind.is_some() => uses.add(index, access),
@@ -124,15 +128,15 @@ impl<C: Config> Stream<'_, C> {
     /// Derives the edges of the newest task, which is a chain, from an access, or notes it.
     fn use_access(
         &mut self,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         (number, index): (u64, u32),
     ) -> Result<(), Fault> {
         if self.tasks.scopes().mode() == DependencyMode::DERIVED {
             return self.derive_one(access, number, index);
         }
         let map = self.tasks.storage().map();
-        if let Some(place) = map.place(access) {
-            map.note(&place, access, (number, Hide::Nothing));
+        if let Some(position) = map.locate(access) {
+            map.note(&position, access, (number, Hide::Nothing));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The streaming builder: what a program calls, and who does it.
+//! The streaming builder: the calls of a program, and where they go.
 //!
 //! Tasks, edges and publishes are `Tasks`'s; what a task does to its tensors is looked for in the tensor map (`submit.rs`);
 //! while a recording is made, tasks go to its `Draft` instead (`record.rs`). Invariant: while there is a draft, nothing is
@@ -114,7 +114,7 @@ impl<'a, C: Config> Stream<'a, C> {
     fn submit_kernel(&mut self, spec: &TaskSpec<'_>, after: &[TaskId]) -> Result<TaskId, Fault> {
         let number = self.tasks.storage().window().next();
         let id = self.add_kernel(spec)?;
-        self.tasks.publish_behind((number, id.slot), after)?;
+        self.tasks.publish_after((number, id.slot), after)?;
         Ok(id)
     }
 
@@ -165,7 +165,7 @@ impl<'a, C: Config> Stream<'a, C> {
         (after, publish): (&[TaskId], Publish),
     ) -> Result<TaskId, Fault> {
         match publish {
-            Publish::Now => self.tasks.publish_behind((number, id.slot), after)?,
+            Publish::Now => self.tasks.publish_after((number, id.slot), after)?,
             Publish::Later => link_and_publish(self, id, (after, publish))?,
         }
         Ok(id)

@@ -13,7 +13,7 @@ use pto_abi::{Fault, TaskId};
 use pto_graph::{Arg, DependencyMode, TaskSpec, TensorRange, TensorView, Variation};
 
 use super::super::accesses::access_of;
-use super::super::map::{Access, AccessKind, Hide};
+use super::super::map::{AccessKind, Hide, TensorAccess};
 use super::super::region::Region;
 use super::super::tasks::TaskWords;
 use super::Stream;
@@ -31,7 +31,7 @@ struct Moving<'a> {
     /// Its word in the first task.
     first: u64,
     /// What the first task does to its tensor, and the row of that.
-    access: Option<(Access<'static>, Option<&'a MapRow>)>,
+    access: Option<(TensorAccess<'static>, Option<&'a MapRow>)>,
     /// Its variations: their numbers, one bit each.
     variations: u32,
 }
@@ -43,7 +43,7 @@ struct Plan<'a> {
 }
 
 impl<'a, C: Config> Stream<'a, C> {
-    /// Plans what is the same for all tasks of a range, where the plan stands: it is large. `None`: they have to be submitted one by one.
+    /// Plans what is the same for all tasks of a range, in place: a plan is large. `None`: they have to be submitted one by one.
     fn plan(&self, range: &TensorRange<'_>, plan: &mut Plan<'a>) -> Option<()> {
         let task = range.task();
         let is_right = range.check(range.tasks() as usize).is_ok();
@@ -76,7 +76,7 @@ impl<'a, C: Config> Stream<'a, C> {
                 continue;
             }
             let map = self.tasks.storage().map();
-            let row = |access: Access<'static>| {
+            let row = |access: TensorAccess<'static>| {
                 (access, if derives { map.row_of(view_base(arg)) } else { None })
             };
             let access = access.map(row);
@@ -115,17 +115,17 @@ impl<'a, C: Config> Stream<'a, C> {
         let spec = TaskSpec::new(task.func_id, task.kind, &[]);
         let kernel = self.tasks.accept(&spec, task.args.len())?;
         let mode = self.tasks.scopes().mode();
-        let entries = u64::from(plan.accesses) * Access::MAX_ENTRIES;
+        let entries = u64::from(plan.accesses) * TensorAccess::MAX_ENTRIES;
         let tensors = if mode == DependencyMode::MANUAL { 0 } else { plan.accesses };
         self.tasks.note_range(RangeNote::Range);
-        for (turn, place) in (0..).zip(ids) {
+        for (turn, slot) in (0..).zip(ids) {
             self.tasks.make_room(task.args.len())?;
             self.tasks.make_room_in(RingKind::MAP, entries)?;
             plan.write(range, turn, self.tasks.storage().next_words(task.args.len()));
             self.tasks.storage_mut().takes(RingKind::MAP, entries);
             let number = self.tasks.storage().window().next();
             let id = self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(task.args.len()))?;
-            *place = id;
+            *slot = id;
             for &producer in task.after {
                 self.tasks.edge_after(producer, number)?;
             }
@@ -170,8 +170,8 @@ impl<'a, C: Config> Stream<'a, C> {
         for moving in &plan.moving {
             let Some((first, _)) = &moving.access else { continue };
             let access = first.moved(moving.at(range, turn).wrapping_sub(moving.first));
-            if let Some(place) = map.place(&access) {
-                map.note(&place, &access, (number, Hide::Nothing));
+            if let Some(position) = map.locate(&access) {
+                map.note(&position, &access, (number, Hide::Nothing));
             }
         }
     }
@@ -199,7 +199,7 @@ impl Plan<'_> {
 
     /// Whether no argument before writes the tensor that this access writes: which parts of it the tasks of a range write would have to be compared
     /// task by task.
-    fn is_only_output(&self, access: &Access<'static>) -> bool {
+    fn is_only_output(&self, access: &TensorAccess<'static>) -> bool {
         let mut before = self.moving.iter().filter_map(|moving| moving.access.as_ref());
         before.all(|(other, _)| !access.writes_with(other))
     }
@@ -227,16 +227,16 @@ fn variations_of(variations: &[Variation<'_>], arg: usize) -> u32 {
 }
 
 /// What an access to a view is, if its region has one stride at most.
-fn one_stride(view: &TensorView<'_>, kind: AccessKind) -> Option<Access<'static>> {
-    let simple: Option<Access<'static>> = Access::simple(view, kind);
-    simple.or_else(|| Access::of_rows(view.base().0, kind, &Region::of(view)))
+fn one_stride(view: &TensorView<'_>, kind: AccessKind) -> Option<TensorAccess<'static>> {
+    let simple: Option<TensorAccess<'static>> = TensorAccess::simple(view, kind);
+    simple.or_else(|| TensorAccess::of_rows(view.base().0, kind, &Region::of(view)))
 }
 
 /// Whether a tensor stays in its memory in all tasks of a range.
 fn fits(
     range: &TensorRange<'_>,
     (arg, variations): (usize, u32),
-    (view, access): (&TensorView<'_>, &Access<'_>),
+    (view, access): (&TensorView<'_>, &TensorAccess<'_>),
 ) -> bool {
     let (first, size) = (view.address().0, view.element().bytes());
     let is_in = |word: u64| {

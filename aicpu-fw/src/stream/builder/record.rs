@@ -1,14 +1,14 @@
-//! Recordings: who begins one, writes tasks into it, ends it, and builds it again.
+//! Recordings: begins one, writes tasks into it, ends it, and builds it again.
 
 use pto_abi::stream::{RingKind, slots_for_recordings};
 use pto_abi::{Fault, TaskId};
 use pto_graph::{Bindings, DependencyMode, Recording, TaskSpec, TensorTask, TensorView};
 
 use super::super::accesses::{access_of, arg_count, argument_blame, check_outputs, view_blame};
-use super::super::map::{Access, AccessKind};
+use super::super::map::{AccessKind, TensorAccess};
+use super::super::recording::addresses::base_of;
 use super::super::recording::bindings::Bound;
-use super::super::recording::places::base_of;
-use super::super::recording::tape::LITERAL;
+use super::super::recording::buffer::LITERAL;
 use super::super::recording::{Draft, Drafted};
 use super::Stream;
 use crate::blame::Blame;
@@ -50,7 +50,7 @@ impl<C: Config> Stream<'_, C> {
             true => None,
             false => Some(self.tasks.block_shape_of(task)?),
         };
-        let entries = self.check_args(task)? * Access::MAX_ENTRIES;
+        let entries = self.check_args(task)? * TensorAccess::MAX_ENTRIES;
         let storage = self.tasks.storage();
         if entries > storage.map().capacity() {
             return Err(self.tasks.too_large(RingKind::MAP, entries));
@@ -121,7 +121,7 @@ impl<C: Config> Stream<'_, C> {
             let front = recordings.front() as u64;
             return Err(tasks.refuse(blame.detail(recording.at.into(), front)));
         };
-        let bound = Bound { tape: recordings.tape(), start, totals: &totals, bindings };
+        let bound = Bound { buffer: recordings.buffer(), start, totals: &totals, bindings };
         let checked = bound.check_counts().and_then(|()| {
             bound.check_tensors(|heap| tasks.scopes().holds(heap))?;
             bound.check_predicates(|address, bytes| tasks.memory().has_element(address, bytes))

@@ -10,7 +10,7 @@ use pto_graph::{
 use super::super::accesses::{
     access_of, arg_count, argument_blame, check_outputs, view_blame, view_fault,
 };
-use super::super::map::{Access, AccessKind, Hide};
+use super::super::map::{AccessKind, Hide, TensorAccess};
 use super::super::region::Region;
 use super::super::tasks::{TaskWords, Tasks};
 use super::Stream;
@@ -29,12 +29,12 @@ impl<C: Config> Stream<'_, C> {
         let kernel = self.tasks.accept(&spec, args)?;
         self.tasks.make_room(args)?;
         // At most: scalars take none.
-        if !self.tasks.storage().has_room(RingKind::MAP, args as u64 * Access::MAX_ENTRIES) {
+        if !self.tasks.storage().has_room(RingKind::MAP, args as u64 * TensorAccess::MAX_ENTRIES) {
             let accesses = task.args.iter().filter_map(access_of).count() as u64;
-            self.tasks.make_room_in(RingKind::MAP, accesses * Access::MAX_ENTRIES)?;
+            self.tasks.make_room_in(RingKind::MAP, accesses * TensorAccess::MAX_ENTRIES)?;
         }
         let accesses = self.write_args(task)?;
-        self.tasks.storage_mut().takes(RingKind::MAP, accesses * Access::MAX_ENTRIES);
+        self.tasks.storage_mut().takes(RingKind::MAP, accesses * TensorAccess::MAX_ENTRIES);
         let number = self.tasks.storage().window().next();
         let id = self.tasks.open_slot(&spec, kernel, TaskWords::Arguments(args))?;
         for &producer in task.after {
@@ -84,7 +84,7 @@ impl<C: Config> Stream<'_, C> {
         Err(self.tasks.refuse_next(task, blame))
     }
 
-    /// The newest task reads the element of its predicate, as if it stood behind its arguments.
+    /// The newest task reads the element of its predicate, as if it were its last argument.
     pub(super) fn read_predicate(
         &mut self,
         task: &TensorTask<'_>,
@@ -95,16 +95,16 @@ impl<C: Config> Stream<'_, C> {
         if mode == DependencyMode::MANUAL {
             return Ok(());
         }
-        self.tasks.make_room_in(RingKind::MAP, Access::MAX_ENTRIES)?;
-        self.tasks.storage_mut().takes_more_entries(number, Access::MAX_ENTRIES);
+        self.tasks.make_room_in(RingKind::MAP, TensorAccess::MAX_ENTRIES)?;
+        self.tasks.storage_mut().takes_more_entries(number, TensorAccess::MAX_ENTRIES);
         let (view, region) = (predicate.element(), Region::of(predicate.element()));
-        let access = Access::new(view.base().0, AccessKind::Read, &region);
+        let access = TensorAccess::new(view.base().0, AccessKind::Read, &region);
         if mode == DependencyMode::DERIVED {
             return self.derive_one(&access, number, arg_count(task));
         }
         let map = self.tasks.storage().map();
-        if let Some(place) = map.place(&access) {
-            map.note(&place, &access, (number, Hide::Nothing));
+        if let Some(position) = map.locate(&access) {
+            map.note(&position, &access, (number, Hide::Nothing));
         }
         Ok(())
     }
@@ -137,8 +137,8 @@ impl<C: Config> Stream<'_, C> {
                     view.address().0
                 }
             };
-            if let Some(place) = words.next() {
-                place.store(word, Ordering::Relaxed);
+            if let Some(target) = words.next() {
+                target.store(word, Ordering::Relaxed);
             }
             index += 1;
         }
@@ -153,11 +153,11 @@ impl<C: Config> Stream<'_, C> {
         for (index, arg) in (0_u32..).zip(task.args) {
             let Some((view, kind)) = access_of(arg) else { continue };
             let region;
-            let access = match Access::simple(view, kind) {
+            let access = match TensorAccess::simple(view, kind) {
                 Some(access) => access,
                 None => {
                     region = Region::of(view);
-                    Access::new(view.base().0, kind, &region)
+                    TensorAccess::new(view.base().0, kind, &region)
                 }
             };
             self.derive_one(&access, number, index)?;
@@ -168,7 +168,7 @@ impl<C: Config> Stream<'_, C> {
     #[inline(always)]
     pub(super) fn derive_one(
         &mut self,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         number: u64,
         index: u32,
     ) -> Result<(), Fault> {
@@ -188,9 +188,9 @@ impl<C: Config> Stream<'_, C> {
         let map = self.tasks.storage().map();
         for (view, kind) in task.args.iter().filter_map(access_of) {
             let region = Region::of(view);
-            let access = Access::new(view.base().0, kind, &region);
-            if let Some(place) = map.place(&access) {
-                map.note(&place, &access, (number, Hide::Nothing));
+            let access = TensorAccess::new(view.base().0, kind, &region);
+            if let Some(position) = map.locate(&access) {
+                map.note(&position, &access, (number, Hide::Nothing));
             }
         }
     }
@@ -249,7 +249,7 @@ impl<C: Config> Stream<'_, C> {
         };
         let bytes = view.element().bytes();
         let low = address.0.wrapping_sub(view.base().0);
-        let access = Access::run(view.base().0, kind, low, low + bytes);
+        let access = TensorAccess::run(view.base().0, kind, low, low + bytes);
         self.tasks.storage_mut().advance();
         while let Some(producer) = self.newest_conflict(&access)? {
             self.tasks.wait_for_task(producer)?;
@@ -258,11 +258,11 @@ impl<C: Config> Stream<'_, C> {
     }
 
     /// A task under way that conflicts with an access.
-    fn newest_conflict(&self, access: &Access<'_>) -> Result<Option<u64>, Fault> {
+    fn newest_conflict(&self, access: &TensorAccess<'_>) -> Result<Option<u64>, Fault> {
         let (map, window) = (self.tasks.storage().map(), self.tasks.storage().window());
-        let Some(place) = map.place(access) else { return Ok(None) };
+        let Some(position) = map.locate(access) else { return Ok(None) };
         let look = (window.next(), Hide::Nothing);
-        let found = map.look(&place, access, look, None, |producer| {
+        let found = map.look(&position, access, look, None, |producer| {
             if window.has_completed(producer) { Ok(()) } else { Err(Some(producer)) }
         });
         match found {

@@ -1,4 +1,4 @@
-//! Accesses: what the tensor map is asked, and told.
+//! Accesses to tensors: what the tensor map looks up and notes.
 
 use pto_abi::limits::MAX_RANK;
 use pto_graph::TensorView;
@@ -17,12 +17,12 @@ pub enum AccessKind {
 
 /// One access of one task.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'r> {
+pub struct TensorAccess<'r> {
     /// The tensor.
     pub(super) base: u64,
     /// What it does.
     pub(super) kind: AccessKind,
-    /// The first byte, and the one behind the last one.
+    /// The first byte, and one past the last one.
     pub(in crate::stream) low: u64,
     pub(super) high: u64,
     /// [`Region::rows`]; `MANY`: the region has none.
@@ -33,7 +33,7 @@ pub struct Access<'r> {
 /// In `rows`: more than one stride, or larger ones.
 pub(super) const MANY: u64 = u64::MAX;
 
-impl<'r> Access<'r> {
+impl<'r> TensorAccess<'r> {
     /// Entries that it takes at most.
     pub const MAX_ENTRIES: u64 = 2;
 
@@ -106,9 +106,9 @@ impl<'r> Access<'r> {
         base: u64,
         kind: AccessKind,
         region: &Region,
-    ) -> Option<Access<'static>> {
+    ) -> Option<TensorAccess<'static>> {
         let rows = region.rows()?;
-        Some(Access { base, kind, low: region.low, high: region.high, rows, region: None })
+        Some(TensorAccess { base, kind, low: region.low, high: region.high, rows, region: None })
     }
 
     /// The same, so many bytes further on; of an access that keeps nothing of a region.
@@ -123,20 +123,20 @@ impl<'r> Access<'r> {
         self.kind == AccessKind::Write && other.kind == AccessKind::Write && self.base == other.base
     }
 
-    /// Bytes from its first one to behind its last one.
+    /// Bytes from its first one to one past its last one.
     pub(in crate::stream) const fn reach(&self) -> u64 {
         self.high.wrapping_sub(self.low)
     }
 
     /// Whether it is to as many rows as another one, as long and as far apart, of the same tensor, and does the same.
-    pub(in crate::stream) fn is_beside(&self, other: &Self) -> bool {
+    pub(in crate::stream) fn has_same_shape(&self, other: &Self) -> bool {
         (self.base, self.kind, self.rows) == (other.base, other.kind, other.rows)
             && self.high.wrapping_sub(self.low) == other.high.wrapping_sub(other.low)
     }
 
     /// Whether it does the same to the same rows.
     pub(in crate::stream) fn is_same(&self, other: &Self) -> bool {
-        self.low == other.low && self.is_beside(other)
+        self.low == other.low && self.has_same_shape(other)
     }
 
     /// The same rows and those between them, at this distance; those of the last one begin at `last`.
@@ -157,13 +157,13 @@ impl<'r> Access<'r> {
         self.rows == 0
     }
 
-    /// Bytes from one row to the next; `None`: it has no rows, or none that are told by one word.
+    /// Bytes from one row to the next; `None`: it has no rows, or none that one word describes.
     #[inline]
     pub(in crate::stream) const fn stride(&self) -> Option<u64> {
         if self.rows == 0 || self.rows == MANY { None } else { Some(self.rows >> 32) }
     }
 
-    /// The bytes of a row, how far apart the rows are and how many there are, where one word tells that.
+    /// The bytes of a row, how far apart the rows are and how many there are, where one word describes that.
     #[inline]
     pub(super) fn even_rows(&self) -> Option<(u64, Dim)> {
         let (stride, run) = (self.stride()?, self.rows & HALF);
@@ -206,7 +206,7 @@ pub enum Hide {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Access, AccessKind};
+    use super::{AccessKind, TensorAccess};
     use crate::stream::region::Region;
     use pto_abi::GmAddr;
     use pto_graph::{ElementType, TensorView};
@@ -222,15 +222,15 @@ mod tests {
                 for times in 1..5 {
                     let view = part.repeated(step, times).unwrap();
                     let kind = AccessKind::Write;
-                    let Some(access) = Access::repeated(&part, kind, (step, times)) else {
+                    let Some(access) = TensorAccess::repeated(&part, kind, (step, times)) else {
                         refused += 1;
                         continue;
                     };
                     let context = (height, width, step, times);
                     assert_eq!(view.defect(), None, "{context:?}");
                     let region = Region::of(&view);
-                    let expected =
-                        Access::of_rows(0x1000, kind, &region).map(|all| all.is_same(&access));
+                    let expected = TensorAccess::of_rows(0x1000, kind, &region)
+                        .map(|all| all.is_same(&access));
                     assert_eq!(expected, Some(true), "{context:?}");
                     assert_eq!(access.region(), region, "{context:?}");
                     found += 1;

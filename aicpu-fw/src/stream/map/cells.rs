@@ -1,6 +1,6 @@
 //! The cells of tensors that are cut into tiles: a row for each, found by tensor and cell.
 //!
-//! A region within a cell meets only what is in that cell, and what is within none: those accesses stand at the tensor. A
+//! A region within a cell meets only what is in that cell, and what is within none: those accesses are noted at the tensor. A
 //! region within no cell is compared with all cells of its tensor that are in use, which form a list:
 //!
 //! ```text
@@ -13,18 +13,18 @@ use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
 use super::super::region::Region;
-use super::access::{Access, AccessKind};
+use super::access::{AccessKind, TensorAccess};
 use super::grid::Grid;
 use super::lookup::{Lookup, Stop};
-use super::row::{Now, Row};
+use super::row::{MapRowExt, Now};
 use super::rows::NONE;
-use super::tensor_map::{Cells, HAS_GRID, NOBODY, Place, TensorMap, cell_key};
+use super::tensor_map::{Cells, HAS_GRID, MapPosition, NO_TENSOR, TensorMap, cell_key};
 
 /// A strip of more cells is compared with all cells and lanes of its tensor that are in use: one look-up takes about as long as a step in
 /// their list.
 const MAX_CELLS: u64 = 16;
 
-/// Where the lane of a row of cells is found: at no place where a cell is.
+/// The key of the lane of a row of cells, which is the key of no cell.
 const fn row_key(base: u64, grid: Grid, row: u64) -> u64 {
     cell_key(base.wrapping_add(grid.row(row))) | 1 << 63
 }
@@ -39,7 +39,7 @@ const FIRST: u32 = 1 << 31;
 
 impl<'a> TensorMap<'a> {
     /// The cells of the tensor in row `at` that an access may meet.
-    pub(super) fn cells_of(&self, at: u32, access: &Access<'_>) -> Cells<'a> {
+    pub(super) fn cells_of(&self, at: u32, access: &TensorAccess<'_>) -> Cells<'a> {
         let grid = self.grids.get(at as usize).and_then(Grid::of);
         let Some(grid) = grid else { return Cells::All };
         let Some(corner) = grid.corner_of(access) else {
@@ -60,35 +60,42 @@ impl<'a> TensorMap<'a> {
     #[inline]
     pub(super) fn owns(
         &self,
-        place: &Place<'a>,
+        position: &MapPosition<'a>,
         cell: &MapRow,
         at: u32,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         now: Now,
     ) -> bool {
-        cell.base.load(Relaxed) == access.base || self.claim(place, cell, at, access.base, now)
+        cell.base.load(Relaxed) == access.base || self.claim(position, cell, at, access.base, now)
     }
 
     /// Notes an access in a lane. It takes an entry, so that the newest of them says whether lanes are in use.
-    pub(super) fn note_in_lane(&self, lane: &MapRow, access: &Access<'_>, number: u64) {
+    pub(super) fn note_in_lane(&self, lane: &MapRow, access: &TensorAccess<'_>, number: u64) {
         let is_write = access.kind == AccessKind::Write;
         let chain = if is_write { &lane.write_chain } else { &lane.read_chain };
         self.entries.insert(chain, access, number);
         self.in_lanes.set(self.entries.head());
     }
 
-    fn claim(&self, place: &Place<'a>, cell: &MapRow, at: u32, base: u64, now: Now) -> bool {
+    fn claim(
+        &self,
+        position: &MapPosition<'a>,
+        cell: &MapRow,
+        at: u32,
+        base: u64,
+        now: Now,
+    ) -> bool {
         if !self.is_unused(cell, now) {
             return false;
         }
         self.unlink(cell);
-        let first = place.tensor.next.load(Relaxed);
+        let first = position.tensor.next.load(Relaxed);
         cell.next.store(first, Relaxed);
-        cell.link.store(FIRST | place.at, Relaxed);
+        cell.link.store(FIRST | position.at, Relaxed);
         if let Some(second) = self.cells.get(first) {
             second.link.store(at, Relaxed);
         }
-        place.tensor.next.store(at, Relaxed);
+        position.tensor.next.store(at, Relaxed);
         cell.base.store(base, Relaxed);
         cell.low.store(0, Relaxed);
         cell.high.store(0, Relaxed);
@@ -98,7 +105,7 @@ impl<'a> TensorMap<'a> {
 
     /// Takes a cell out of the list that it is in, if any.
     fn unlink(&self, cell: &MapRow) {
-        if cell.base.load(Relaxed) == NOBODY {
+        if cell.base.load(Relaxed) == NO_TENSOR {
             return;
         }
         let (before, next) = (cell.link.load(Relaxed), cell.next.load(Relaxed));
@@ -113,7 +120,7 @@ impl<'a> TensorMap<'a> {
         if let Some(next) = self.cells.get(next) {
             next.link.store(cell.link.load(Relaxed), Relaxed);
         }
-        cell.base.store(NOBODY, Relaxed);
+        cell.base.store(NO_TENSOR, Relaxed);
     }
 
     pub(super) fn is_unused(&self, row: &MapRow, now: Now) -> bool {
@@ -126,36 +133,36 @@ impl<'a> TensorMap<'a> {
     /// tensor; while cells of another grid are in use, it stays.
     #[cold]
     #[inline(never)]
-    pub(super) fn choose_grid(&self, place: &Place<'a>, region: &Region) {
-        let is_free = place.tensor.next.load(Relaxed) == NONE;
-        let is_within = matches!(place.cells, Cells::One(..));
+    pub(super) fn choose_grid(&self, position: &MapPosition<'a>, region: &Region) {
+        let is_free = position.tensor.next.load(Relaxed) == NONE;
+        let is_within = matches!(position.cells, Cells::One(..));
         if !is_free || is_within {
             return;
         }
         let Some(grid) = Grid::around(region) else { return };
-        let Some(memory) = self.grids.get(place.at as usize) else { return };
+        let Some(memory) = self.grids.get(position.at as usize) else { return };
         if let Some(first) = self.grids.first().filter(|g| g.has_cells.load(Relaxed) == 0) {
             self.cells.clear();
             first.has_cells.store(1, Relaxed);
         }
         grid.store(memory);
-        place.tensor.link.store(HAS_GRID, Relaxed);
+        position.tensor.link.store(HAS_GRID, Relaxed);
     }
 
     /// Looks at the cells that an access touches, if it is not within one, and at the lanes that cross it.
     #[inline(never)]
     pub(super) fn look_at_strip<E, F>(
         &self,
-        place: &Place<'_>,
+        position: &MapPosition<'_>,
         look: &mut Lookup<'_, '_, F>,
     ) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
-        let grid = self.grids.get(place.at as usize).and_then(Grid::of);
+        let grid = self.grids.get(position.at as usize).and_then(Grid::of);
         let strip = grid.and_then(|grid| Some((grid, grid.strip_of(look.access)?)));
         let strip = strip.filter(|(_, strip)| strip.cells() <= MAX_CELLS);
-        let Some((grid, strip)) = strip else { return self.look_at_cells(place, look) };
+        let Some((grid, strip)) = strip else { return self.look_at_cells(position, look) };
         let base = look.access.base;
         let has_strips = self.has_strips();
         let rows = strip.rows.0..strip.rows.0 + strip.rows.1;
@@ -192,13 +199,13 @@ impl<'a> TensorMap<'a> {
     #[cold]
     pub(super) fn look_at_cells<E, F>(
         &self,
-        place: &Place<'_>,
+        position: &MapPosition<'_>,
         look: &mut Lookup<'_, '_, F>,
     ) -> Result<(), Stop<E>>
     where
         F: FnMut(u64) -> Result<(), E>,
     {
-        let mut at = place.tensor.next.load(Relaxed);
+        let mut at = position.tensor.next.load(Relaxed);
         while let Some(cell) = self.cells.get(at) {
             at = cell.next.load(Relaxed);
             if cell.base.load(Relaxed) == look.access.base {

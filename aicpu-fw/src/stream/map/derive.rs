@@ -1,5 +1,5 @@
-//! What an access meets, and how it is noted; and both in one for the usual case, in which what an access may meet stands in
-//! one row, and is to its very region.
+//! What an access meets, and how it is noted; and both in one for the usual case, in which everything that an access may meet is in
+//! one row and is to the same region.
 //!
 //! In the usual case, look and note are one: one comparison of the region, and the ages of up to four tasks. A tile of a tensor with a
 //! grid is found by the address of its first byte: the region in the row says that it is the right one, so nothing is
@@ -9,10 +9,10 @@
 use pto_abi::stream::MapRow;
 use pto_abi::sync::Ordering::Relaxed;
 
-use super::access::{Access, AccessKind, Hide, MANY};
+use super::access::{AccessKind, Hide, MANY, TensorAccess};
 use super::lookup::{Lookup, Stop};
-use super::row::{Now, Row};
-use super::tensor_map::{Cells, HAS_GRID, NO_GRID, Place, QUIET, TensorMap};
+use super::row::{MapRowExt, Now};
+use super::tensor_map::{Cells, HAS_GRID, MapPosition, NO_GRID, QUIET, TensorMap};
 
 /// Accesses that a walk passes in vain before the accesses of the tensor are sorted by a grid. 24 comparisons of bounds cost
 /// about as much as what a grid costs a submission.
@@ -22,7 +22,7 @@ const MISSES: u32 = 24;
 enum Usual<'a> {
     /// What this row holds, and nothing else; the row is of the access's region.
     Row(&'a MapRow),
-    /// Nothing: it reads a tensor whose accesses are not sorted, and which nobody under way writes. It is noted among the readers at this row.
+    /// Nothing: it reads a tensor whose accesses are not sorted, and which no task under way writes. It is noted among the readers at this row.
     OnlyRead(&'a MapRow),
     /// That has to be looked for.
     No,
@@ -32,14 +32,14 @@ impl<'a> TensorMap<'a> {
     /// Where to look for what an access meets, and to note it.
     #[inline]
     #[must_use]
-    pub fn place(&self, access: &Access<'_>) -> Option<Place<'a>> {
+    pub fn locate(&self, access: &TensorAccess<'_>) -> Option<MapPosition<'a>> {
         let (tensor, at) = self.tensor_of(access.base)?;
         let has_grid = tensor.link.load(Relaxed) != NO_GRID;
         let cells = if has_grid { self.cells_of(at, access) } else { Cells::NoGrid };
-        Some(Place { tensor, at, cells })
+        Some(MapPosition { tensor, at, cells })
     }
 
-    /// Hands the tasks under way before task `number` whose accesses conflict with this one to `found`; a task may come
+    /// Calls `found` with the tasks under way before task `number` whose accesses conflict with this one; a task may come
     /// more than once.
     ///
     /// # Errors
@@ -47,8 +47,8 @@ impl<'a> TensorMap<'a> {
     #[inline]
     pub fn look<E>(
         &self,
-        place: &Place<'a>,
-        access: &Access<'_>,
+        position: &MapPosition<'a>,
+        access: &TensorAccess<'_>,
         (number, hide): (u64, Hide),
         undecided: E,
         found: impl FnMut(u64) -> Result<(), E>,
@@ -56,21 +56,21 @@ impl<'a> TensorMap<'a> {
         let hides = hide == Hide::Covered && access.kind == AccessKind::Write;
         let now = self.now(number);
         let mut look = Lookup { entries: &self.entries, access, hides, now, found, misses: 0 };
-        let result = look.row(place.tensor).and_then(|()| match place.cells {
+        let result = look.row(position.tensor).and_then(|()| match position.cells {
             Cells::NoGrid => Ok(()),
             Cells::One(cell, _) => {
                 if cell.base.load(Relaxed) == access.base {
                     look.row(cell)?;
                 }
-                if self.has_strips() { self.look_at_strip(place, &mut look) } else { Ok(()) }
+                if self.has_strips() { self.look_at_strip(position, &mut look) } else { Ok(()) }
             }
-            Cells::Strip(..) => self.look_at_strip(place, &mut look),
-            Cells::All => self.look_at_cells(place, &mut look),
+            Cells::Strip(..) => self.look_at_strip(position, &mut look),
+            Cells::All => self.look_at_cells(position, &mut look),
         });
         let misses = look.misses;
         match result {
             Ok(()) if misses > MISSES => {
-                self.choose_grid(place, &access.region());
+                self.choose_grid(position, &access.region());
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -81,19 +81,24 @@ impl<'a> TensorMap<'a> {
 
     /// Notes an access of task `number`; `hide`: as it was looked for, or [`Hide::Nothing`]. There is room for it.
     #[inline]
-    pub fn note(&self, place: &Place<'a>, access: &Access<'_>, (number, hide): (u64, Hide)) {
+    pub fn note(
+        &self,
+        position: &MapPosition<'a>,
+        access: &TensorAccess<'_>,
+        (number, hide): (u64, Hide),
+    ) {
         let now = self.now(number);
-        let row = match place.cells {
-            Cells::One(cell, at) if self.owns(place, cell, at, access, now) => cell,
-            Cells::NoGrid => place.tensor,
-            Cells::Strip(lane, at) if self.owns(place, lane, at, access, now) => {
-                place.tensor.link.store(HAS_GRID, Relaxed);
+        let row = match position.cells {
+            Cells::One(cell, at) if self.owns(position, cell, at, access, now) => cell,
+            Cells::NoGrid => position.tensor,
+            Cells::Strip(lane, at) if self.owns(position, lane, at, access, now) => {
+                position.tensor.link.store(HAS_GRID, Relaxed);
                 self.note_in_lane(lane, access, number);
                 return;
             }
             _ => {
-                place.tensor.link.store(HAS_GRID, Relaxed);
-                place.tensor
+                position.tensor.link.store(HAS_GRID, Relaxed);
+                position.tensor
             }
         };
         if hide == Hide::Nothing || !row.take(access, now) {
@@ -111,7 +116,7 @@ impl<'a> TensorMap<'a> {
     #[inline(always)]
     pub fn derive<E>(
         &self,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         number: u64,
         undecided: E,
         found: impl FnMut(u64) -> Result<(), E>,
@@ -133,7 +138,7 @@ impl<'a> TensorMap<'a> {
     pub fn derive_at<E>(
         &self,
         tensor: Option<&'a MapRow>,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         number: u64,
         undecided: E,
         mut found: impl FnMut(u64) -> Result<(), E>,
@@ -161,7 +166,12 @@ impl<'a> TensorMap<'a> {
 
     /// What the access may meet, in the usual cases. A call of it would cost as much as a sixth of what it does.
     #[inline(always)]
-    fn usual_row(&self, tensor: Option<&'a MapRow>, access: &Access<'_>, now: Now) -> Usual<'a> {
+    fn usual_row(
+        &self,
+        tensor: Option<&'a MapRow>,
+        access: &TensorAccess<'_>,
+        now: Now,
+    ) -> Usual<'a> {
         let Some(tensor) = tensor else { return Usual::No };
         let grid = tensor.link.load(Relaxed);
         let row = match grid {
@@ -172,7 +182,7 @@ impl<'a> TensorMap<'a> {
             },
             _ => return Usual::No,
         };
-        // Who reads does not meet readers.
+        // A read does not conflict with reads.
         if self.entries.is_live(row.write_chain.load(Relaxed))
             || access.kind == AccessKind::Write
                 && self.entries.is_live(row.read_chain.load(Relaxed))
@@ -194,17 +204,17 @@ impl<'a> TensorMap<'a> {
     #[inline(never)]
     fn derive_slowly<E>(
         &self,
-        access: &Access<'_>,
+        access: &TensorAccess<'_>,
         number: u64,
         undecided: E,
         found: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Some(place) = self.place(access) else { return Ok(()) };
+        let Some(position) = self.locate(access) else { return Ok(()) };
         let how = (number, Hide::Covered);
-        self.look(&place, access, how, undecided, found)?;
-        self.note(&place, access, how);
-        let tensor = place.tensor;
-        if matches!(place.cells, Cells::One(..)) && tensor.link.load(Relaxed) == HAS_GRID {
+        self.look(&position, access, how, undecided, found)?;
+        self.note(&position, access, how);
+        let tensor = position.tensor;
+        if matches!(position.cells, Cells::One(..)) && tensor.link.load(Relaxed) == HAS_GRID {
             let is_quiet = !self.has_strips() && self.is_unused(tensor, self.now(number));
             tensor.link.store(if is_quiet { QUIET } else { HAS_GRID }, Relaxed);
         }

@@ -1,4 +1,4 @@
-//! Accesses that stand in no row: chains of entries, newest first.
+//! Accesses that are in no row: chains of entries, newest first.
 //!
 //! Entries come out of a ring, in the order of the tasks, and retire in that order. A chain runs from new to old, so the first
 //! entry that is retired ends the chain: stale entries cost nothing.
@@ -14,7 +14,7 @@ use pto_abi::sync::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::super::region::{Dim, Region};
 use super::super::rings::{before, low_half};
-use super::access::Access;
+use super::access::TensorAccess;
 
 /// See the file.
 pub(super) struct Entries<'a> {
@@ -106,7 +106,7 @@ impl<'a> Entries<'a> {
     }
 
     /// Puts an access in front of a chain. There is room for it.
-    pub(super) fn insert(&self, chain: &AtomicU32, access: &Access<'_>, task: u64) {
+    pub(super) fn insert(&self, chain: &AtomicU32, access: &TensorAccess<'_>, task: u64) {
         let position = self.head();
         let Some(entry) = self.entry(position) else { return };
         entry.base.store(access.base, Relaxed);
@@ -126,7 +126,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// A region that one word does not tell; `next` is the position of the entry behind its own.
+    /// A region that one word does not describe; `next` is the position of the entry after its own.
     #[inline(never)]
     fn insert_region(&self, entry: &MapEntry, region: &Region, next: u64) {
         let dims = region.dims();
@@ -138,7 +138,7 @@ impl<'a> Entries<'a> {
         self.insert_outer(outer, next);
     }
 
-    /// The dimensions beyond the first one stand in an entry of their own.
+    /// The dimensions beyond the first one are in an entry of their own.
     fn insert_outer(&self, dims: &[Dim], position: u64) {
         let Some(entry) = self.entry(position).filter(|_| !dims.is_empty()) else { return };
         for (dim, (stride, count)) in dims.iter().zip(outer_fields(entry)) {
@@ -194,7 +194,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// What an entry keeps of a region that is not one run: how many dimensions it has, the bytes that stand together, and the innermost dimension.
+/// What an entry keeps of a region that is not one run: how many dimensions it has, the contiguous bytes, and the innermost dimension.
 #[inline]
 fn store_rows(entry: &MapEntry, (rank, run): (u32, u64), inner: &Dim) {
     entry.rank.store(rank, Relaxed);
@@ -216,7 +216,7 @@ fn outer_fields(entry: &MapEntry) -> [(&AtomicU64, &AtomicU32); MAX_RANK - 1] {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     extern crate std;
-    use super::{Access, Dim, Entries, Region};
+    use super::{Dim, Entries, Region, TensorAccess};
     use crate::stream::map::AccessKind;
     use pto_abi::stream::MapEntry;
     use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
@@ -232,9 +232,9 @@ mod tests {
         let dims = [Dim { stride: 64, count: 3 }, Dim { stride: 1024, count: 2 }];
         let region = Region::from_parts(8, 1180, 4, &dims);
         for low in 0..2 {
-            entries.insert(&chain, &Access::run(9, AccessKind::Read, low, low + 1), low);
+            entries.insert(&chain, &TensorAccess::run(9, AccessKind::Read, low, low + 1), low);
         }
-        entries.insert(&chain, &Access::new(9, AccessKind::Write, &region), 7);
+        entries.insert(&chain, &TensorAccess::new(9, AccessKind::Write, &region), 7);
         assert_eq!((entries.in_use(), entries.capacity()), (4, 4), "two strides take two entries");
         let walk = || {
             let mut link = chain.load(Relaxed);

@@ -8,7 +8,7 @@ use pto_abi::stream::MapGrid;
 use pto_abi::sync::{AtomicU64, Ordering::Relaxed};
 
 use super::super::region::{Dim, Region};
-use super::access::{Access, AccessKind};
+use super::access::{AccessKind, TensorAccess};
 use super::divisor::Divisor;
 
 /// The cells that an access touches, which are side by side or one below the other, as numbers of rows and columns of cells.
@@ -48,7 +48,7 @@ impl Grid {
             _ => return None,
         };
         let grid = Self::new([pitch, region.run, rows])?;
-        let access = Access::new(0, AccessKind::Read, region);
+        let access = TensorAccess::new(0, AccessKind::Read, region);
         let (row, column) = grid.pitch.divide(region.low);
         let is_first = grid.width.divide(column).1 == 0 && grid.rows.divide(row).1 == 0;
         (is_first && grid.corner_of(&access).is_some()).then_some(grid)
@@ -73,12 +73,12 @@ impl Grid {
     }
 
     pub(super) fn store(self, words: &MapGrid) {
-        let places = [
+        let targets = [
             (self.pitch, &words.pitch, &words.pitch_magic),
             (self.width, &words.width, &words.width_magic),
             (self.rows, &words.rows, &words.rows_magic),
         ];
-        for (divisor, by, magic) in places {
+        for (divisor, by, magic) in targets {
             let words = divisor.words();
             by.store(words[0], Relaxed);
             magic.store(words[1], Relaxed);
@@ -87,7 +87,7 @@ impl Grid {
 
     /// The first byte of the cell that the access is within, from the tensor's first one; `None`: it is within none.
     #[inline]
-    pub(super) fn corner_of(self, access: &Access<'_>) -> Option<u64> {
+    pub(super) fn corner_of(self, access: &TensorAccess<'_>) -> Option<u64> {
         let pitch = self.pitch.get();
         let (rows, run) = access.rows_of(self.pitch)?;
         let (row, column) = self.pitch.divide(access.low);
@@ -100,7 +100,7 @@ impl Grid {
 
     /// The cells that the access touches; `None`: it has bytes in several rows of cells and in several columns of them, or no
     /// rows that are as far apart as those of the grid.
-    pub(super) fn strip_of(self, access: &Access<'_>) -> Option<Strip> {
+    pub(super) fn strip_of(self, access: &TensorAccess<'_>) -> Option<Strip> {
         let (rows, run) = access.rows_of(self.pitch)?;
         let (row, column) = self.pitch.divide(access.low);
         let last = column + run;
@@ -129,7 +129,7 @@ impl Grid {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Access, AccessKind, Grid};
+    use super::{AccessKind, Grid, TensorAccess};
     use crate::stream::region::{Dim, Region};
 
     fn tile(row: u64, column: u64, rows: u32, width: u64) -> Region {
@@ -143,7 +143,7 @@ mod tests {
     fn tiles_are_within_cells() {
         let grid = Grid::around(&tile(8, 40, 4, 20)).unwrap();
         let cell = |row, column, rows, width| {
-            grid.corner_of(&Access::new(0, AccessKind::Read, &tile(row, column, rows, width)))
+            grid.corner_of(&TensorAccess::new(0, AccessKind::Read, &tile(row, column, rows, width)))
         };
         assert_eq!(cell(8, 40, 4, 20), cell(9, 45, 2, 3));
         assert!(cell(8, 40, 4, 20).is_some() && cell(11, 59, 1, 1) == cell(8, 40, 4, 20));

@@ -5,9 +5,9 @@ use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::overlap::{Undecided, overlap};
 use super::super::region::{HALF, Region, rows_meet};
-use super::access::{Access, AccessKind, MANY};
+use super::access::{AccessKind, MANY, TensorAccess};
 use super::entries::Entries;
-use super::row::{Now, Row};
+use super::row::{MapRowExt, Now};
 
 /// Why a look ended early.
 pub(super) enum Stop<E> {
@@ -18,7 +18,7 @@ pub(super) enum Stop<E> {
 /// One look for one access.
 pub(super) struct Lookup<'m, 'a, F> {
     pub(super) entries: &'m Entries<'a>,
-    pub(super) access: &'m Access<'m>,
+    pub(super) access: &'m TensorAccess<'m>,
     pub(super) hides: bool,
     pub(super) now: Now,
     pub(super) found: F,
@@ -26,7 +26,7 @@ pub(super) struct Lookup<'m, 'a, F> {
 }
 
 impl<F> Lookup<'_, '_, F> {
-    /// Everything that stands at one row.
+    /// Everything that is noted at one row.
     #[inline]
     pub(super) fn row<E>(&mut self, row: &MapRow) -> Result<(), Stop<E>>
     where

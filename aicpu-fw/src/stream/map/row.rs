@@ -1,6 +1,6 @@
-//! Rows of the tensor map: one region of a tensor, its last writer, and who has read it since.
+//! Rows of the tensor map: one region of a tensor, its last writer, and its readers since.
 //!
-//! A row keeps the low halves of the numbers of tasks. [`Now`] tells which of them may be under way. Invariants: all readers
+//! A row keeps the low halves of the numbers of tasks. [`Now`] knows which of them may be under way. Invariants: all readers
 //! in a row are later than its writer, and have waited for it; a row that has only completed tasks is free for another
 //! region.
 
@@ -8,7 +8,7 @@ use pto_abi::stream::MapRow;
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::rings::low_half;
-use super::access::{Access, AccessKind, MANY};
+use super::access::{AccessKind, MANY, TensorAccess};
 use crate::mutant::{self, Mutant};
 
 /// The number of the task that looks, and how many before it may be under way.
@@ -47,7 +47,7 @@ impl Now {
 }
 
 /// What the builder does with a row.
-pub(super) trait Row {
+pub(super) trait MapRowExt {
     /// Its tasks.
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32>;
     /// There is no access to its region any more.
@@ -55,18 +55,18 @@ pub(super) trait Row {
     /// Whether no task under way has touched its region.
     fn is_free(&self, now: Now) -> bool;
     /// Whether its region is that of the access.
-    fn is_of(&self, access: &Access<'_>) -> bool;
+    fn is_of(&self, access: &TensorAccess<'_>) -> bool;
     /// The region of the access becomes its own.
-    fn begin(&self, access: &Access<'_>, now: Now);
+    fn begin(&self, access: &TensorAccess<'_>, now: Now);
     /// Notes that the task reads its region; `false`: there are too many readers.
     fn add_reader(&self, now: Now) -> bool;
     /// The task writes its region, and waits for those under way that have touched it.
     fn write<E>(&self, now: Now, found: impl FnMut(u64) -> Result<(), E>) -> Result<(), E>;
     /// Notes an access; `false`: it is to another region, or there are too many readers.
-    fn take(&self, access: &Access<'_>, now: Now) -> bool;
+    fn take(&self, access: &TensorAccess<'_>, now: Now) -> bool;
 }
 
-impl Row for MapRow {
+impl MapRowExt for MapRow {
     #[inline]
     fn tasks(&self) -> impl Iterator<Item = &AtomicU32> {
         self.readers.iter().chain([&self.writer])
@@ -86,7 +86,7 @@ impl Row for MapRow {
     }
 
     #[inline]
-    fn is_of(&self, access: &Access<'_>) -> bool {
+    fn is_of(&self, access: &TensorAccess<'_>) -> bool {
         self.base.load(Relaxed) == access.base
             && self.low.load(Relaxed) == access.low
             && self.high.load(Relaxed) == access.high
@@ -94,7 +94,7 @@ impl Row for MapRow {
     }
 
     #[inline]
-    fn begin(&self, access: &Access<'_>, now: Now) {
+    fn begin(&self, access: &TensorAccess<'_>, now: Now) {
         self.base.store(access.base, Relaxed);
         self.low.store(access.low, Relaxed);
         self.high.store(access.high, Relaxed);
@@ -107,11 +107,11 @@ impl Row for MapRow {
         if mutant::is(Mutant::ForgetsReaders) {
             return true;
         }
-        let place = self.readers.iter().find(|task| now.is_gone(task));
-        if let Some(place) = place {
-            place.store(now.low, Relaxed);
+        let entry = self.readers.iter().find(|task| now.is_gone(task));
+        if let Some(entry) = entry {
+            entry.store(now.low, Relaxed);
         }
-        place.is_some()
+        entry.is_some()
     }
 
     #[inline]
@@ -133,7 +133,7 @@ impl Row for MapRow {
     }
 
     #[inline]
-    fn take(&self, access: &Access<'_>, now: Now) -> bool {
+    fn take(&self, access: &TensorAccess<'_>, now: Now) -> bool {
         if access.rows == MANY {
             return false;
         }

@@ -1,6 +1,6 @@
 //! The tables of the tensor map, and how rows are found and emptied.
 //!
-//! Invariants: a row that is in use names its tensor in `base`, or `NOBODY`; as many grids as rows of tensors; what is noted
+//! Invariants: a row that is in use names its tensor in `base`, or `NO_TENSOR`; as many grids as rows of tensors; what is noted
 //! of a task before the watermark is not seen.
 
 use core::cell::Cell;
@@ -10,18 +10,18 @@ use pto_abi::stream::{MapEntry, MapGrid, MapRow};
 use pto_abi::sync::{AtomicU32, Ordering::Relaxed};
 
 use super::super::rings::low_half;
-use super::access::Access;
+use super::access::TensorAccess;
 use super::entries::Entries;
-use super::row::{Now, Row};
+use super::row::{MapRowExt, Now};
 use super::rows::{NONE, Rows};
 
-/// Nobody's base address.
-pub(super) const NOBODY: u64 = u64::MAX;
+/// The base address of no tensor.
+pub(super) const NO_TENSOR: u64 = u64::MAX;
 /// In `link` of a tensor's row: its accesses are not sorted by a grid.
 pub(super) const NO_GRID: u32 = 0;
 /// They are.
 pub(super) const HAS_GRID: u32 = 1;
-/// They are, and nothing under way stands at the tensor: all of it is in cells.
+/// They are, and no access under way is noted at the tensor: all of them are in cells.
 pub(super) const QUIET: u32 = 2;
 
 /// Where the row of a cell is found.
@@ -35,15 +35,15 @@ pub(super) const fn cell_key(corner: u64) -> u64 {
 pub struct MapMemory<'a> {
     /// Rows of tensors.
     pub tensors: &'a [MapRow],
-    /// A place for each of them.
-    pub tensor_places: &'a [AtomicU32],
+    /// An index entry for each of them.
+    pub tensor_index: &'a [AtomicU32],
     /// Rows of cells.
     pub cells: &'a [MapRow],
-    /// A place for each of them.
-    pub cell_places: &'a [AtomicU32],
+    /// An index entry for each of them.
+    pub cell_index: &'a [AtomicU32],
     /// Grids of tensors.
     pub grids: &'a [MapGrid],
-    /// Accesses that stand in no row.
+    /// Accesses that are in no row.
     pub entries: &'a [MapEntry],
 }
 
@@ -55,13 +55,13 @@ pub struct TensorMap<'a> {
     pub(super) entries: Entries<'a>,
     /// The oldest task that has not completed.
     watermark: Cell<u64>,
-    /// The position behind the newest entry in a lane.
+    /// The position after the newest entry in a lane.
     pub(super) in_lanes: Cell<u64>,
 }
 
-/// Where the accesses that an access may meet are.
+/// The rows that hold the accesses that an access may meet.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct MapPosition<'a> {
     pub(super) tensor: &'a MapRow,
     pub(super) at: u32,
     pub(super) cells: Cells<'a>,
@@ -85,13 +85,13 @@ impl<'a> TensorMap<'a> {
     /// powers of two.
     #[must_use]
     pub fn new(memory: MapMemory<'a>, first: u64) -> Option<Self> {
-        let MapMemory { tensors, tensor_places, cells, cell_places, grids, entries } = memory;
+        let MapMemory { tensors, tensor_index, cells, cell_index, grids, entries } = memory;
         if grids.len() != tensors.len() {
             return None;
         }
         let entries = Entries::new(entries, first)?;
-        let tensors = Rows::new(tensors, tensor_places)?;
-        let cells = Rows::new(cells, cell_places)?;
+        let tensors = Rows::new(tensors, tensor_index)?;
+        let cells = Rows::new(cells, cell_index)?;
         tensors.clear();
         // Those of cells are cleared when the first grid is chosen.
         grids.first()?.has_cells.store(0, Relaxed);
@@ -108,7 +108,7 @@ impl<'a> TensorMap<'a> {
     /// Empties a row that is used for the first time.
     fn empty(&self, row: &MapRow) {
         let none = self.entries.dead_link();
-        row.base.store(NOBODY, Relaxed);
+        row.base.store(NO_TENSOR, Relaxed);
         row.write_chain.store(none, Relaxed);
         row.read_chain.store(none, Relaxed);
         row.forget(self.now(self.watermark.get()).gone());
@@ -202,7 +202,7 @@ impl<'a> TensorMap<'a> {
         self.cells.of(key, |row| self.empty(row))
     }
 
-    /// Whether something under way may stand in a lane.
+    /// Whether an access under way may be in a lane.
     #[inline]
     pub(super) const fn has_strips(&self) -> bool {
         self.in_lanes.get() > self.entries.tail()
@@ -210,7 +210,7 @@ impl<'a> TensorMap<'a> {
 
     /// The row of the cell that begins where the access does, if there is such a cell.
     #[inline]
-    pub(super) fn corner_of(&self, access: &Access<'_>) -> Option<(&'a MapRow, u32)> {
+    pub(super) fn corner_of(&self, access: &TensorAccess<'_>) -> Option<(&'a MapRow, u32)> {
         self.cell_at(access.base.wrapping_add(access.low))
     }
 }

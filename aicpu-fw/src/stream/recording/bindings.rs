@@ -6,13 +6,13 @@ use pto_graph::{Bindings, HeapTag, TensorView};
 use super::super::accesses::view_fault;
 use super::super::overlap::overlap;
 use super::super::region::Region;
-use super::tape::{TENSORS, Tape, Totals};
+use super::buffer::{RecordingBuffer, TENSORS, Totals};
 use crate::blame::Blame;
 
 /// A recording, and what a replay is given for it.
 pub(in crate::stream) struct Bound<'r, 'a> {
-    pub(in crate::stream) tape: Tape<'a>,
-    /// Where the recording stands.
+    pub(in crate::stream) buffer: RecordingBuffer<'a>,
+    /// Where the recording begins in the buffer.
     pub(in crate::stream) start: usize,
     pub(in crate::stream) totals: &'r Totals,
     pub(in crate::stream) bindings: &'r Bindings<'r>,
@@ -33,7 +33,7 @@ impl Bound<'_, '_> {
         }
     }
 
-    /// Each tensor looks like what was recorded in its place, and none is written that another one overlaps. `is_alive`:
+    /// Each tensor has the shape of the one that was recorded for it, and none is written that another one overlaps. `is_alive`:
     /// whether the scope that a tensor belongs to is open.
     pub(in crate::stream) fn check_tensors(
         &self,
@@ -47,7 +47,7 @@ impl Bound<'_, '_> {
                 let blame = Blame::of(Fault::STREAM_STALE_TENSOR).argument(index);
                 return Err(blame.detail(view.heap().serial, 0));
             }
-            if !self.tape.fits(self.place(index), view) {
+            if !self.buffer.fits(self.binding(index), view) {
                 return Err(Blame::of(Fault::STREAM_REPLAY_MISFIT).argument(index));
             }
             self.check_alias(index, view)?;
@@ -56,7 +56,7 @@ impl Bound<'_, '_> {
     }
 
     fn check_alias(&self, index: u32, view: &TensorView<'_>) -> Result<(), Blame> {
-        let is_written = |index| self.tape.is_written(self.place(index));
+        let is_written = |index| self.buffer.is_written(self.binding(index));
         for (other, earlier) in (0..index).zip(self.bindings.tensors) {
             let are_written = is_written(index) || is_written(other);
             if view.base() == earlier.base()
@@ -78,8 +78,8 @@ impl Bound<'_, '_> {
     ) -> Result<(), Blame> {
         let list = self.totals.starters.0 as usize + self.totals.starters.1 as usize;
         for at in (list..).take(self.totals.predicates as usize) {
-            let at = usize::try_from(self.tape.get(at)).unwrap_or(usize::MAX);
-            let (shape, base) = self.tape.block_shape(at);
+            let at = usize::try_from(self.buffer.get(at)).unwrap_or(usize::MAX);
+            let (shape, base) = self.buffer.block_shape(at);
             let index = base.wrapping_sub(TENSORS);
             let Some(view) = self.bindings.tensors.get(usize::from(index)) else { continue };
             let address = view.address().offset(shape.address);
@@ -91,7 +91,7 @@ impl Bound<'_, '_> {
         Ok(())
     }
 
-    fn place(&self, index: u32) -> usize {
-        Tape::binding(self.start, index as usize)
+    fn binding(&self, index: u32) -> usize {
+        RecordingBuffer::binding(self.start, index as usize)
     }
 }

@@ -17,7 +17,7 @@ use crate::blame::Blame;
 use crate::builder::consumers::is_last_consumer;
 use crate::builder::publisher::count_one;
 use crate::config::Config;
-use crate::fanout::{FanoutPolicy, Place, place_of};
+use crate::fanout::{ConsumerSlot, FanoutPolicy, slot_of_consumer};
 use crate::machine::Machine;
 
 impl<'a, C: Config> Tasks<'a, C> {
@@ -70,13 +70,13 @@ impl<'a, C: Config> Tasks<'a, C> {
         match from.and_then(|from| C::Fanout::count(from).map(|count| (from, count))) {
             // Most tasks have few consumers.
             Some((from, count)) if (count as usize) < INLINE_CONSUMERS => {
-                if let Some(place) = from.consumers.get(count as usize) {
-                    place.store(slots.1, Ordering::Relaxed);
+                if let Some(entry) = from.consumers.get(count as usize) {
+                    entry.store(slots.1, Ordering::Relaxed);
                 }
                 Ok(self.commit(from, count, slots))
             }
             Some((from, count)) => self.append((from, count), producer, slots),
-            // Its slot may be another task's: it cannot be told in a timeline.
+            // Its slot may be another task's: a timeline could not show it.
             None if producer + window.slots() <= window.next() => {
                 count_one(&self.publisher.line().edges_satisfied);
                 Ok(EdgeOutcome::AlreadySatisfied)
@@ -99,20 +99,20 @@ impl<'a, C: Config> Tasks<'a, C> {
         let outcome = match C::Fanout::count(from) {
             // Most tasks have few consumers.
             Some(count) if (count as usize) < INLINE_CONSUMERS => {
-                let places = &from.consumers;
-                let last = places.get((count as usize).wrapping_sub(1));
+                let consumers = &from.consumers;
+                let last = consumers.get((count as usize).wrapping_sub(1));
                 if last.is_some_and(|last| last.load(Ordering::Relaxed) == slots.1) {
                     return Ok(());
                 }
-                if let Some(place) = places.get(count as usize) {
-                    place.store(slots.1, Ordering::Relaxed);
+                if let Some(entry) = consumers.get(count as usize) {
+                    entry.store(slots.1, Ordering::Relaxed);
                 }
                 self.commit(from, count, slots)
             }
             None => self.satisfied(slots),
             // An edge from another argument, or for another entry, or one that the program wanted: the newest task is the last
             // consumer, if it is one.
-            Some(count) if is_last_consumer(self.state.chunks, from, (count, slots.1)) => {
+            Some(count) if is_last_consumer(self.state.chunks, from, count, slots.1) => {
                 return Ok(());
             }
             Some(count) => self.append((from, count), producer, slots)?,
@@ -129,7 +129,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         self.refuse(blame.task(task).argument(argument))
     }
 
-    /// Puts the consumer behind the `count` that the producer has.
+    /// Appends the consumer to the `count` that the producer has.
     #[inline(never)]
     fn append(
         &mut self,
@@ -137,7 +137,9 @@ impl<'a, C: Config> Tasks<'a, C> {
         producer: u64,
         slots: (u32, u32),
     ) -> Result<EdgeOutcome, Fault> {
-        if place_of(count) == Place::NewChunk && !self.storage.has_room(RingKind::EDGES, 1) {
+        if slot_of_consumer(count) == ConsumerSlot::NewChunk
+            && !self.storage.has_room(RingKind::EDGES, 1)
+        {
             self.wait_for_room_or(RingKind::EDGES, 1, Some(producer))?;
             // The producer may have completed meanwhile.
             let is_alive = producer >= self.storage.window().watermark();
@@ -146,11 +148,11 @@ impl<'a, C: Config> Tasks<'a, C> {
                 None => return Ok(self.satisfied(slots)),
             }
         }
-        self.storage.put_consumer(self.state.chunks, from, (count, slots.1));
+        self.storage.put_consumer(self.state.chunks, from, count, slots.1);
         Ok(self.commit(from, count, slots))
     }
 
-    /// Counts the consumer that stands in place `count`.
+    /// Counts the consumer in slot `count`.
     #[inline]
     fn commit(&mut self, from: &Task, count: u32, slots: (u32, u32)) -> EdgeOutcome {
         if !C::Fanout::commit::<C::Sharing>(from, count) {

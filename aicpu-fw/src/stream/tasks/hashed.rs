@@ -1,4 +1,4 @@
-//! What tells a streaming builder from another one on the same memory: for machines that search all orders of steps, and go on
+//! The state by which streaming builders on the same memory differ: for machines that search all orders of steps, and go on
 //! from each state once.
 
 use core::hash::Hash;
@@ -8,12 +8,12 @@ use crate::config::Config;
 use crate::machine::Machine;
 
 impl<C: Config> Tasks<'_, C> {
-    /// Tells the host everything that later calls depend on, if it wants that: before each turn of the others. The memory of
-    /// the run is not part of it, nor is what is only told, nor for how long it has waited: that decides only when a wait
-    /// that can never end is given up. A recording that is being made is not, either: nothing is published then, and nobody
+    /// Reports everything that later calls depend on to the host, if it wants that: before each turn of the others. The memory of
+    /// the run is not part of it, nor is what is only reported, nor for how long it has waited: that decides only when a wait
+    /// that can never end is given up. A recording that is being made is not, either: nothing is published then, and no task
     /// waits. `at`: where in a call the builder is, as far as that does not follow from the rest.
     #[inline]
-    pub(super) fn tell_state(&mut self, at: u64) {
+    pub(super) fn report_state(&mut self, at: u64) {
         if let Some(into) = self.events.machine().hasher() {
             at.hash(&mut &mut *into);
             self.hash_state();

@@ -113,7 +113,7 @@ impl<'a, C: Config> Tasks<'a, C> {
         self.blame.of(fault)
     }
 
-    /// Leaves the circumstances of a fault behind.
+    /// Stores the circumstances of a fault.
     #[cold]
     pub(super) fn refuse(&mut self, blame: Blame) -> Fault {
         self.blame.leave(blame)
@@ -270,12 +270,12 @@ impl<'a, C: Config> Tasks<'a, C> {
         if state != TaskState::ADDED.get() {
             return Err(self.refuse_task(Fault::BUILD_ALREADY_PUBLISHED, id, state.into(), 1));
         }
-        self.publish_behind((number, id.slot), &[])
+        self.publish_after((number, id.slot), &[])
     }
 
-    /// Makes task `number`, which is not published and stands in `slot`, wait for `producers`, and publishes it. Only the newest task may be given producers.
+    /// Makes task `number`, which is not published and is in `slot`, wait for `producers`, and publishes it. Only the newest task may be given producers.
     #[inline(always)]
-    pub(super) fn publish_behind(
+    pub(super) fn publish_after(
         &mut self,
         (number, slot): (u64, u32),
         producers: &[TaskId],
@@ -299,7 +299,7 @@ impl<'a, C: Config> Tasks<'a, C> {
             return Err(raised(&self.state));
         }
         self.release(slot, task);
-        self.tell_state(slot.into());
+        self.report_state(slot.into());
         self.events.machine().published();
         Ok(())
     }

@@ -16,10 +16,10 @@ use pto_abi::task::{INLINE_CONSUMERS, SHAPED, Task, chunks_for};
 use pto_abi::trace::TraceKind;
 use pto_graph::{DependencyMode, EdgeOutcome};
 
-use super::super::map::{Access, Hide};
+use super::super::map::{Hide, TensorAccess};
 use super::super::recording::bindings::Bound;
-use super::super::recording::tape::{
-    BASES, GROUP, HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals,
+use super::super::recording::buffer::{
+    BASES, GROUP, HEAP, LITERAL, RecordingBuffer, SCALARS, TENSORS, TaskHead, Totals,
 };
 use super::{Tasks, raised, write_block_shape};
 use crate::builder::publisher::count_some;
@@ -30,13 +30,13 @@ use crate::machine::Machine;
 /// A replay under way.
 pub(in crate::stream) struct Replay<'r, 'a> {
     of: Bound<'r, 'a>,
-    /// What the values on the tape are added to.
+    /// What the values on the buffer are added to.
     bases: [u64; BASES],
     mode: DependencyMode,
     /// Number of its first task.
     first: u64,
     /// Words of its arguments: where the first one is, and its position.
-    place: u32,
+    offset: u32,
     position: u64,
 }
 
@@ -56,13 +56,13 @@ impl<C: Config> Tasks<'_, C> {
             Some(scope)
         };
         let tensors = of.bindings.tensors.iter().map(|view| view.address().0);
-        let places = bases.iter_mut().skip(TENSORS.into());
-        places.zip(tensors).for_each(|(base, tensor)| *base = tensor);
-        let places = bases.iter_mut().skip(SCALARS.into());
-        places.zip(of.bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
+        let bound = bases.iter_mut().skip(TENSORS.into());
+        bound.zip(tensors).for_each(|(base, tensor)| *base = tensor);
+        let bound = bases.iter_mut().skip(SCALARS.into());
+        bound.zip(of.bindings.scalars).for_each(|(base, scalar)| *base = *scalar);
         let first = self.storage.window().next();
-        let (place, position) = self.storage.take_words(totals.arg_words.into());
-        let replay = Replay { of, bases, mode, first, place, position };
+        let (offset, position) = self.storage.take_words(totals.arg_words.into());
+        let replay = Replay { of, bases, mode, first, offset, position };
         replay.write_tasks(self)?;
         self.publisher.line().added.store(self.storage.window().added(), Ordering::Relaxed);
         replay.start(self)?;
@@ -76,7 +76,7 @@ impl<C: Config> Tasks<'_, C> {
             (RingKind::ARGS, totals.arg_words.into()),
             // At most.
             (RingKind::EDGES, chunks_for(totals.edges.into())),
-            (RingKind::MAP, u64::from(totals.touches) * Access::MAX_ENTRIES),
+            (RingKind::MAP, u64::from(totals.touches) * TensorAccess::MAX_ENTRIES),
         ];
         for (ring, count) in wanted {
             self.storage.takes(ring, count);
@@ -91,11 +91,11 @@ impl Replay<'_, '_> {
     #[inline(never)]
     fn write_tasks<C: Config>(&self, tasks: &mut Tasks<'_, C>) -> Result<(), Fault> {
         let totals = self.of.totals;
-        let tape = self.of.tape;
-        let list = tape.part(totals.consumers());
+        let buffer = self.of.buffer;
+        let list = buffer.part(totals.consumers());
         let mut consumers = list;
-        let mut at = Tape::binding(self.of.start, totals.tensors as usize);
-        let (mut place, mut position) = (self.place, self.position);
+        let mut at = RecordingBuffer::binding(self.of.start, totals.tensors as usize);
+        let (mut offset, mut position) = (self.offset, self.position);
         let (_, ring) = tasks.storage.payloads();
         for _ in 0..totals.tasks {
             let number = tasks.storage.window().next();
@@ -103,13 +103,13 @@ impl Replay<'_, '_> {
                 return Err(tasks.blame.leave(tasks.storage.window().no_slot()));
             };
             tasks.storage.note_rings(note, position);
-            let head = tape.head(at);
+            let head = buffer.head(at);
             TaskLine {
                 func_id: head.func_id,
                 kind: head.kind,
                 args: head.args,
                 kernel: head.kernel,
-                payload: if place >= ring { place - ring } else { place },
+                payload: if offset >= ring { offset - ring } else { offset },
                 producers: head.producers,
                 consumers: head.consumers,
                 is_published: !head.starts,
@@ -118,12 +118,12 @@ impl Replay<'_, '_> {
             if head.is_shaped() {
                 self.write_block_shape(at + TaskHead::WORDS, id.slot, tasks);
             }
-            place += u32::from(head.args) + 1;
+            offset += u32::from(head.args) + 1;
             position += u64::from(head.args) + 1;
             tasks.storage.add_task();
             tasks.events.machine().added(id.slot);
             if tasks.events.machine().traces() {
-                self.tell_task(&head, at, id.slot, tasks);
+                self.report_task(&head, at, id.slot, tasks);
             }
             let taken;
             let count = head.consumers as usize;
@@ -135,17 +135,17 @@ impl Replay<'_, '_> {
             }
         }
         let payloads = tasks.storage.payloads();
-        if place > ring {
+        if offset > ring {
             self.write_words_around(payloads, tasks);
         } else {
             self.write_words(payloads.0);
         }
-        self.tell_edges(list, tasks);
+        self.report_edges(list, tasks);
         Ok(())
     }
 
-    /// A task was added, for those who listen.
-    fn tell_task<C: Config>(
+    /// Reports to the host that a task was added.
+    fn report_task<C: Config>(
         &self,
         head: &TaskHead,
         at: usize,
@@ -154,22 +154,22 @@ impl Replay<'_, '_> {
     ) {
         tasks.events.added(slot, head.func_id, head.kind & !SHAPED);
         if head.is_shaped() {
-            let (shape, _) = self.of.tape.block_shape(at + TaskHead::WORDS);
+            let (shape, _) = self.of.buffer.block_shape(at + TaskHead::WORDS);
             tasks.events.lanes(slot, shape.lanes());
         }
     }
 
     /// The argument words of all tasks.
     fn write_words(&self, payloads: &[AtomicU64]) {
-        let (totals, place) = (self.of.totals, self.place as usize);
-        let words = place..place + totals.arg_words as usize;
+        let (totals, offset) = (self.of.totals, self.offset as usize);
+        let words = offset..offset + totals.arg_words as usize;
         let words = payloads.get(words).unwrap_or(&[]);
-        let taped = self.of.tape.part(totals.words());
+        let recorded = self.of.buffer.part(totals.words());
         let write = |(word, value): (&AtomicU64, &AtomicU64), base: u8| {
             let base = self.bases[usize::from(base)];
             word.store(value.load(Ordering::Relaxed).wrapping_add(base), Ordering::Relaxed);
         };
-        let mut groups = taped.as_chunks::<GROUP>().0.iter().rev();
+        let mut groups = recorded.as_chunks::<GROUP>().0.iter().rev();
         let (full, rest) = words.as_chunks::<8>();
         for (words, [bases, values @ ..]) in full.iter().zip(&mut groups) {
             let bases = bases.load(Ordering::Relaxed).to_le_bytes();
@@ -181,14 +181,14 @@ impl Replay<'_, '_> {
         }
     }
 
-    /// As `write_words`, where the ring ends among them: what begins behind its end stands at its start.
+    /// As `write_words`, where the ring ends among them: what begins past its end is at its start.
     #[cold]
     fn write_words_around<C: Config>(
         &self,
         (payloads, ring): (&[AtomicU64], u32),
         tasks: &Tasks<'_, C>,
     ) {
-        let (totals, start) = (self.of.totals, self.place);
+        let (totals, start) = (self.of.totals, self.offset);
         let mut end = start;
         let window = tasks.storage.window();
         for task in (self.first..window.next()).filter_map(|number| window.task(number)) {
@@ -200,8 +200,8 @@ impl Replay<'_, '_> {
         let others = end.saturating_sub(ring) as usize;
         let words = payloads.get(start as usize..end as usize).unwrap_or(&[]);
         let others = payloads.get(others..).unwrap_or(&[]);
-        let taped = self.of.tape.part(totals.words());
-        let groups = taped.as_chunks::<GROUP>().0.iter().rev();
+        let recorded = self.of.buffer.part(totals.words());
+        let groups = recorded.as_chunks::<GROUP>().0.iter().rev();
         let values = groups.flat_map(|[bases, values @ ..]| {
             values.iter().zip(bases.load(Ordering::Relaxed).to_le_bytes())
         });
@@ -212,7 +212,7 @@ impl Replay<'_, '_> {
         }
     }
 
-    /// The consumers of a task that is not published: nobody looks at it, nor at them.
+    /// Writes the consumers of a task that is not published: no scheduler looks at it, nor at them.
     #[inline]
     fn write_consumers<C: Config>(
         &self,
@@ -221,13 +221,13 @@ impl Replay<'_, '_> {
         tasks: &mut Tasks<'_, C>,
     ) {
         let mut left = consumers.iter();
-        for place in &task.consumers {
+        for entry in &task.consumers {
             let Some(consumer) = left.next() else { return };
-            place.store(self.slot_of(consumer, tasks), Ordering::Relaxed);
+            entry.store(self.slot_of(consumer, tasks), Ordering::Relaxed);
         }
         for (count, consumer) in (0..).zip(consumers).skip(INLINE_CONSUMERS) {
             let slot = self.slot_of(consumer, tasks);
-            tasks.storage.put_consumer(tasks.state.chunks, task, (count, slot));
+            tasks.storage.put_consumer(tasks.state.chunks, task, count, slot);
         }
     }
 
@@ -237,8 +237,8 @@ impl Replay<'_, '_> {
         tasks.storage.window().slot_of(self.first + task.load(Ordering::Relaxed))
     }
 
-    /// The edges within the recording, for those who listen: behind all of its tasks.
-    fn tell_edges<C: Config>(&self, mut consumers: &[AtomicU64], tasks: &mut Tasks<'_, C>) {
+    /// Reports the edges within the recording to the host, after all of its tasks.
+    fn report_edges<C: Config>(&self, mut consumers: &[AtomicU64], tasks: &mut Tasks<'_, C>) {
         if !tasks.events.machine().traces() && !C::Machine::NOTES_EDGES {
             return;
         }
@@ -259,7 +259,7 @@ impl Replay<'_, '_> {
     /// The block shape of the task in `slot`, from the words at `at`.
     #[cold]
     fn write_block_shape<C: Config>(&self, at: usize, slot: u32, tasks: &Tasks<'_, C>) {
-        let (mut shape, base) = self.of.tape.block_shape(at);
+        let (mut shape, base) = self.of.buffer.block_shape(at);
         let from = self.bases.get(usize::from(base)).copied().unwrap_or(0);
         shape.address = shape.address.wrapping_add(from);
         write_block_shape(&tasks.state, slot, &shape);
@@ -273,7 +273,7 @@ impl Replay<'_, '_> {
         number: u64,
         tasks: &mut Tasks<'_, C>,
     ) -> Result<usize, Fault> {
-        let (touch, next) = self.of.tape.touch_head(at);
+        let (touch, next) = self.of.buffer.touch_head(at);
         if self.mode == DependencyMode::MANUAL || !touch.looks && !touch.is_noted {
             return Ok(next);
         }
@@ -287,10 +287,10 @@ impl Replay<'_, '_> {
         let region;
         let access = if touch.is_run {
             let [low, high] = [touch.low, touch.high].map(|end| end.wrapping_add(offset));
-            Access::run(base, touch.kind, low, high)
+            TensorAccess::run(base, touch.kind, low, high)
         } else {
-            region = self.of.tape.touch(at).0.region.moved(offset);
-            Access::new(base, touch.kind, &region)
+            region = self.of.buffer.touch(at).0.region.moved(offset);
+            TensorAccess::new(base, touch.kind, &region)
         };
         let first = self.first;
         let is_derived = touch.is_derived && self.mode == DependencyMode::DERIVED;
@@ -305,19 +305,19 @@ impl Replay<'_, '_> {
                 Err(fault) => Err(fault.unwrap_or_else(|| tasks.undecided(number, 0))),
             };
         }
-        let Some(place) = map.place(&access) else { return Ok(next) };
+        let Some(position) = map.locate(&access) else { return Ok(next) };
         if touch.looks && self.mode == DependencyMode::DERIVED {
             let found = |producer: u64| match producer < first {
                 true => tasks.derived_edge(producer, number).map_err(Some),
                 false => Ok(()),
             };
-            if let Err(fault) = map.look(&place, &access, (number, Hide::Covered), None, found) {
+            if let Err(fault) = map.look(&position, &access, (number, Hide::Covered), None, found) {
                 return Err(fault.unwrap_or_else(|| tasks.undecided(number, 0)));
             }
         }
         if touch.is_noted {
             let hide = if is_derived { Hide::Covered } else { Hide::Nothing };
-            map.note(&place, &access, (number, hide));
+            map.note(&position, &access, (number, hide));
         }
         Ok(next)
     }
@@ -338,11 +338,11 @@ impl Replay<'_, '_> {
         }
         let (list, count) = totals.starters;
         for at in (list as usize..).take(count as usize) {
-            let slot = tasks.storage.window().slot_of(self.first + self.of.tape.get(at));
+            let slot = tasks.storage.window().slot_of(self.first + self.of.buffer.get(at));
             let Some(task) = tasks.storage.window().task_in(slot) else { continue };
             task.state.store(TaskState::PUBLISHED.get(), Ordering::Relaxed);
             tasks.release(slot, task);
-            tasks.tell_state(at as u64);
+            tasks.report_state(at as u64);
             tasks.events.machine().published();
         }
         Ok(())

@@ -11,7 +11,7 @@ use pto_abi::{Fault, GmAddr};
 
 use super::super::heaps::HeapFull;
 use super::super::marks::{heap_ring, map_of};
-use super::super::proof::{Cause, ProofBackoff, Schedulers, Until, cause_of};
+use super::super::proof::{Blocker, ProofBackoff, Schedulers, Until, cause_of};
 use super::super::storage::Storage;
 use super::{Tasks, raised};
 use crate::blame::Blame;
@@ -31,7 +31,7 @@ impl<C: Config> Tasks<'_, C> {
             self.events.machine().step_others();
             return Ok(());
         };
-        self.tell_state(at);
+        self.report_state(at);
         self.events.machine().relax();
         self.storage.advance();
         Ok(())
@@ -147,8 +147,8 @@ impl<C: Config> Tasks<'_, C> {
         let window = self.storage.window();
         let (blame, number) = match number < window.next() && self.schedulers == Schedulers::Run {
             true => match cause_of::<C::Fanout>(window, self.state.chunks, number) {
-                Cause::Unpublished(cause) => (blame, cause),
-                Cause::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
+                Blocker::Unpublished(cause) => (blame, cause),
+                Blocker::Deadlock(cause) => (Blame::of(Fault::STALL_DEADLOCK), cause),
             },
             // Nothing is under way, and the next task is too large; or nothing has run yet.
             false => (blame, number),

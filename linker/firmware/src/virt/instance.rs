@@ -1,7 +1,7 @@
 //! A vCPU as AICPU instance of one run.
 
 use pto_abi::arena::Arena;
-use pto_abi::sync::{Ordering, Shared};
+use pto_abi::sync::{Concurrent, Ordering};
 use pto_abi::trace::{TraceOwner, TracePoint};
 use pto_abi::{FanoutStrategy, Fault};
 use pto_aicpu_fw::blame::Blame;
@@ -55,7 +55,7 @@ pub(crate) type Ring = Option<TraceWriter<'static>>;
 
 /// An instance on this machine.
 pub(crate) type VirtInstance<F, T> =
-    Instance<'static, LinesPlatform<'static, Shared, VirtMachine<T>>, F>;
+    Instance<'static, LinesPlatform<'static, Concurrent, VirtMachine<T>>, F>;
 
 /// Instance `number` of a launch.
 pub(crate) fn instance_of<F: FanoutPolicy, T: Tracer<'static>>(
@@ -93,7 +93,7 @@ fn take_part_with<F: FanoutPolicy, T: Tracer<'static>, B: BuilderSet>(
         match turn(&mut instance, &builders) {
             Progressed::Worked => {}
             Progressed::Idle => instance.platform().machine().relax(),
-            // The fault stands in the arena, where the host finds it.
+            // The fault is in the arena, where the host finds it.
             Progressed::Returned(_) => return,
         }
     }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
-use pto_abi::sync::{AtomicU32, Exclusive, Ordering, Shared, Sharing};
+use pto_abi::sync::{AtomicU32, Concurrent, Exclusive, Ordering, Sharing};
 use pto_aicore_kernels::{dag_value, spin};
 
 use super::{Class, Error, Loaded, Runner, Sample, own_ns_per_iteration};
@@ -49,7 +49,7 @@ pub struct Sweep<S> {
 }
 
 /// A sweep with atomic counters, as several threads would need.
-pub type AtomicSweep = Sweep<Shared>;
+pub type AtomicSweep = Sweep<Concurrent>;
 /// A sweep without atomics.
 pub type PlainSweep = Sweep<Exclusive>;
 
@@ -141,7 +141,7 @@ pub trait Named {
 /// The name of the sweep with atomic counters.
 pub const SWEEP: &str = "sweep";
 
-impl Named for Shared {
+impl Named for Concurrent {
     const NAME: &'static str = SWEEP;
 }
 

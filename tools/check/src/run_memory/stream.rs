@@ -70,10 +70,10 @@ pub struct StreamWords {
     rows: Vec<MapRow>,
     row_places: Vec<AtomicU32>,
     cells: Vec<MapRow>,
-    cell_places: Vec<AtomicU32>,
+    cell_index: Vec<AtomicU32>,
     grids: Vec<MapGrid>,
     entries: Vec<MapEntry>,
-    tape: Vec<AtomicU64>,
+    recordings: Vec<AtomicU64>,
 }
 
 impl StreamWords {
@@ -94,10 +94,10 @@ impl StreamWords {
             rows: many(sizes.map_rows),
             row_places: many(sizes.map_rows),
             cells: many(sizes.map_cells),
-            cell_places: many(sizes.map_cells),
+            cell_index: many(sizes.map_cells),
             grids: many(sizes.map_rows),
             entries: many(sizes.map_entries),
-            tape: many(sizes.recording_words),
+            recordings: many(sizes.recording_words),
         }
     }
 
@@ -133,9 +133,9 @@ impl StreamWords {
     fn memory(&self, heap: GmAddr) -> Result<StreamMemory<'_>, Fault> {
         let map = MapMemory {
             tensors: &self.rows,
-            tensor_places: &self.row_places,
+            tensor_index: &self.row_places,
             cells: &self.cells,
-            cell_places: &self.cell_places,
+            cell_index: &self.cell_index,
             grids: &self.grids,
             entries: &self.entries,
         };
@@ -143,7 +143,7 @@ impl StreamWords {
             header: &self.header,
             notes: &self.notes,
             map: TensorMap::new(map, 0).ok_or(Fault::STREAM_MAP_SIZE)?,
-            tape: &self.tape,
+            recordings: &self.recordings,
             arg_words: self.sizes.arg_words as u64,
             edge_chunks: self.sizes.chunks as u64,
             heap_rings: self.sizes.heap_rings,

@@ -1,20 +1,20 @@
-//! What stands behind the tasks of a recording: their consumers, which of them a replay publishes, and which predicates it
+//! The lists that follow the tasks of a recording: their consumers, which of them a replay publishes, and which predicates it
 //! looks at first.
 
 use super::super::super::rings::low_half;
-use super::super::tape::{TENSORS, Tape, TaskHead};
+use super::super::buffer::{RecordingBuffer, TENSORS, TaskHead};
 use super::Draft;
 
 impl Draft<'_> {
-    /// Makes the lists. There is room for the consumers, and for a word for each task behind them.
+    /// Makes the lists. There is room for the consumers, and then for a word for each task.
     pub(super) fn put_lists(&mut self) {
         self.put_consumers();
-        let tape = self.tape;
+        let buffer = self.buffer;
         let is_starter =
             |number: u32, _: usize, head: &TaskHead| head.starts.then_some(number.into());
         let is_bound = |_: u32, at: usize, head: &TaskHead| {
             let at = at + TaskHead::WORDS;
-            let (shape, base) = tape.block_shape(at);
+            let (shape, base) = buffer.block_shape(at);
             let is_bound = head.is_shaped() && shape.has_predicate() && base >= TENSORS;
             is_bound.then_some(at as u64)
         };
@@ -22,40 +22,40 @@ impl Draft<'_> {
         self.totals.predicates = self.put_list(is_bound).1;
     }
 
-    /// Where its first task stands.
+    /// The word of its first task.
     const fn first_task(&self) -> usize {
-        Tape::binding(self.start, self.totals.tensors as usize)
+        RecordingBuffer::binding(self.start, self.totals.tensors as usize)
     }
 
     /// Lists the consumers of each task in the order in which they were recorded, and writes into its head how many there
     /// are, and whether it starts.
     fn put_consumers(&mut self) {
-        let tape = self.tape;
+        let buffer = self.buffer;
         let (list, edges) = (self.next, self.totals.edges as usize);
         let tasks = self.totals.tasks as usize;
         // How many consumers a task has, then where the next one of them belongs.
-        let place_of = |task: u64| list + edges + usize::try_from(task).unwrap_or(usize::MAX);
-        (0..tasks as u64).for_each(|task| tape.put(place_of(task), 0));
+        let count_word = |task: u64| list + edges + usize::try_from(task).unwrap_or(usize::MAX);
+        (0..tasks as u64).for_each(|task| buffer.put(count_word(task), 0));
         self.for_each_edge(|producer, _| {
-            let place = place_of(producer);
-            tape.put(place, tape.get(place) + 1);
+            let word = count_word(producer);
+            buffer.put(word, buffer.get(word) + 1);
         });
-        let (mut at, mut place) = (self.first_task(), list as u64);
+        let (mut at, mut first) = (self.first_task(), list as u64);
         for task in 0..tasks as u64 {
-            let consumers = tape.get(place_of(task));
-            tape.put(place_of(task), place);
-            place += consumers;
-            let mut head = tape.head(at);
+            let consumers = buffer.get(count_word(task));
+            buffer.put(count_word(task), first);
+            first += consumers;
+            let mut head = buffer.head(at);
             let (looks, next) = self.looks(at, &head);
             head.consumers = low_half(consumers);
             head.starts = looks || head.producers == 0;
-            tape.put_head(at, &head);
+            buffer.put_head(at, &head);
             at = next;
         }
         self.for_each_edge(|producer, consumer| {
-            let place = tape.get(place_of(producer));
-            tape.put(usize::try_from(place).unwrap_or(usize::MAX), consumer);
-            tape.put(place_of(producer), place + 1);
+            let next = buffer.get(count_word(producer));
+            buffer.put(usize::try_from(next).unwrap_or(usize::MAX), consumer);
+            buffer.put(count_word(producer), next + 1);
         });
         self.next += edges;
     }
@@ -64,25 +64,25 @@ impl Draft<'_> {
     fn for_each_edge(&self, mut each: impl FnMut(u64, u64)) {
         let mut at = self.first_task();
         for consumer in 0..u64::from(self.totals.tasks) {
-            let head = self.tape.head(at);
+            let head = self.buffer.head(at);
             let producers = head.producers_at(at);
             for index in 0..head.producers as usize {
-                let two = self.tape.get(producers + index / 2);
+                let two = self.buffer.get(producers + index / 2);
                 each(two >> (32 * (index % 2)) & 0xFFFF_FFFF, consumer);
             }
             at = self.looks(at, &head).1;
         }
     }
 
-    /// Lists what `of` says of the tasks, which it is given by number, place and head; where the list stands, and how long
-    /// it is.
+    /// Lists what `of` says of the tasks, which it gets by number, position and head; returns the start of the list and its
+    /// length.
     fn put_list(&mut self, of: impl Fn(u32, usize, &TaskHead) -> Option<u64>) -> (u32, u32) {
         let list = self.next;
         let mut at = self.first_task();
         for number in 0..self.totals.tasks {
-            let head = self.tape.head(at);
+            let head = self.buffer.head(at);
             if let Some(word) = of(number, at, &head) {
-                self.tape.put(self.next, word);
+                self.buffer.put(self.next, word);
                 self.next += 1;
             }
             at = self.looks(at, &head).1;
@@ -97,7 +97,7 @@ impl Draft<'_> {
         let mut looks = false;
         for _ in 0..head.touches {
             let touch;
-            (touch, at) = self.tape.touch(at);
+            (touch, at) = self.buffer.touch(at);
             looks |= touch.looks;
         }
         (looks, at)

@@ -1,9 +1,9 @@
-//! A recording that is being made: tasks are written on the tape, with their edges, instead of being added.
+//! A recording that is being made: tasks are written into the buffer, with their edges, instead of being added.
 //!
 //! The edges come from the tensor map, as in a submission: the tasks of a recording are numbered as if they were added now,
-//! and their tensors have addresses that nobody else's have, so that nothing else meets them, then or later.
+//! and their tensors have addresses of their own, so that no other access conflicts with them, then or later.
 //!
-//! Invariants: what is written so far stands from `start` up to `next`; `totals` say how much that is. Where tasks would meet the
+//! Invariants: what is written so far is from `start` up to `next`; `totals` say how much that is. Where tasks would meet the
 //! argument words, nothing is overwritten, and the recording is refused. A draft that is `broken` is never kept.
 
 mod lists;
@@ -16,18 +16,18 @@ use pto_graph::{
 
 use super::super::accesses::{accesses_of, view_fault};
 use super::super::block_spec::BlockSpec;
-use super::super::map::{Access, AccessKind, Hide, TensorMap};
+use super::super::map::{AccessKind, Hide, TensorAccess, TensorMap};
 use super::super::region::Region;
-use super::super::window::Window;
-use super::places::{base_of, on_heap, place_of, seen_base};
+use super::super::window::SlotWindow;
+use super::addresses::{base_of, offset_from_base, on_heap, seen_base};
+use super::buffer::{HEAP, LITERAL, RecordingBuffer, SCALARS, TENSORS, TaskHead, Totals, Touch};
 use super::recordings::Recordings;
-use super::tape::{HEAP, LITERAL, SCALARS, TENSORS, Tape, TaskHead, Totals, Touch};
 use crate::blame::Blame;
 use crate::builder::BLOCK_0_OF_1;
 
 /// See the file.
 pub(in crate::stream) struct Draft<'a> {
-    tape: Tape<'a>,
+    buffer: RecordingBuffer<'a>,
     start: usize,
     next: usize,
     serial: u32,
@@ -46,7 +46,7 @@ pub(in crate::stream) struct Drafted<'d, 'a> {
     /// What it is beyond one kernel on one core.
     pub(in crate::stream) block_shape: Option<BlockSpec>,
     pub(in crate::stream) mode: DependencyMode,
-    pub(in crate::stream) window: &'d Window<'a>,
+    pub(in crate::stream) window: &'d SlotWindow<'a>,
     pub(in crate::stream) map: &'a TensorMap<'a>,
 }
 
@@ -68,16 +68,16 @@ impl<'a> Draft<'a> {
         shapes: &[TensorView<'_>],
         scope: ScopeId,
     ) -> Self {
-        let tape = recordings.tape();
+        let buffer = recordings.buffer();
         let (start, serial) = recordings.begin();
         for (index, shape) in (0..).zip(shapes) {
-            tape.put_binding(Tape::binding(start, index), shape);
+            buffer.put_binding(RecordingBuffer::binding(start, index), shape);
         }
         let tensors = u32::try_from(shapes.len()).unwrap_or(0);
-        let words_end = u32::try_from(tape.end()).unwrap_or(u32::MAX);
+        let words_end = u32::try_from(buffer.end()).unwrap_or(u32::MAX);
         let totals = Totals { tensors, words_end, ..Totals::default() };
-        let next = Tape::binding(start, shapes.len());
-        Self { tape, start, next, serial, totals, scope, broken: None, last: [0; 1 + MAX_BOUND] }
+        let next = RecordingBuffer::binding(start, shapes.len());
+        Self { buffer, start, next, serial, totals, scope, broken: None, last: [0; 1 + MAX_BOUND] }
     }
 
     /// The number of the recording in its run.
@@ -107,9 +107,9 @@ impl<'a> Draft<'a> {
 
     /// A tensor on the heap that each replay has.
     pub(in crate::stream) const fn take_heap(&mut self, bytes: u64) -> GmAddr {
-        let place = self.totals.heap_bytes;
-        self.totals.heap_bytes = place.saturating_add(bytes);
-        on_heap(self.serial, place)
+        let offset = self.totals.heap_bytes;
+        self.totals.heap_bytes = offset.saturating_add(bytes);
+        on_heap(self.serial, offset)
     }
 
     /// Writes a task down; its id.
@@ -128,8 +128,8 @@ impl<'a> Draft<'a> {
         result
     }
 
-    /// Makes the lists behind the tasks, and keeps the recording: where it stands, how many tasks it has, and how many words
-    /// are in use.
+    /// Makes the lists that follow the tasks, and keeps the recording; returns where it begins, how many tasks it has, and how
+    /// many words are in use.
     pub(in crate::stream) fn end(
         mut self,
         recordings: &mut Recordings<'a>,
@@ -142,13 +142,13 @@ impl<'a> Draft<'a> {
         if self.next > held {
             return Err(full(self.next, held));
         }
-        self.tape.put_totals(self.start, &self.totals);
+        self.buffer.put_totals(self.start, &self.totals);
         let used = recordings.keep(self.next, held);
         Ok((u32::try_from(self.start).unwrap_or(u32::MAX), self.totals.tasks, used))
     }
 
     /// Tasks of a recording have a generation that no task of the run has for a long time.
-    const fn id_of(&self, slot: u32, window: &Window<'_>) -> TaskId {
+    const fn id_of(&self, slot: u32, window: &SlotWindow<'_>) -> TaskId {
         let generation = window.run().wrapping_add(1 << 31).wrapping_add(self.serial);
         TaskId { slot, generation }
     }
@@ -196,7 +196,7 @@ impl<'a> Draft<'a> {
         if *mode != DependencyMode::MANUAL {
             self.put_touches(&mut head, task, *mode);
         }
-        self.tape.put_head(at, &head);
+        self.buffer.put_head(at, &head);
         self.totals.touches += head.touches;
         Ok(())
     }
@@ -205,7 +205,7 @@ impl<'a> Draft<'a> {
     fn put_args(&mut self, task: &TensorTask<'_>) -> Result<(), Blame> {
         for arg in task.args {
             let (base, value) = match arg.tensor() {
-                Some(view) => place_of(view),
+                Some(view) => offset_from_base(view),
                 None => match arg {
                     Arg::Scalar(value) => (LITERAL, *value),
                     Arg::BoundScalar(number) if (*number as usize) < MAX_BOUND => {
@@ -221,16 +221,16 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Writes an argument word behind those before it.
+    /// Appends an argument word.
     fn put_word(&mut self, base: u8, value: u64) {
-        let place = self.totals.arg_words as usize % 8;
+        let index = self.totals.arg_words as usize % 8;
         self.totals.arg_words += 1;
         let group = self.bound();
-        // Where words meet tasks, the recording is refused: what stands there is not overwritten.
+        // Where words meet tasks, the recording is refused: those tasks are not overwritten.
         if group >= self.next {
-            let bases = if place == 0 { 0 } else { self.tape.get(group) };
-            self.tape.put(group, bases | u64::from(base) << (8 * place));
-            self.tape.put(group + 1 + place, value);
+            let bases = if index == 0 { 0 } else { self.buffer.get(group) };
+            self.buffer.put(group, bases | u64::from(base) << (8 * index));
+            self.buffer.put(group + 1 + index, value);
         }
     }
 
@@ -238,9 +238,9 @@ impl<'a> Draft<'a> {
     fn put_block_shape(&mut self, task: &TensorTask<'_>, mut shape: BlockSpec) {
         let mut base = LITERAL;
         if let Some(predicate) = task.block_shape.when() {
-            (base, shape.address) = place_of(predicate.element());
+            (base, shape.address) = offset_from_base(predicate.element());
         }
-        self.tape.put_block_shape(self.next, &shape, base);
+        self.buffer.put_block_shape(self.next, &shape, base);
         self.next += BlockSpec::WORDS;
     }
 
@@ -255,8 +255,8 @@ impl<'a> Draft<'a> {
         let is_derived = drafted.mode == DependencyMode::DERIVED;
         for (index, view, kind) in accesses_of(drafted.task) {
             let region = Region::of(view);
-            let access = Access::new(seen_base(self.serial, view), kind, &region);
-            let Some(place) = map.place(&access) else { continue };
+            let access = TensorAccess::new(seen_base(self.serial, view), kind, &region);
+            let Some(position) = map.locate(&access) else { continue };
             let hide = if is_derived { Hide::Covered } else { Hide::Nothing };
             if is_derived {
                 let found = |producer: u64| {
@@ -264,13 +264,13 @@ impl<'a> Draft<'a> {
                     self.put_producer(head, slot);
                     Ok(())
                 };
-                if map.look(&place, &access, (number, hide), (), found).is_err() {
+                if map.look(&position, &access, (number, hide), (), found).is_err() {
                     let task = drafted.window.id_of(number);
                     let blame = Blame::of(Fault::STREAM_VIEW_IRREGULAR).task(task);
                     return Err(blame.argument(index));
                 }
             }
-            map.note(&place, &access, (number, hide));
+            map.note(&position, &access, (number, hide));
         }
         Ok(())
     }
@@ -278,12 +278,12 @@ impl<'a> Draft<'a> {
     /// Adds an edge to the newest task, unless it is there.
     fn put_producer(&mut self, head: &mut TaskHead, producer: u32) {
         let (at, count) = (self.next, head.producers as usize);
-        let half = |number: usize| self.tape.get(at + number / 2) >> (32 * (number % 2));
+        let half = |number: usize| self.buffer.get(at + number / 2) >> (32 * (number % 2));
         if (0..count).any(|number| half(number) & 0xFFFF_FFFF == u64::from(producer)) {
             return;
         }
-        let before = if count.is_multiple_of(2) { 0 } else { self.tape.get(at + count / 2) };
-        self.tape.put(at + count / 2, before | u64::from(producer) << (32 * (count % 2)));
+        let before = if count.is_multiple_of(2) { 0 } else { self.buffer.get(at + count / 2) };
+        self.buffer.put(at + count / 2, before | u64::from(producer) << (32 * (count % 2)));
         self.totals.edges += 1;
         head.producers += 1;
     }
@@ -313,9 +313,9 @@ impl<'a> Draft<'a> {
             }
             if binding != LITERAL && kind == AccessKind::Write {
                 let index = usize::from(binding - TENSORS);
-                self.tape.set_written(Tape::binding(self.start, index));
+                self.buffer.set_written(RecordingBuffer::binding(self.start, index));
             }
-            self.next = self.tape.put_touch(self.next, &touch);
+            self.next = self.buffer.put_touch(self.next, &touch);
             head.touches += 1;
         }
     }
@@ -325,7 +325,7 @@ impl<'a> Draft<'a> {
         let hides = touch.is_derived && touch.kind == AccessKind::Write;
         let mut at = touch.previous;
         while at != 0 {
-            let (earlier, _) = self.tape.touch(at as usize);
+            let (earlier, _) = self.buffer.touch(at as usize);
             let is_same_tensor = earlier.base == touch.base;
             let (one, other) = (&earlier.region, &touch.region);
             // Only a derived write has looked, or was covered by one that has.
@@ -333,7 +333,7 @@ impl<'a> Draft<'a> {
                 touch.looks &= !one.covers(other);
             }
             if is_same_tensor && hides && other.covers(one) {
-                self.tape.hide(at as usize);
+                self.buffer.hide(at as usize);
             }
             at = earlier.previous;
         }

@@ -7,7 +7,7 @@
 //!         (idle again until the answer: the launch of a core sets DATA_MAIN_BASE to 0)
 //! stage:  kernel, args, task into SchedulerLine::dispatches[id & 1] (GM)
 //! commit: dsb st, DATA_MAIN_BASE = id ------------> reads the line, runs the kernel
-//!         (the next one may be rung while the core is busy: it goes on by itself)
+//!         (the next id may be written while the core is busy: it goes on by itself)
 //! ahead:  as stage, for a task that is not ready; then DATA_MAIN_BASE = id when it is
 //! poll:   COND, dsb ld <--------------------------- COND = FINISHED | id
 //! stop:   DATA_MAIN_BASE = exit ------------------> COND = exited, the loop returns
@@ -26,7 +26,7 @@ use pto_abi::handshake::{
 };
 use pto_abi::launch_words::CorePosition;
 use pto_abi::limits::MAX_WORKERS;
-use pto_abi::sync::Shared;
+use pto_abi::sync::Concurrent;
 use pto_abi::wait::{Backoff, SpinPolicy};
 use pto_abi::{Fault, GmAddr};
 use pto_aicpu_fw::Machine;
@@ -48,11 +48,11 @@ const POLICY: SpinPolicy = SpinPolicy { spins: 64, yields: u32::MAX };
 struct CoreRef<'a> {
     lines: &'a Handshake,
     registers: CoreRegisters<'a>,
-    // The dispatch that was rung last, and the status that the core showed before what it has now.
+    // The dispatch whose doorbell was written last, and the status that the core showed before what it has now.
     id: u32,
     settled: u32,
-    // Dispatches that were rung and have not been seen to finish.
-    rung: u32,
+    // Dispatches whose doorbell was written and that have not been seen to finish.
+    unfinished: u32,
     is_staged: bool,
     leaving: bool,
 }
@@ -61,7 +61,7 @@ impl CoreRef<'_> {
     /// Whether something can be staged for it.
     #[inline]
     const fn is_open(&self) -> bool {
-        self.rung < SLOTS && !self.is_staged
+        self.unfinished < SLOTS && !self.is_staged
     }
 }
 
@@ -107,7 +107,7 @@ impl<'a> RegisterPlatform<'a> {
 }
 
 impl<'a> Platform for RegisterPlatform<'a> {
-    type Sharing = Shared;
+    type Sharing = Concurrent;
     type Machine = Self;
 
     #[inline(always)]
@@ -122,8 +122,8 @@ impl<'a> Platform for RegisterPlatform<'a> {
         // The launch words were checked for every worker of the table, and the table against the limit.
         let (Some(registers), Some(lines)) = (registers, self.workers.get(number)) else { return };
         let (id, settled) = (DOORBELL_IDLE, STATUS_IDLE);
-        let (rung, is_staged, leaving) = (0, false, false);
-        let core = CoreRef { lines, registers, id, settled, rung, is_staged, leaving };
+        let (unfinished, is_staged, leaving) = (0, false, false);
+        let core = CoreRef { lines, registers, id, settled, unfinished, is_staged, leaving };
         self.cores.push(core).unwrap_or_default();
     }
 
@@ -162,18 +162,18 @@ impl<'a> Platform for RegisterPlatform<'a> {
     #[inline]
     fn poll(&mut self, core: usize) -> CoreStatus {
         let Some(core) = self.cores.get_mut(core) else { return CoreStatus::Idle };
-        if core.rung == 0 {
+        if core.unfinished == 0 {
             return CoreStatus::Idle;
         }
         let status = core.registers.status();
-        let has_two = core.rung > 1;
+        let has_two = core.unfinished > 1;
         let oldest = if has_two { previous_dispatch_id(core.id) } else { core.id };
         let has_more = has_two && status == FINISHED | core.id;
         // A core that has begun the newer of two has finished the older one before.
         if status == FINISHED | oldest || has_more || has_two && status == core.id {
             barrier::after_status();
             core.settled = FINISHED | oldest;
-            core.rung -= 1;
+            core.unfinished -= 1;
             return if has_more { CoreStatus::FinishedMore } else { CoreStatus::Finished };
         }
         if status == core.settled || status == oldest {
@@ -204,7 +204,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
             let Some(core) = self.cores.get_mut(usize::from(*number)) else { continue };
             core.id = next_dispatch_id(core.id);
             core.registers.ring(core.id);
-            core.rung += 1;
+            core.unfinished += 1;
             core.is_staged = false;
         }
         self.staged.clear();
@@ -246,7 +246,7 @@ impl<'a> Platform for RegisterPlatform<'a> {
         let core = core.ok_or(Fault::SCHEDULE_CORE_NOT_FREE)?;
         core.id = next_dispatch_id(core.id);
         core.registers.ring(core.id);
-        core.rung += 1;
+        core.unfinished += 1;
         self.backoff.reset();
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! While a task is kept back, nothing that was taken since it was added retires. How much that was is known when it
 //! is published, from what the builder has noted of its slot: nothing is counted on the way there, and tasks that are
-//! published as they are added are not looked at. Beside it, an older task that waits for a later one keeps its place until that
+//! published as they are added are not looked at. In addition, an older task that waits for a later one keeps its slot until that
 //! one is published.
 //!
 //! Invariant: what was taken since a task is counted once for each number of the next task.
@@ -12,7 +12,7 @@ const NONE: u64 = u64::MAX;
 
 /// What is noted of tasks that are kept back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kept {
+pub(super) struct UnpublishedTasks {
     /// The oldest task that waits for a later one, since all tasks were published last.
     waiting: u64,
     /// Task `next` was the next one, and what was taken since task `from` was counted.
@@ -21,7 +21,7 @@ pub(super) struct Kept {
     entries: u64,
 }
 
-impl Kept {
+impl UnpublishedTasks {
     pub(super) const fn new() -> Self {
         Self { waiting: NONE, counted: (NONE, NONE), entries: 0 }
     }
@@ -69,22 +69,22 @@ impl Kept {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::Kept;
+    use super::UnpublishedTasks;
 
     #[test]
     fn what_was_taken_is_counted_from_the_oldest_task_that_is_kept() {
-        let mut kept = Kept::new();
-        assert!(!kept.concerns(9, 10), "published as it is added");
-        assert!(kept.concerns(7, 10));
-        assert_eq!(kept.count_from(7, 5, 10), Some(7));
-        assert_eq!(kept.count_from(8, 5, 10), None, "it was taken since task 7, too");
-        assert_eq!(kept.count_from(8, 5, 11), Some(8), "more was added");
-        kept.waits_for_later(6);
-        kept.waits_for_later(7);
-        assert!(kept.concerns(10, 11));
-        assert_eq!(kept.count_from(10, 5, 11), Some(6), "task 6 keeps its place");
-        assert_eq!(kept.count_from(10, 9, 12), Some(9), "unless it has completed");
-        kept.none_is_left();
-        assert!(!kept.concerns(11, 12));
+        let mut unpublished = UnpublishedTasks::new();
+        assert!(!unpublished.concerns(9, 10), "published as it is added");
+        assert!(unpublished.concerns(7, 10));
+        assert_eq!(unpublished.count_from(7, 5, 10), Some(7));
+        assert_eq!(unpublished.count_from(8, 5, 10), None, "it was taken since task 7, too");
+        assert_eq!(unpublished.count_from(8, 5, 11), Some(8), "more was added");
+        unpublished.waits_for_later(6);
+        unpublished.waits_for_later(7);
+        assert!(unpublished.concerns(10, 11));
+        assert_eq!(unpublished.count_from(10, 5, 11), Some(6), "task 6 keeps its slot");
+        assert_eq!(unpublished.count_from(10, 9, 12), Some(9), "unless it has completed");
+        unpublished.none_is_left();
+        assert!(!unpublished.concerns(11, 12));
     }
 }

@@ -10,11 +10,11 @@
 //!          (stride, count) x rank
 //! words:   base of each | value x 8
 //! ```
-//! Recordings stand one after the other from the start; their argument words do so from the end, the first group of eight last.
-//! Those of all tasks of a recording follow each other as a run has them, a word of block context behind those of each task.
+//! Recordings follow one another from the start; their argument words do so from the end, the first group of eight last.
+//! Those of all tasks of a recording follow each other as a run has them, with a word of block context after those of each task.
 //! The value of a word is added to a base of the replay: nothing, where its heap begins, the address of a bound
 //! tensor, a bound scalar. A *touch* is an access to a tensor that others may touch as well: it *looks* for what it meets
-//! around the recording unless a write of the recording covers it from before, and it is *noted* for what comes behind the
+//! around the recording unless a write of the recording covers it from before, and it is *noted* for what comes after the
 //! recording unless a write of the recording covers it later. The consumers of all tasks follow each other in one list. The
 //! predicates in the list are those on bound tensors. Producers are read only while the recording is made.
 
@@ -30,7 +30,7 @@ use super::super::map::AccessKind;
 use super::super::region::{Dim, Region};
 use super::super::rings::low_half;
 
-/// What a recording begins with, with its place in the low half.
+/// The first word of a recording, with its position in the low half.
 const START: u64 = 0x5245_434F << 32;
 /// Words before the bindings.
 pub(in crate::stream) const HEADER: usize = 7;
@@ -44,18 +44,18 @@ pub(in crate::stream) const GROUP: usize = 9;
 pub(in crate::stream) const LITERAL: u8 = 0;
 /// The base of tensors of the recording's own heap.
 pub(in crate::stream) const HEAP: u8 = 1;
-/// The base of the first bound tensor; the bound scalars follow behind the last possible one.
+/// The base of the first bound tensor; the bound scalars follow the last possible one.
 pub(in crate::stream) const TENSORS: u8 = 2;
 /// See [`TENSORS`].
 pub(in crate::stream) const SCALARS: u8 = 66;
-/// Places of bases: as many as a byte can name. Those behind the bound scalars are nothing.
+/// Bases: as many as a byte can name. Those after the bound scalars are not used.
 pub(in crate::stream) const BASES: usize = 256;
 const _: () =
     assert!(SCALARS as usize == TENSORS as usize + MAX_BOUND && 2 * MAX_BOUND + 2 <= BASES);
 
 /// The words of all recordings of a run.
 #[derive(Clone, Copy)]
-pub(in crate::stream) struct Tape<'a> {
+pub(in crate::stream) struct RecordingBuffer<'a> {
     words: &'a [AtomicU64],
     /// Where the argument words of all recordings begin: nothing is written from there on.
     end: usize,
@@ -74,7 +74,7 @@ pub(in crate::stream) struct Totals {
     pub(in crate::stream) heap_bytes: u64,
     /// Touches.
     pub(in crate::stream) touches: u32,
-    /// Where the list of the tasks that wait for nothing within the recording stands, and how many.
+    /// The start of the list of the tasks that wait for nothing within the recording, and how many there are.
     pub(in crate::stream) starters: (u32, u32),
     /// How many predicates are on bound tensors: the list of the block shapes that they are in follows.
     pub(in crate::stream) predicates: u32,
@@ -98,13 +98,13 @@ pub(in crate::stream) struct TaskHead {
 }
 
 impl Totals {
-    /// Where the consumers stand.
+    /// The words of the consumers.
     pub(in crate::stream) fn consumers(&self) -> Range<usize> {
         let end = self.starters.0 as usize;
         end.wrapping_sub(self.edges as usize)..end
     }
 
-    /// Where the argument words stand.
+    /// The argument words.
     pub(in crate::stream) fn words(&self) -> Range<usize> {
         let end = self.words_end as usize;
         end.saturating_sub(GROUP * (self.arg_words as usize).div_ceil(8))..end
@@ -120,14 +120,14 @@ impl TaskHead {
         self.kind & SHAPED != 0
     }
 
-    /// Where the producers of the task at `at` stand.
+    /// The words of the producers of the task at `at`.
     #[inline]
     pub(in crate::stream) fn producers_at(&self, at: usize) -> usize {
         let shape = if self.is_shaped() { BlockSpec::WORDS } else { 0 };
         at + Self::WORDS + shape
     }
 
-    /// Where the touches of the task at `at` stand.
+    /// The words of the touches of the task at `at`.
     #[inline]
     pub(in crate::stream) fn touches_at(&self, at: usize) -> usize {
         self.producers_at(at) + (self.producers as usize).div_ceil(2)
@@ -137,7 +137,7 @@ impl TaskHead {
 /// An access to a tensor that is not the recording's own.
 #[derive(Clone, Copy)]
 pub(in crate::stream) struct Touch {
-    /// The place of the bound tensor among the bases; `LITERAL`: it is always the same tensor.
+    /// The index of the bound tensor among the bases; `LITERAL`: it is always the same tensor.
     pub(in crate::stream) binding: u8,
     pub(in crate::stream) base: u64,
     pub(in crate::stream) region: Region,
@@ -146,7 +146,7 @@ pub(in crate::stream) struct Touch {
     pub(in crate::stream) is_derived: bool,
     pub(in crate::stream) looks: bool,
     pub(in crate::stream) is_noted: bool,
-    /// Where the touch of the same binding before stands; 0: there is none.
+    /// The word of the previous touch of the same binding; 0: there is none.
     pub(in crate::stream) previous: u32,
 }
 
@@ -165,8 +165,8 @@ pub(in crate::stream) struct TouchHead {
     pub(in crate::stream) high: u64,
 }
 
-impl<'a> Tape<'a> {
-    /// A tape without recordings.
+impl<'a> RecordingBuffer<'a> {
+    /// A buffer without recordings.
     pub(in crate::stream) const fn new(words: &'a [AtomicU64]) -> Self {
         Self { words, end: words.len() }
     }
@@ -197,11 +197,11 @@ impl<'a> Tape<'a> {
         self.words.get(at).map_or(0, |word| word.load(Relaxed))
     }
 
-    /// Writes a word; one behind the end is counted, not written.
+    /// Writes a word; one past the end is counted, not written.
     #[inline]
     pub(in crate::stream) fn put(&self, at: usize, word: u64) {
-        if let Some(place) = self.words.get(at).filter(|_| at < self.end) {
-            place.store(word, Relaxed);
+        if let Some(target) = self.words.get(at).filter(|_| at < self.end) {
+            target.store(word, Relaxed);
         }
     }
 
@@ -250,7 +250,7 @@ impl<'a> Tape<'a> {
         BlockSpec::of_words(core::array::from_fn(|word| self.get(at + word)))
     }
 
-    /// Where binding number `index` of the recording at `start` stands.
+    /// The word of binding number `index` of the recording at `start`.
     pub(in crate::stream) const fn binding(start: usize, index: usize) -> usize {
         start + HEADER + index * BINDING
     }
@@ -305,7 +305,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Writes a touch; the word behind it.
+    /// Writes a touch; returns the word after it.
     pub(in crate::stream) fn put_touch(&self, at: usize, touch: &Touch) -> usize {
         let region = &touch.region;
         let rank = region.dims().len();
@@ -322,7 +322,7 @@ impl<'a> Tape<'a> {
         at + 5 + 2 * rank
     }
 
-    /// The touch at `at` without its strides, and the word behind it.
+    /// The touch at `at` without its strides, and the word after it.
     #[inline]
     pub(in crate::stream) fn touch_head(&self, at: usize) -> (TouchHead, usize) {
         let first = self.get(at);
@@ -342,7 +342,7 @@ impl<'a> Tape<'a> {
         (head, at + 5 + 2 * usize::from(rank))
     }
 
-    /// The touch at `at`, and the word behind it.
+    /// The touch at `at`, and the word after it.
     pub(in crate::stream) fn touch(&self, at: usize) -> (Touch, usize) {
         let (TouchHead { binding, kind, is_derived, looks, is_noted, base, low, high, .. }, next) =
             self.touch_head(at);
