@@ -1,5 +1,5 @@
 //! Says where the headers for builders in C are: `DEP_PTO_FIRMWARE_INCLUDE` in the build script of a crate that depends on this one, in
-//! the form of `PATH`. For the bare machine it generates the linker script's constants from `pto_abi`, and hands the script to the images.
+//! the form of `PATH`. For the bare machine it generates the linker script's constants from `pto_abi`, and passes the script to the images.
 //!
 //! An image says in its build script which script it is linked with (linker/images/build.rs is an example).
 

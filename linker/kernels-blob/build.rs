@@ -1,4 +1,4 @@
-//! Hands the blobs' linker script to the blobs that depend on this crate, and links this one with it: at
+//! Passes the blobs' linker script to the blobs that depend on this crate, and links this one with it: at
 //! address 0, as position-independent code.
 
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::{env, fs};
 mod field_kernels;
 
 const SCRIPT: &str = "pto-blob.ld";
-/// What the linker would have to relocate at run time stands in .rela.dyn, which the script refuses.
+/// Relocations at run time would be in .rela.dyn, which the script refuses.
 const ARGUMENTS: [&str; 4] = ["-Tpto-blob.ld", "-pie", "--no-dynamic-linker", "--build-id=sha1"];
 
 fn main() {

@@ -82,7 +82,7 @@ macro_rules! kernel_blob {
                 core::arch::asm!("brk #0xf02", options(noreturn))
             }
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
+            // SAFETY: ends the kernel with an exception.
             unsafe {
                 core::arch::asm!("ud2", options(noreturn))
             }
@@ -106,7 +106,7 @@ macro_rules! kernel_blob {
             "PTO_FUNCTION memmove",
             "mov rax, rdi",
             "mov rcx, rdx",
-            // Forwards, if the target begins before the source or behind its end.
+            // Forwards, if the target begins before the source or past its end.
             "mov r8, rdi",
             "sub r8, rsi",
             "cmp r8, rdx",

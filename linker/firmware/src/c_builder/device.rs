@@ -74,7 +74,7 @@ impl<G: GraphBuilder, R: DeviceReads> GraphBuilder for OnDevice<'_, G, R> {
         self.graph.orch_args()
     }
 
-    // Always: what is submitted is known where the program calls, and not behind a call.
+    // Always: the compiler knows what is submitted where the program calls, but not across a call.
     #[inline(always)]
     fn submit_desc(&mut self, submission: Submission<'_>) -> Result<Option<TaskId>, Fault> {
         self.graph.submit_desc(submission)

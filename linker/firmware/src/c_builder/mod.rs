@@ -3,16 +3,16 @@
 //! ```text
 //! c_builder!    int f(Runtime *) of include/pto_firmware.h: Runtime is the arena's first block
 //! cpp_builder!  int f(Runtime *) of bindings/include/runtime.h: Runtime is a class Runtime on the stack (object.rs)
-//!     -> build_c, build_cpp -> seat for (runtime, build) -> f(runtime)
+//!     -> build_c, build_cpp -> slot for (runtime, build) -> f(runtime)
 //!                                 ^                            |
 //!                                 `--- aicpu_runtime_add_task(runtime, ..), aicpu_build_api, pto_stream_* (calls.rs)
 //! ```
 //! `device.rs` wraps the builders of a platform, so that they see the arena and the words of the host. Nothing here
 //! knows a platform.
+mod build_slots;
 mod calls;
 mod device;
 mod object;
-mod seat;
 
 use core::ffi::{c_int, c_void};
 
@@ -67,7 +67,7 @@ unsafe fn run<G: HostedBuilder>(
     // SAFETY: the program is linked in, with this signature, and for this runtime, as the caller says.
     let call = || unsafe { program(runtime) };
     // Four devices of one process may run a builder in C at once.
-    let code = seat::with(runtime, &mut build, call).ok_or(Fault::LAUNCH_C_BUILDERS)?;
+    let code = build_slots::with(runtime, &mut build, call).ok_or(Fault::LAUNCH_C_BUILDERS)?;
     build.end(code)
 }
 
@@ -100,7 +100,7 @@ macro_rules! foreign_builder {
                 #[link_name = $symbol]
                 fn program(runtime: *mut core::ffi::c_void) -> core::ffi::c_int;
             }
-            // SAFETY: whoever names the symbol says that it is a builder of this kind.
+            // SAFETY: the image that names the symbol says that it is a builder of this kind.
             unsafe { $crate::c_builder::$build(graph, program) }
         }
     };

@@ -15,9 +15,9 @@ use pto_native::foreign::object::{
 };
 use pto_native::foreign::stream::StreamApi;
 
-use crate::c_builder::seat::Seated;
+use crate::c_builder::build_slots::CurrentBuild;
 
-static STREAM_API: StreamApi = StreamApi::of::<Seated>();
+static STREAM_API: StreamApi = StreamApi::of::<CurrentBuild>();
 
 /// Memory is the host's: a builder on the device gets none.
 static HOST_API: HostApi = HostApi { device_malloc, device_free, copy_to_device, copy_from_device };
@@ -25,7 +25,7 @@ static HOST_API: HostApi = HostApi { device_malloc, device_free, copy_to_device,
 /// What concerns the host is refused here; what gives something gives nothing.
 static CALLS: Calls = Calls {
     add_task,
-    add_successor: calls::add_successor::<Seated>,
+    add_successor: calls::add_successor::<CurrentBuild>,
     get_task,
     get_task_count,
     get_initial_ready_tasks,
@@ -67,7 +67,7 @@ pub(crate) fn of<G: HostedBuilder>(graph: &G) -> Option<RuntimeObject> {
         orch_args,
         kernel_addrs,
         aicpu_orch_func_name: function_name("build_graph_aicpu"),
-        aicpu_build_api: AicpuBuildApi::of::<Seated>(&HOST_API),
+        aicpu_build_api: AicpuBuildApi::of::<CurrentBuild>(&HOST_API),
         host_api: HOST_API,
         calls: &CALLS,
         state: null(),
@@ -83,11 +83,11 @@ unsafe extern "C" fn add_task(
     core_type: c_int,
 ) -> c_int {
     // SAFETY: the builder vouches for the words.
-    unsafe { calls::add_task::<Seated>(runtime, args, num_args, func_id, core_type, 0) }
+    unsafe { calls::add_task::<CurrentBuild>(runtime, args, num_args, func_id, core_type, 0) }
 }
 
 unsafe extern "C" fn get_task_count(runtime: *const c_void) -> c_int {
-    Seated::find(runtime.cast_mut(), 0, |build| {
+    CurrentBuild::find(runtime.cast_mut(), 0, |build| {
         c_int::try_from(build.tasks()).unwrap_or(c_int::MAX)
     })
 }
@@ -105,13 +105,13 @@ unsafe extern "C" fn none(_: *const c_void) -> c_int {
 }
 
 unsafe extern "C" fn print_runtime(runtime: *const c_void) {
-    let tasks = Seated::find(runtime.cast_mut(), 0, |build| build.tasks());
+    let tasks = CurrentBuild::find(runtime.cast_mut(), 0, |build| build.tasks());
     log::info!("Runtime: {tasks} tasks so far");
 }
 
 /// The run fails with `BUILD_HOST_ONLY`.
 unsafe extern "C" fn refuse(runtime: *mut c_void) {
-    Seated::find(runtime, (), |build| {
+    CurrentBuild::find(runtime, (), |build| {
         let _: Result<(), Fault> = build.call(|_| Err(Fault::BUILD_HOST_ONLY));
     });
 }

@@ -24,7 +24,7 @@ use crate::c_builder::calls::{
     aicpu_runtime_add_successor_conditional, aicpu_runtime_add_task, aicpu_runtime_publish_task,
     pto_stream_submit, pto_stream_submit_range,
 };
-use crate::c_builder::{DeviceBuilders, DeviceReads, build_c, build_cpp, seat};
+use crate::c_builder::{DeviceBuilders, DeviceReads, build_c, build_cpp, build_slots};
 
 #[derive(Default)]
 struct Graph {
@@ -77,7 +77,7 @@ fn build(runtime: usize, program: impl FnOnce(*mut c_void)) -> (Graph, Option<Fa
     let mut graph = Graph::default();
     let mut build = Build::new(&mut graph);
     let runtime = with_exposed_provenance_mut(runtime);
-    seat::with(runtime, &mut build, || program(runtime)).unwrap();
+    build_slots::with(runtime, &mut build, || program(runtime)).unwrap();
     let fault = build.fault();
     (graph, fault)
 }
@@ -140,7 +140,7 @@ fn arena() -> GmWindow<'static> {
     let words = Box::leak(std::vec![0_u64; size_of::<Runtime>() / 8 + 8].into_boxed_slice());
     let start = words.as_mut_ptr();
     let start = start.wrapping_add(start.align_offset(64));
-    // SAFETY: memory that is never given back, and that nobody else knows.
+    // SAFETY: memory that is never freed, and that nothing else refers to.
     let window =
         unsafe { GmWindow::from_raw(start.cast(), size_of::<Runtime>() as u64, GmAddr(0x4000)) };
     let config: RunConfig = window.read(offset_of!(Runtime, config) as u64).unwrap();
@@ -162,7 +162,7 @@ unsafe extern "C" fn in_cpp(runtime: *mut c_void) -> c_int {
     let fields = [offset_of!(RuntimeObject, worker_count), offset_of!(RuntimeObject, sche_cpu_num)];
     assert_eq!(fields.map(read), [3, 2]);
     assert_eq!(read(offset_of!(RuntimeObject, orch_argc)), 1);
-    // SAFETY: as above.
+    // SAFETY: the object lives until the builder returns.
     let object = unsafe { &*object };
     assert_eq!(
         (object.orch_args[0], object.kernel_addrs[5], object.kernel_addrs[6]),
@@ -173,14 +173,14 @@ unsafe extern "C" fn in_cpp(runtime: *mut c_void) -> c_int {
     unsafe {
         assert_eq!((api.add_task)(runtime, core::ptr::null(), 0, 5, 0, 0x999), 0);
     }
-    // SAFETY: as above.
+    // SAFETY: the functions of the object accept the runtime of this call.
     let count = unsafe { (object.calls.get_task_count)(runtime) };
     assert_eq!(count, 1);
-    // SAFETY: as above.
+    // SAFETY: the functions of the object accept the runtime of this call.
     assert!(unsafe { (object.host_api.device_malloc)(64) }.is_null());
-    // SAFETY: as above.
+    // SAFETY: the functions of the object accept the runtime of this call.
     unsafe { (object.calls.record_device_alloc)(runtime, core::ptr::null_mut()) };
-    // SAFETY: as above.
+    // SAFETY: the functions of the object accept the runtime of this call.
     unsafe { (api.publish_task)(runtime, 0) };
     0
 }
@@ -308,7 +308,7 @@ fn range(runtime: *mut c_void, (tasks, count, arg): (u32, u32, u32), after: &[i6
 
 unsafe extern "C" fn submits_ranges(runtime: *mut c_void) -> c_int {
     assert_eq!(range(runtime, (3, 3, 0), &[]), 0);
-    // Behind the three of the first one; with more tasks to wait for than go with a submission.
+    // After the three of the first one; with more tasks to wait for than one submission may have.
     assert_eq!(range(runtime, (3, 3, 0), &[2; 33]), 3);
     assert_eq!(publish(runtime, 5), 0, "it has this number");
     0
@@ -329,7 +329,7 @@ unsafe extern "C" fn submits_with_a_short_list(runtime: *mut c_void) -> c_int {
     0
 }
 
-unsafe extern "C" fn submits_with_a_short_list_behind_many(runtime: *mut c_void) -> c_int {
+unsafe extern "C" fn submits_with_a_short_list_after_many(runtime: *mut c_void) -> c_int {
     assert_eq!(range(runtime, (3, 3, 0), &[]), 0);
     assert_eq!(range(runtime, (3, 2, 0), &[0; 33]), -1);
     0
@@ -359,7 +359,7 @@ fn a_range_is_its_tasks() {
         (Fault::BUILD_RANGE_LENGTH, 0, submits_a_long_range),
         (Fault::BUILD_RANGE_LENGTH, 0, submits_no_range),
         (Fault::BUILD_CHAIN_VARIES, 0, submits_with_a_short_list),
-        (Fault::BUILD_CHAIN_VARIES, 3, submits_with_a_short_list_behind_many),
+        (Fault::BUILD_CHAIN_VARIES, 3, submits_with_a_short_list_after_many),
         (Fault::BUILD_CHAIN_VARIES, 0, submits_with_an_argument_too_many),
     ];
     for (fault, tasks, program) in refused {

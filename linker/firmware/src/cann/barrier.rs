@@ -1,4 +1,4 @@
-//! Barriers and cache maintenance of the AICPU: the only place of `dsb`, `isb` and `dc` in this image.
+//! Barriers and cache maintenance of the AICPU: the only module with `dsb`, `isb` and `dc` in this image.
 //! (facts/hardware.md, Memory attributes and coherence.)
 //!
 //! On another machine than AArch64 there are no device memory and no device cores: all of this is empty, and

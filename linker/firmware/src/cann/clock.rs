@@ -38,11 +38,11 @@ fn frequency() -> u64 {
     hz
 }
 
-/// An image for the development machine: the system's clock, because nothing tells the frequency of the processor's counter.
+/// An image for the development machine: the system's clock, because the frequency of the processor's counter is not known.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", panic = "abort"))]
 fn ticks() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a clock that every Linux has, and a place for its time.
+    // SAFETY: a clock that every Linux has, and memory for its time.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec.unsigned_abs().wrapping_mul(NS_PER_S).wrapping_add(now.tv_nsec.unsigned_abs())
 }

@@ -9,7 +9,7 @@
 //!
 //! On a5 the host's DMA is coherent, and all of this is left out. What AICores write needs no maintenance on
 //! AICPU. *Inferred*: that the line-wise `dc civac` of one AICPU core reaches the caches of its siblings (it is
-//! architecturally a broadcast to the point of coherency), and that the DMA writes behind these caches.
+//! architecturally a broadcast to the point of coherency), and that the DMA writes to memory and not into these caches.
 
 use pto_abi::arena::Arena;
 use pto_abi::gm::GmWindow;

@@ -15,12 +15,12 @@
 //! returns 0, -1 without arguments, or what `pto_abi::bootstrap` names.
 //!
 //! The host resets the handshake lines before it launches the AICores, which precede this launch: a core that
-//! starts must not answer a greeting of an earlier bring-up, whose exit signal may still stand in its doorbell.
+//! starts must not answer a greeting of an earlier bring-up, whose exit signal may still be in its doorbell.
 //!
-//! *Inferred*, for want of a device: that all instances of a launch get the same pointer and nothing that tells
-//! them apart (so that `LaunchWords.tickets` numbers them, in the order of their arrival); that
+//! *Inferred*, for want of a device: that all instances of a launch get the same pointer and nothing that
+//! distinguishes them (so that `LaunchWords.tickets` numbers them, in the order of their arrival); that
 //! the arguments are readable at that pointer for as long as the call lasts; that word 48 of them is free for
-//! us, behind the dispatcher's at 40; that a fresh launch of the AICores precedes each launch here, so that the
+//! us, after the dispatcher's at 40; that a fresh launch of the AICores precedes each launch here, so that the
 //! host takes a new bring-up epoch for each and leaves `KEEP_CORES` off.
 
 use core::ffi::c_void;
@@ -157,7 +157,7 @@ fn run_instance<F: FanoutPolicy, B: BuilderSet>(
 ) -> Result<(), Fault> {
     let arena = launch.arena;
     let ring = arena.log_ring(launch.log_region(), me as usize);
-    let _seat = ring.and_then(logging::sit);
+    let _log = ring.and_then(logging::attach);
     let reads = FreshReads { gm: arena.gm(), coherence: words.coherence };
     let builders = DeviceBuilders::new(builders, arena.window(), reads);
     let platform = RegisterPlatform::new(arena.workers(), words.registers, &words.positions)
@@ -174,7 +174,7 @@ pub fn unreachable_panic() -> ! {
         core::arch::asm!("brk #0xf01", options(noreturn));
     }
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: raises an exception, from which nothing returns.
     unsafe {
         core::arch::asm!("ud2", options(noreturn));
     }

@@ -39,14 +39,14 @@ macro_rules! firmware {
                 0
             }
 
-            // SAFETY: as above.
+            // SAFETY: the name is that of the launch sequence, and no other function here has it.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn DynTileFwkBackendKernelServerInit(args: *mut c_void) -> i32 {
                 // SAFETY: the host's launch keeps the contract of `init`.
                 unsafe { $crate::cann::entry::init(args) }
             }
 
-            // SAFETY: as above.
+            // SAFETY: the name is that of the launch sequence, and no other function here has it.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn DynTileFwkBackendKernelServer(args: *mut c_void) -> i32 {
                 // SAFETY: the host's launch keeps the contract of `run_args`.

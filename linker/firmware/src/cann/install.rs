@@ -1,7 +1,7 @@
 //! The bootstrap: the image writes itself to the folder where the driver stack looks for libraries with kernels.
 //!
 //! The driver stack loads the image from the device arguments in GM (`pto_abi::bootstrap`) and calls its initialisation. The
-//! image writes the firmware that the device arguments name, which is the same file, under another name, and renames it: whoever
+//! image writes the firmware that the device arguments name, which is the same file, under another name, and renames it: a process that
 //! opens the name finds a whole file. Nothing here allocates, and nothing can panic.
 
 use core::ffi::{CStr, c_char};
@@ -21,7 +21,7 @@ const MODE: libc::mode_t = 0o755;
 type Path = Vec<u8, PATH_BYTES>;
 
 /// What the device arguments ask for.
-struct Order {
+struct InstallRequest {
     device: u16,
     firmware: usize,
     bytes: usize,
@@ -34,19 +34,19 @@ struct Order {
 /// Device arguments are mapped there, and the firmware where they say.
 pub(crate) unsafe fn install(device_args: usize) -> i32 {
     // SAFETY: by this function's contract.
-    let Some(order) = (unsafe { read(device_args) }) else { return BAD_DEVICE_ARGS };
-    let Some((path, beside)) = paths(&order) else { return LONG_FOLDER };
-    let firmware = core::ptr::with_exposed_provenance::<u8>(order.firmware);
-    // SAFETY: mapped, by this function's contract. The host's DMA wrote it behind the caches.
-    unsafe { barrier::clean_and_invalidate(firmware, order.bytes) };
+    let Some(request) = (unsafe { read(device_args) }) else { return BAD_DEVICE_ARGS };
+    let Some((path, temporary)) = paths(&request) else { return LONG_FOLDER };
+    let firmware = core::ptr::with_exposed_provenance::<u8>(request.firmware);
+    // SAFETY: mapped, by this function's contract. The host's DMA wrote it to memory, past the caches.
+    unsafe { barrier::clean_and_invalidate(firmware, request.bytes) };
     // SAFETY: the paths have their ends, and the firmware is mapped.
-    let written = unsafe { write(&beside, firmware, order.bytes) };
+    let written = unsafe { write(&temporary, firmware, request.bytes) };
     // SAFETY: both paths have their ends.
-    match written.and_then(|()| unsafe { rename(&beside, &path) }) {
+    match written.and_then(|()| unsafe { rename(&temporary, &path) }) {
         Ok(()) => 0,
         Err(code) => {
-            // SAFETY: the path has its end. A file that is left over has a name that nobody looks for.
-            unsafe { libc::unlink(beside.as_ptr().cast::<c_char>()) };
+            // SAFETY: the path has its end. A file that is left over has a name that is not looked for.
+            unsafe { libc::unlink(temporary.as_ptr().cast::<c_char>()) };
             code
         }
     }
@@ -54,37 +54,37 @@ pub(crate) unsafe fn install(device_args: usize) -> i32 {
 
 /// # Safety
 /// Device arguments are mapped there.
-unsafe fn read(device_args: usize) -> Option<Order> {
+unsafe fn read(device_args: usize) -> Option<InstallRequest> {
     let start = core::ptr::with_exposed_provenance::<u8>(device_args);
     if !start.cast::<u64>().is_aligned() {
         return None;
     }
     // SAFETY: mapped, by this function's contract.
     unsafe { barrier::clean_and_invalidate(start, DEVICE_ARGS_BYTES) };
-    // SAFETY: as above; the offsets are within the device arguments.
+    // SAFETY: mapped, by this function's contract; the offsets are within the device arguments.
     let word = |offset| unsafe { start.wrapping_add(offset).cast::<u64>().read_volatile() };
-    let order = Order {
+    let request = InstallRequest {
         device: u16::try_from(word(DEVICE_ARGS_DEVICE)).ok()?,
         firmware: usize::try_from(word(DEVICE_ARGS_FIRMWARE)).ok()?,
         bytes: usize::try_from(word(DEVICE_ARGS_FIRMWARE + 8)).ok()?,
         tag: word(DEVICE_ARGS_TAG),
     };
-    (order.firmware != 0 && order.bytes != 0).then_some(order)
+    (request.firmware != 0 && request.bytes != 0).then_some(request)
 }
 
-/// The file's path, and that of the file beside it which becomes it.
-fn paths(order: &Order) -> Option<(Path, Path)> {
-    // SAFETY: the name is a string; nobody changes the environment of the driver's process while it runs kernels.
+/// The file's path, and that of the temporary file that is renamed to it.
+fn paths(request: &InstallRequest) -> Option<(Path, Path)> {
+    // SAFETY: the name is a string; the driver's process does not change its environment while it runs kernels.
     let named = unsafe { libc::getenv(FOLDER_VARIABLE.as_ptr()) };
     let folder = match named.is_null() {
         true => FOLDER.as_bytes(),
         // SAFETY: `getenv` returned a string of the environment.
         false => unsafe { CStr::from_ptr(named) }.to_bytes(),
     };
-    let name = file_name(order.device, order.tag);
+    let name = file_name(request.device, request.tag);
     // SAFETY: has no arguments, and cannot fail.
     let process = unsafe { libc::getpid() };
-    let writer = file_name(order.device, u64::from(process.unsigned_abs()));
+    let writer = file_name(request.device, u64::from(process.unsigned_abs()));
     Some((path(&[folder, b"/", &name])?, path(&[folder, b"/.", &writer])?))
 }
 

@@ -49,7 +49,7 @@ unsafe fn words_window(words: *mut u8) -> GmWindow<'static> {
     // SAFETY: mapped, by this function's contract.
     unsafe { barrier::clean_and_invalidate(words, bytes) };
     let address = GmAddr(words.addr() as u64);
-    // SAFETY: mapped and aligned, by this function's contract; nobody makes references to the plan.
+    // SAFETY: mapped and aligned, by this function's contract; there are no references to the plan.
     unsafe { GmWindow::from_raw(words, bytes as u64, address) }
 }
 

@@ -15,65 +15,66 @@ use pto_aicpu_fw::wire_level;
 use crate::cann::clock;
 
 /// Threads that can be in the firmware at once: the instances of four devices.
-const SEATS: usize = 64;
+const MAX_THREADS: usize = 64;
 /// Bytes of the longest message; what is beyond is cut, and the message says so.
 const MESSAGE_BYTES: usize = 480;
 const CUT: &str = " [cut]";
 
 /// One thread in the firmware, and its ring.
-struct Seat {
+struct ThreadLog {
     thread: AtomicU64,
     cursor: AtomicU64,
     entries: AtomicU64,
     entry_count: AtomicU64,
 }
 
-static TABLE: [Seat; SEATS] = [const {
-    Seat {
+static TABLE: [ThreadLog; MAX_THREADS] = [const {
+    ThreadLog {
         thread: AtomicU64::new(0),
         cursor: AtomicU64::new(0),
         entries: AtomicU64::new(0),
         entry_count: AtomicU64::new(0),
     }
-}; SEATS];
+}; MAX_THREADS];
 
 /// While it lives, what this thread logs goes to its ring.
-pub struct SeatTaken(&'static Seat);
+pub struct ThreadLogGuard(&'static ThreadLog);
 
-impl Drop for SeatTaken {
+impl Drop for ThreadLogGuard {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire exchange in `sit` of the next thread here.
+        // Release: pairs with the Acquire exchange in `attach` of the next thread here.
         self.0.thread.store(0, Ordering::Release);
     }
 }
 
-/// Sends what this thread logs to `ring`. `None`: all seats are taken, and it logs nothing.
+/// Sends what this thread logs to `ring`. `None`: all entries are taken, and it logs nothing.
 #[must_use]
-pub fn sit(ring: LogRing<'static>) -> Option<SeatTaken> {
+pub fn attach(ring: LogRing<'static>) -> Option<ThreadLogGuard> {
     let me = thread_pointer();
-    let free = |seat: &&Seat| {
+    let free = |entry: &&ThreadLog| {
         // Acquire: pairs with the Release store in `drop`; the thread before is done with the words below.
-        seat.thread.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        entry.thread.compare_exchange(0, me, Ordering::Acquire, Ordering::Relaxed).is_ok()
     };
-    let seat = TABLE.iter().find(free)?;
+    let entry = TABLE.iter().find(free)?;
     // Relaxed: this thread alone reads what it writes here.
-    seat.cursor
+    entry
+        .cursor
         .store(core::ptr::from_ref(ring.cursor).expose_provenance() as u64, Ordering::Relaxed);
-    seat.entries.store(ring.entries.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
-    seat.entry_count.store(ring.entries.len() as u64, Ordering::Relaxed);
-    Some(SeatTaken(seat))
+    entry.entries.store(ring.entries.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
+    entry.entry_count.store(ring.entries.len() as u64, Ordering::Relaxed);
+    Some(ThreadLogGuard(entry))
 }
 
-impl Seat {
-    /// The ring of this seat; to be called by the thread that sits here.
+impl ThreadLog {
+    /// The ring of this entry; to be called by its thread.
     fn ring(&self) -> LogRing<'static> {
         let word = |word: &AtomicU64| usize::try_from(word.load(Ordering::Relaxed)).unwrap_or(0);
         let cursor = core::ptr::with_exposed_provenance::<LogCursor>(word(&self.cursor));
         let entries = core::ptr::with_exposed_provenance::<LogEntry>(word(&self.entries));
-        // SAFETY: `sit` stored a reference that lives as long as GM is mapped; this thread did, so that no
+        // SAFETY: `attach` stored a reference that lives as long as GM is mapped; this thread did, so that no
         // other one has changed it.
         let cursor = unsafe { &*cursor };
-        // SAFETY: as above, with the count of the same slice.
+        // SAFETY: `attach` stored the address and the count of one slice that lives as long as GM is mapped.
         let entries = unsafe { core::slice::from_raw_parts(entries, word(&self.entry_count)) };
         LogRing { cursor, entries }
     }
@@ -86,26 +87,26 @@ impl Log for RingLogger {
         true
     }
 
-    fn log(&self, entry: &log::Record<'_>) {
+    fn log(&self, record: &log::Record<'_>) {
         let me = thread_pointer();
-        let Some(seat) = TABLE.iter().find(|seat| seat.thread.load(Ordering::Relaxed) == me) else {
+        let Some(log) = TABLE.iter().find(|log| log.thread.load(Ordering::Relaxed) == me) else {
             return;
         };
-        let mut message = Message(String::new());
-        if message.write_fmt(*entry.args()).is_err() {
-            // There is room for it: `Message` keeps it.
+        let mut message = MessageBuffer(String::new());
+        if message.write_fmt(*record.args()).is_err() {
+            // There is room for it: `MessageBuffer` keeps it.
             message.0.push_str(CUT).unwrap_or_default();
         }
-        seat.ring().write(wire_level(entry.level()), clock::now_ns(), &message.0);
+        log.ring().write(wire_level(record.level()), clock::now_ns(), &message.0);
     }
 
     fn flush(&self) {}
 }
 
 /// A message that keeps room to say that it was cut.
-struct Message(String<MESSAGE_BYTES>);
+struct MessageBuffer(String<MESSAGE_BYTES>);
 
-impl core::fmt::Write for Message {
+impl core::fmt::Write for MessageBuffer {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
         if self.0.len() + text.len() + CUT.len() > MESSAGE_BYTES {
             return Err(core::fmt::Error);

@@ -7,7 +7,7 @@
 //! install.rs    the image writes itself to where the driver stack looks for libraries
 //! launch.rs     LaunchWords -> AcceptedWords: nothing that the host wrote is trusted
 //! platform.rs   policy -> control registers            registers.rs  their blocks, a2a3 and a5
-//! barrier.rs    the only place of dsb, isb and dc      coherence.rs  what to maintain when, for the host's DMA
+//! barrier.rs    the only dsb, isb and dc               coherence.rs  what to maintain when, for the host's DMA
 //! builders.rs   what builders read of GM               clock.rs      the system counter
 //! logging.rs    log -> the instance's log ring
 //! ```

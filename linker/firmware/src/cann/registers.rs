@@ -19,7 +19,7 @@ const FAST_PATH_OPEN: u32 = 0xE;
 /// `FAST_PATH_ENABLE`: they do not.
 const FAST_PATH_CLOSE: u32 = 0xF;
 
-/// What stands between two registers. Never accessed; of a volatile type, so that no reference to a block
+/// The gap between two registers. Never accessed; of a volatile type, so that no reference to a block
 /// lets the compiler touch it.
 type Gap<const WORDS: usize> = [WO<u32>; WORDS];
 
@@ -55,7 +55,7 @@ const _: () = {
     assert!(offset_of!(A5Block, cond) == 0x5108);
 };
 
-/// The window of control registers of a device, or memory that stands for it.
+/// The window of control registers of a device, or memory in its stead.
 #[derive(Clone, Copy)]
 pub struct RegisterWindow<'a> {
     start: *mut u8,
@@ -68,7 +68,7 @@ impl<'a> RegisterWindow<'a> {
     /// The window of `bytes` bytes at `start`.
     ///
     /// # Safety
-    /// The range is mapped for `'a`, as device memory or as memory that nobody reaches by references; blocks
+    /// The range is mapped for `'a`, as device memory or as memory to which there are no references; blocks
     /// of cores that are not there are not asked for.
     #[must_use]
     pub const unsafe fn from_raw(start: *mut u8, bytes: u64, architecture: Architecture) -> Self {

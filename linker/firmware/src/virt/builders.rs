@@ -5,7 +5,7 @@
 //! ```text
 //! 0 func id   1 core kind   2 seed   3 values   4 counters   5 producers   6, 7 the shape
 //! ```
-//! `values`, `counters` and `producers` are the tables of `dag_node`: the builder hands each task the next
+//! `values`, `counters` and `producers` are the tables of `dag_node`: the builder gives each task the next
 //! part of `producers`, in the order in which it adds edges. With `values` zero, tasks have no arguments.
 
 use heapless::Vec;
@@ -54,7 +54,7 @@ impl<'g, G: GraphBuilder> Dag<'g, G> {
     /// A row of tasks, submitted as a range. What it waits for, and where the ids go.
     fn row(&mut self, wait: &Wait<'_>, ids: &mut [TaskId]) -> Result<(), Fault> {
         let [_, _, seed, values, counters, table, ..] = self.words;
-        let mut places: Vec<u64, MAX_WIDTH> = Vec::new();
+        let mut tables: Vec<u64, MAX_WIDTH> = Vec::new();
         let mut counts: Vec<u64, MAX_WIDTH> = Vec::new();
         let args = [self.nodes, seed, values, counters, table, 0];
         let args: &[u64] = if values == 0 { &[] } else { &args };
@@ -63,11 +63,11 @@ impl<'g, G: GraphBuilder> Dag<'g, G> {
                 break;
             }
             let count = wait.of(index).len() as u64;
-            let is_kept = places.push(table + 4 * self.edges).and_then(|()| counts.push(count));
+            let is_kept = tables.push(table + 4 * self.edges).and_then(|()| counts.push(count));
             is_kept.map_err(|_| Fault::BUILD_ORCH_ARGS)?;
             self.edges += count;
         }
-        let varies = [Variation::by(0, 1), Variation::of(4, &places), Variation::of(5, &counts)];
+        let varies = [Variation::by(0, 1), Variation::of(4, &tables), Variation::of(5, &counts)];
         let varies: &[Variation<'_>] = if values == 0 { &[] } else { &varies };
         let tasks = u32::try_from(ids.len()).map_err(|_| Fault::BUILD_ORCH_ARGS)?;
         self.nodes += u64::from(tasks);
@@ -112,7 +112,7 @@ pub fn independent<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// One task releases `width` others, which one more joins; the next stage begins behind it. Shape: width
+/// One task releases `width` others, which one more joins; the next stage follows it. Shape: width
 /// (at most [`MAX_WIDTH`]), stages.
 ///
 /// # Errors
@@ -219,7 +219,7 @@ fn of_template<G: GraphBuilder>(
 }
 
 /// Rows of tasks, each row submitted as a range. A task waits for its neighbours in the row before. Shape: columns (at most [`MAX_WIDTH`]) in the low half
-/// of the word, and for how many neighbours in the high half, whose highest bit says that a list tells the one that each waits for; rows.
+/// of the word, and for how many neighbours in the high half, whose highest bit says that a list names the one that each waits for; rows.
 ///
 /// # Errors
 /// `BUILD_ORCH_ARGS`, and those of [`GraphBuilder`].
@@ -233,8 +233,8 @@ pub fn rows<G: GraphBuilder>(graph: &mut G) -> Result<(), BuildError> {
     let mut ends = [0; MAX_WIDTH];
     ends.iter_mut().zip(1..).for_each(|(end, number)| *end = number);
     let ends = width.and_then(|width| ends.get(..width)).ok_or(Fault::BUILD_ORCH_ARGS)?;
-    let nobody = [TaskId { slot: 0, generation: 0 }; MAX_WIDTH];
-    let (mut first, mut second) = (nobody, nobody);
+    let none = [TaskId { slot: 0, generation: 0 }; MAX_WIDTH];
+    let (mut first, mut second) = (none, none);
     // The rows change their names, and no id is moved.
     let (mut above, mut row) = (&mut first, &mut second);
     for number in 0..rows {
@@ -297,11 +297,11 @@ pub fn tensors<G: StreamBuilder>(stream: &mut G) -> Result<(), BuildError> {
 /// The error of the builder that copies and fills memory.
 pub const WRONG_COPY: i32 = 1;
 
-/// Copies and fills up to 72 bytes at all places in eight, with the image's own calls.
+/// Copies and fills up to 72 bytes at all offsets within eight bytes, with the image's own calls.
 fn memory() -> Result<(), BuildError> {
     let from: [u8; 80] = core::array::from_fn(|at| at.to_le_bytes()[0] ^ 0x5A);
     for count in 0..=72 {
-        for (to_at, from_at) in (0..64).map(|places| (places / 8, places % 8)) {
+        for (to_at, from_at) in (0..64).map(|offsets| (offsets / 8, offsets % 8)) {
             let part = from.get(from_at..from_at + count).unwrap_or(&[]);
             // A loop that the compiler makes a call of; a call here could panic.
             let copied = changed(to_at, count, |to| {
@@ -337,8 +337,8 @@ fn matches_expected(
     count: usize,
     expected: impl Fn(usize) -> Option<u8>,
 ) -> bool {
-    bytes.iter().enumerate().all(|(place, byte)| match place.checked_sub(at) {
-        Some(place) if place < count => expected(place) == Some(*byte),
+    bytes.iter().enumerate().all(|(index, byte)| match index.checked_sub(at) {
+        Some(index) if index < count => expected(index) == Some(*byte),
         _ => *byte == 0xEE,
     })
 }
@@ -403,7 +403,7 @@ fn tile_chains<G: StreamBuilder>(
     Ok(())
 }
 
-/// The same on tiles that stand one behind the other, where each part of a tensor is one run of bytes: each chain reads the tiles of the row
+/// The same on tiles that follow each other in memory, where each part of a tensor is one run of bytes: each chain reads the tiles of the row
 /// before that are in the columns that it updates.
 fn dense_chains<G: StreamBuilder>(
     stream: &mut G,

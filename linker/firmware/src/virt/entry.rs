@@ -119,7 +119,7 @@ unsafe extern "C" {
     pub(crate) fn pto_entry_secondary();
 }
 
-/// On vCPU 0, MMU off: what must stand before the MMU is on anywhere.
+/// On vCPU 0, MMU off: what must be ready before the MMU is on anywhere.
 extern "C" fn prepare(entry_ticks: u64) {
     let ram_bytes = crate::virt::vcpu::accept_boot_header(entry_ticks);
     page_table::build(ram_bytes);

@@ -1,4 +1,4 @@
-//! What an exception or a panic leaves behind: the exception frame of its vCPU, the run's fault and epitaph, a line on
+//! What an exception or a panic leaves: the exception frame of its vCPU, the run's fault and epitaph, a line on
 //! the console. The vCPU itself goes on with `serve`, which gives up what it was doing.
 
 use core::arch::asm;
@@ -18,7 +18,7 @@ const VECTOR_PANIC: u32 = 16;
 
 /// What `vectors.rs` saves.
 #[repr(C)]
-pub(crate) struct Frame {
+pub(crate) struct SavedRegisters {
     x: [u64; 31],
     sp: u64,
     syndrome: u64,
@@ -28,14 +28,14 @@ pub(crate) struct Frame {
 }
 
 const _: () = {
-    assert!(offset_of!(Frame, sp) == 248);
-    assert!(offset_of!(Frame, syndrome) == 256);
-    assert!(offset_of!(Frame, fault_address) == 272);
-    assert!(size_of::<Frame>().is_multiple_of(16));
+    assert!(offset_of!(SavedRegisters, sp) == 248);
+    assert!(offset_of!(SavedRegisters, syndrome) == 256);
+    assert!(offset_of!(SavedRegisters, fault_address) == 272);
+    assert!(size_of::<SavedRegisters>().is_multiple_of(16));
 };
 
 /// An exception in ordinary code.
-pub(crate) extern "C" fn on_exception(frame: &Frame, vector: u64) {
+pub(crate) extern "C" fn on_exception(frame: &SavedRegisters, vector: u64) {
     let me = vcpu::current();
     keep(me, u32::try_from(vector).unwrap_or(u32::MAX), frame);
     let fault = match me.line.state.load(Ordering::Relaxed) {
@@ -63,7 +63,7 @@ fn die(me: Vcpu) {
     }
 }
 
-fn keep(me: Vcpu, vector: u32, frame: &Frame) {
+fn keep(me: Vcpu, vector: u32, frame: &SavedRegisters) {
     let kept: &ExceptionFrame = me.exceptions;
     kept.state.store(me.line.state.load(Ordering::Relaxed), Ordering::Relaxed);
     kept.role.store(me.line.role.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -121,7 +121,7 @@ fn name_task(arena: &Arena<'_>, worker: u32, epitaph: &mut Epitaph) {
     }
 }
 
-fn say(me: Vcpu, fault: Fault, frame: &Frame) {
+fn say(me: Vcpu, fault: Fault, frame: &SavedRegisters) {
     uart::line(format_args!(
         "vcpu {}: fault {:#010x} esr {:#x} elr {:#x} far {:#x} sp {:#x}",
         me.index,
@@ -139,7 +139,8 @@ fn on_panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let me = vcpu::current();
     uart::line(format_args!("vcpu {}: {info}", me.index));
     let (line, column) = info.location().map_or((0, 0), |at| (at.line(), at.column()));
-    let mut frame = Frame { x: [0; 31], sp: 0, syndrome: 0, pc: 0, fault_address: 0, status: 0 };
+    let mut frame =
+        SavedRegisters { x: [0; 31], sp: 0, syndrome: 0, pc: 0, fault_address: 0, status: 0 };
     (frame.syndrome, frame.fault_address) = (line.into(), column.into());
     keep(me, VECTOR_PANIC, &frame);
     raise(me, Fault::FW_PANIC, [line.into(), column.into()]);

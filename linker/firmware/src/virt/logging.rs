@@ -34,7 +34,7 @@ impl Log for DeviceLogger {
             uart::line(format_args!("vcpu {}: {}", me.index, entry.args()));
         }
         if let Some(ring) = ring {
-            let mut message = Message { text: heapless::String::new(), is_cut: false };
+            let mut message = LineBuffer { text: heapless::String::new(), is_cut: false };
             // A message takes every piece, or notes that it did not.
             message.write_fmt(*entry.args()).unwrap_or_default();
             ring.write(wire_level(entry.level()), timer::now_ns(), message.finish());
@@ -44,12 +44,12 @@ impl Log for DeviceLogger {
     fn flush(&self) {}
 }
 
-struct Message {
+struct LineBuffer {
     text: heapless::String<MESSAGE_BYTES>,
     is_cut: bool,
 }
 
-impl Message {
+impl LineBuffer {
     fn finish(&mut self) -> &str {
         if self.is_cut {
             self.text.push_str(CUT).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Message {
     }
 }
 
-impl Write for Message {
+impl Write for LineBuffer {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         for character in piece.chars() {
             let has_room = self.text.len() + character.len_utf8() + CUT.len() <= MESSAGE_BYTES;

@@ -2,7 +2,7 @@
 //! byte where the two ends are not aligned alike, and in steps of eight bytes otherwise.
 //!
 //! A builder calls them often: a view of a tensor has more than a hundred bytes. On an Ascend device they are the C library's, which go in steps of 64 bytes
-//! with vector registers; these go in steps of 32 with two pairs of registers. Invariant: until the MMU is on, memory is Device memory, and whoever copies
+//! with vector registers; these go in steps of 32 with two pairs of registers. Invariant: until the MMU is on, memory is Device memory, and each caller
 //! has both ends aligned to eight bytes (`entry::prepare`).
 
 use core::arch::global_asm;

@@ -63,7 +63,7 @@ const TRACES: bool = cfg!(feature = "tracing");
 /// Whether the image has the streaming runtime, and with it the programs that need it.
 #[doc(hidden)]
 pub const STREAMS: bool = !cfg!(feature = "without-streaming");
-/// Whether the image has the locked strategy of fanout beside the lock-free one, and with it a second copy of the scheduler.
+/// Whether the image has the locked strategy of fanout in addition to the lock-free one, and with it a second copy of the scheduler.
 #[cfg(target_os = "none")]
 const LOCKED: bool = !cfg!(feature = "without-locked");
 /// What an image says of itself.

@@ -39,7 +39,7 @@ type Table = [u64; ENTRIES];
 
 /// All tables; the first is the one that TTBR0 points to.
 #[repr(C, align(4096))]
-pub(crate) struct Tables {
+pub(crate) struct PageTables {
     root: UnsafeCell<Table>,
     devices: UnsafeCell<Table>,
     ram: UnsafeCell<[Table; RAM_TABLES]>,
@@ -47,9 +47,9 @@ pub(crate) struct Tables {
 }
 
 // SAFETY: written by vCPU 0 before another one runs, then read by the MMU only.
-unsafe impl Sync for Tables {}
+unsafe impl Sync for PageTables {}
 
-pub(crate) static TABLES: Tables = Tables {
+pub(crate) static TABLES: PageTables = PageTables {
     root: UnsafeCell::new([0; ENTRIES]),
     devices: UnsafeCell::new([0; ENTRIES]),
     ram: UnsafeCell::new([[0; ENTRIES]; RAM_TABLES]),
@@ -66,11 +66,11 @@ unsafe extern "C" {
 pub(crate) fn build(ram_bytes: u64) {
     // SAFETY: vCPU 0 alone runs, and nothing else has a reference to this table.
     let root = unsafe { &mut *TABLES.root.get() };
-    // SAFETY: as above.
+    // SAFETY: vCPU 0 alone runs, and nothing else has a reference to this table.
     let devices = unsafe { &mut *TABLES.devices.get() };
-    // SAFETY: as above.
+    // SAFETY: vCPU 0 alone runs, and nothing else has a reference to this table.
     let ram = unsafe { &mut *TABLES.ram.get() };
-    // SAFETY: as above.
+    // SAFETY: vCPU 0 alone runs, and nothing else has a reference to this table.
     let pages = unsafe { &mut *TABLES.pages.get() };
 
     set(root, 0, address_of(devices) | VALID_TABLE);

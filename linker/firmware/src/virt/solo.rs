@@ -15,9 +15,9 @@ use crate::virt::device_builders;
 use crate::virt::instance::{VirtInstance, fits_image, instance_of, turn};
 use crate::virt::timer;
 use crate::virt::vcpu::{self, Vcpu};
-use crate::virt::worker::{CorePort, Order, forget_instructions};
+use crate::virt::worker::{CorePort, LaunchBinding, forget_instructions};
 
-/// Instances that the stack has room for: a builder and a scheduler; and workers, beside a program with tensors.
+/// Instances that the stack has room for: a builder and a scheduler; and workers, with a program with tensors.
 const MAX_INSTANCES: usize = 2;
 const MAX_SOLO_WORKERS: usize = 32;
 
@@ -57,7 +57,7 @@ fn fits_stack(launch: Launch<'static>) -> Result<Launch<'static>, Blame> {
 }
 
 /// One instance, and what it has taken so far.
-struct Seat<F> {
+struct SoloInstance<F> {
     instance: VirtInstance<F, NoTrace>,
     ticks: u64,
     has_returned: bool,
@@ -66,31 +66,33 @@ struct Seat<F> {
 fn run<F: FanoutPolicy, B: BuilderSet>(me: Vcpu, launch: &Launch<'static>, builders: B) {
     let builders = device_builders::of(builders, launch);
     // There is room for all: `fits_stack`.
-    let mut seats: Vec<Seat<F>, MAX_INSTANCES> = Vec::new();
+    let mut instances: Vec<SoloInstance<F>, MAX_INSTANCES> = Vec::new();
     for number in 0..launch.aicpu_instances {
         let instance = instance_of(me, launch.clone(), number);
-        let seat = Seat { instance, ticks: 0, has_returned: false };
-        seats.push(seat).unwrap_or_default();
+        let instance = SoloInstance { instance, ticks: 0, has_returned: false };
+        instances.push(instance).unwrap_or_default();
     }
     let mut cores: Vec<CorePort<'static>, MAX_SOLO_WORKERS> = Vec::new();
     for (worker, _) in (0_u32..).zip(0..launch.workers.len()) {
-        if let Some(core) = CorePort::new(&launch.arena, worker, Order::Only) {
+        if let Some(core) = CorePort::new(&launch.arena, worker, LaunchBinding::Only) {
             cores.push(core).unwrap_or_default();
         }
     }
-    while seats.iter().any(|seat| !seat.has_returned) {
-        for (number, seat) in seats.iter_mut().enumerate().filter(|(_, seat)| !seat.has_returned) {
+    while instances.iter().any(|solo| !solo.has_returned) {
+        for (number, solo) in
+            instances.iter_mut().enumerate().filter(|(_, solo)| !solo.has_returned)
+        {
             me.set_log_ring(launch.arena.log_ring(launch.log_region(), number));
             let start = timer::ticks();
-            let progressed = turn(&mut seat.instance, &builders);
-            seat.ticks += timer::ticks() - start;
-            seat.has_returned = matches!(progressed, Progressed::Returned(_));
+            let progressed = turn(&mut solo.instance, &builders);
+            solo.ticks += timer::ticks() - start;
+            solo.has_returned = matches!(progressed, Progressed::Returned(_));
         }
         for core in &mut cores {
             while worker::step(core) == WorkerStep::Worked {}
         }
     }
-    for (line, seat) in vcpu::boot_block().vcpus.iter().zip(&seats) {
-        line.step_ticks.store(seat.ticks, Ordering::Relaxed);
+    for (line, solo) in vcpu::boot_block().vcpus.iter().zip(&instances) {
+        line.step_ticks.store(solo.ticks, Ordering::Relaxed);
     }
 }

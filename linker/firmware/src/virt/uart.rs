@@ -12,7 +12,7 @@ const DATA: u64 = 0x00;
 const FLAGS: u64 = 0x18;
 /// In the flags: the transmit queue is full.
 const TRANSMIT_FULL: u32 = 1 << 5;
-/// How often a sender looks for room before a byte is given up: a console that is stuck stops nobody.
+/// How often a sender looks for room before a byte is given up: a console that is stuck stops no vCPU.
 const LOOKS_FOR_ROOM: u32 = 100_000;
 
 static LINE: SpinMutex<()> = SpinMutex::new(());

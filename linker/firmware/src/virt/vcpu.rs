@@ -26,24 +26,25 @@ pub(crate) struct Vcpu {
     pub(crate) index: usize,
     pub(crate) line: &'static VcpuLine,
     pub(crate) exceptions: &'static ExceptionFrame,
-    own: &'static Own,
+    state: &'static VcpuState,
 }
 
 /// What only the vCPU itself touches; in a line of its own.
 #[repr(align(64))]
-struct Own {
+struct VcpuState {
     order: Cell<Option<LaunchOrder>>,
     log: Cell<Option<LogRing<'static>>>,
 }
 
-/// One [`Own`] per vCPU.
-struct Owns([Own; virt::MAX_VCPUS]);
+/// One [`VcpuState`] per vCPU.
+struct VcpuStates([VcpuState; virt::MAX_VCPUS]);
 
 // SAFETY: each vCPU touches its own entry only (`current` is the only way to one).
-unsafe impl Sync for Owns {}
+unsafe impl Sync for VcpuStates {}
 
-static OWNS: Owns =
-    Owns([const { Own { order: Cell::new(None), log: Cell::new(None) } }; virt::MAX_VCPUS]);
+static STATES: VcpuStates = VcpuStates(
+    [const { VcpuState { order: Cell::new(None), log: Cell::new(None) } }; virt::MAX_VCPUS],
+);
 
 /// The boot block.
 pub(crate) fn boot_block() -> &'static BootBlock {
@@ -60,7 +61,7 @@ pub(crate) fn current() -> Vcpu {
         index,
         line: &block.vcpus[index],
         exceptions: &block.exceptions[index],
-        own: &OWNS.0[index],
+        state: &STATES.0[index],
     }
 }
 
@@ -73,22 +74,22 @@ impl Vcpu {
 
     /// The order that the vCPU serves.
     pub(crate) fn order(&self) -> Option<LaunchOrder> {
-        self.own.order.get()
+        self.state.order.get()
     }
 
     /// Takes up an order: from now on the vCPU touches no earlier arena.
     pub(crate) fn take_up(&self, order: &LaunchOrder) {
-        self.own.order.set(Some(*order));
+        self.state.order.set(Some(*order));
     }
 
     /// Where the vCPU's log goes.
     pub(crate) fn log_ring(&self) -> Option<LogRing<'static>> {
-        self.own.log.get()
+        self.state.log.get()
     }
 
     /// What the vCPU logs from now on goes there.
     pub(crate) fn set_log_ring(&self, ring: Option<LogRing<'static>>) {
-        self.own.log.set(ring);
+        self.state.log.set(ring);
     }
 
     /// The arena of the order that the vCPU serves.
@@ -113,7 +114,7 @@ pub(crate) fn arena_of(order: &LaunchOrder) -> Option<Arena<'static>> {
 }
 
 /// Checks what the host says of the machine, before anything relies on it; returns the size of RAM. A wrong
-/// field ends the machine, and stands in the firmware's line.
+/// field ends the machine, and is reported in the firmware's line.
 pub(crate) fn accept_boot_header(entry_ticks: u64) -> u64 {
     let BootBlock { header, firmware, .. } = boot_block();
     firmware.entry_ticks.store(entry_ticks, Ordering::Relaxed);

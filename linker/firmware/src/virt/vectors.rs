@@ -13,7 +13,7 @@ use core::arch::global_asm;
 use pto_abi::fw_image::virt;
 
 use crate::virt::entry::ARRIVAL_RECOVERED;
-use crate::virt::exception::{Frame, on_double_exception, on_exception};
+use crate::virt::exception::{SavedRegisters, on_double_exception, on_exception};
 
 global_asm!(
     r#"
@@ -106,7 +106,7 @@ global_asm!(
         b       .
     .ltorg
     "#,
-    frame = const size_of::<Frame>(),
+    frame = const size_of::<SavedRegisters>(),
     on_exception = sym on_exception,
     on_double_exception = sym on_double_exception,
     stacks = const virt::STACKS_ADDRESS,

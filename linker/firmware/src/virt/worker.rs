@@ -21,7 +21,7 @@ use crate::virt::wake;
 pub(crate) fn take_part(me: Vcpu, arena: Arena<'static>, worker: u32) {
     let launch = &vcpu::boot_block().launch;
     let seen = me.line.seen.load(Ordering::Relaxed);
-    let Some(mut port) = CorePort::new(&arena, worker, Order::Of(seen)) else { return };
+    let Some(mut port) = CorePort::new(&arena, worker, LaunchBinding::Of(seen)) else { return };
     forget_instructions();
     let mut backoff = Backoff::in_run();
     loop {
@@ -68,7 +68,7 @@ enum KernelTimes {
 
 /// For which launch a core works.
 #[derive(Clone, Copy)]
-pub(crate) enum Order {
+pub(crate) enum LaunchBinding {
     /// For this one, until there is another.
     Of(u32),
     /// There is no other meanwhile.
@@ -81,18 +81,18 @@ pub(crate) struct CorePort<'a> {
     worker: u32,
     kind: CoreKind,
     times: KernelTimes,
-    order: Order,
+    binding: LaunchBinding,
 }
 
 impl CorePort<'static> {
     /// The core `worker` of an arena, if it has one.
-    pub(crate) fn new(arena: &Arena<'static>, worker: u32, order: Order) -> Option<Self> {
+    pub(crate) fn new(arena: &Arena<'static>, worker: u32, binding: LaunchBinding) -> Option<Self> {
         let lines = arena.workers().get(worker as usize)?;
         let entry = arena.worker_entry(worker as usize);
-        // An unknown kind stands in no worker table that the firmware accepts.
+        // No worker table that the firmware accepts has an unknown kind.
         let kind = u8::try_from(entry.kind).ok().and_then(|kind| CoreKind::try_from(kind).ok());
         let times = Self::times(arena, worker);
-        Some(Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times, order })
+        Some(Self { lines, worker, kind: kind.unwrap_or(CoreKind::AIV), times, binding })
     }
 
     fn times(arena: &Arena<'static>, worker: u32) -> KernelTimes {
@@ -130,9 +130,9 @@ impl CorePort<'_> {
     /// it looks for an order; what that run wants of it, it must know first.
     #[inline]
     fn is_over(&self) -> bool {
-        match self.order {
-            Order::Of(seen) => vcpu::boot_block().launch.look(seen).is_some(),
-            Order::Only => false,
+        match self.binding {
+            LaunchBinding::Of(seen) => vcpu::boot_block().launch.look(seen).is_some(),
+            LaunchBinding::Only => false,
         }
     }
 

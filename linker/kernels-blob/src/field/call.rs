@@ -10,7 +10,7 @@ use pto_native::foreign::field::{
 
 use crate::cells;
 use crate::core_registers::{TICK_NS, TIMEOUT, relax, ticks};
-use crate::running::{Running, word_address};
+use crate::running::{RunningBlock, word_address};
 
 /// A kernel.
 type Entry = unsafe extern "C" fn(*mut i64);
@@ -18,14 +18,14 @@ type Entry = unsafe extern "C" fn(*mut i64);
 /// Runs a kernel of a task.
 ///
 /// # Safety
-/// The engine calls it with the words of a task of the field, and `first` is the place of the kind's kernels in a frame.
+/// The engine calls it with the words of a task of the field, and `first` is the index of the kind's kernels in a frame.
 pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
     // SAFETY: a task of the field has its frame as the first word.
     let address = unsafe { args.read() };
     let frame: *const Frame = with_exposed_provenance(word_address(address));
     // SAFETY: a frame lives until its run is over.
     let task: &'static Frame = unsafe { &*frame };
-    // SAFETY: the engine writes the block's word behind the arguments.
+    // SAFETY: the engine writes the block's word after the arguments.
     let word = unsafe { args.wrapping_add(usize::from(task.block_word)).read() };
     let block = BlockContext::of(word);
     let lane = if first == 0 { 0 } else { u8::try_from(block.lane).unwrap_or(0) };
@@ -41,17 +41,17 @@ pub(crate) unsafe fn run(args: *const u64, first: u8, kernel: Entry) {
         asynchronous: conditions.context(task.task),
     };
     let global = GlobalContext { sub_block_id: lane.into(), reserved: 0, dma_workspace: [0; 2] };
-    // SAFETY: the frame stands there with what belongs to it.
+    // SAFETY: `frame` points to a frame, followed by its words.
     let mut words = unsafe { Frame::words(frame) };
     words[LOCAL] = ((&raw const local).expose_provenance() as u64).cast_signed();
     words[GLOBAL] = ((&raw const global).expose_provenance() as u64).cast_signed();
-    let own = Running { state, frame: task, block, slot };
-    let before = Running::enter(&own);
+    let own = RunningBlock { state, frame: task, block, slot };
+    let before = RunningBlock::enter(&own);
     let begin = if task.timing_slot >= 0 { ticks() } else { 0 };
     // SAFETY: the program says that it is a kernel; the words are as kernels expect them.
     unsafe { kernel(words.as_mut_ptr()) };
     complete(&conditions, state);
-    Running::leave(before);
+    RunningBlock::leave(before);
     let times = usize::try_from(task.timing_slot).ok().and_then(|at| state.timing.get(at));
     if let Some([least, most]) = times {
         // The least of the beginnings: 0 is none, and wraps to the largest number.

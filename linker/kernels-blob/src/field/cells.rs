@@ -5,11 +5,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use pto_native::foreign::field::{Cell, CellKind, POOL_BYTES, Refusal, RunState};
 
 use crate::core_registers::{TIMEOUT, end_kernel, relax, ticks};
-use crate::running::{Running, word_address};
+use crate::running::{RunningBlock, word_address};
 
 const CUBE: &[u8] = &[0];
 const VECTORS: &[u8] = &[1, 2];
-/// Flags of mode 4 stand behind those of the others.
+/// Flags of mode 4 come after those of the others.
 const PAIRS: u32 = 64;
 /// A flag of mode 4 that is about the second vector core.
 const SECOND: u32 = 16;
@@ -56,7 +56,7 @@ impl<'s> Taken<'s> {
         cell.task.store(name.task, Ordering::Relaxed);
         cell.key.store(name.key, Ordering::Relaxed);
         cell.value.store(0, Ordering::Relaxed);
-        cell.place.store(name.place, Ordering::Relaxed);
+        cell.place.store(name.owner, Ordering::Relaxed);
         Some(cell)
     }
 
@@ -85,17 +85,17 @@ impl Drop for Taken<'_> {
 /// What a cell is of.
 struct Name {
     task: u64,
-    place: u64,
+    owner: u64,
     key: u64,
 }
 
 impl Name {
     const fn new(task: u64, block: u32, slot: u8, kind: CellKind, key: u64) -> Self {
-        Self { task, place: block as u64 | (slot as u64) << 32 | (kind as u64) << 40, key }
+        Self { task, owner: block as u64 | (slot as u64) << 32 | (kind as u64) << 40, key }
     }
 
     fn is_of(&self, cell: &Cell) -> bool {
-        cell.place.load(Ordering::Relaxed) == self.place
+        cell.place.load(Ordering::Relaxed) == self.owner
             && cell.task.load(Ordering::Relaxed) == self.task
             && cell.key.load(Ordering::Relaxed) == self.key
     }
@@ -103,13 +103,13 @@ impl Name {
 
 /// The blocks and the cores of each that take part in a flag.
 #[derive(Clone, Copy)]
-struct Group<'a> {
+struct FlagGroup<'a> {
     first: u32,
     blocks: u32,
     slots: &'a [u8],
 }
 
-impl Running {
+impl RunningBlock {
     fn has(&self, slot: u8) -> bool {
         self.frame.entries.get(usize::from(slot)).is_some_and(|entry| *entry != 0)
     }
@@ -120,7 +120,7 @@ impl Running {
     }
 
     /// Whether `act` is true for every core of a group.
-    fn all(&self, group: Group<'_>, mut act: impl FnMut(u32, u8) -> bool) -> bool {
+    fn all(&self, group: FlagGroup<'_>, mut act: impl FnMut(u32, u8) -> bool) -> bool {
         (group.first..group.first + group.blocks).all(|block| {
             group.slots.iter().filter(|slot| self.has(**slot)).all(|slot| act(block, *slot))
         })
@@ -130,7 +130,7 @@ impl Running {
         Name::new(self.frame.task, block, slot, kind, flag.into())
     }
 
-    /// Ends the kernel; the first one that is ended is told of.
+    /// Ends the kernel; the first one that is ended is reported.
     fn refuse(&self, refusal: Refusal, flag: u32) -> ! {
         let state = self.state;
         let first =
@@ -145,12 +145,12 @@ impl Running {
 }
 
 /// A core raises a flag.
-pub(crate) fn raise(own: &Running, mode: u32, flag: u32) {
+pub(crate) fn raise(own: &RunningBlock, mode: u32, flag: u32) {
     let is_cube = own.slot == 0;
     let same: &[u8] = if is_cube { CUBE } else { VECTORS };
     let other: &[u8] = if is_cube { VECTORS } else { CUBE };
-    let in_block = |slots| Group { first: own.block.block, blocks: 1, slots };
-    let in_task = |slots| Group { first: 0, blocks: own.block.blocks.max(1), slots };
+    let in_block = |slots| FlagGroup { first: own.block.block, blocks: 1, slots };
+    let in_task = |slots| FlagGroup { first: 0, blocks: own.block.blocks.max(1), slots };
     let own_slot = [own.slot];
     let (from, to, flag) = match (mode, own.slot) {
         (0, _) => (in_task(same), in_task(same), flag),
@@ -183,7 +183,7 @@ pub(crate) fn raise(own: &Running, mode: u32, flag: u32) {
 }
 
 /// A core waits for a flag.
-pub(crate) fn wait(own: &Running, flag: u32) {
+pub(crate) fn wait(own: &RunningBlock, flag: u32) {
     let name = own.name(own.block.block, own.slot, CellKind::Given, flag);
     let (since, mut look) = (ticks(), 0);
     while !Taken::take(own.state).take_one(&name) {
@@ -197,7 +197,7 @@ pub(crate) fn wait(own: &Running, flag: u32) {
 }
 
 /// Memory of `bytes` zeros that the kernels of a block find by `key`.
-pub(crate) fn memory(own: &Running, key: u64, bytes: usize) -> *mut u8 {
+pub(crate) fn memory(own: &RunningBlock, key: u64, bytes: usize) -> *mut u8 {
     let pool = core::ptr::from_ref(own.state).wrapping_add(1).cast::<u8>().cast_mut();
     let given = {
         let cells = Taken::take(own.state);
@@ -230,7 +230,7 @@ impl Taken<'_> {
         self.state.pool_used.store(end, Ordering::Relaxed);
         let words = pool.wrapping_add(word_address(at)).cast::<AtomicU32>();
         for word in 0..(end - at) / 4 {
-            // SAFETY: the pool has so many bytes behind the state, and this part is nobody's.
+            // SAFETY: the pool has so many bytes after the state, and this part belongs to no other block.
             let word = unsafe { &*words.wrapping_add(word_address(word)) };
             word.store(0, Ordering::Relaxed);
         }
@@ -238,10 +238,10 @@ impl Taken<'_> {
     }
 }
 
-/// A kernel of a block has returned: behind the last one the block's flags and memory go.
-pub(crate) fn leave(own: &Running) {
+/// A kernel of a block has returned: after the last one the block's flags and memory are freed.
+pub(crate) fn leave(own: &RunningBlock) {
     let parts = own.frame.entries.iter().filter(|entry| **entry != 0).count() as u64;
-    // Nobody has raised a flag, and none of the block is held.
+    // No flag was raised, and the block holds none.
     if parts == 1 && own.state.cells_used.load(Ordering::Relaxed) == 0 {
         return;
     }
@@ -253,8 +253,8 @@ pub(crate) fn leave(own: &Running) {
         return;
     }
     for cell in cells.used() {
-        let place = cell.place.load(Ordering::Relaxed);
-        let is_block = place & 0xFFFF_FFFF == own.block.block.into() && place != 0;
+        let owner = cell.place.load(Ordering::Relaxed);
+        let is_block = owner & 0xFFFF_FFFF == own.block.block.into() && owner != 0;
         if is_block && cell.task.load(Ordering::Relaxed) == own.frame.task {
             cell.place.store(0, Ordering::Relaxed);
         }

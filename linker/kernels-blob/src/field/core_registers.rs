@@ -1,4 +1,4 @@
-//! The registers of a core that its kernels use: the clock, the timer, and the thread pointer, which nobody else uses.
+//! The registers of a core that its kernels use: the clock, the timer, and the thread pointer, which nothing else uses.
 
 use core::arch::asm;
 
@@ -32,7 +32,7 @@ pub(crate) fn ticks() -> u64 {
     unsafe {
         asm!("isb", "mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags))
     };
-    // SAFETY: as above.
+    // SAFETY: reads the frequency of the clock.
     unsafe { asm!("mrs {}, cntfrq_el0", out(reg) hz, options(nomem, nostack, preserves_flags)) };
     let per_second = u128::from(1_000_000_000 / TICK_NS);
     let scaled = u128::from(count) * per_second / u128::from(hz.max(1));

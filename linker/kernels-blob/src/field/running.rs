@@ -8,7 +8,7 @@ use pto_native::foreign::field::{Frame, RunState};
 use crate::core_registers::{set_thread_word, thread_word};
 
 /// See the file.
-pub(crate) struct Running {
+pub(crate) struct RunningBlock {
     pub(crate) state: &'static RunState,
     pub(crate) frame: &'static Frame,
     pub(crate) block: BlockContext,
@@ -16,7 +16,7 @@ pub(crate) struct Running {
     pub(crate) slot: u8,
 }
 
-impl Running {
+impl RunningBlock {
     /// This kernel begins on the core; what was there before.
     pub(crate) fn enter(own: &Self) -> usize {
         let before = thread_word();

@@ -1,4 +1,4 @@
-//! The platform against memory that stands for registers; the core's part is played by hand.
+//! The platform against memory instead of registers; the tests do what the core does.
 
 extern crate std;
 
@@ -16,7 +16,7 @@ use crate::cann::registers::RegisterWindow;
 
 const TASK: Staged = Staged { task: 1, kernel: GmAddr(2), args: GmAddr(3) };
 const POSITION: CorePosition = CorePosition { cluster: 0, sub: 1 };
-/// What a word holds that nobody has written.
+/// The value of a word that was not written.
 const UNTOUCHED: u32 = 0x5555_5555;
 
 /// The memory of one cluster's registers, and where the tested core has its own.
@@ -82,7 +82,7 @@ fn a_dispatch_goes_through_the_registers_of_each_architecture() {
         assert_eq!(bench.read(0x18), 0xE, "the fast path is open");
         assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE);
         platform.stage(0, TASK).unwrap();
-        assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "not rung yet");
+        assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "the doorbell is not written yet");
         assert_eq!(bench.lines[5].scheduler.dispatch(0).kernel, 2);
         platform.commit();
         assert_eq!(bench.read(bench.doorbell()), 0);
@@ -111,19 +111,19 @@ fn a_core_that_is_not_free_is_refused() {
 }
 
 #[test]
-fn what_is_staged_ahead_is_rung_at_once_or_replaced() {
+fn what_is_staged_ahead_is_started_at_once_or_replaced() {
     let bench = Bench::new(Architecture::A2A3);
     let mut platform = bench.in_service();
     let other = Staged { task: 7, kernel: GmAddr(8), args: GmAddr(9) };
     platform.stage_ahead(0, other);
-    assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "not rung");
+    assert_eq!(bench.read(bench.doorbell()), DOORBELL_IDLE, "the doorbell is not written");
     assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 7);
-    // Something else goes to the core first, at the same place.
+    // Something else goes to the core first, in the same entry.
     platform.stage(0, TASK).unwrap();
     assert_eq!(platform.ring_ahead(0, 7), Err(Fault::SCHEDULE_CORE_NOT_FREE), "it is staged");
     platform.commit();
     assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 1);
-    // Behind what the core runs; the place of the running dispatch is not touched.
+    // After what the core runs; the entry of the running dispatch is not touched.
     platform.stage_ahead(0, other);
     assert_eq!(bench.lines[5].scheduler.dispatch(0).task, 1);
     platform.settle();
