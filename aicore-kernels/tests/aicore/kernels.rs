@@ -226,7 +226,7 @@ fn compare(
     let (rust_args, mut cpp_args) = (rust.args(), cpp.args());
     // SAFETY: the words of a call of this kernel, with memory as large as its footprint says.
     unsafe { (kernel.entry)(rust_args.as_ptr()) };
-    // SAFETY: the words of a call of the kernel in C++, with memory as large as its footprint says.
+    // SAFETY: the same, of the kernel in C++.
     let pipes = watch(|| unsafe { (checked.entry)(cpp_args.as_mut_ptr().cast()) });
     let order = IN_ANOTHER_ORDER.iter().find(|(name, _)| *name == kernel.name);
     let error = order.map_or(0.0, |(_, error)| *error);

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use super::model::CallTable;
+use super::model::Calls;
 
 /// The source of the loop.
 pub(crate) const WORKER: &str = include_str!("../../aicore/worker.cpp");
 const MACHINE: &str = include_str!("../../aicore/on_this_machine.cpp");
 
 /// A loaded worker for one kind of core.
-pub(crate) struct WorkerLibrary {
+pub(crate) struct Library {
     handle: *mut c_void,
     is_cube: bool,
     file: PathBuf,
@@ -22,16 +22,16 @@ pub(crate) struct WorkerLibrary {
 /// How a worker is entered. A worker that is stuck leaves by a panic of the model, through its frames.
 type Entry = unsafe extern "C-unwind" fn(u64, u64);
 
-impl WorkerLibrary {
+impl Library {
     /// Compiles this source of the worker; the compiler's words, where it is refused.
     pub(crate) fn build(source: &str, is_cube: bool) -> Result<Self, String> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = env::temp_dir().join(format!("pto-worker-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder for temporary files");
-        let path_of = |name: &str| folder.join(name);
-        fs::write(path_of("worker.cpp"), source).expect("it is written");
-        fs::write(path_of("on_this_machine.cpp"), MACHINE).expect("it is written");
+        let place = |name: &str| folder.join(name);
+        fs::write(place("worker.cpp"), source).expect("it is written");
+        fs::write(place("on_this_machine.cpp"), MACHINE).expect("it is written");
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let kind = if is_cube { "-D__DAV_CUBE__" } else { "-D__DAV_VEC__" };
         let compiled = Command::new("c++")
@@ -41,16 +41,16 @@ impl WorkerLibrary {
             .arg(root.join("aicore"))
             .arg("-I")
             .arg(root.join("../bindings/include"))
-            .args([path_of("worker.cpp"), path_of("on_this_machine.cpp")])
+            .args([place("worker.cpp"), place("on_this_machine.cpp")])
             .arg("-o")
-            .arg(path_of("worker.so"))
+            .arg(place("worker.so"))
             .output()
             .expect("a C++ compiler is installed: apt-get install g++");
         if !compiled.status.success() {
             fs::remove_dir_all(&folder).expect("the folder is there");
             return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
         }
-        let path = path_of("worker.so");
+        let path = place("worker.so");
         let name = CString::new(path.to_string_lossy().as_bytes()).expect("no zero in a path");
         // SAFETY: the object was just compiled from sources that have no static constructors.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -66,12 +66,11 @@ impl WorkerLibrary {
     }
 
     /// Runs the worker until it leaves. The calls of its machine go to `calls`.
-    pub(crate) fn run(&self, calls: &CallTable, flags_base: u64, words: u64) {
+    pub(crate) fn run(&self, calls: &Calls, flags_base: u64, words: u64) {
         let bind = self.symbol(c"pto_core_bind");
         // SAFETY: `on_this_machine.cpp` declares it so.
-        let bind = unsafe {
-            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const CallTable)>(bind)
-        };
+        let bind =
+            unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Calls)>(bind) };
         let entry = if self.is_cube { c"pto_worker_0_mix_aic" } else { c"pto_worker_0_mix_aiv" };
         // SAFETY: `worker.cpp` declares it so.
         let entry = unsafe { std::mem::transmute::<*mut c_void, Entry>(self.symbol(entry)) };
@@ -82,7 +81,7 @@ impl WorkerLibrary {
     }
 }
 
-impl Drop for WorkerLibrary {
+impl Drop for Library {
     fn drop(&mut self) {
         // SAFETY: loaded by `build`, and nothing of it is used any more.
         unsafe { libc::dlclose(self.handle) };

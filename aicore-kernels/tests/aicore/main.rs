@@ -1,4 +1,4 @@
-//! The worker loop in C++ compared with the one in Rust: both are given the same dispatches, and the same is seen of both: every status, every call with
+//! The worker loop in C++ beside the one in Rust: both are given the same dispatches, and the same is seen of both: every status, every call with
 //! its arguments, every line that they leave in GM.
 //!
 //! The cache of the core is modelled ([`model`], [`cache`]): a core sees old bytes until it makes a line fresh, loses what it does not write back, and writes
@@ -20,7 +20,7 @@ mod mutants;
 mod pipes;
 mod script;
 
-use library::{WORKER, WorkerLibrary};
+use library::{Library, WORKER};
 use script::{Seen, in_cpp, in_rust, scripts};
 
 /// What one loop does, as lines of text.
@@ -33,7 +33,7 @@ fn assert_same(rust: &[Seen], cpp: &[Seen], script: &str) {
 #[test]
 fn both_loops_do_the_same() {
     for is_cube in [true, false] {
-        let library = WorkerLibrary::build(WORKER, is_cube).expect("the worker compiles");
+        let library = Library::build(WORKER, is_cube).expect("the worker compiles");
         for script in scripts() {
             let (rust, cpp) = (in_rust(&script, is_cube), in_cpp(&script, is_cube, &library));
             assert!(rust.len() > 3, "{}: nothing happened", script.name);
@@ -45,5 +45,5 @@ fn both_loops_do_the_same() {
 #[test]
 fn the_source_is_short() {
     let lines = WORKER.lines().count();
-    assert!(lines <= 400, "the worker must stay as short as the one in Rust: it has {lines} lines");
+    assert!(lines <= 400, "the worker is to be read beside the one in Rust: it has {lines} lines");
 }

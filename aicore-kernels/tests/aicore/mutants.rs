@@ -1,6 +1,6 @@
-//! The loop with one access left out, or with two neighbouring statements exchanged: the tests distinguish each such loop from the right one.
+//! The loop with one access left out, or with two neighbouring statements exchanged: each such loop is told from the right one.
 
-use super::library::{WORKER, WorkerLibrary};
+use super::library::{Library, WORKER};
 use super::script::{in_cpp, in_rust, scripts};
 
 /// The statements that touch a register, a line or the cache, by their lines in the source.
@@ -22,8 +22,8 @@ fn accesses() -> Vec<usize> {
     lines.map(|(at, _)| at).collect()
 }
 
-/// Exchanges of neighbours that change nothing: two stores into one line, which is written back after them; and saying that a dispatch has begun before or
-/// after dropping the cache, which comes before the first load of its arguments either way.
+/// Exchanges of neighbours that change nothing: two stores into one line, which is written back behind them; and saying that a dispatch has begun before or
+/// behind dropping the cache, which comes before the first load of its arguments either way.
 fn is_the_same(first: &str, second: &str) -> bool {
     let begins = |line: &str, call: &str| line.trim_start().starts_with(call);
     let both = |call: &str| begins(first, call) && begins(second, call);
@@ -31,10 +31,10 @@ fn is_the_same(first: &str, second: &str) -> bool {
         || begins(first, "machine::status(dispatch.id)") && begins(second, "machine::drop_cache(")
 }
 
-/// Whether some script distinguishes the source from the right one.
+/// Whether some script tells the source from the right one.
 fn is_found(source: &str) -> bool {
     [true, false].into_iter().any(|is_cube| {
-        let Ok(library) = WorkerLibrary::build(source, is_cube) else { return true };
+        let Ok(library) = Library::build(source, is_cube) else { return true };
         scripts().iter().any(|script| {
             in_cpp(script, is_cube, &library).map_or(true, |seen| seen != in_rust(script, is_cube))
         })
@@ -45,7 +45,7 @@ fn assert_all_found(mutants: Vec<(String, String)>, fewest: usize) {
     assert!(mutants.len() >= fewest, "the source was not understood: {} mutants", mutants.len());
     let kept = mutants.iter().filter(|(_, source)| !is_found(source));
     let kept: Vec<_> = kept.map(|(name, _)| name.clone()).collect();
-    assert!(kept.is_empty(), "not distinguished from the right loop:\n{}", kept.join("\n"));
+    assert!(kept.is_empty(), "not told from the right loop:\n{}", kept.join("\n"));
 }
 
 fn without(at: usize) -> String {
